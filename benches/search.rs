@@ -98,7 +98,7 @@ fn costs(directory: &Path) -> Vault {
     let without = size_of(&off);
     let repeated = |arguments: &[&str]| median((0..RUNS).map(|_| runvault(&off, "off", arguments)));
     println!("fsck: {}", repeated(&["fsck"]));
-    println!("search --build: {}", repeated(&["search", "--build"]));
+    println!("index build: {}", repeated(&["index", "build"]));
     runvault(&off, "off", &["search", "--drop"]);
     runvault(&off, "off", &["gc"]);
     runvault(&off, "off", &["search", "--build"]);

@@ -1,6 +1,6 @@
 //! The library in one page: archives this directory and asks the vault a few questions.
 //!
-//! Run it from the repository with `cargo run --release --example tour`. It leaves the vault in `tour.vault`.
+//! Run it from the repository with `cargo run --example tour`. It leaves the vault in `tour.vault`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is a program")]
 

@@ -3,13 +3,17 @@
 //! A [`Digest`] is 32 bytes with one conversion from text and one to text. Digests with different meanings have
 //! different types ([`CoreHash`], [`CaptureHash`], [`BlobHash`]), so that they cannot be confused.
 
+mod sha256;
+
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::str::FromStr;
 
 use hmac::{KeyInit, Mac};
 #[expect(clippy::disallowed_types, reason = "this is the one place")]
-use sha2::{Digest as _, Sha256};
+use sha2::Sha256;
+
+use sha256::Computation;
 
 /// The prefix of the long form.
 pub const PREFIX: &str = "sha256:";
@@ -337,15 +341,13 @@ impl<T> FromIterator<T> for PrefixResolution<T> {
 }
 
 /// A digest computation over bytes that arrive in pieces.
-#[expect(clippy::disallowed_types, reason = "this is the one place")]
-pub struct Hasher(Sha256);
+pub struct Hasher(Computation);
 
-#[expect(clippy::disallowed_types, reason = "this is the one place")]
 impl Hasher {
     /// Creates a hasher without input.
     #[must_use]
     pub fn new() -> Self {
-        Self(Sha256::new())
+        Self(Computation::new())
     }
 
     /// Adds `bytes` to the input.
@@ -356,7 +358,7 @@ impl Hasher {
     /// Returns the digest of the input.
     #[must_use]
     pub fn finish(self) -> Digest {
-        Digest(self.0.finalize().into())
+        Digest(self.0.finish())
     }
 }
 

@@ -208,6 +208,15 @@ pub fn differences(place: &Place, count: usize) {
     fill(place, (1..=count).map(|number| session(number, &exchanges(number), Value::Null)));
 }
 
+/// Traces of 20 records in parts of one record each. Their last parts come first.
+pub fn parts_of_many(place: &Place, count: usize) {
+    for run in 0..count / 20 {
+        for (number, line) in trace(&format!("run-{run}"), 0..19).iter().rev().enumerate() {
+            place.write(&format!("parts/{number:02}-{run:06}.ndjson"), line.as_bytes());
+        }
+    }
+}
+
 /// A trace in parts of one record each.
 pub fn parts(place: &Place, count: usize) {
     for (number, line) in trace("run-1", 0..count).iter().enumerate() {

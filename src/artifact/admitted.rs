@@ -12,7 +12,13 @@ pub struct Member {
 
 impl Member {
     pub(super) fn new(name: &'static str, bytes: Vec<u8>) -> Self {
-        Self { name, blob: BlobHash(Digest::from_content(&bytes)), bytes }
+        let blob = BlobHash(Digest::from_content(&bytes));
+        Self::hashed(name, bytes, blob)
+    }
+
+    /// Creates the member whose digest was already computed from its bytes.
+    pub(super) fn hashed(name: &'static str, bytes: Vec<u8>, blob: BlobHash) -> Self {
+        Self { name, blob, bytes }
     }
 
     /// Its name within the artifact.
@@ -92,6 +98,11 @@ impl Admitted {
     #[must_use]
     pub fn embedded(&self) -> &[Admitted] {
         &self.draft.embedded
+    }
+
+    /// Adds artifacts that are to be stored with it.
+    pub(crate) fn attach(&mut self, artifacts: Vec<Admitted>) {
+        self.draft.embedded.extend(artifacts);
     }
 
     /// Removes and returns the artifacts that are contained in it.

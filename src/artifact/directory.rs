@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, Draft, EventVisitor, Part, Passage, Table};
+use super::{AdmitOptions, ArtifactView, Draft, EventVisitor, Field, Part, Passage, Table};
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{Limits, ReadError};
@@ -11,7 +11,9 @@ use crate::validation::{Findings, RuleInfo, Violation};
 pub trait ArtifactDirectory: 'static {
     /// The kind's name, such as `pack`.
     const NAME: &'static str;
-    /// The plural noun for its artifacts, such as `packs`.
+    /// The noun for one of its artifacts, such as `export pack`.
+    const NOUN: &'static str;
+    /// The plural noun for its artifacts, such as `packs`, which is also the name of their SQL view.
     const PLURAL: &'static str;
     /// The file names that its artifacts can contain. Other files are not read.
     const MEMBERS: &'static [&'static str];
@@ -23,6 +25,10 @@ pub trait ArtifactDirectory: 'static {
     const ATTRIBUTES: &'static [&'static str];
     /// Whether artifacts of this kind record runs, so that they can be audited against contracts.
     const IS_RUN: bool = false;
+    /// The searchable fields that only its artifacts have.
+    const FIELDS: &'static [Field] = &[];
+    /// The SQL view of its artifacts.
+    const VIEW: ArtifactView;
     /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
 

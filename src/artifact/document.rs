@@ -31,14 +31,14 @@ const DUPLICATE_KEY: RuleInfo = rule(
 const DEPTH: RuleInfo = rule(
     "DOC4",
     "The document is not nested deeper than the limit.",
-    "Hostile documents use deep nesting to exhaust the stack of readers. The limit \
-     is 128 levels unless --max-depth sets another. No real artifact comes near it.",
+    "Hostile documents use deep nesting to exhaust the stack of readers. By default, the \
+     limit is 128 levels. No real artifact comes near it.",
 );
 const SIZE: RuleInfo = rule(
     "DOC5",
     "The document is not larger than the limit.",
-    "Untrusted input must not be able to exhaust memory. The limits are 256 MiB, ten million values and ten thousand \
-     entries unless --max-size, --max-values and --max-entries set others; docs/limits.md lists all of them.",
+    "Untrusted input must not be able to exhaust memory. By default, the limits are 256 MiB, ten million values \
+     and ten thousand entries; docs/limits.md lists all of them.",
 );
 const NUMBER: RuleInfo = rule(
     "DOC6",
@@ -58,8 +58,7 @@ const SURROGATE: RuleInfo = rule(
 pub const UNRECOGNISED: RuleInfo = rule(
     "KIND",
     "The document is of a known kind.",
-    "The kind is recognised by content, never by the file name. \
-     --kind requires one, and then its rules report what is missing.",
+    "The kind is recognised by content, never by the file name. If a kind is required, its rules report what is missing.",
 );
 
 /// Several kinds recognise the document.
@@ -67,7 +66,7 @@ pub const AMBIGUOUS: RuleInfo = rule(
     "AMBIGUOUS",
     "One kind recognises the document.",
     "Formats allow further members, so one document may be a valid artifact of two kinds, with two core hashes. The \
-     content does not determine the kind; --kind NAME selects it. It can be added once for each kind.",
+     content does not determine the kind. The document can be added once for each kind.",
 );
 
 /// Returns the violation for a document that `kinds` recognise.
@@ -109,28 +108,20 @@ pub fn violation(error: &ReadError) -> Violation {
 /// Returns the violation for a document of `bytes` bytes, detected before reading it.
 #[must_use]
 pub fn too_large(bytes: u64, limit: u64) -> Violation {
-    Violation::new(
-        SIZE,
-        "",
-        format!("the document has {bytes} bytes, more than the limit of {limit}; raise it with --max-size"),
-    )
+    Violation::new(SIZE, "", format!("the document has {bytes} bytes, more than the limit of {limit}"))
 }
 
 /// Returns the violation for a document that was truncated after more than `limit` bytes.
 #[must_use]
 pub fn larger_than(limit: u64) -> Violation {
-    let message = format!("the document exceeds the limit of {limit} bytes; raise it with --max-size");
+    let message = format!("the document exceeds the limit of {limit} bytes");
     Violation::new(SIZE, "", message)
 }
 
 /// Returns the violation for a directory or archive whose files exceed `limit` bytes in total.
 #[must_use]
 pub fn files_too_large(limit: u64) -> Violation {
-    Violation::new(
-        SIZE,
-        "",
-        format!("the files exceed the total limit of {limit} bytes; raise it with --max-size"),
-    )
+    Violation::new(SIZE, "", format!("the files exceed the total limit of {limit} bytes"))
 }
 
 /// Returns the violation for exceeding a limit, described by `message`.

@@ -5,10 +5,10 @@ use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, 
 use super::passage::{OfDirectory, OfDocument};
 use super::value_budget::Room;
 use super::{
-    AdmitOptions, Admitted, Artifact, Draft, EventVisitor, Exchange, Joined, Member, Part, Passage, Playback,
-    Recognition, Rest, Table, Versions,
+    AdmitOptions, Admitted, Artifact, ArtifactView, Draft, EventVisitor, Exchange, Field, Joined, Member,
+    Part, Passage, Playback, Recognition, Rest, StatedContent, Table, Versions,
 };
-use crate::digest::CaptureHash;
+use crate::digest::{BlobHash, CaptureHash};
 use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::validation::{Findings, Report, RuleInfo, Violation};
 
@@ -18,13 +18,18 @@ pub struct Kind(&'static KindTable);
 
 struct KindTable {
     name: &'static str,
+    noun: &'static str,
     plural: &'static str,
+    takes_any_bytes: bool,
     stated_by: Option<&'static str>,
     attributes: &'static [&'static str],
     is_run: bool,
     versions: Option<Versions>,
     can_be_signed: bool,
     playback: Option<Playback>,
+    fields: &'static [Field],
+    view: ArtifactView,
+    contents: &'static [StatedContent],
     tables: &'static [Table],
     rules: fn() -> Vec<RuleInfo>,
     form: Form,
@@ -68,13 +73,18 @@ impl Kind {
             &const {
                 KindTable {
                     name: K::NAME,
+                    noun: K::NOUN,
                     plural: K::PLURAL,
+                    takes_any_bytes: K::TAKES_ANY_BYTES,
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: K::VERSIONS,
                     can_be_signed: K::CAN_BE_SIGNED,
                     playback: K::PLAYBACK,
+                    fields: K::FIELDS,
+                    view: K::VIEW,
+                    contents: K::CONTENTS,
                     tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Document {
@@ -103,13 +113,18 @@ impl Kind {
             &const {
                 KindTable {
                     name: K::NAME,
+                    noun: K::NOUN,
                     plural: K::PLURAL,
+                    takes_any_bytes: false,
                     stated_by: K::STATED_BY,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: None,
                     can_be_signed: false,
                     playback: None,
+                    fields: K::FIELDS,
+                    view: K::VIEW,
+                    contents: &[],
                     tables: K::TABLES,
                     rules: K::rules,
                     form: Form::Directory {
@@ -133,6 +148,30 @@ impl Kind {
     #[must_use]
     pub fn name(self) -> &'static str {
         self.0.name
+    }
+
+    /// Returns the noun for one of its artifacts, such as `session`.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        self.0.noun
+    }
+
+    /// Returns whether users call the kind by this name: its name, its noun or its plural noun, in singular or plural,
+    /// with spaces, hyphens or underscores between words.
+    #[must_use]
+    pub fn is_called(self, name: &str) -> bool {
+        let name = name.to_lowercase().replace(['-', '_'], " ");
+        let name = name.strip_suffix('s').unwrap_or(&name);
+        [self.name(), self.noun(), self.plural()]
+            .into_iter()
+            .any(|own| own.strip_suffix('s').unwrap_or(own).replace('_', " ") == *name)
+    }
+
+    /// Returns whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a
+    /// kind only on request.
+    #[must_use]
+    pub fn takes_any_bytes(self) -> bool {
+        self.0.takes_any_bytes
     }
 
     /// Returns the plural noun for its artifacts, such as `sessions`.
@@ -236,11 +275,16 @@ impl Kind {
             return Err(self.unreadable("", "this is a document, neither a directory nor an archive"));
         };
         let mut findings = Findings::default();
-        let room = Room::take(std::iter::once(document.as_slice()));
+        // Bytes that are not parsed have no values.
+        let room = Room::take((!self.takes_any_bytes()).then_some(document.as_slice()).into_iter());
         let draft = examine(&document, options, &mut findings);
         drop(room);
+        let known = draft.as_ref().filter(|_| self.takes_any_bytes()).map(|draft| BlobHash(draft.core.0));
         self.admitted(draft, findings, || {
-            let member = Member::new(member, document);
+            let member = match known {
+                Some(blob) => Member::hashed(member, document, blob),
+                None => Member::new(member, document),
+            };
             (CaptureHash(member.blob().0), vec![member])
         })
     }
@@ -399,6 +443,24 @@ impl Kind {
     #[must_use]
     pub fn playback(self) -> Option<Playback> {
         self.0.playback
+    }
+
+    /// Returns the searchable fields that only its artifacts have.
+    #[must_use]
+    pub fn fields(self) -> &'static [Field] {
+        self.0.fields
+    }
+
+    /// Returns the contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
+    #[must_use]
+    pub fn contents(self) -> &'static [StatedContent] {
+        self.0.contents
+    }
+
+    /// Returns the SQL view of its artifacts.
+    #[must_use]
+    pub fn view(self) -> ArtifactView {
+        self.0.view
     }
 
     /// Returns the SQL tables of its contents.

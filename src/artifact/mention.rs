@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::Draft;
+use super::{Draft, FileReference};
 
 use crate::digest::Digest;
 use crate::json::Value;
@@ -28,12 +28,44 @@ pub struct Role {
     pub relation: Option<Relation>,
 }
 
+/// Groups of roles that queries use.
+pub mod group {
+    /// Prompts of models.
+    pub const PROMPT: &str = "prompt";
+    /// Responses of models and tools.
+    pub const RESPONSE: &str = "response";
+    /// Records of a history that begins with a header.
+    pub const RECORD: &str = "record";
+    /// Steps of a history that has a name.
+    pub const STEP: &str = "step";
+    /// States between steps.
+    pub const STATE: &str = "state";
+    /// Files of an artifact.
+    pub const MEMBER: &str = "member";
+}
+
+/// Relations that are more than one kind's own.
+pub mod relation {
+    /// The relation to artifacts whose bytes are part of the artifact.
+    pub const CONTAINS: &str = "contains";
+    /// The relation of a run to a recording with one of its exchanges.
+    pub const REPLAYS: &str = "replays";
+    /// The relation between two histories of one run.
+    pub const FORKS: &str = "forks";
+    /// The relation to artifacts whose core hash the artifact states.
+    pub const REFERENCES: &str = "references";
+}
+
+/// The relation to contents that an artifact identifies by their digest, which are in the vault only if they were added
+/// as artifacts of their own.
+pub const REFERS_TO: Relation = Relation { name: relation::REFERENCES, dangles: false };
+
 /// The role of digests that have no meaning defined by the format.
 pub const REFERENCE: Role = Role {
     name: "reference",
     group: "reference",
     unit: "",
-    relation: Some(Relation { name: "references", dangles: true }),
+    relation: Some(Relation { name: relation::REFERENCES, dangles: true }),
 };
 
 /// A location in an artifact.
@@ -45,8 +77,8 @@ pub enum Place {
     Pointer(String),
 }
 
-/// Words in the names of members whose digests do not identify an artifact of any kind. One of these words, delimited
-/// by `_`, `-`, `.` or a change of case, is sufficient.
+/// Words in the names of members whose digests do not identify an artifact of a kind with a format. One of these words,
+/// delimited by `_`, `-`, `.` or a change of case, is sufficient.
 const OF_NO_KIND: &[&str] = &[
     "args",
     "arguments",
@@ -88,8 +120,9 @@ const OF_NO_KIND: &[&str] = &[
 ];
 
 impl Place {
-    /// Returns whether the name of the innermost member shows that the digest identifies something other than an
-    /// artifact: a schema, a proposal, a prompt. Without such a name it may identify an artifact.
+    /// Returns whether the name of the innermost member shows that the digest identifies something that no format
+    /// defines: a schema, a proposal, a prompt. It can be in a vault, but is usually not expected to be. Without such a
+    /// name it may identify an artifact of any kind.
     #[must_use]
     pub fn is_of_no_kind(&self) -> bool {
         let Self::Pointer(pointer) = self else { return false };
@@ -176,6 +209,7 @@ impl<'v> Collector<'v, '_> {
                 }
             }
             Value::Object(object) => {
+                FileReference::collect(object, &mut self.draft.files);
                 for (name, member) in object.iter() {
                     self.tokens.push(Token::Name(name));
                     self.text(name);

@@ -9,12 +9,14 @@ mod admitted;
 mod directory;
 pub mod document;
 mod exchange;
+mod file_reference;
 mod kind;
 mod mention;
 mod part;
 mod passage;
 mod run_event;
 mod signature;
+mod stated_content;
 mod table;
 mod timestamp;
 mod value_budget;
@@ -30,8 +32,9 @@ use crate::validation::{Findings, RuleInfo};
 pub use admitted::{Admitted, Member};
 pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberBytes, Peek, is_capture_of};
 pub use exchange::{Arguments, Exchange, Playback, Responder};
+pub use file_reference::FileReference;
 pub use kind::Kind;
-pub use mention::{Mention, Place, REFERENCE, Relation, Role};
+pub use mention::{Mention, Place, REFERENCE, REFERS_TO, Relation, Role, group, relation};
 pub use part::{Content, Part, PartKind, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
 pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
@@ -39,7 +42,8 @@ pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,
 };
-pub use table::{Cell, Cells, Column, ColumnType, Table};
+pub use stated_content::StatedContent;
+pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use version::{KnownMajors, is_semver};
 
@@ -47,7 +51,9 @@ pub use version::{KnownMajors, is_semver};
 pub trait Artifact: 'static {
     /// The kind's name, such as `model_io`.
     const NAME: &'static str;
-    /// The plural noun for its artifacts, such as `sessions`.
+    /// The noun for one of its artifacts, such as `session`.
+    const NOUN: &'static str;
+    /// The plural noun for its artifacts, such as `sessions`, which is also the name of their SQL view.
     const PLURAL: &'static str;
     /// The member name of an artifact that is a single file.
     const MEMBER: &'static str;
@@ -66,6 +72,15 @@ pub trait Artifact: 'static {
     const CAN_BE_SIGNED: bool = false;
     /// How recorded responses are replayed, if artifacts of this kind record any.
     const PLAYBACK: Option<Playback> = None;
+    /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a kind
+    /// only on request: they are not recognised by their content.
+    const TAKES_ANY_BYTES: bool = false;
+    /// The searchable fields that only its artifacts have.
+    const FIELDS: &'static [Field] = &[];
+    /// The SQL view of its artifacts.
+    const VIEW: ArtifactView;
+    /// The contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
+    const CONTENTS: &'static [StatedContent] = &[];
     /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
 
@@ -148,6 +163,8 @@ pub struct Versions {
     pub relation: &'static str,
     /// The attribute that has the same value in both.
     pub attribute: &'static str,
+    /// The attribute that is the number of parts of a document, and the noun for one of them.
+    pub length: (&'static str, &'static str),
 }
 
 /// A document that is the rest of a longer one.
@@ -261,6 +278,8 @@ pub struct Draft {
     pub signature: Option<Signature>,
     /// Artifacts that are contained in it and are stored with it, each as a separate artifact.
     pub embedded: Vec<Admitted>,
+    /// The files that it refers to by path and digest.
+    pub files: Vec<FileReference>,
     /// Whether its file may still grow.
     pub completeness: Completeness,
     /// The total size of the pointers in `mentions` in bytes.
@@ -279,13 +298,14 @@ impl Draft {
             refers_to: Vec::new(),
             signature: None,
             embedded: Vec::new(),
+            files: Vec::new(),
             completeness: Completeness::Complete,
             pointer_bytes: 0,
         }
     }
 
     /// Adds a [`REFERENCE`] for every string and member name in `value` that is exactly `sha256:` and 64 lowercase hex
-    /// digits. `prefix` is prepended to the pointers. Locations that match one of `indexed`, in which `*` matches any
+    /// digits, and the [files](FileReference) whose paths are beside such digests. `prefix` is prepended to the pointers. Locations that match one of `indexed`, in which `*` matches any
     /// one token, are skipped: the kind indexes them under a role of their own.
     pub fn collect_references(&mut self, value: &Value<'_>, prefix: &str, indexed: &[&str]) {
         mention::collect_references(value, prefix, indexed, self);
@@ -316,6 +336,8 @@ impl Draft {
         self.attributes.dedup();
         self.identified_by.sort_unstable();
         self.identified_by.dedup();
+        self.files.sort_unstable();
+        self.files.dedup();
     }
 }
 

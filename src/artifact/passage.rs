@@ -16,42 +16,35 @@ pub struct Passage {
     pub text: String,
 }
 
-/// The fields of passages.
+/// A field of passages, such as the responses of models. Kinds declare the fields that only they have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Field {
-    /// The response of a model.
-    Response,
-    /// The prompt of a model.
-    Prompt,
-    /// The name of a tool and its arguments.
-    Tool,
-    /// The output of a tool or a step, including errors.
-    Output,
-    /// The name and description of a step.
-    Step,
-    /// The refs and effects of a contract.
-    Contract,
-    /// The files of a pack, without its session.
-    Pack,
-}
+pub struct Field(&'static str);
 
 impl Field {
-    /// Every field.
-    pub const ALL: [Self; 7] =
-        [Self::Response, Self::Prompt, Self::Tool, Self::Output, Self::Step, Self::Contract, Self::Pack];
+    /// The response of a model.
+    pub const RESPONSE: Self = Self("response");
+    /// The prompt of a model.
+    pub const PROMPT: Self = Self("prompt");
+    /// The name of a tool and its arguments.
+    pub const TOOL: Self = Self("tool");
+    /// The output of a tool or a step, including errors.
+    pub const OUTPUT: Self = Self("output");
+    /// The name and description of a step.
+    pub const STEP: Self = Self("step");
+
+    /// The fields that several kinds have.
+    pub const SHARED: [Self; 5] = [Self::RESPONSE, Self::PROMPT, Self::TOOL, Self::OUTPUT, Self::STEP];
+
+    /// Creates a field of one kind. The name consists of lowercase letters, and is a column of the search index.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
 
     /// Returns the name, such as `response`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Response => "response",
-            Self::Prompt => "prompt",
-            Self::Tool => "tool",
-            Self::Output => "output",
-            Self::Step => "step",
-            Self::Contract => "contract",
-            Self::Pack => "pack",
-        }
+        self.0
     }
 }
 
@@ -146,8 +139,8 @@ mod tests {
     #[test]
     fn blank_texts_are_no_passages() {
         let mut passages = Passages::default();
-        passages.add_at(Field::Response, "interaction", 0, " \n\t");
-        passages.add_pointer(Field::Pack, "run.json".to_owned(), "");
+        passages.add_at(Field::RESPONSE, "interaction", 0, " \n\t");
+        passages.add_pointer(Field::new("pack"), "run.json".to_owned(), "");
         assert_eq!(passages.into_vec(), []);
     }
 }

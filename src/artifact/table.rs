@@ -19,6 +19,18 @@ pub struct Table {
     pub rows: fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Cells>, ReadError>,
 }
 
+/// The SQL view with a row for each artifact of a kind. Kinds declare their views as constants.
+///
+/// In SQL every row also has the columns `artifact`, `core_hash`, `added_at` and `seen_at`, before the others.
+#[derive(Clone, Copy, Debug)]
+pub struct ArtifactView {
+    /// A description of a row.
+    pub about: &'static str,
+    /// The columns, in order. Each has the name of an attribute that an artifact usually has at most once, and its
+    /// value: if there are several, one of them.
+    pub columns: &'static [Column],
+}
+
 /// A column of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {

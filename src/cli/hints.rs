@@ -1,9 +1,13 @@
 //! Hints for errors of the library, which has no knowledge of commands.
 
+use std::borrow::Cow;
 use std::error::Error;
 
 use runvault::LookupError;
+use runvault::formats;
 use runvault::storage::{BackupError, ErrorKind, StorageError};
+use runvault::validation::Violation;
+use runvault::vault::bundle::BundleError;
 use runvault::vault::search::SearchError;
 use runvault::vault::sql::SqlError;
 
@@ -12,6 +16,65 @@ pub(crate) fn with_hint(error: &(dyn Error + 'static)) -> String {
     match hint(error) {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
+    }
+}
+
+/// Returns what to do about violations of a rule, for the explanation of the rule.
+pub(crate) fn for_rule(id: &str) -> Option<&'static str> {
+    Some(match id {
+        "DOC4" => "--max-depth sets another limit.",
+        "DOC5" => "--max-size, --max-values and --max-entries set other limits.",
+        "BU7" => {
+            "--max-size sets another limit for captures; \"zstd -dc FILE | runvault import -\" imports a decompressed bundle."
+        }
+        "KIND" => "--kind requires one.",
+        "AMBIGUOUS" => "--kind NAME selects it.",
+        "REMOVED" => "--allow-removed stores it again. \"runvault tombstones\" lists what was removed.",
+        _ => return None,
+    })
+}
+
+/// Returns the message of a violation with the option that helps, if there is one.
+pub(crate) fn for_violation(violation: &Violation) -> Cow<'_, str> {
+    let message = violation.message.as_str();
+    let ends = |end: &str| {
+        message.strip_suffix(end).is_some_and(|rest| rest.ends_with(|c: char| c.is_ascii_digit()))
+    };
+    let hint = match &*violation.rule_id {
+        "DOC4" if ends(" levels") => "raise the limit with --max-depth",
+        "DOC5" if ends(" values") => "raise the limit with --max-values",
+        "DOC5" if ends(" entries") => "raise the limit with --max-entries",
+        "DOC5" if message.contains("central directory") || message.contains("list of entries") => {
+            return message.into();
+        }
+        "DOC5" if ends(" bytes") || ends("") => "raise it with --max-size",
+        "KIND" if message != EMPTY => {
+            return format!("{message}; use --kind to require one of {}", formats::names()).into();
+        }
+        _ => return message.into(),
+    };
+    format!("{message}; {hint}").into()
+}
+
+/// The message for an empty document, which no kind recognises either.
+const EMPTY: &str = "the document is empty";
+
+/// Returns the violations with the options that help.
+pub(crate) fn for_violations(violations: &[Violation]) -> Vec<Violation> {
+    let hinted = |violation: &Violation| Violation {
+        message: for_violation(violation).into_owned(),
+        ..violation.clone()
+    };
+    violations.iter().map(hinted).collect()
+}
+
+/// Returns the message of an error of a bundle with the option that helps, if there is one.
+pub(crate) fn for_bundle(error: &BundleError) -> String {
+    match error {
+        BundleError::Broken { rule: "BU7", message, .. } if message.starts_with("the capture ") => {
+            format!("{error}; raise it with --max-size")
+        }
+        _ => error.to_string(),
     }
 }
 
@@ -24,11 +87,9 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return for_lookup(error);
     }
     match error.downcast_ref() {
-        Some(SearchError::NoIndex) => return Some("\"runvault search --build\" builds one"),
+        Some(SearchError::NoIndex) => return Some("\"runvault index build\" builds one"),
         Some(SearchError::Differs { .. }) => {
-            return Some(
-                "\"runvault search --build\" rebuilds the index, \"runvault fsck\" checks the vault",
-            );
+            return Some("\"runvault index build\" rebuilds the index, \"runvault fsck\" checks the vault");
         }
         Some(SearchError::Store(error)) => return for_store(error),
         None => {}
@@ -52,12 +113,12 @@ fn for_store(error: &StorageError) -> Option<&'static str> {
         ErrorKind::Damaged => {
             "\"runvault fsck --repair --from PATH\" restores them if PATH is another vault or a directory that has them"
         }
-        ErrorKind::Pinned => "\"runvault unpin\" allows it to be removed",
+        ErrorKind::Pinned => "\"runvault pin remove\" allows it to be removed",
         ErrorKind::VaultDamaged => {
             "\"runvault fsck\" shows details and \"runvault fsck --repair\" repairs what it can; otherwise restore it from a \
              backup"
         }
-        ErrorKind::IndexDamaged => "\"runvault reindex\" rebuilds it from the artifacts",
+        ErrorKind::IndexDamaged => "\"runvault index rebuild\" rebuilds it from the artifacts",
         ErrorKind::HardLinks => {
             "\"find DIR -samefile PATH\" lists the names; remove all but one while no program uses the vault, or copy the \
              file and name the copy"
@@ -69,7 +130,7 @@ fn for_store(error: &StorageError) -> Option<&'static str> {
 fn for_lookup(error: &LookupError) -> Option<&'static str> {
     Some(match error {
         LookupError::NotFound(_) => "\"runvault find\" lists the artifacts",
-        LookupError::NoSuchTag(_) => "\"runvault tags\" lists the tags",
+        LookupError::NoSuchTag(_) => "\"runvault tag list\" lists the tags",
         LookupError::CaptureNotFound { .. } => "\"runvault show\" lists its captures",
         LookupError::SeveralMembers { .. } => "--member NAME writes one of them, -o all of them",
         LookupError::NoRecording { .. } => {

@@ -5,26 +5,33 @@ mod args;
 mod commands;
 mod hints;
 mod output;
+mod remedies;
+mod suggestions;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser};
 
+use args::output::OutputArgs;
 use args::vault::VaultArgs;
-use args::{completing, help};
+use args::{completing, help, spellings};
 use clap::Args;
 use commands::Command;
 use output::exit::{self, Failure, Status};
-use output::time;
+use output::{pager, time};
 
 /// A verified, content-addressed archive for AI agent runs.
 #[derive(Parser)]
 #[command(name = "runvault", version, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "Exit status: 0 success; 1 negative result (violations, not found, different); \
+#[command(after_long_help = "Exit status: 0 success; 1 negative result (violations, not found, different); \
     2 could not run (I/O, database); 3 usage error.")]
 struct Cli {
     #[command(flatten)]
     vault: VaultArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
 
     #[command(subcommand)]
     command: Command,
@@ -38,12 +45,21 @@ pub(crate) fn main() -> ExitCode {
     if let Some(status) = completing::answer() {
         return status;
     }
-    let cli = Cli::parse_single_command().map_or_else(
-        || help::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)),
+    let words = spellings::modernise(std::env::args_os().collect());
+    let cli = Cli::parse_single_command(&words).map_or_else(
+        || {
+            help::command_for(&words)
+                .try_get_matches_from(&words)
+                .and_then(|matches| Cli::from_arg_matches(&matches))
+        },
         Ok,
     );
     match cli {
-        Ok(cli) => exit::exit_code(cli.run()),
+        Ok(cli) => {
+            let status = exit::exit_code(cli.run());
+            pager::finish();
+            status
+        }
         Err(error) => exit::usage_exit_code(error),
     }
 }
@@ -52,14 +68,17 @@ impl Cli {
     /// Parses the arguments if they are those of a single command without errors. Defining all commands takes longer
     /// than most of them run, so this defines only the command that seems to be used. Otherwise, all commands are
     /// defined and parsed.
-    fn parse_single_command() -> Option<Self> {
-        let command = std::env::args_os().skip(1).find_map(|argument| Command::alone(argument.to_str()?))?;
-        let root = VaultArgs::augment_args(clap::Command::new("runvault")).subcommand(command);
-        let matches = root.try_get_matches().ok()?;
+    fn parse_single_command(words: &[OsString]) -> Option<Self> {
+        let name = words.get(spellings::command_index(words)?)?;
+        let command = Command::alone(name.to_str()?)?;
+        let root = VaultArgs::augment_args(clap::Command::new("runvault"));
+        let root = OutputArgs::augment_args(root).subcommand(command);
+        let matches = root.try_get_matches_from(words).ok()?;
         Self::from_arg_matches(&matches).ok()
     }
 
     fn run(self) -> Result<Status, Failure> {
+        self.output.apply(self.command.name());
         self.command.run(&self.vault)
     }
 }

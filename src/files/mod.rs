@@ -3,12 +3,14 @@
 //!
 //! Everything is written in a staging directory beside its destination, synced and renamed, and then the containing
 //! directory is synced: after a power loss the name has its old content, or the complete new content. A killed process
-//! leaves its staging directory behind; the next write into the same directory removes it.
+//! leaves its staging directory behind; the next write into the same directory removes it, and recovers the files that an
+//! interrupted move has renamed.
 
 mod directory;
 pub(crate) mod open_vaults;
 mod opened;
 mod protected;
+pub(crate) mod set_aside;
 mod staged;
 mod staging;
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempDir};
 
 use super::directory::{parent, sync_directory};
+use super::set_aside;
 
 /// The prefix of the names of staging directories. It does not depend on their content: any command removes those of
 /// any other.
@@ -129,14 +130,21 @@ fn exchange(staging: &StagingDir, staged: &Path, path: &Path) -> io::Result<()> 
     })
 }
 
-/// Removes the staging directories that no process uses any more. Those that cannot be removed are harmless.
+/// Removes the staging directories that no process uses any more, and recovers files that were set aside. Those that
+/// cannot be removed are harmless.
 fn remove_leftovers(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
+    let mut is_any_set_aside = false;
     for entry in entries.flatten() {
+        is_any_set_aside |= set_aside::is_set_aside(&entry.file_name());
         let is_one = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
         if is_one && entry.file_type().is_ok_and(|file_type| file_type.is_dir()) {
             remove_leftover(directory, &entry.path());
         }
+    }
+    if is_any_set_aside {
+        #[cfg(unix)]
+        let _ = File::open(directory).map(set_aside::recover);
     }
 }
 
@@ -199,7 +207,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let working = StagingDir::new_in(directory.path()).unwrap();
         fs::write(working.path("new"), "half").unwrap();
-        fs::write(directory.path().join(".runvault-0123456789abcdef"), "moved aside").unwrap();
+        fs::write(directory.path().join(".runvault-aside-0123456789abcdef"), "moved aside").unwrap();
         let other = StagingDir::new_in(directory.path()).unwrap();
         assert_eq!(fs::read(working.path("new")).unwrap(), b"half");
         place(&working, &working.path("new"), &directory.path().join("file"), Replace::Never).unwrap();

@@ -1,27 +1,59 @@
 //! The kinds of artifacts. This is the only list of kinds: a new kind is a folder and a line here.
 
+pub mod attachment;
 pub mod contract;
 pub mod model_io;
 pub mod pack;
 pub mod rpk;
 pub mod trace;
 
-use crate::artifact::{Kind, Peek, Recognition, Versions};
+use crate::artifact::{Field, Kind, Peek, Recognition, Versions};
 use crate::json::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they recognise documents.
-pub static ALL: [Kind; 5] = [
+pub static ALL: [Kind; 6] = [
     Kind::new::<model_io::ModelIo>(),
     Kind::new::<rpk::Rpk>(),
     Kind::new::<trace::Trace>(),
     Kind::new::<contract::Contract>(),
     Kind::for_directories::<pack::Pack>(),
+    Kind::new::<attachment::Attachment>(),
 ];
+
+/// The kind whose artifacts state the [`Terms`] that runs are audited against.
+pub const TERMS: Kind = Kind::new::<contract::Contract>();
+
+/// The kind whose artifacts are read as a [`Session`].
+pub const SESSIONS: Kind = Kind::new::<model_io::ModelIo>();
+
+pub use contract::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms, comparable};
+pub use model_io::{Interaction, Mode, Session};
+
+/// Returns the searchable fields of all kinds.
+#[must_use]
+pub fn fields() -> Vec<Field> {
+    Field::SHARED.into_iter().chain(ALL.into_iter().flat_map(Kind::fields).copied()).collect()
+}
 
 /// Returns the kind named `name`.
 #[must_use]
 pub fn named(name: &str) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.name() == name)
+}
+
+/// Returns the noun for an artifact of the kind named `name`, with an article, such as `a session`. Unknown kinds have
+/// only their name.
+#[must_use]
+pub fn noun(name: &str) -> String {
+    let Some(kind) = named(name) else { return format!("of kind {name}") };
+    let article = if kind.noun().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+    format!("{article} {}", kind.noun())
+}
+
+/// Returns the kind that users call by `name`: its name or one of its nouns, in singular or plural.
+#[must_use]
+pub fn called(name: &str) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.is_called(name))
 }
 
 /// Returns the names of all kinds for messages.

@@ -35,6 +35,12 @@ pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> Verdic
 }
 
 pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
+    if let Some(kind) = options.kind_of_any_bytes() {
+        return Ok(match file.read(options)? {
+            Contents::Whole(bytes) => admit(kind, bytes, options).into(),
+            Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection::new(Some(kind), report)),
+        });
+    }
     let file_name = file_name(path);
     if options.may_be_archive()
         && let Some(format) = Format::detect(&file.head)

@@ -14,6 +14,8 @@ pub struct Inputs {
     kind: Option<Kind>,
     /// Whether the ends of directories are returned.
     with_ends: bool,
+    /// Whether files that an interrupted move has set aside are recovered.
+    recovers: bool,
     /// The number of items, or errors in their place, returned so far.
     given: u64,
 }
@@ -31,7 +33,7 @@ impl Inputs {
     #[must_use]
     pub fn new(inputs: Vec<Input>) -> Self {
         let waiting = inputs.into_iter().map(Waiting::Input).collect();
-        Self { waiting, kind: None, with_ends: false, given: 0 }
+        Self { waiting, kind: None, with_ends: false, recovers: false, given: 0 }
     }
 
     /// Restricts the iterator to artifacts of one kind. If its artifacts are directories, every directory that was
@@ -48,9 +50,24 @@ impl Inputs {
         Self { with_ends: true, ..self }
     }
 
+    /// Recovers the files that a killed process was [moving](super::Original::remove_all), in the directories that are
+    /// entered or that contain named files: they get their names back, or are removed if their artifact is stored and
+    /// another of its files was already removed. For use before files are moved.
+    #[must_use]
+    pub fn recovering(self) -> Self {
+        Self { recovers: true, ..self }
+    }
+
     fn named(&mut self, path: PathBuf) -> Result<Option<Item>, SourceError> {
         // Unlike links found in directories, named links are followed.
-        let metadata = fs::metadata(&path);
+        let mut metadata = fs::metadata(&path);
+        let is_missing = metadata.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        if self.recovers && (is_missing || self.kind.is_some_and(Kind::is_of_directories)) {
+            let directory = if is_missing { tree::parent(&path) } else { &path };
+            // If it cannot be read, reading the input fails too.
+            let _ = OpenDir::open(directory).and_then(|opened| opened.all_entries(true));
+            metadata = fs::metadata(&path);
+        }
         if let Some(kind) = self.kind.filter(|kind| kind.is_of_directories())
             && !metadata.as_ref().is_ok_and(fs::Metadata::is_file)
         {
@@ -81,7 +98,7 @@ impl Inputs {
 
     /// Returns a directory that is one artifact; for any other, queues its entries.
     fn enter(&mut self, path: FoundPath, opened: &OpenDir, named: bool) -> Result<Option<Item>, SourceError> {
-        let mut entries = opened.entries(usize::MAX).map_err(SourceError::at(&path))?;
+        let mut entries = opened.all_entries(self.recovers).map_err(SourceError::at(&path))?;
         if self.kind.is_none_or(Kind::is_of_directories)
             && let Some(kind) = directory::recognise(opened, &entries)
         {

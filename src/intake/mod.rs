@@ -1,6 +1,8 @@
 //! From paths to verdicts: finding files, recognising kinds by content, admitting documents.
 
 pub mod archive;
+mod beside;
+mod candidate;
 mod continuation;
 mod directory;
 mod file;
@@ -28,6 +30,7 @@ use archive::Format;
 
 use file::{Contents, OpenFile};
 
+pub(crate) use beside::attach;
 pub use continuation::{Continuation, Predecessor};
 pub use inputs::Inputs;
 pub use opened::Opened;
@@ -55,6 +58,11 @@ impl ExamineOptions {
     /// Returns whether archives are opened: unless documents of one kind are requested.
     fn may_be_archive(&self) -> bool {
         self.kind.is_none_or(Kind::is_of_directories)
+    }
+
+    /// Returns the requested kind if any bytes are an artifact of it.
+    fn kind_of_any_bytes(&self) -> Option<Kind> {
+        self.kind.filter(|kind| kind.takes_any_bytes())
     }
 }
 
@@ -255,7 +263,8 @@ pub fn examine_document(
     {
         return packed::examine(format, Cursor::new(bytes), options);
     }
-    if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large) {
+    let any = options.kind_of_any_bytes();
+    if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large && any.is_none()) {
         return Err(unread(options.kind.or_else(|| owner(file_name)), what));
     }
     let kind = meant(&bytes, options)?.or_else(|| owner(file_name));
@@ -272,7 +281,7 @@ pub fn examine_document(
 
 fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
     let file_name = file_name(path);
-    if let Some(what) = archive::unread(&file.head) {
+    if let Some(what) = archive::unread(&file.head).filter(|_| options.kind_of_any_bytes().is_none()) {
         return Ok(Verdict::Rejected(unread(options.kind.or_else(|| owner(&file_name)), what)));
     }
     if options.may_be_archive() {
@@ -330,9 +339,7 @@ fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
     let message = match (read, first) {
         (Err(error), _) => return document::violation(&error),
         (Ok(()), None) => "the document is empty".to_owned(),
-        (Ok(()), _) => {
-            format!("no kind recognises the document; use --kind to require one of {}", formats::names())
-        }
+        (Ok(()), _) => "no kind recognises the document".to_owned(),
     };
     Violation::new(document::UNRECOGNISED, "", message)
 }

@@ -150,7 +150,8 @@ impl Original {
     /// may grow and it was written less than [`MoveOptions::settle_growing`] before `now`. All operations take place
     /// within the directory that was read: a directory that replaced it under its path is not touched. A file that is
     /// created in place of another one during the removal is not lost: a file is renamed before it is removed, to
-    /// `.runvault-` and a number, and renamed back if it is a different one.
+    /// `.runvault-aside-`, a number and its name, and renamed back if it is a different one. If the process is killed,
+    /// [`Inputs::recovering`](super::Inputs::recovering) recovers the files.
     #[must_use]
     pub fn remove_all(originals: &[&Self], options: &MoveOptions, now: SystemTime) -> Vec<MoveOutcome> {
         removing::remove_all(originals, options, now)
@@ -194,6 +195,16 @@ impl Place {
 
     pub(super) fn from_directory(path: PathBuf, directory: Option<FileId>) -> Self {
         Self { path, directory, sort: FileType::Directory }
+    }
+
+    /// Returns the path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the directory that the file was opened in, or `None` if it is a directory or this is unknown.
+    pub(super) fn directory_of_file(&self) -> Option<FileId> {
+        self.directory.filter(|_| self.sort != FileType::Directory)
     }
 
     /// Returns the file, to be read again, or `None` if it is a directory.

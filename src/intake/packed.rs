@@ -65,8 +65,7 @@ fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Re
         return Err(Rejection::new(kind, report(&error)));
     }
     let Some(kind) = kind else {
-        let message =
-            format!("the archive is not an artifact; use --kind to require one of {}", formats::names());
+        let message = "the archive is not an artifact";
         return Err(Rejection::new(None, Violation::new(document::UNRECOGNISED, "", message).into()));
     };
     let directory = Directory { entries: contents.entries };

@@ -1,26 +1,22 @@
 //! Removal of original files after storing. See [`Original::remove_all`].
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use super::file::OpenFile;
+use super::candidate::{Aside, Attempt, Candidate, Proof};
 use super::original::{Form, KeepReason, MoveOptions, MoveOutcome, Original};
 use super::tree::{self, FileId, FileKind, FileState, OpenDir, Reopened};
-use super::{SourceError, Verdict, examine_named, writers};
+use super::{SourceError, writers};
 use crate::artifact::Completeness;
-use crate::digest::{BlobHash, CaptureHash, Digest};
+use crate::files::set_aside;
 
-/// The minimum age at which a file's time is reliable. File system clocks are coarse: for a more recent write, the time
-/// does not show whether another one followed.
-const LATELY: Duration = Duration::from_secs(1);
-
-/// The number of originals that are removed at once: detecting files that are open for writing scans all processes.
-/// Between the first step and the last, their files have another name.
+/// The number of files that are removed at once, if no original has more: detecting files that are open for writing
+/// scans all processes. Between the first step and the last, they are open and have another name.
 const GROUP: usize = 64;
 
 pub(super) fn remove_all(
@@ -28,8 +24,24 @@ pub(super) fn remove_all(
     options: &MoveOptions,
     now: SystemTime,
 ) -> Vec<MoveOutcome> {
-    let groups = originals.chunks(GROUP);
-    groups.flat_map(|group| Group::new(group, options, now).remove()).collect()
+    let mut outcomes = Vec::with_capacity(originals.len());
+    let mut rest = originals;
+    while !rest.is_empty() {
+        let (group, others) = rest.split_at(group_size(rest));
+        outcomes.extend(Group::new(group, options, now).remove());
+        rest = others;
+    }
+    outcomes
+}
+
+/// Returns the number of the first originals that have at most [`GROUP`] files together, and at least one.
+fn group_size(originals: &[&Original]) -> usize {
+    let mut files = 0;
+    let fits = |original: &&&Original| {
+        files += if original.form == Form::Archive { 1 } else { original.members.len().max(1) };
+        files <= GROUP
+    };
+    originals.iter().take_while(fits).count().max(1).min(originals.len())
 }
 
 /// Originals that are removed together, and the outcome of each so far.
@@ -40,42 +52,6 @@ struct Group<'o> {
     taken: Vec<MoveOutcome>,
     /// The directories of those originals that are directories.
     directories: Vec<Option<Rc<OpenDir>>>,
-}
-
-/// A file to be removed.
-struct Candidate<'o> {
-    /// The number of the original that it belongs to.
-    owner: usize,
-    directory: Rc<OpenDir>,
-    name: OsString,
-    path: PathBuf,
-    proof: Proof<'o>,
-    /// Its state when it was last examined.
-    state: FileState,
-}
-
-/// The proof that a file is the one that was stored.
-#[derive(Clone, Copy)]
-enum Proof<'o> {
-    Bytes(&'o BlobHash),
-    /// An archive is not stored itself: its members must still be the same.
-    Capture(&'o CaptureHash),
-}
-
-/// The result of renaming a file.
-enum Attempt<'o> {
-    Aside(Aside<'o>),
-    /// It is not the file that was stored, and is at this path.
-    Changed(PathBuf),
-}
-
-/// An error, and the location of the file if that is not its path.
-type Failure = (Option<PathBuf>, io::Error);
-
-/// A temporarily renamed file.
-struct Aside<'o> {
-    candidate: Candidate<'o>,
-    name: OsString,
 }
 
 impl<'o> Group<'o> {
@@ -102,8 +78,9 @@ impl<'o> Group<'o> {
         }
         // No process opens a file by a name that it does not know, so no new writer can appear from here on.
         let in_use = writers::among(&aside.iter().map(|aside| aside.candidate.state.id).collect());
-        for aside in &aside {
-            self.finish(aside, &in_use);
+        aside.retain(|aside| self.is_confirmed(aside, &in_use));
+        for files in aside.chunk_by(|one, next| one.candidate.owner == next.candidate.owner) {
+            self.remove_files(files);
         }
         for (owner, directory) in std::mem::take(&mut self.directories).into_iter().enumerate() {
             if let Some(directory) = directory {
@@ -154,6 +131,7 @@ impl<'o> Group<'o> {
         if is_directory && let Some(free) = self.directories.get_mut(owner) {
             *free = Some(Rc::clone(&directory));
         }
+        let number = RandomState::new().build_hasher().finish();
         for (member, blob) in &original.members {
             let (name, path, proof) = match original.form {
                 Form::Directory => (OsStr::new(member), path.join(member), Proof::Bytes(blob)),
@@ -166,7 +144,7 @@ impl<'o> Group<'o> {
             match self.candidate(original, &directory, name) {
                 Ok(Ok(state)) => {
                     let (directory, name) = (Rc::clone(&directory), name.to_owned());
-                    candidates.push(Candidate { owner, directory, name, path, proof, state });
+                    candidates.push(Candidate { owner, number, directory, name, path, proof, state });
                 }
                 Ok(Err(why)) => self.keep(owner, path, why),
                 Err(error) => self.fail(owner, &path, error),
@@ -204,32 +182,50 @@ impl<'o> Group<'o> {
         let (owner, path) = (candidate.owner, candidate.path.clone());
         match candidate.set_aside(self.options) {
             Ok(Attempt::Aside(aside)) => return Some(aside),
-            Ok(Attempt::Changed(path)) => self.keep(owner, path, KeepReason::Changed),
+            Ok(Attempt::Kept(path, why)) => self.keep(owner, path, why),
             Err(error) => self.fail(owner, &error.0.unwrap_or(path), error.1),
         }
         None
     }
 
-    /// Removes a file that was set aside, or renames it back if it is in use.
-    fn finish(&mut self, aside: &Aside<'o>, in_use: &HashSet<FileId>) {
-        let Aside { candidate, name } = aside;
+    /// Returns whether a file that was set aside can be removed. Otherwise renames it back.
+    fn is_confirmed(&mut self, aside: &Aside<'o>, in_use: &HashSet<FileId>) -> bool {
+        let Aside { candidate, name, .. } = aside;
         let why = match candidate.directory.state(name) {
             _ if in_use.contains(&candidate.state.id) => KeepReason::InUse,
             // A process that had it open until now may have written to it.
             Ok(state) if !candidate.state.has_same_contents(&state) => KeepReason::Changed,
-            Ok(_) => {
-                let (owner, path) = (candidate.owner, candidate.path.clone());
-                match candidate.directory.remove_file(name) {
-                    Ok(()) => self.note(owner, |taken| taken.removed.push(path)),
-                    Err(error) => self.fail(owner, &candidate.directory.path().join(name), error),
-                }
-                return;
+            Ok(_) => return true,
+            Err(error) => {
+                self.fail(candidate.owner, &aside.path(), error);
+                return false;
             }
-            Err(error) => return self.fail(candidate.owner, &candidate.directory.path().join(name), error),
         };
         match aside.put_back() {
-            Ok(path) => self.keep(aside.candidate.owner, path, why),
-            Err(error) => self.fail(aside.candidate.owner, &aside.path(), error),
+            Ok(path) => self.keep(candidate.owner, path, why),
+            Err(error) => self.fail(candidate.owner, &aside.path(), error),
+        }
+        false
+    }
+
+    /// Removes the files of one original that were set aside. The first of several is renamed to confirm that all of
+    /// them can be removed, and is removed last: if the process is killed, the others are [removed](set_aside) too.
+    fn remove_files(&mut self, files: &[Aside<'o>]) {
+        let Some((first, others)) = files.split_first() else { return };
+        let Candidate { number, directory, name, .. } = &first.candidate;
+        let confirmed = set_aside::confirmed_name(*number, name);
+        let is_renamed = !others.is_empty() && directory.rename(&first.name, &confirmed).is_ok();
+        for file in others {
+            self.remove_file(&file.candidate, &file.name);
+        }
+        self.remove_file(&first.candidate, if is_renamed { &confirmed } else { &first.name });
+    }
+
+    fn remove_file(&mut self, candidate: &Candidate<'o>, name: &OsStr) {
+        let Candidate { owner, directory, path, .. } = candidate;
+        match directory.remove_file(name) {
+            Ok(()) => self.note(*owner, |taken| taken.removed.push(path.clone())),
+            Err(error) => self.fail(*owner, &directory.path().join(name), error),
         }
     }
 
@@ -262,72 +258,6 @@ impl<'o> Group<'o> {
         let unexpected = left.into_iter().filter(|path| !known.contains(path));
         taken.kept.extend(unexpected.map(|path| (path, KeepReason::Unexpected)));
     }
-}
-
-impl<'o> Candidate<'o> {
-    /// Renames the file if it is the one that was stored.
-    fn set_aside(self, options: &MoveOptions) -> Result<Attempt<'o>, Failure> {
-        let in_place = |error| (None, error);
-        if !self.is_still(&self.name, options).map_err(in_place)? {
-            return Ok(Attempt::Changed(self.path));
-        }
-        // Hashing takes a while for large files, and the file may have been written to in the meantime. The change time
-        // differs even if the modification time was reset, or if another process renamed the file.
-        let is_untouched = self.state == self.directory.state(&self.name).map_err(in_place)?;
-        // A file that takes this name in the meantime must not be lost. No other program knows the new name.
-        let number = RandomState::new().build_hasher().finish();
-        let name = OsString::from(format!(".runvault-{number:016x}"));
-        self.directory.rename(&self.name, &name).map_err(in_place)?;
-        let before = self.state;
-        let mut aside = Aside { candidate: self, name };
-        let path = aside.path();
-        let elsewhere = |error| (Some(path.clone()), error);
-        let now = aside.candidate.directory.state(&aside.name).map_err(elsewhere)?;
-        aside.candidate.state = now;
-        let is_certain = cfg!(unix) && is_untouched && is_old(&before);
-        let is_same = before.has_same_contents(&now)
-            && (is_certain || aside.candidate.is_still(&aside.name, options).map_err(elsewhere)?);
-        if is_same {
-            return Ok(Attempt::Aside(aside));
-        }
-        aside.put_back().map(Attempt::Changed).map_err(elsewhere)
-    }
-
-    /// Returns whether the file `name` still contains what was stored.
-    fn is_still(&self, name: &OsStr, options: &MoveOptions) -> io::Result<bool> {
-        let file = self.directory.open_file(name)?;
-        match self.proof {
-            Proof::Bytes(blob) => Ok(blob.0 == Digest::from_reader(file)?),
-            Proof::Capture(capture) => {
-                let file = OpenFile::new(file, None)?;
-                let verdict = examine_named(&self.path, file, &options.examine)?;
-                Ok(matches!(verdict, Verdict::Admitted(admitted) if admitted.capture() == *capture))
-            }
-        }
-    }
-}
-
-impl Aside<'_> {
-    fn path(&self) -> PathBuf {
-        self.candidate.directory.path().join(&self.name)
-    }
-
-    /// Renames the file back, unless its name has been taken, and returns its location.
-    fn put_back(&self) -> io::Result<PathBuf> {
-        let Self { candidate: Candidate { directory, name, path, .. }, name: aside } = self;
-        match directory.link(aside, name) {
-            Ok(()) => directory.remove_file(aside).map(|()| path.clone()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(self.path()),
-            // Used where hard links are not available, and for directories.
-            Err(_) if directory.state(name).is_err() => directory.rename(aside, name).map(|()| path.clone()),
-            Err(_) => Ok(self.path()),
-        }
-    }
-}
-
-/// Returns whether a file was written so long ago that a later write would change its time.
-fn is_old(state: &FileState) -> bool {
-    state.quiet(tree::now()).is_some_and(|quiet| quiet > LATELY)
 }
 
 /// Removes an empty directory. Returns false if another one has its path.

@@ -23,6 +23,8 @@ pub struct PollingWatcher {
     settle: Duration,
     kind: Option<Kind>,
     ignored: Vec<PathBuf>,
+    /// Whether files that an interrupted move has set aside are recovered.
+    recovers: bool,
     looks: u64,
     seen: HashMap<PathBuf, Seen>,
     directories: HashMap<PathBuf, Entered>,
@@ -119,6 +121,7 @@ impl PollingWatcher {
             settle,
             kind: None,
             ignored: Vec::new(),
+            recovers: false,
             looks: 0,
             seen: HashMap::new(),
             directories: HashMap::new(),
@@ -135,6 +138,12 @@ impl PollingWatcher {
     #[must_use]
     pub fn without(self, ignored: Vec<PathBuf>) -> Self {
         Self { ignored, ..self }
+    }
+
+    /// Recovers the files that a killed process was moving, like [`Inputs::recovering`](super::Inputs::recovering).
+    #[must_use]
+    pub fn recovering(self, recovers: bool) -> Self {
+        Self { recovers, ..self }
     }
 
     /// Scans all directories. A file that exists at the first scan and was last written long enough ago has already
@@ -200,7 +209,7 @@ impl PollingWatcher {
     ) -> Result<Vec<FoundPath>, SourceError> {
         let now = tree::now();
         let (mut files, mut further) = (Vec::new(), Vec::new());
-        let entries = opened.entries(usize::MAX).map_err(SourceError::at(path))?;
+        let entries = opened.all_entries(self.recovers).map_err(SourceError::at(path))?;
         for entry in &entries {
             let path = FoundPath::within(opened, &entry.name);
             match entry.kind {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::clock;
+use crate::files::set_aside::is_set_aside;
 
 #[cfg(not(unix))]
 use portable as system;
@@ -138,6 +139,17 @@ impl OpenDir {
         }
     }
 
+    /// Returns all of its entries, unordered. If `recovers`, files that a killed process had
+    /// [set aside](crate::files::set_aside) are recovered first.
+    pub(super) fn all_entries(&self, recovers: bool) -> io::Result<Vec<Entry>> {
+        let entries = self.entries(usize::MAX)?;
+        if !recovers || !entries.iter().any(|entry| is_set_aside(&entry.name)) {
+            return Ok(entries);
+        }
+        self.recover();
+        self.entries(usize::MAX)
+    }
+
     /// Opens the directory that contains `found`, and fails if that is not the one in which it was found.
     pub(super) fn parent_of(found: &FoundPath) -> io::Result<Self> {
         let path = parent(found);
@@ -180,8 +192,8 @@ mod unix {
     use std::os::fd::OwnedFd;
     use std::os::unix::ffi::OsStringExt;
 
-    use crate::files::in_use;
     use crate::files::open_vaults;
+    use crate::files::{in_use, set_aside};
     use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat};
 
     use super::{
@@ -254,6 +266,11 @@ mod unix {
                 entries.push(Entry { name, kind });
             }
             Ok(entries)
+        }
+
+        /// Recovers files that a killed process had [set aside](crate::files::set_aside).
+        pub(in crate::intake) fn recover(&self) {
+            set_aside::recover(&self.handle);
         }
 
         /// Returns the state of the entry `name`; a link is not followed.
@@ -430,6 +447,9 @@ mod portable {
                 })
                 .collect()
         }
+
+        #[allow(clippy::unused_self, reason = "elsewhere files are locked, which recovery needs")]
+        pub(in crate::intake) fn recover(&self) {}
 
         pub(in crate::intake) fn state(&self, name: &OsStr) -> io::Result<FileState> {
             let metadata = fs::symlink_metadata(self.path.join(name))?;

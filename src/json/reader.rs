@@ -132,7 +132,7 @@ pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Val
 pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> {
     if bytes.len() as u64 > limits.bytes {
         let limit = limits.bytes;
-        let message = format!("the document exceeds the limit of {limit} bytes; raise it with --max-size");
+        let message = format!("the document exceeds the limit of {limit} bytes");
         return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
     }
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
@@ -204,8 +204,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         self.values += 1;
         if self.values > self.limits.values {
             let limit = self.limits.values;
-            let message =
-                format!("the document has more than {limit} values; raise the limit with --max-values");
+            let message = format!("the document has more than {limit} values");
             return Err(self.defect(Defect::TooLarge, message));
         }
         match self.peek() {
@@ -515,7 +514,7 @@ fn has_control(bytes: &[u8]) -> bool {
 
 /// Returns the message for a text with more than `limit` nesting levels.
 pub(crate) fn too_deep(limit: usize) -> String {
-    format!("nested deeper than {limit} levels; raise the limit with --max-depth")
+    format!("nested deeper than {limit} levels")
 }
 
 /// Returns `text` quoted for a message, shortened if it is long.

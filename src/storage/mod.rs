@@ -30,9 +30,8 @@ pub use interface::{
     Transaction, UnresolvedReference, UnresolvedTarget, created_at,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
-pub use policy::{PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
+pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
-pub(crate) use sqlite::Snapshot as FileSnapshot;
 pub use sqlite::{
     Backup, BackupError, BackupOptions, BackupProgress, CapturePassages, Computed, Dated, Day, DiskUsage,
     Erasure, Extremes, FoundPassage, Grouping, KindStats, LogDamage, LogDefect, Matcher, Reader, Readmitted,
@@ -40,6 +39,7 @@ pub use sqlite::{
     Salvager, Saved, SearchComparison, SearchDifferences, SearchIndex, SearchableCapture, Sized, SqlError,
     Statement, Stats, Store, Term, Terms, Upgrade, View, check,
 };
+pub(crate) use sqlite::{Snapshot as FileSnapshot, TIMES};
 pub use tombstone::Tombstone;
 
 /// Returns the vault file of a storage, for operations that only this engine has.

@@ -33,6 +33,26 @@ pub enum PutOutcome {
     /// It, or an artifact embedded in it, was removed before: nothing was stored. Contains the tombstones, one per
     /// artifact.
     Refused(Vec<Tombstone>),
+    /// The vault has an artifact of another kind with its core hash, or with that of an artifact embedded in it: nothing
+    /// was stored.
+    KindConflict(KindConflict),
+}
+
+impl PutOutcome {
+    /// Returns whether nothing was stored or recorded.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::KindConflict(_))
+    }
+}
+
+/// An artifact in the vault whose core hash an artifact of another kind has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindConflict {
+    /// The core hash.
+    pub core: CoreHash,
+    /// The name of the kind of the artifact in the vault.
+    pub kind: String,
 }
 
 /// The result of storing an artifact.

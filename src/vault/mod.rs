@@ -2,6 +2,7 @@
 
 pub mod add;
 mod annotations;
+pub mod api;
 pub mod audit;
 pub mod bundle;
 pub mod diff;
@@ -13,6 +14,8 @@ pub mod replay;
 pub mod retention;
 pub mod search;
 pub mod sql;
+pub mod stats;
+pub mod tombstones;
 mod verification;
 
 pub use annotations::{PinnedArtifact, TaggedArtifact, tags};
@@ -26,14 +29,14 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{KeyRing, Kind};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
-use crate::formats::{self, model_io};
+use crate::formats::{self, Session};
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
 use crate::storage::{
     self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
     CaptureRecord, ErrorKind, Filter, JournalCheck, JournalQuery, JournalRecord, LogDamage, Order, Page, Put,
-    PutOptions, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Stats, Storage, StorageError, Store,
+    PutOptions, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Storage, StorageError, Store,
     StoredMember, TimeBasis, Tombstone, Upgrade, file_of,
 };
 use crate::validation::{Report, Violation};
@@ -143,7 +146,7 @@ pub enum LookupError {
         capture: DigestPrefix,
     },
     /// The artifact is not of the requested kind.
-    #[error("{core} is of kind {found}, not {wanted}")]
+    #[error("{core} is {}, not {}", formats::noun(found), formats::noun(wanted))]
     KindMismatch {
         /// The artifact.
         core: CoreHash,
@@ -154,7 +157,8 @@ pub enum LookupError {
     },
     /// The artifact records no run.
     #[error(
-        "{core} is of kind {kind}, not a run; contracts are audited against run packs, traces or export packs"
+        "{core} is {}, not a run; contracts are audited against run packs, traces or export packs",
+        formats::noun(kind)
     )]
     NotARun {
         /// The artifact.
@@ -163,7 +167,7 @@ pub enum LookupError {
         kind: String,
     },
     /// The artifact has several files, but one document was requested.
-    #[error("{core} is of kind {kind}, which has several files")]
+    #[error("{core} is {}, which has several files", formats::noun(kind))]
     SeveralMembers {
         /// The artifact.
         core: CoreHash,
@@ -171,7 +175,7 @@ pub enum LookupError {
         kind: String,
     },
     /// The artifact itself records no responses.
-    #[error("{core} is of kind {kind}, which records no responses itself")]
+    #[error("{core} is {}, which records no responses itself", formats::noun(kind))]
     NoRecording {
         /// The artifact.
         core: CoreHash,
@@ -347,6 +351,9 @@ impl Vault {
         let put = put.ok_or_else(|| StorageError::new(ErrorKind::Database, "the outcome is missing"))?;
         match &put.outcome {
             PutOutcome::Refused(tombstones) => Err(AddError::Rejected(add::removed(put.core, tombstones))),
+            PutOutcome::KindConflict(conflict) => {
+                Err(AddError::Rejected(add::conflicting(put.core, conflict)))
+            }
             _ => Ok(put),
         }
     }
@@ -578,14 +585,6 @@ impl Vault {
         }
     }
 
-    /// Returns counts, sizes and growth by one of the times of artifacts. Reads no document.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn stats(&self, by: TimeBasis) -> Result<Stats, StorageError> {
-        self.file("statistics")?.snapshot()?.stats(by)
-    }
-
     /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
     /// whose chain value is `since`, such as a head that was recorded elsewhere.
     ///
@@ -722,12 +721,12 @@ impl Vault {
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if the hash is not that of a session; otherwise the same as [`Vault::locate`]
     /// and [`Vault::read`].
-    pub fn session(&self, model_io_hash: CoreHash) -> Result<model_io::Session, LookupError> {
+    pub fn session(&self, model_io_hash: CoreHash) -> Result<Session, LookupError> {
         let located = self.locate(&model_io_hash.0.into())?;
-        expect_kind(&located.artifact, Kind::new::<model_io::ModelIo>())?;
+        expect_kind(&located.artifact, formats::SESSIONS)?;
         let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        model_io::Session::read(&self.read(&located)?, &Limits::most())
+        Session::read(&self.read(&located)?, &Limits::most())
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| unreadable("it is not a session".to_owned()))
     }

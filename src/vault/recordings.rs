@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::{Located, LookupError, Vault};
-use crate::artifact::Playback;
+use crate::artifact::{Playback, group};
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::Limits;
@@ -58,7 +58,7 @@ impl Vault {
     /// Returns an error if the vault cannot be read.
     pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StorageError> {
         let snapshot = self.snapshot()?;
-        let filters = vec![Filter::Mention { group: Some("prompt"), digest: prompt }];
+        let filters = vec![Filter::Mention { group: Some(group::PROMPT), digest: prompt }];
         let (since, until) = (wanted.since, wanted.until);
         let mut recordings = Vec::new();
         let query = Query { filters, since, until, ..Query::default() };

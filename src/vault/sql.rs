@@ -6,30 +6,69 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::artifact::ColumnType::{Any, Hash, Number, Text};
-use crate::artifact::{Cell, Cells, Column, Kind, Place, Table};
+use crate::artifact::{Cell, Cells, Column, Kind, Place, Table, timestamp_text};
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRecord, Computed, Mention, Snapshot, Store, StoredMember};
+use crate::storage::{ArtifactRecord, Attribute, Computed, Mention, Snapshot, Store, StoredMember, TIMES};
 use crate::vault::query::{Direction, Link, LinkTarget, Linker, Origin};
 
 pub use crate::storage::{Reader, Rows, Saved, SqlError, Statement, View};
 
 /// Creates a reader of the current contents of `store`.
 pub(crate) fn reader(store: &Store) -> Result<Reader<'_>, SqlError> {
-    store.reader(computed())
+    store.reader(stored(), computed())
 }
 
 /// Returns all views that queries can use: those in the vault's file first.
 #[must_use]
 pub fn views() -> Vec<View> {
-    View::plain().into_iter().chain(computed().iter().map(View::from)).collect()
+    View::plain().into_iter().chain(stored()).chain(computed().iter().map(View::from)).collect()
 }
 
+/// Returns the views of the artifacts of each kind that are in the vault's file.
+fn stored() -> Vec<View> {
+    of_artifacts().map(|(_, view)| view).filter(|view| view.is_plain).collect()
+}
+
+fn of_artifacts() -> impl Iterator<Item = (Kind, View)> {
+    formats::ALL.into_iter().map(|kind| (kind, View::of_artifacts(kind.plural(), &kind.view())))
+}
+
+/// Returns the views that are not in the vault's file. Those of the artifacts of a kind are in it if the kind is as old
+/// as the schema of vaults.
 fn computed() -> Vec<Computed> {
+    let views = of_artifacts().filter(|(_, view)| !view.is_plain).map(|(kind, _)| rows_of_artifacts(kind));
     let tables = formats::ALL
         .into_iter()
         .flat_map(|kind| kind.tables().iter().map(move |table| for_kind(kind, table)));
-    tables.chain([mentions(), links()]).collect()
+    views.chain(tables).chain([mentions(), links()]).collect()
+}
+
+fn rows_of_artifacts(kind: Kind) -> Computed {
+    let columns = kind.view().columns;
+    Computed {
+        name: kind.plural(),
+        about: kind.view().about,
+        kind: Some(kind.name()),
+        columns: TIMES.iter().chain(columns).copied().collect(),
+        rows: Box::new(move |snapshot, artifact| {
+            let times = [artifact.added_at, artifact.seen_at].map(|time| Cell::Text(timestamp_text(time)));
+            let attributes = snapshot.attributes_of(artifact.core)?;
+            let cells = columns.iter().map(|column| attribute(&attributes, column));
+            Ok(vec![times.into_iter().chain(cells).collect()])
+        }),
+    }
+}
+
+/// Returns the first value of the attribute that a column contains.
+fn attribute(attributes: &[Attribute], column: &Column) -> Cell {
+    let value =
+        attributes.iter().find(|attribute| attribute.name == column.name).map(|attribute| &attribute.value);
+    match value {
+        None => Cell::Null,
+        Some(value) if column.sort == Number => value.parse().map_or(Cell::Null, Cell::Integer),
+        Some(value) => Cell::Text(value.clone()),
+    }
 }
 
 fn for_kind(kind: Kind, table: &'static Table) -> Computed {
@@ -37,7 +76,7 @@ fn for_kind(kind: Kind, table: &'static Table) -> Computed {
         name: table.name,
         about: table.about,
         kind: Some(kind.name()),
-        columns: table.columns,
+        columns: table.columns.to_vec(),
         rows: Box::new(|snapshot, artifact| contents(snapshot, artifact, table)),
     }
 }
@@ -66,7 +105,7 @@ fn mentions() -> Computed {
         name: "mentions",
         about: "a digest that an artifact states or implies",
         kind: None,
-        columns: MENTIONS,
+        columns: MENTIONS.to_vec(),
         rows: Box::new(|snapshot, artifact| {
             let mut mentions = snapshot.mentions(&[artifact.core], None)?.pop().unwrap_or_default();
             mentions.sort();
@@ -107,7 +146,7 @@ fn links() -> Computed {
         name: "links",
         about: "a link between two artifacts, from `artifact` to `target`",
         kind: None,
-        columns: LINKS,
+        columns: LINKS.to_vec(),
         rows: Box::new(move |snapshot, artifact| {
             let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);
             let links = linker.links(snapshot, artifact)?.into_iter();

@@ -7,4 +7,4 @@ mod outcomes;
 mod schemas;
 mod targets;
 
-pub(crate) use making::{Audited, audited, contract, pack, run_pack, trace};
+pub(crate) use making::{Audited, audited, audited_in, contract, pack, run_pack, trace};

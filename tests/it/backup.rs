@@ -229,7 +229,7 @@ fn a_damaged_vault_gives_no_backup() {
 #[test]
 fn a_backup_is_called_sound_only_if_its_catalog_is_what_the_journal_says() {
     let sandbox = with_examples();
-    sandbox.run(["tag", "5c496a37feba", "golden"]).expect(0);
+    sandbox.run(["tag", "set", "5c496a37feba", "golden"]).expect(0);
     let sound = sandbox.run(["backup", "b.vault"]).expect(0);
     let expected = "\nsound: SQLite's integrity check, all blobs read back and hashed, journal chain, catalog matches \
                     the journal\n";

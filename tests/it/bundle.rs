@@ -166,8 +166,8 @@ fn conditions_choose_what_is_exported() {
 fn stated_links_come_along_with_their_notes() {
     let sandbox = with_examples();
     let [run, trace, contract] = ["runs", "traces", "contracts"].map(|kind| core_of(&sandbox, kind));
-    sandbox.run(["link", &contract, "governs", &trace, "--note", "as agreed"]).expect(0);
-    sandbox.run(["link", &run, "explains", &trace]).expect(0);
+    sandbox.run(["link", "add", &contract, "governs", &trace, "--note", "as agreed"]).expect(0);
+    sandbox.run(["link", "add", &run, "explains", &trace]).expect(0);
     sandbox.run(["export", &contract, &trace, "-o", "b.rvz"]).expect(0);
     let manifest = serde_json::to_string_pretty(&Making::of(&sandbox, "b.rvz").manifest).unwrap();
     insta::assert_snapshot!("manifest", crate::output::steady(&manifest));

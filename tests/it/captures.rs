@@ -84,15 +84,15 @@ fn stub_show_and_diff_say_that_there_are_several_captures_and_which_one_is_used(
     let (sandbox, core) = added(&documents);
     let first = digest(&documents[0]);
     let note = format!("has 2 captures; this is {}", &first["sha256:".len()..][..12]);
-    for arguments in [&["stub", &core][..], &["stub", &core, "--json"], &["diff", &core, "1.json"]] {
+    for arguments in [&["replay", &core][..], &["replay", &core, "--json"], &["diff", &core, "1.json"]] {
         let ran = sandbox.run(arguments).expect(0);
         assert!(ran.stderr.contains(&note), "{}", ran.stderr);
     }
-    let served = sandbox.run_on(b"", &["stub", &core, "--serve-stdio"]).expect(0);
+    let served = sandbox.run_on(b"", &["replay", &core, "--serve-stdio"]).expect(0);
     assert!(served.stderr.contains(&note), "{}", served.stderr);
     // A capture's own hash says which one is meant.
     for (document, response) in documents.iter().zip(["three\nfour", "three\r\nfour"]) {
-        let ran = sandbox.run(["stub", &digest(document), "--json"]).expect(0);
+        let ran = sandbox.run(["replay", &digest(document), "--json"]).expect(0);
         assert!(!ran.stderr.contains("captures"), "{}", ran.stderr);
         let output: Value = serde_json::from_str(ran.json()[0]["response"].as_str().unwrap()).unwrap();
         assert_eq!(output["text"], response);

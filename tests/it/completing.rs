@@ -26,8 +26,8 @@ fn offered(sandbox: &Sandbox, words: &[&str]) -> Vec<String> {
 #[test]
 fn hashes_tags_and_what_they_are() {
     let sandbox = examples();
-    sandbox.run(["tag", "3941d389b337", "baseline"]).expect(0);
-    sandbox.run(["tag", "5c496a37feba", "terms"]).expect(0);
+    sandbox.run(["tag", "set", "3941d389b337", "baseline"]).expect(0);
+    sandbox.run(["tag", "set", "5c496a37feba", "terms"]).expect(0);
     let all = offered(&sandbox, &["get", ""]);
     assert_eq!(all[..3], ["latest", "@baseline", "@terms"]);
     assert_eq!(all.len() - 3, sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len());
@@ -39,7 +39,7 @@ fn hashes_tags_and_what_they_are() {
     assert_eq!(offered(&sandbox, &["get", "3941d389b337d"]), [whole]);
     assert_eq!(offered(&sandbox, &["get", "sha256:39"]), [format!("sha256:{whole}")]);
     assert!(offered(&sandbox, &["get", "xyz"]).is_empty());
-    assert_eq!(offered(&sandbox, &["untag", "t"]), ["terms"]);
+    assert_eq!(offered(&sandbox, &["tag", "remove", "t"]), ["terms"]);
     // Only what the command takes.
     assert_eq!(offered(&sandbox, &["audit", ""]), ["@terms", "5c496a37feba"]);
     assert!(!offered(&sandbox, &["replay", ""]).contains(&"5c496a37feba".to_owned()));
@@ -198,7 +198,7 @@ fn in_shell(sandbox: &Sandbox, program: &str, script: &str) -> Option<Ran> {
 #[test]
 fn bash_itself() {
     let sandbox = examples();
-    sandbox.run(["tag", "3941d389b337", "baseline"]).expect(0);
+    sandbox.run(["tag", "set", "3941d389b337", "baseline"]).expect(0);
     // As Bash calls it: words are taken apart at : = and @, and the second argument is what follows the last of them.
     let complete = |typed: &str, words: &str| {
         let script = format!(

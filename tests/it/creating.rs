@@ -97,9 +97,9 @@ fn a_rejected_document_leaves_no_vault_behind() {
 fn a_dry_run_of_import_changes_nothing_and_says_so() {
     let sandbox = Sandbox::new();
     sandbox.run(["add".into(), repository("examples")]).expect(0);
-    sandbox.run(["tag", "4df877dec7f4", "base"]).expect(0);
+    sandbox.run(["tag", "set", "4df877dec7f4", "base"]).expect(0);
     sandbox.run(["note", "4df877dec7f4", "the first one"]).expect(0);
-    sandbox.run(["link", "5c496a37feba", "governs", "66c2f87e8153"]).expect(0);
+    sandbox.run(["link", "add", "5c496a37feba", "governs", "66c2f87e8153"]).expect(0);
     sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
     sandbox.run(["--vault", "other.vault", "init"]).expect(0);
     let before = contents(&sandbox.path(""));

@@ -33,29 +33,32 @@ fn missing(ran: &Ran) -> Vec<String> {
 fn what_no_kind_stores_is_left_out_unless_it_is_asked_for() {
     let sandbox = referring();
     let stored = [digest("a contract"), digest("a session")];
-    let listed = missing(&sandbox.run(["dangling", "--json"]).expect(0));
+    let listed = missing(&sandbox.run(["unresolved", "--json"]).expect(0));
     assert!(stored.iter().all(|digest| listed.contains(digest)), "{listed:?}");
     let others = [digest("a schema"), digest("a proposal"), digest("a tool")];
     assert!(!others.iter().any(|digest| listed.contains(digest)), "{listed:?}");
-    let note = sandbox.run(["dangling"]).expect(0).stderr;
+    let note = sandbox.run(["unresolved"]).expect(0).stderr;
     assert!(note.contains("3 references to objects that are not artifacts omitted"), "{note}");
-    let all = missing(&sandbox.run(["dangling", "--all", "--json"]).expect(0));
+    let all = missing(&sandbox.run(["unresolved", "--all", "--json"]).expect(0));
     assert!(stored.iter().chain(&others).all(|digest| all.contains(digest)), "{all:?}");
-    assert!(!sandbox.run(["dangling", "--all"]).expect(0).stderr.contains("omitted"));
+    assert!(!sandbox.run(["unresolved", "--all"]).expect(0).stderr.contains("omitted"));
 }
 
 #[test]
 fn references_are_filtered_by_role_and_kind() {
     let sandbox = referring();
-    let all = missing(&sandbox.run(["dangling", "--json"]).expect(0));
-    let names = missing(&sandbox.run(["dangling", "--role", "records-run", "--json"]).expect(0));
-    let digests = missing(&sandbox.run(["dangling", "--role", "reference", "--json"]).expect(0));
+    let all = missing(&sandbox.run(["unresolved", "--json"]).expect(0));
+    let names = missing(&sandbox.run(["unresolved", "--role", "records-run", "--json"]).expect(0));
+    let digests = missing(&sandbox.run(["unresolved", "--role", "reference", "--json"]).expect(0));
     assert!(!names.is_empty() && names.iter().all(|name| name.starts_with("run:")), "{names:?}");
     assert!(!digests.is_empty() && digests.iter().all(|digest| digest.starts_with("sha256:")), "{digests:?}");
     assert_eq!([digests, names].concat(), all);
-    let of = |kind: &str| missing(&sandbox.run(["dangling", "--kind", kind, "--json"]).expect(0));
-    assert_eq!(of("trace"), missing(&sandbox.run(["dangling", "--role", "records-run", "--json"]).expect(0)));
+    let of = |kind: &str| missing(&sandbox.run(["unresolved", "--kind", kind, "--json"]).expect(0));
+    assert_eq!(
+        of("trace"),
+        missing(&sandbox.run(["unresolved", "--role", "records-run", "--json"]).expect(0))
+    );
     assert_eq!([of("model_io"), of("trace")].concat(), all);
     assert!(of("pack").is_empty());
-    sandbox.run(["dangling", "--kind", "nothing"]).expect(3);
+    sandbox.run(["unresolved", "--kind", "nothing"]).expect(3);
 }

@@ -239,6 +239,27 @@ fn parts_and_their_beginning_come_together_in_one_run_in_any_order() {
 }
 
 #[test]
+fn parts_come_before_their_beginning_into_a_vault_that_does_not_exist_yet() {
+    let all = steps("run", 2);
+    for given in ["d", "d/1.ndjson"] {
+        let sandbox = Sandbox::without_vault();
+        sandbox.write("d/1.ndjson", &all[2]);
+        sandbox.write("d/2.ndjson", &all[1]);
+        if given == "d" {
+            sandbox.write("d/3.ndjson", &all[0]);
+        }
+        let ran = sandbox.run(["add", "--create", "--json", given]);
+        let outcomes: Vec<_> = ran.json().iter().map(|line| line["outcome"].to_string()).collect();
+        if given == "d" {
+            assert_eq!(outcomes, ["\"added\""; 3], "{}", ran.stderr);
+            assert_eq!(sandbox.run(["get", &core(&all[2])]).expect(0).stdout, all.concat());
+        } else {
+            assert_eq!((ran.status, outcomes), (1, vec!["\"rejected\"".to_owned()]), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_part_without_its_beginning_is_rejected_and_says_which_record_is_missing() {
     let sandbox = Sandbox::at(NOW);
     let all = steps("run", 3);

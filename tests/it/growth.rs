@@ -102,10 +102,10 @@ fn no_path_is_found_among_many_runs_of_one_name() {
     let vault = fill(&sandbox, (0..1_200).map(|number| run_pack("run-1", &answer(number))));
     tag_latest(&vault, "one");
     tag_latest(&fill(&sandbox, std::iter::once(session("alone", &[]))), "other");
-    let none = sandbox.run(["why", "@one", "@other"]).expect(1);
+    let none = sandbox.run(["path", "@one", "@other"]).expect(1);
     assert!(none.stderr.contains("no path of links from"), "{}", none.stderr);
     // Whoever shares the name is one step away.
-    let chain = sandbox.run(["why", "@one", "latest~5", "--json"]).expect(0).json();
+    let chain = sandbox.run(["path", "@one", "latest~5", "--json"]).expect(0).json();
     assert_eq!(chain.len(), 1);
     assert_eq!(chain[0]["relation"], "forks");
 }
@@ -144,7 +144,7 @@ fn sessions_and_runs_that_share_many_exchanges_are_forgotten() {
     sandbox.run(kept.into_iter().chain(["--yes"])).expect(0);
     assert_eq!(vault.snapshot().unwrap().count(&Filter::default()).unwrap(), 1);
     sandbox.run(["forget", "--keep-last", "0", "--yes"]).expect(0);
-    sandbox.run(["untag", "kept"]);
+    sandbox.run(["tag", "remove", "kept"]);
     assert_eq!(vault.snapshot().unwrap().count(&Filter::default()).unwrap(), 0);
     sandbox.run(["fsck"]).expect(0);
 }
@@ -322,5 +322,26 @@ fn large_documents_take_a_few_times_their_size() {
     expect_success(within_memory(&sandbox, mebibytes, &["get", "latest", "-o", "out.json"]));
     if let Ok(bytes) = std::fs::read(sandbox.path("out.json")) {
         assert!(bytes == document.into_bytes(), "it comes out as it went in");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn large_attachments_take_a_few_times_their_size() {
+    let megabytes = if std::env::var_os(LARGE).is_some() { 850 } else { 34 };
+    let sandbox = Sandbox::new();
+    // Neither text nor compressible.
+    let digest = |number: u64| runvault::digest::Digest::from_content(&number.to_le_bytes());
+    let bytes: Vec<u8> =
+        (0..megabytes * 1_000_000 / 32).flat_map(|number| *digest(number).as_bytes()).collect();
+    sandbox.write("large", &bytes);
+    let mebibytes = 64 + 3 * megabytes;
+    let add = ["add", "--as", "attachment", "large", "--max-size", "900M"];
+    expect_success(within_memory(&sandbox, mebibytes, &add));
+    expect_success(within_memory(&sandbox, mebibytes, &["get", "latest", "-o", "out"]));
+    if let Ok(read) = std::fs::read(sandbox.path("out")) {
+        assert!(read == bytes, "it comes out as it went in");
+        let stored = std::fs::metadata(sandbox.vault()).unwrap().len();
+        assert!(stored < bytes.len() as u64 * 21 / 20, "{stored} bytes for {}", bytes.len());
     }
 }

@@ -93,7 +93,7 @@ fn the_view_has_exactly_what_was_chained_whoever_acts() {
         sandbox.run(["add".as_ref(), "--actor".as_ref(), (*actor).as_ref(), file.as_os_str()]).expect(0);
         let core = sandbox.run(["find", "--adapter", &adapter, "--json"]).expect(0).json();
         let core = core[0]["core_hash"].as_str().unwrap();
-        sandbox.run(["pin", core, "--note", actor, "--actor", actor]).expect(0);
+        sandbox.run(["pin", "add", core, "--note", actor, "--actor", actor]).expect(0);
     }
     let mut chain = vec![0; 32];
     let mut actors = Vec::new();
@@ -188,7 +188,7 @@ fn what_head_prints_is_what_verify_from_accepts() {
 fn a_journal_that_is_intact_says_nothing_of_the_catalog_unless_that_was_compared() {
     let sandbox = eventful();
     let known = head(&sandbox);
-    sandbox.run(["tag", "5c496a37feba", "golden"]).expect(0);
+    sandbox.run(["tag", "set", "5c496a37feba", "golden"]).expect(0);
     let whole = sandbox.run(["log", "--verify-from", &known, "--full"]).expect(0);
     let expected = "catalog matches the journal: 6 artifacts, 7 captures, 1 tag, 0 notes, 0 pins, 0 manual links, \
                     2 tombstones, 0 signatures\n";
@@ -295,7 +295,7 @@ fn times_come_from_the_clock_that_a_test_fixes() {
     let mut sandbox = Sandbox::at("2024-02-29T23:59:59.999Z");
     sandbox.add([sandbox.write("a.json", session("a", &[("hello", "hi")]))]);
     sandbox.set_clock("1969-12-31T23:00:00+00:30");
-    sandbox.run(["tag", "latest", "old"]).expect(0);
+    sandbox.run(["tag", "set", "latest", "old"]).expect(0);
     let times: Vec<_> = sandbox
         .run(["log", "--json"])
         .expect(0)

@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use runvault::artifact::Kind;
+use runvault::formats;
+
 use crate::sandbox::repository;
 
 /// Which of our modules, and which of the crates that have one home, a module may name. A folder's modules share a row.
 const TABLE: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("files", &["rustix", "tempfile"]),
-    ("digest", &["sha2", "hmac"]),
+    ("digest", &["sha2", "hmac", "ring"]),
     ("json", &["digest", "serde_json", "serde_json_canonicalizer"]),
     ("validation", &[]),
     ("artifact", &["digest", "json", "validation"]),
@@ -39,9 +42,12 @@ const TABLE: &[(&str, &[&str])] = &[
             "validation",
             "artifact",
             "serde_json",
+            "r2d2",
+            "r2d2_sqlite",
             "rusqlite",
             "rusqlite_migration",
             "rustix",
+            "scheduled_thread_pool",
             "tempfile",
             "zstd",
         ],
@@ -62,6 +68,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "serde_json",
             "tar",
             "tempfile",
+            "utoipa",
             "zstd",
         ],
     ),
@@ -91,8 +98,12 @@ const TABLE: &[(&str, &[&str])] = &[
 const HOMED: &[&str] = &[
     "sha2",
     "hmac",
+    "ring",
+    "r2d2",
+    "r2d2_sqlite",
     "rusqlite",
     "rusqlite_migration",
+    "scheduled_thread_pool",
     "zstd",
     "serde_json",
     "serde_json_canonicalizer",
@@ -112,6 +123,7 @@ const HOMED: &[&str] = &[
     "tempfile",
     "terminal_size",
     "unicode_width",
+    "utoipa",
     "zip",
     "tar",
     "flate2",
@@ -222,16 +234,57 @@ fn kinds_do_not_know_each_other() {
             }
         }
     }
-    // Nothing outside the list names a kind's folder, but for typed sessions and the effects of contracts.
-    let typed =
-        [("model_io", "vault/mod.rs"), ("contract", "audit/operation.rs"), ("contract", "audit/mod.rs")];
+    // Nothing outside the list names a kind's folder.
     for path in rust_files(&repository("src")).into_iter().filter(|path| !path.starts_with(&kinds)) {
         let text = std::fs::read_to_string(&path).unwrap();
         for folder in &folders {
-            let is_typed = typed.iter().any(|(kind, file)| kind == folder && path.ends_with(file));
-            assert!(is_typed || !text.contains(&format!("{folder}::")), "{} names {folder}", path.display());
+            assert!(!text.contains(&format!("{folder}::")), "{} names {folder}", path.display());
         }
     }
+}
+
+/// What users and other programs call kinds and what only they have.
+fn words_of_kinds() -> Vec<&'static str> {
+    let names = |kind: Kind| [kind.name(), kind.noun(), kind.plural()];
+    let fields = |kind: Kind| kind.fields().iter().map(|field| field.name());
+    let tables = |kind: Kind| kind.tables().iter().map(|table| table.name);
+    let mut words: Vec<&str> = formats::ALL.into_iter().flat_map(names).collect();
+    words.extend(formats::ALL.into_iter().flat_map(fields));
+    words.extend(formats::ALL.into_iter().flat_map(tables));
+    words
+}
+
+/// A seventh kind is one folder and one line.
+#[test]
+fn only_formats_name_kinds() {
+    let words = words_of_kinds();
+    assert!(["model_io", "run pack", "attachments", "interactions"].iter().all(|word| words.contains(word)));
+    let source = repository("src");
+    for path in rust_files(&source) {
+        let relative = path.strip_prefix(&source).unwrap();
+        let is_test = relative.iter().any(|part| part == "tests" || part == "tests.rs");
+        if relative.starts_with("formats") || is_test {
+            continue;
+        }
+        let code = code_of(&path);
+        for word in &words {
+            assert!(!code.contains(&format!("\"{word}\"")), "{} names {word}", relative.display());
+        }
+    }
+}
+
+#[test]
+fn users_can_call_each_kind_by_any_of_its_names() {
+    for kind in formats::ALL {
+        let names = [kind.name(), kind.noun(), kind.plural()];
+        for name in names.into_iter().flat_map(|name| [name.to_owned(), name.replace([' ', '_'], "-")]) {
+            let singular = name.strip_suffix('s').unwrap_or(&name).to_owned();
+            for name in [name.to_uppercase(), format!("{singular}s"), singular, name] {
+                assert_eq!(formats::called(&name), Some(kind), "{name}");
+            }
+        }
+    }
+    assert_eq!(formats::called("artifact"), None);
 }
 
 /// The code of a file without its tests and comments.

@@ -379,6 +379,6 @@ fn limits_of_arguments() {
     assert!(sandbox.run(["show", &hex[..5]]).expect(3).stderr.contains("at least 6"));
     for (length, status) in [(40, 1), (41, 3)] {
         // Forty will do; what is missing then is the other artifact.
-        sandbox.run(["link", &core, &"r".repeat(length), "000000"]).expect(status);
+        sandbox.run(["link", "add", &core, &"r".repeat(length), "000000"]).expect(status);
     }
 }

@@ -7,6 +7,8 @@
     reason = "tests are read from top to bottom"
 )]
 
+mod api;
+mod attachments;
 mod audit;
 mod backup;
 mod bad_input;
@@ -31,6 +33,7 @@ mod fuzzing;
 mod growing;
 mod growth;
 mod intake;
+mod interrupted;
 mod journal;
 mod language;
 mod large;
@@ -39,6 +42,7 @@ mod layering;
 mod limits;
 mod man;
 mod moving;
+mod named;
 #[cfg(unix)]
 mod names;
 mod notes;

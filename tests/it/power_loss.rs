@@ -168,6 +168,25 @@ impl Recording {
         }
     }
 
+    /// Makes an image after every step that changed the names in the directory `name`, and lets `check` look at each.
+    pub(crate) fn check_each_change_of(&self, name: &Path, check: impl Fn(&Image)) {
+        let mut disk = self.before.clone();
+        let mut checked = 0;
+        for (number, event) in self.events.iter().enumerate() {
+            disk.apply(event);
+            let (Event::Rename { from: path, .. } | Event::Link { from: path, .. } | Event::Remove(path)) =
+                event
+            else {
+                continue;
+            };
+            if path.starts_with(name) {
+                check(&self.image(&disk, number, Loss::Nothing, &mut Chance::new(1)));
+                checked += 1;
+            }
+        }
+        assert!(checked > 0, "nothing changed in {}", name.display());
+    }
+
     fn image(&self, disk: &Disk, number: usize, loss: Loss, chance: &mut Chance) -> Image {
         let directory = tempfile::tempdir().unwrap();
         disk.write_image(directory.path(), loss, chance);

@@ -32,7 +32,7 @@ fn recorded_runs_are_archived_found_and_returned() {
         for step in steps {
             assert!(found_by("--step-hash", &step["hash"]));
         }
-        let stubs = sandbox.run(["stub", "--json", core]).expect(0).json();
+        let stubs = sandbox.run(["replay", "--json", core]).expect(0).json();
         let responses = steps.iter().filter(|step| step["type"].as_str().unwrap().ends_with(".response"));
         let outputs: Vec<_> = responses.map(|step| &step["output"]).collect();
         assert_eq!(stubs.iter().map(|stub| &stub["output"]).collect::<Vec<_>>(), outputs);

@@ -168,8 +168,8 @@ fn removing_takes_everything_that_belongs_to_an_artifact() {
         "pin",
         "mention_bucket",
     ];
-    sandbox.run(["link", CONTRACT, "governs", SMALL]).expect(0);
-    sandbox.run(["tag", PACK, "p"]).expect(0);
+    sandbox.run(["link", "add", CONTRACT, "governs", SMALL]).expect(0);
+    sandbox.run(["tag", "set", PACK, "p"]).expect(0);
     let all = [CONTRACT, PACK, RUN, SESSION, SMALL, PARTIAL, TRACE];
     // Together they may go: nothing that stays links to them.
     sandbox.run(["rm"].iter().chain(&all)).expect(0);
@@ -242,7 +242,7 @@ fn all_are_removed_or_none() {
     let sandbox = examples();
     sandbox.run(["rm", SMALL, SESSION]).expect(1);
     sandbox.run(["rm", SMALL, "000000000000"]).expect(1);
-    sandbox.run(["pin", SMALL]).expect(0);
+    sandbox.run(["pin", "add", SMALL]).expect(0);
     sandbox.run(["rm", TRACE, SMALL, "--force"]).expect(1);
     assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     sandbox.run(["rm", TRACE, TRACE]).expect(0);
@@ -251,27 +251,27 @@ fn all_are_removed_or_none() {
 #[test]
 fn tags_stand_for_artifacts() {
     let sandbox = examples();
-    sandbox.run(["tag", SESSION, "base"]).expect(0);
-    assert_eq!(sandbox.run(["tag", SESSION, "@base"]).expect(0).stderr, "already tagged\n");
+    sandbox.run(["tag", "set", SESSION, "base"]).expect(0);
+    assert_eq!(sandbox.run(["tag", "set", SESSION, "@base"]).expect(0).stderr, "already tagged\n");
     for arguments in [
         &["get", "@base"][..],
         &["show", "@base"],
         &["links", "@base"],
-        &["why", "@base", PACK],
+        &["path", "@base", PACK],
         &["pin", "@base"],
         &["unpin", "@base"],
     ] {
         sandbox.run(arguments).expect(0);
     }
-    let moved = sandbox.run(["tag", SMALL, "base"]).expect(0).stderr;
+    let moved = sandbox.run(["tag", "set", SMALL, "base"]).expect(0).stderr;
     assert_eq!(moved, format!("tagged; @base was {SESSION}\n"));
-    let tags = sandbox.run(["tags", "--json"]).expect(0).json();
+    let tags = sandbox.run(["tag", "list", "--json"]).expect(0).json();
     assert_eq!(tags.len(), 1);
     assert!(tags[0]["core_hash"].as_str().unwrap().contains(SMALL));
-    sandbox.run(["untag", "base"]).expect(0);
-    sandbox.run(["untag", "base"]).expect(1);
+    sandbox.run(["tag", "remove", "base"]).expect(0);
+    sandbox.run(["tag", "remove", "base"]).expect(1);
     sandbox.run(["get", "@base"]).expect(1);
-    sandbox.run(["tag", SMALL, "no spaces"]).expect(3);
+    sandbox.run(["tag", "set", SMALL, "no spaces"]).expect(3);
     sandbox.run(["get", "@\u{1b}"]).expect(3);
 }
 

@@ -77,10 +77,10 @@ fn what_people_read() {
         &["replay", "any", "--serve-stdio", "--fail-unused"],
         &["replay", "4df877dec7f4", "--repeat", "last", "--prompt", SUMMARY],
         &["replay", "4df877dec7f4", "--serve-stdio", "--sequential", "--repeat", "last"],
-        &["stub", "3941d389b337"],
-        &["stub", "3941d389b337", "--json"],
-        &["stub", "4df877dec7f4"],
-        &["stub", "5c496a37feba"],
+        &["replay", "3941d389b337"],
+        &["replay", "3941d389b337", "--json"],
+        &["replay", "4df877dec7f4"],
+        &["replay", "5c496a37feba"],
     ] {
         all += &shown(arguments, &sandbox.run(arguments));
     }

@@ -193,7 +193,7 @@ fn conditions_of_find_choose_where_to_search() {
     assert_eq!(ticket(&["--since", "2100-01-01"]), [""; 0]);
     assert_eq!(ticket(&["--until", "2100-01-01"]).len(), 5);
     assert_eq!(ticket(&["--run-id", "run-triage-4711"]), [RUN]);
-    let told = sandbox.run(["search", "export", "--kind", "session"]).expect(3).stderr;
+    let told = sandbox.run(["search", "export", "--kind", "recording"]).expect(3).stderr;
     assert!(told.contains("model_io, ") && told.contains("sessions, "), "{told}");
     assert_eq!(hits(&sandbox, &["export", "--limit", "2"]).len(), 2);
     assert_eq!(hits(&sandbox, &["export", "--limit", "0"]).len(), 0);

@@ -30,7 +30,8 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
     let (vault, located) = replaced(&sandbox);
     let artifact = &located.artifact;
     let walk = Traversal { depth: 3, relation: None, direction: None, limit: 100 };
-    let link = StatedLink { source: artifact.core, relation: "r", target: vault.latest(0).unwrap().artifact.core };
+    let link =
+        StatedLink { source: artifact.core, relation: "r", target: vault.latest(0).unwrap().artifact.core };
     let outcomes: [(&str, Result<(), StorageError>); 11] = [
         ("links", vault.links(artifact).map(drop)),
         ("traverse", vault.traverse(artifact, &walk).map(drop)),

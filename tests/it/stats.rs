@@ -18,11 +18,11 @@ fn stats(sandbox: &Sandbox) -> Value {
 #[test]
 fn everything_is_counted() {
     let sandbox = examples();
-    sandbox.run(["tag", "latest", "one"]).expect(0);
-    sandbox.run(["tag", "latest", "two"]).expect(0);
+    sandbox.run(["tag", "set", "latest", "one"]).expect(0);
+    sandbox.run(["tag", "set", "latest", "two"]).expect(0);
     sandbox.run(["note", "latest", "text"]).expect(0);
-    sandbox.run(["pin", "latest~1"]).expect(0);
-    sandbox.run(["link", "latest", "governs", "latest~1"]).expect(0);
+    sandbox.run(["pin", "add", "latest~1"]).expect(0);
+    sandbox.run(["link", "add", "latest", "governs", "latest~1"]).expect(0);
     let stats = stats(&sandbox);
     let found = sandbox.run(["find", "--all-versions", "--json"]).expect(0).json();
     assert_eq!(stats["artifacts"], found.len());

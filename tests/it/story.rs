@@ -38,8 +38,8 @@ fn answers_do_not_depend_on_the_order_of_arrival() {
             &["links", core(3)],
             &["links", core(4)],
             &["links", "--depth", "4", core(0)],
-            &["why", core(0), core(4)],
-            &["dangling"],
+            &["path", core(0), core(4)],
+            &["unresolved"],
             &["forks"],
             &["audit", core(0)],
             &["audit", core(0), core(4)],
@@ -143,26 +143,26 @@ fn people_can_state_links() {
     );
     assert_eq!(stated(&sandbox, &trace)[0]["direction"], "in");
     // Another note replaces the first one.
-    sandbox.run(["link", &contract, "governs", &trace, "--note", "\u{1b}[2J"]).expect(0);
+    sandbox.run(["link", "add", &contract, "governs", &trace, "--note", "\u{1b}[2J"]).expect(0);
     let shown = sandbox.run(["links", &trace]).expect(0).stdout;
     assert!(shown.contains("stated: \\u{1b}[2J"), "{shown}");
-    sandbox.run(["unlink", &contract, "governs", &trace]).expect(0);
+    sandbox.run(["link", "remove", &contract, "governs", &trace]).expect(0);
     assert!(stated(&sandbox, &trace).is_empty());
-    let again = sandbox.run(["unlink", &contract, "governs", &trace]).expect(1);
+    let again = sandbox.run(["link", "remove", &contract, "governs", &trace]).expect(1);
     assert!(again.stderr.contains("there is no manual link"), "{}", again.stderr);
     // A derived link cannot be taken back.
-    sandbox.run(["unlink", &contract, "governs", &core("run.rpk")]).expect(1);
-    sandbox.run(["link", &contract, "Bad Relation", &trace]).expect(3);
-    sandbox.run(["link", &contract, "governs", &contract]).expect(3);
-    sandbox.run(["link", &contract, "governs", "000000000000"]).expect(1);
+    sandbox.run(["link", "remove", &contract, "governs", &core("run.rpk")]).expect(1);
+    sandbox.run(["link", "add", &contract, "Bad Relation", &trace]).expect(3);
+    sandbox.run(["link", "add", &contract, "governs", &contract]).expect(3);
+    sandbox.run(["link", "add", &contract, "governs", "000000000000"]).expect(1);
 }
 
 #[test]
 fn the_journal_chains_everything_that_happened() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
-    sandbox.run(["link", &core("contract.yaml"), "governs", &core("trace.ndjson")]).expect(0);
-    sandbox.run(["unlink", &core("contract.yaml"), "governs", &core("trace.ndjson")]).expect(0);
+    sandbox.run(["link", "add", &core("contract.yaml"), "governs", &core("trace.ndjson")]).expect(0);
+    sandbox.run(["link", "remove", &core("contract.yaml"), "governs", &core("trace.ndjson")]).expect(0);
     let connection =
         rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY);
     let connection = connection.unwrap();
@@ -189,14 +189,14 @@ fn why_dangling_and_forks() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
     let (session, trace) = (core("session-small-model.json"), core("trace-partial.ndjson"));
-    let mut all = sandbox.run(["why", &session, &trace]).expect(0).stdout;
-    assert_eq!(sandbox.run(["why", &session, &trace, "--json"]).expect(0).json().len(), 2);
-    assert_eq!(sandbox.run(["why", &session, &session]).expect(0).stdout.lines().count(), 1);
+    let mut all = sandbox.run(["path", &session, &trace]).expect(0).stdout;
+    assert_eq!(sandbox.run(["path", &session, &trace, "--json"]).expect(0).json().len(), 2);
+    assert_eq!(sandbox.run(["path", &session, &session]).expect(0).stdout.lines().count(), 1);
     let alone =
         sandbox.add([sandbox.write("alone.json", crate::sandbox::session("alone", &[("q", "a")]))]).remove(0);
-    let none = sandbox.run(["why", &session, &alone]).expect(1);
+    let none = sandbox.run(["path", &session, &alone]).expect(1);
     all += &none.stderr;
-    assert_eq!(sandbox.run(["dangling"]).expect(0).stderr, "0 dangling\n");
+    assert_eq!(sandbox.run(["unresolved"]).expect(0).stderr, "0 dangling\n");
     assert_eq!(sandbox.run(["forks"]).expect(0).stderr, "0 forks\n");
     let missing = "sha256:".to_owned() + &"ab".repeat(32);
     let refers =
@@ -210,8 +210,8 @@ fn why_dangling_and_forks() {
     header["record_hash"] =
         runvault::digest::Digest::from_content(header.to_string().as_bytes()).hex().into();
     sandbox.add([sandbox.write("other.ndjson", format!("{header}\n"))]);
-    all += &sandbox.run(["dangling"]).expect(0).stdout;
-    assert_eq!(sandbox.run(["dangling", "--json"]).expect(0).json()[0]["digest"], missing);
+    all += &sandbox.run(["unresolved"]).expect(0).stdout;
+    assert_eq!(sandbox.run(["unresolved", "--json"]).expect(0).json()[0]["digest"], missing);
     insta::assert_snapshot!(all);
 }
 
@@ -238,7 +238,7 @@ fn contracts_are_held_against_runs() {
     let risky = sandbox.add([sandbox.write("risky.json", risky)]).remove(0);
     let nothing = sandbox.run(["audit", &risky]).expect(1);
     assert!(nothing.stderr.contains("governs no run in the vault"), "{}", nothing.stderr);
-    sandbox.run(["link", &risky, "governs", &core("run.rpk")]).expect(0);
+    sandbox.run(["link", "add", &risky, "governs", &core("run.rpk")]).expect(0);
     let ran = sandbox.run(["audit", &risky]).expect(1);
     all += &format!("{}{}\n", ran.stdout, ran.stderr);
     all += &sandbox.run(["audit", "--json", &risky]).expect(1).stdout;

@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 mod asking;
+mod paging;
 mod picture;
 mod pty;
 

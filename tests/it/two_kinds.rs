@@ -172,8 +172,8 @@ fn removing_one_of_two_kinds_names_the_other_and_both_stay_removed() {
 fn a_bundle_has_both() {
     let document = document();
     let (sandbox, session, contract) = vault_with_both(&document, "model_io");
-    sandbox.run(["tag", &session, "the-session"]).expect(0);
-    sandbox.run(["tag", &contract, "the-contract"]).expect(0);
+    sandbox.run(["tag", "set", &session, "the-session"]).expect(0);
+    sandbox.run(["tag", "set", &contract, "the-contract"]).expect(0);
     sandbox.run(["export", "--all", "-o", "both.rvz"]).expect(0);
     let other = ["--vault", "other.vault"];
     let imported = sandbox.run([&["import", "both.rvz", "--create"][..], &other].concat()).expect(0);
@@ -193,7 +193,7 @@ fn search_and_reindex_keep_them_apart() {
     let found = sandbox.run(["search", "--json", "turquoise"]).expect(0).json();
     let in_both: BTreeSet<&str> = found.iter().map(|hit| hit["core_hash"].as_str().unwrap()).collect();
     assert_eq!(in_both, BTreeSet::from([&*session, &contract]));
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     assert_eq!([&session, &contract].map(|core| shown(&sandbox, core)), before);
     let counted = sandbox.run([
         "sql",

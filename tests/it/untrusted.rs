@@ -125,7 +125,7 @@ fn hostile() -> Hostile {
     let run = sandbox.add([sandbox.write("run.rpk", hostile_run(&contract))]).remove(0);
     let traces = hostile_traces().map(|text| sandbox.add([sandbox.write("trace", text)]).remove(0));
     sandbox
-        .run(["link", &session, "mine", &run, "--note", &format!("{HOSTILE}{}", &long[..50_000])])
+        .run(["link", "add", &session, "mine", &run, "--note", &format!("{HOSTILE}{}", &long[..50_000])])
         .expect(0);
     Hostile { sandbox, session, contract, run, trace: traces[0].clone() }
 }
@@ -141,7 +141,7 @@ fn what_is_in_a_vault() {
             &["links", hash, "--depth", "5"],
             &["links", hash, "--format", "dot", "--depth", "5"],
             &["links", hash, "--format", "mermaid", "--depth", "5"],
-            &["why", &session, &contract],
+            &["path", &session, &contract],
         ] {
             all += &harmless(sandbox.run(arguments)).stdout;
         }
@@ -155,7 +155,7 @@ fn what_is_in_a_vault() {
         (&["find", "sessions", "--adapter", HOSTILE, "--prompt", HOSTILE], 0),
         (&["find", "--mentions", &digest("nowhere")], 0),
         (&["find", "--io-ref", HOSTILE], 0),
-        (&["dangling"], 0),
+        (&["unresolved"], 0),
         (&["forks"], 1),
         (&["audit", &contract], 1),
         (&["audit", &contract, &run], 1),
@@ -177,10 +177,10 @@ fn json_has_it_all_and_shows_none_of_it() {
             values.extend(json_of(&sandbox, arguments, 0));
         }
     }
-    values.extend(json_of(&sandbox, &["why", "--json", &session, &contract], 0));
+    values.extend(json_of(&sandbox, &["path", "--json", &session, &contract], 0));
     values.extend(json_of(&sandbox, &["find", "--json", "--io-ref", HOSTILE], 0));
     values.extend(json_of(&sandbox, &["find", "--json", "--mentions", &digest("nowhere")], 0));
-    values.extend(json_of(&sandbox, &["dangling", "--json"], 0));
+    values.extend(json_of(&sandbox, &["unresolved", "--json"], 0));
     values.extend(json_of(&sandbox, &["forks", "--json"], 1));
     values.extend(json_of(&sandbox, &["audit", "--json", &contract, &run], 1));
     values.extend(json_of(&sandbox, &["verify", "--json", &format!("{NAME}1"), &format!("{NAME}2")], 0));

@@ -25,7 +25,7 @@ fn added_today() -> Sandbox {
         found[0]["core_hash"].as_str().unwrap().to_owned()
     };
     let (contract, trace) = (first("contracts"), first("traces"));
-    sandbox.run(["link", &contract, "governs", &trace, "--note", "the first one"]).expect(0);
+    sandbox.run(["link", "add", &contract, "governs", &trace, "--note", "the first one"]).expect(0);
     sandbox
 }
 
@@ -55,7 +55,7 @@ fn answers(sandbox: &Sandbox) -> Vec<String> {
         answers.push(format!("{arguments:?}: {} {lines:#?}", ran.status));
     };
     ask(&["find", "--json", "--sort", "core"]);
-    ask(&["dangling", "--json"]);
+    ask(&["unresolved", "--json"]);
     ask(&["forks", "--json"]);
     ask(&["find", "--json", "--prompt", "What is the refund policy?"]);
     let everything = sandbox.run(["find", "--all-versions", "--json", "--sort", "core"]).expect(0).json();

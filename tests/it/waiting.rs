@@ -12,7 +12,7 @@ use crate::sandbox::{READING, Ran, Sandbox, repository, session};
 const UNCHANGING: &[(&[&str], i32)] = &[
     (&["pins"], 0),
     (&["tombstones"], 0),
-    (&["dangling"], 0),
+    (&["unresolved"], 0),
     (&["backup", "copy.vault"], 0),
     (&["export", "--all", "-o", "all.rvz"], 0),
     (&["rm", "4df877dec7f4", "--dry-run", "--with-containers", "--force"], 0),
@@ -111,7 +111,7 @@ fn a_file_whose_artifact_is_there_but_not_recorded_is_not_moved() {
 #[test]
 fn importing_and_watching_what_is_there_answer_as_well() {
     let sandbox = examples();
-    sandbox.run(["tag", "4df877dec7f4", "base"]).expect(0);
+    sandbox.run(["tag", "set", "4df877dec7f4", "base"]).expect(0);
     sandbox.run(["note", "4df877dec7f4", "a note"]).expect(0);
     sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
     let held = hold(&sandbox);

@@ -296,11 +296,11 @@ fn other_changes_behind_the_damage_are_done_again() {
     let cores = sandbox.add([document(&sandbox, "a", 0), document(&sandbox, "a", 1)]);
     let open = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     open.query_row("SELECT count(*) FROM kind", [], |_| Ok(())).unwrap();
-    sandbox.run(["tag", &cores[0], "before"]).expect(0);
+    sandbox.run(["tag", "set", &cores[0], "before"]).expect(0);
     let removed = sandbox.add([document(&sandbox, "a", 2)]).remove(0);
-    sandbox.run(["tag", &cores[0], "base"]).expect(0);
+    sandbox.run(["tag", "set", &cores[0], "base"]).expect(0);
     sandbox.run(["note", &cores[1], "look at this"]).expect(0);
-    sandbox.run(["pin", &cores[0]]).expect(0);
+    sandbox.run(["pin", "add", &cores[0]]).expect(0);
     let log = fs::read(sandbox.path("v.vault-wal")).unwrap();
     let (file, index) = (fs::read(sandbox.vault()).unwrap(), fs::read(sandbox.path("v.vault-shm")).unwrap());
     drop(open);

@@ -6,6 +6,9 @@ use runvault::digest::DigestPrefix;
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
 use runvault::{Located, LookupError, Vault};
 
+use crate::cli::args::resolve;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::escape::{brief, is_plain};
 use crate::cli::output::exit::Failure;
 
 /// Number of digits of shortened hashes: enough for every command.
@@ -16,25 +19,39 @@ pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
     text.parse().map_err(|error: runvault::digest::ParseDigestError| error.to_string())
 }
 
-/// An artifact argument: a core hash, a capture's own hash, a prefix of one, @ and a tag, or the artifact that arrived
-/// last or a number of artifacts before it.
+/// An artifact argument: anything by which a person may know an artifact.
 #[derive(Clone)]
 pub(crate) enum Named {
-    Hash(DigestPrefix),
+    /// A core hash, a capture's own hash, or a prefix of one, with the text, which may also be a name.
+    Hash(DigestPrefix, String),
+    /// @ and a tag.
     Tag(String),
+    /// The artifact that arrived last, or a number of artifacts before it.
     Latest(u64),
+    /// A tag without @, or the id of a run, with the reason that it is none of the above.
+    Name(String, String),
 }
 
 impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        Self::parse_strict(text).or_else(|error| {
+            let is_name = !text.starts_with('@') && !text.is_empty() && is_plain(text.as_bytes());
+            if is_name { Ok(Self::Name(text.to_owned(), error)) } else { Err(error) }
+        })
+    }
+}
+
+impl Named {
+    /// Parses a hash, @ and a tag, or latest: not a name that could also be that of a file.
+    pub(crate) fn parse_strict(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix('@') {
             return tag(name).map(Self::Tag);
         }
         match text.strip_prefix("latest") {
             Some(back) => latest(back).map(Self::Latest),
-            None => prefix(text).map(Self::Hash).map_err(|error| {
+            None => prefix(text).map(|prefix| Self::Hash(prefix, text.to_owned())).map_err(|error| {
                 format!("{error}; use @NAME for a tag, or latest for the artifact that arrived last")
             }),
         }
@@ -54,35 +71,59 @@ fn latest(rest: &str) -> Result<u64, String> {
 }
 
 impl Named {
-    /// Returns a hash of the artifact.
-    pub(crate) fn prefix(&self, vault: &Vault) -> Result<DigestPrefix, LookupError> {
+    /// Returns a hash of the artifact. A hash that was given need not be in the vault.
+    pub(crate) fn prefix(&self, vault: &Vault) -> Result<DigestPrefix, Failure> {
         match self {
-            Self::Hash(prefix) => Ok(*prefix),
-            Self::Tag(name) => Ok(vault.tagged(name)?.artifact.core.0.into()),
-            Self::Latest(back) => Ok(vault.latest(*back)?.artifact.core.0.into()),
+            Self::Hash(prefix, _) => Ok(*prefix),
+            _ => Ok(self.locate(vault)?.artifact.core.0.into()),
         }
     }
 
     /// Returns the hash, if one was given.
     pub(crate) fn hash(&self) -> Option<&DigestPrefix> {
         match self {
-            Self::Hash(prefix) => Some(prefix),
-            Self::Tag(_) | Self::Latest(_) => None,
+            Self::Hash(prefix, _) => Some(prefix),
+            Self::Tag(_) | Self::Latest(_) | Self::Name(..) => None,
         }
     }
 
     /// Looks up the artifact, which must be in the vault.
-    pub(crate) fn locate(&self, vault: &Vault) -> Result<Located, LookupError> {
+    pub(crate) fn locate(&self, vault: &Vault) -> Result<Located, Failure> {
+        self.locate_by(vault, Vault::locate)
+    }
+
+    /// Looks up the artifact; `by_hash` looks up hashes.
+    pub(crate) fn locate_by(
+        &self,
+        vault: &Vault,
+        by_hash: fn(&Vault, &DigestPrefix) -> Result<Located, LookupError>,
+    ) -> Result<Located, Failure> {
         match self {
-            Self::Hash(prefix) => vault.locate(prefix),
-            Self::Tag(name) => vault.tagged(name),
-            Self::Latest(back) => vault.latest(*back),
+            Self::Hash(prefix, text) => match by_hash(vault, prefix) {
+                Err(error @ LookupError::NotFound(_)) => match resolve::by_name(vault, text)? {
+                    Some(located) => Ok(located),
+                    None => Err(resolve::mentioned(vault, prefix)?.unwrap_or_else(|| error.into())),
+                },
+                outcome => Ok(outcome?),
+            },
+            Self::Tag(name) => Ok(vault.tagged(name)?),
+            Self::Latest(back) => Ok(vault.latest(*back)?),
+            Self::Name(name, reason) => resolve::by_name(vault, name)?.ok_or_else(|| {
+                Failure::Usage(format!("{reason}; no tag or run in the vault has the name {}", brief(name)))
+            }),
         }
+    }
+
+    /// Returns whether the vault exists and has the artifact.
+    pub(crate) fn resolves(&self, vault: &VaultArgs) -> bool {
+        vault.open().is_ok_and(|vault| self.locate(&vault).is_ok())
     }
 
     /// Returns whether the argument, which is resolved as `located`, is a single capture rather than an artifact.
     pub(crate) fn is_capture(&self, located: &Located) -> bool {
-        self.hash().is_some_and(|prefix| !prefix.matches(&located.artifact.core.0))
+        self.hash().is_some_and(|prefix| {
+            !prefix.matches(&located.artifact.core.0) && prefix.matches(&located.capture.capture.0)
+        })
     }
 
     /// Looks up the artifact for commands on whole artifacts: a capture's own hash is rejected.

@@ -4,14 +4,14 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
-use runvault::formats;
 use runvault::intake::{ExamineOptions, Input, Inputs};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::keys::KeyArgs;
+use crate::cli::args::kind::kind;
 use crate::cli::args::limits::LimitArgs;
+use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::Failure;
 use crate::cli::output::stdout;
 
@@ -22,8 +22,8 @@ pub(crate) struct InputArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Require this kind instead of recognising it by content
-    #[arg(long, value_parser = a_kind())]
+    /// Require this kind instead of recognising it by content; a kind that takes any bytes is never recognised
+    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Reject every file in a directory that is not an artifact, instead of skipping it
@@ -66,12 +66,13 @@ impl InputArgs {
 
     /// Separates paths that do not exist and may identify artifacts in the vault from the other inputs.
     #[expect(clippy::type_complexity, reason = "two lists, each described above")]
-    pub(crate) fn split(&self) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
+    pub(crate) fn split(&self, vault: &VaultArgs) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
         let (mut stored, mut paths) = (Vec::new(), Vec::new());
         for path in &self.paths {
             let is_file = path.to_str() == Some("-") || std::fs::symlink_metadata(path).is_ok();
             let text = path.to_str().filter(|_| !is_file);
             match text.and_then(|text| Some((text, text.parse().ok()?))) {
+                Some((_, named @ Named::Name(..))) if !named.resolves(vault) => paths.push(path.clone()),
                 Some(named) => stored.push(named),
                 None => paths.push(path.clone()),
             }
@@ -83,6 +84,11 @@ impl InputArgs {
     /// Returns whether standard input is one of them.
     pub(crate) fn has_standard_input(&self) -> bool {
         self.paths.iter().any(|path| path.to_str() == Some("-"))
+    }
+
+    /// Returns the paths to count for progress; `None` if standard input is one of the inputs.
+    pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
+        (!self.has_standard_input()).then(|| self.paths.clone())
     }
 
     fn standard_input(&self) -> Result<Input, Failure> {
@@ -106,7 +112,9 @@ impl CheckArgs {
     pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
         let signing_keys = self.keys.ring()?;
         if self.require_signature && signing_keys.is_empty() {
-            stdout::note("note: signatures are required but not checked, because no signing key was given");
+            stdout::message(
+                "note: signatures are required but not checked, because no signing key was given",
+            );
         }
         Ok(ExamineOptions {
             kind,
@@ -128,9 +136,4 @@ impl CheckArgs {
     pub(crate) fn listed(&self) -> Result<Option<usize>, Failure> {
         self.limits.violations()
     }
-}
-
-pub(crate) fn a_kind() -> impl TypedValueParser<Value = Kind> {
-    let names = PossibleValuesParser::new(formats::ALL.map(Kind::name));
-    names.try_map(|name| formats::named(&name).ok_or("no such kind"))
 }

@@ -41,14 +41,20 @@ impl Prompt {
 }
 
 impl PromptArgs {
+    /// Returns whether a prompt was given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.prompt.is_some() || self.prompt_file.is_some() || self.prompt_hash.is_some()
+    }
+
     /// Returns the prompt, if one was given.
     pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, Failure> {
         let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {
             (Some(text), ..) => Prompt::from_bytes(text.clone().into_bytes()),
             (None, Some(path), _) => Prompt::from_bytes(read(path)?),
-            (None, None, Some(prefix)) => {
-                Prompt { digest: find::mentioned(vault, prefix, Some("prompt"))?, bytes: None }
-            }
+            (None, None, Some(prefix)) => Prompt {
+                digest: find::mentioned(vault, prefix, Some(runvault::artifact::group::PROMPT))?,
+                bytes: None,
+            },
             (None, None, None) => return Ok(None),
         };
         Ok(Some(prompt))

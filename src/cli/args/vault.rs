@@ -1,6 +1,7 @@
 //! Selection of the vault.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use etcetera::BaseStrategy;
@@ -9,14 +10,18 @@ use runvault::storage::StorageError;
 
 use crate::cli::args::actor;
 use crate::cli::args::settings;
+use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
 use crate::cli::output::stdout;
+use crate::cli::output::verbosity;
 
 /// Which vault to use.
 #[derive(Args)]
 pub(crate) struct VaultArgs {
-    /// Path of the vault. Default: the setting vault, else runvault/default.vault in the user's data directory, which
-    /// is created on first use
+    /// Path of the vault
+    ///
+    /// Default: the setting vault, else runvault/default.vault in the user's data directory, which is created on first
+    /// use.
     #[arg(long, global = true, value_name = "PATH", help_heading = "Vault")]
     vault: Option<PathBuf>,
 
@@ -80,8 +85,12 @@ impl VaultArgs {
     }
 
     fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StorageError>) -> Result<Vault, Failure> {
+        static NAMED: AtomicBool = AtomicBool::new(false);
         let actor = actor::actor(self.actor.as_deref())?;
         let vault = open(&self.path()?)?.acting_as(actor);
+        if verbosity::is_verbose() && !NAMED.swap(true, Ordering::Relaxed) {
+            stdout::note(&format!("vault {}", escaped(&vault.path().to_string_lossy())));
+        }
         if let Some(damage) = vault.log_damage() {
             let remedy = "\"runvault fsck --repair\" recovers what it still contains";
             stdout::warning(&format!("{}: {damage}; {remedy}", vault.path().display()));

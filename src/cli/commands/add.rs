@@ -14,8 +14,8 @@ use serde::Serialize;
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
-use crate::cli::commands::search;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fork_notes::ForkNotes;
@@ -24,7 +24,9 @@ use crate::cli::output::progress::Progress;
 use crate::cli::output::report;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
+use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
+use crate::cli::output::verbosity;
 
 /// Verify artifacts and store them.
 ///
@@ -60,10 +62,6 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "moves")]
     dry_run: bool,
 
-    /// Also list files that are already stored, files that are not artifacts, and the states of signatures
-    #[arg(short, long)]
-    verbose: bool,
-
     /// Print one line of JSON for each artifact
     #[arg(long)]
     json: bool,
@@ -75,10 +73,11 @@ impl Args {
         let options = ExamineOptions { allow_removed: self.allow_removed, ..self.input.options()? };
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
-        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
+        let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
         let mover = self.moving.mover(&options)?;
         let mut printer =
             Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
+        printer.progress.count_files(self.input.files());
         printer.forks = Some(ForkNotes::default());
         if self.moving.moves && self.input.has_standard_input() {
             return Err(Failure::Usage("--move works on files, not on standard input".to_owned()));
@@ -90,17 +89,26 @@ impl Args {
             add::dry_run(snapshot.as_deref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
+            let inputs = if self.moving.moves { inputs.recovering() } else { inputs };
             let vault = vault.open_to_add(self.create)?;
-            let summary = vault.add(inputs, &options, &mut printer)?;
+            // Standard input was read before, so that Ctrl-C ends a wait for it.
+            let stop = Stop::on_signals()?;
+            let inputs = stop.until_asked(inputs);
+            let summary = vault.add_items(inputs, &options, &mut printer)?;
+            printer.is_interrupted = stop.has_ended_inputs();
             added_to = Some(vault);
             summary
         };
         let forks = printer.forks.take().unwrap_or_default();
+        let is_interrupted = printer.is_interrupted;
         let status = printer.finish(&summary, started)?;
+        if is_interrupted {
+            return Err(Failure::Stopped);
+        }
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
-            search::after_adding(&vault, search)?;
+            build::after_adding(&vault, search)?;
         }
         Ok(status)
     }
@@ -121,7 +129,6 @@ struct Verdict {
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
     pub(crate) dry_run: bool,
-    pub(crate) verbose: bool,
     pub(crate) json: bool,
     /// Maximum number of violations listed, if given.
     pub(crate) listed: Option<usize>,
@@ -143,6 +150,8 @@ pub(crate) struct Printer {
     fail_fast: bool,
     /// The path of the vault, for the summary.
     vault: PathBuf,
+    /// Whether Ctrl-C ended the inputs.
+    is_interrupted: bool,
     /// The runs that were added, if their forks are to be reported.
     pub(crate) forks: Option<ForkNotes>,
 }
@@ -173,8 +182,10 @@ impl Monitor for Printer {
         if self.trouble.is_some() {
             return;
         }
-        let print = || {
-            if self.shown.json { self.print_json(examined, moved) } else { self.print_text(examined, moved) }
+        let print = || match self.shown.json {
+            true => self.print_json(examined, moved),
+            false if verbosity::is_quiet() => Ok(()),
+            false => self.print_text(examined, moved),
         };
         self.trouble = self.progress.beside(print).err();
     }
@@ -200,6 +211,7 @@ impl Printer {
             mover: None,
             fail_fast: false,
             vault: vault.to_owned(),
+            is_interrupted: false,
             forks: None,
         }
     }
@@ -276,7 +288,7 @@ impl Printer {
         let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", escaped(&examined.path)).into_bytes();
         // Writing to a vector cannot fail.
         let _ = report::write(&mut text, &examined.report, self.most());
-        stdout::note(String::from_utf8_lossy(&text).trim_end());
+        stdout::message(String::from_utf8_lossy(&text).trim_end());
     }
 
     fn print_json(&self, examined: &Examined, moved: Option<bool>) -> io::Result<()> {
@@ -309,12 +321,12 @@ impl Printer {
             Outcome::Added => ("added", GOOD),
             Outcome::NewCapture => ("new capture", GOOD),
             Outcome::PresentUnrecorded => ("already stored", FAINT),
-            Outcome::Present if self.shown.verbose => ("seen again", FAINT),
-            Outcome::Skipped if self.shown.verbose => ("skipped", FAINT),
+            Outcome::Present if verbosity::is_verbose() => ("seen again", FAINT),
+            Outcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
             _ => return Ok(()),
         };
         line(out, word, style, examined)?;
-        if self.shown.verbose {
+        if verbosity::is_verbose() {
             let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
             if can_be_signed && examined.core.is_some() {
                 writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
@@ -335,7 +347,12 @@ fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> 
     let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
     let joined =
         examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();
-    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{}{joined}", escaped(&examined.path))
+    let attached = match examined.attachments.len() as u64 {
+        0 => String::new(),
+        count => format!(" (with {} that it refers to)", counted(count, "file")),
+    };
+    let path = escaped(&examined.path);
+    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{path}{joined}{attached}")
 }
 
 fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
-use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::json::reader::Limits;
 use runvault::storage::{ArtifactRecord, Snapshot};
 use runvault::vault::bundle::{self, WriteError, Written};
+use runvault::{LookupError, Vault};
 
 use crate::cli::args::hash::Named;
-use crate::cli::args::inputs::a_kind;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::find::Conditions;
 use crate::cli::output::disk::{self, ModeArgs};
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     mode: ModeArgs,
 
     /// Only artifacts of this kind
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     #[command(flatten)]
@@ -92,7 +92,10 @@ impl Args {
                 return Err(Failure::Usage(message.to_owned()));
             }
             (false, false) => {
-                let locate = |named: &Named| Ok(vault.locate_in(snapshot, &named.prefix(vault)?)?.artifact);
+                let locate = |named: &Named| match vault.locate_in(snapshot, &named.prefix(vault)?) {
+                    Err(LookupError::NotFound(_)) => Ok(named.locate(vault)?.artifact),
+                    located => Ok(located?.artifact),
+                };
                 return self.hashes.iter().map(locate).collect();
             }
             _ => {}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::{Kind, SignatureState};
+use runvault::artifact::{Kind, SignatureState, group};
 use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::formats;
 use runvault::storage::{Attribute, Mention, Snapshot, StorageError, TimeBasis};
@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::cli::args::hash;
 use crate::cli::args::hash::Named;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::{self, Column};
 use crate::cli::output::escape::{brief, escaped};
@@ -35,7 +36,7 @@ use crate::cli::output::time::By;
 /// pack also matches if the session that it contains does. A trace that a longer matching trace extends is not listed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// sessions, runs, traces, contracts, packs or artifacts (any kind)
+    /// A kind: sessions, runs, traces, contracts or packs; or artifacts (any kind)
     #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
     what: What,
 
@@ -160,13 +161,11 @@ struct What {
 }
 
 fn what(text: &str) -> Result<What, String> {
-    let mut kinds =
-        formats::ALL.into_iter().map(|kind| What { kind: Some(kind.name()), plural: kind.plural() });
-    let any = What { kind: None, plural: "artifacts" };
-    kinds.by_ref().chain([any]).find(|what| what.plural == text).ok_or_else(|| {
-        let plurals: Vec<&str> = formats::ALL.into_iter().map(Kind::plural).collect();
-        format!("expected one of {} or artifacts", plurals.join(", "))
-    })
+    if ["artifact", "artifacts"].contains(&text) {
+        return Ok(What { kind: None, plural: "artifacts" });
+    }
+    let known = kind(text).map_err(|error| format!("{error} or artifacts"))?;
+    Ok(What { kind: Some(known.name()), plural: known.plural() })
 }
 
 pub(crate) fn attribute(text: &str) -> Result<(String, String), String> {
@@ -326,10 +325,10 @@ impl Conditions {
         let mut mention =
             |group: Option<&'static str>, digest: Digest| filters.push(Filter::Mention { group, digest });
         if let Some(text) = &self.prompt {
-            mention(Some("prompt"), Digest::from_content(text.as_bytes()));
+            mention(Some(group::PROMPT), Digest::from_content(text.as_bytes()));
         }
         if let Some(path) = &self.prompt_file {
-            mention(Some("prompt"), digest_of(path)?);
+            mention(Some(group::PROMPT), digest_of(path)?);
         }
         for (group, prefix) in self.hashes() {
             if let Some(prefix) = prefix {
@@ -376,11 +375,11 @@ impl Conditions {
     /// Returns the conditions that are hashes, each with its group of roles.
     fn hashes(&self) -> [(Option<&'static str>, Option<&DigestPrefix>); 7] {
         [
-            (Some("prompt"), self.prompt_hash.as_ref()),
-            (Some("response"), self.response_hash.as_ref()),
-            (Some("step"), self.step_hash.as_ref()),
-            (Some("record"), self.record_hash.as_ref()),
-            (Some("state"), self.state_hash.as_ref()),
+            (Some(group::PROMPT), self.prompt_hash.as_ref()),
+            (Some(group::RESPONSE), self.response_hash.as_ref()),
+            (Some(group::STEP), self.step_hash.as_ref()),
+            (Some(group::RECORD), self.record_hash.as_ref()),
+            (Some(group::STATE), self.state_hash.as_ref()),
             (Some("intent"), self.intent_hash.as_ref()),
             (Some("bundle"), self.bundle_hash.as_ref()),
         ]

@@ -30,7 +30,7 @@ use crate::cli::output::stdout::{HASH, counted};
 /// .zip, .tar, .tar.gz, .tgz, .tar.zst or .tzst; --member writes one of its files.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture hash, a prefix of either, @tag, or latest
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: Named,
 
     /// Write to this file (for a pack, to this directory or archive); - is standard output
@@ -69,11 +69,9 @@ impl Args {
         {
             return self.write_standard_output(&bytes);
         }
-        let mut located = match self.hash.hash() {
-            // Artifacts that share this capture hash have the same bytes but different core hashes.
-            Some(prefix) if !self.core => vault.locate_bytes(prefix)?,
-            _ => self.hash.locate(&vault)?,
-        };
+        // Artifacts that share a capture hash have the same bytes but different core hashes.
+        let by_hash = if self.core { Vault::locate } else { Vault::locate_bytes };
+        let mut located = self.hash.locate_by(&vault, by_hash)?;
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         } else if !self.core && !self.hash.is_capture(&located) {

@@ -1,13 +1,14 @@
 //! `runvault import`
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
+use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::vault::bundle::{
     self, Bundle, BundledLink, Imported, ImportedLink, ImportedNote, ImportedTag, LinkOutcome, NoteOutcome,
@@ -19,7 +20,7 @@ use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{Printer, Shown};
-use crate::cli::commands::search;
+use crate::cli::commands::index::build;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fork_notes::ForkNotes;
@@ -52,10 +53,6 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Also list artifacts that are already stored
-    #[arg(short, long)]
-    verbose: bool,
-
     /// Print one line of JSON for each capture, link, tag and note
     #[arg(long)]
     json: bool,
@@ -68,7 +65,7 @@ impl Args {
         let search = settings::search()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
-        let shown = Shown { dry_run: self.dry_run, verbose: self.verbose, json: self.json, listed };
+        let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
         let path = vault.path()?;
         let mut printer = Printer::new("importing", shown, &path);
         printer.forks = Some(ForkNotes::default());
@@ -91,7 +88,7 @@ impl Args {
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
-            search::after_adding(&vault, search)?;
+            build::after_adding(&vault, search)?;
         }
         Ok(status)
     }
@@ -104,7 +101,22 @@ impl Args {
         let name = self.file.to_string_lossy();
         let file = File::open(&self.file);
         let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
-        Ok(bundle::read(io::BufReader::new(file), &self.file, limit)?)
+        let bundle = bundle::read(io::BufReader::new(file), &self.file, limit);
+        bundle.map_err(|error| self.not_a_bundle().unwrap_or_else(|| error.into()))
+    }
+
+    /// Returns the error for a file that is an artifact, or a directory, instead of a bundle.
+    fn not_a_bundle(&self) -> Option<Failure> {
+        const EXAMINED: u64 = 16 << 20;
+        let name = self.file.to_string_lossy();
+        let add = format!("not a bundle; \"runvault add {name}\" adds artifacts");
+        if self.file.is_dir() {
+            return Some(Failure::No(format!("{name} is a directory, {add}")));
+        }
+        let mut document = Vec::new();
+        File::open(&self.file).ok()?.take(EXAMINED).read_to_end(&mut document).ok()?;
+        let (kind, _) = formats::recognise(&document)?;
+        Some(Failure::No(format!("{name} is a {}, {add}", kind.noun())))
     }
 
     /// Returns `verb` in its completed form, or in a dry run in its conditional form.
@@ -179,7 +191,7 @@ fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
     let BundledLink { source, relation, target, .. } = link;
     let relation = escaped(relation);
     let ends: Vec<String> = ends.iter().map(|end| format!("{HASH}{end}{HASH:#}")).collect();
-    stdout::note(&format!(
+    stdout::message(&format!(
         "{CAUTION}not linked{CAUTION:#} {source:.12} {GOOD}{relation}{GOOD:#} {target:.12}: not in the vault: {}",
         ends.join(", ")
     ));
@@ -192,7 +204,11 @@ fn note_tag(tag: &ImportedTag) {
         TagOutcome::Taken(holder) => format!("it names {HASH}{holder:.12}{HASH:#} here"),
         TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
     };
-    stdout::note(&format!("{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}", tag.core, escaped(&tag.name)));
+    stdout::message(&format!(
+        "{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}",
+        tag.core,
+        escaped(&tag.name)
+    ));
 }
 
 /// Reports why a note was not set.
@@ -202,7 +218,7 @@ fn report_note(note: &ImportedNote) {
         NoteOutcome::Other => "it has another note here",
         NoteOutcome::Missing => "it is not in the vault",
     };
-    stdout::note(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
+    stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
 }
 
 #[derive(Serialize)]

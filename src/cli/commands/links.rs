@@ -20,11 +20,11 @@ use crate::cli::output::stdout::{self, CAUTION, FAINT, HASH, counted};
 
 /// List an artifact's links, optionally followed to a given depth.
 ///
-/// Most links are derived from what artifacts state, so the order of arrival does not matter. A dangling link refers to
+/// Most links are derived from what artifacts state, so the order of arrival does not matter. An unresolved link refers to
 /// an artifact that is not in the vault, and is resolved when that artifact arrives.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture hash, a prefix of either, @tag, or latest
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: Named,
 
     /// Maximum depth, at most 100
@@ -196,13 +196,13 @@ pub(crate) fn target_text(target: &LinkTarget) -> String {
 
 /// Returns the type and the identity of the other end of a link, each with its colour.
 fn target_parts(target: &LinkTarget) -> [(String, Style); 2] {
-    let dangling = || ("dangling".to_owned(), CAUTION);
+    let unresolved = || ("unresolved".to_owned(), CAUTION);
     match target {
         LinkTarget::Artifact(artifact) => {
             [(escaped(&artifact.kind).to_string(), Style::new()), (format!("{:.12}", artifact.core), HASH)]
         }
-        LinkTarget::MissingDigest(digest) => [dangling(), (format!("{digest:.12}"), HASH)],
-        LinkTarget::MissingName(name) => [dangling(), (escaped(name).to_string(), Style::new())],
+        LinkTarget::MissingDigest(digest) => [unresolved(), (format!("{digest:.12}"), HASH)],
+        LinkTarget::MissingName(name) => [unresolved(), (escaped(name).to_string(), Style::new())],
     }
 }
 
@@ -210,8 +210,8 @@ fn target_parts(target: &LinkTarget) -> [(String, Style); 2] {
 pub(crate) fn plain_target(target: &LinkTarget) -> String {
     match target {
         LinkTarget::Artifact(artifact) => format!("{} {:.12}", artifact.kind, artifact.core),
-        LinkTarget::MissingDigest(digest) => format!("dangling {digest:.12}"),
-        LinkTarget::MissingName(name) => format!("dangling {name}"),
+        LinkTarget::MissingDigest(digest) => format!("unresolved {digest:.12}"),
+        LinkTarget::MissingName(name) => format!("unresolved {name}"),
     }
 }
 

@@ -6,7 +6,6 @@ mod backup;
 pub(crate) mod captures;
 mod completions;
 pub(crate) mod config;
-mod dangling;
 pub(crate) mod diff;
 pub(crate) mod export;
 pub(crate) mod find;
@@ -16,6 +15,7 @@ pub(crate) mod fsck;
 mod gc;
 pub(crate) mod get;
 pub(crate) mod import;
+pub(crate) mod index;
 mod init;
 pub(crate) mod link;
 pub(crate) mod links;
@@ -23,9 +23,8 @@ pub(crate) mod log;
 mod man;
 pub(crate) mod mover;
 mod note;
+mod path;
 mod pin;
-mod pins;
-pub(crate) mod reindex;
 pub(crate) mod replay;
 mod rm;
 pub(crate) mod rules;
@@ -33,22 +32,47 @@ pub(crate) mod search;
 mod show;
 mod sql;
 mod stats;
-pub(crate) mod stub;
 mod tag;
-mod tags;
 mod tombstones;
-mod unlink;
-mod unpin;
-mod untag;
+mod unresolved;
 mod upgrade;
 pub(crate) mod verify;
 mod watch;
-mod why;
 
 use clap::{Args as _, Subcommand};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
+
+/// Defines a command with subcommands, each with its own module.
+macro_rules! verbs {
+    ($(#[$about:meta])* $($verb:ident($module:ident)),+ $(,)?) => {
+        $(#[$about])*
+        #[derive(clap::Args)]
+        pub(crate) struct Args {
+            #[command(subcommand)]
+            verb: Verb,
+        }
+
+        #[derive(clap::Subcommand)]
+        enum Verb {
+            $($verb($module::Args)),+
+        }
+
+        impl Args {
+            pub(crate) fn run(
+                &self,
+                vault: &crate::cli::args::vault::VaultArgs,
+            ) -> Result<crate::cli::output::exit::Status, crate::cli::output::exit::Failure> {
+                match &self.verb {
+                    $(Verb::$verb(args) => args.run(vault)),+
+                }
+            }
+        }
+    };
+}
+
+use verbs;
 
 /// Defines the enum of all commands, and a function that defines a single command.
 macro_rules! commands {
@@ -65,6 +89,13 @@ macro_rules! commands {
                     $(stringify!($name) => $name::Args::augment_args(clap::Command::new(stringify!($name))),)*
                     _ => return None,
                 })
+            }
+
+            /// Returns the name of the command.
+            pub(crate) fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$command(_) => stringify!($name)),*
+                }
             }
 
             /// Runs the command.
@@ -87,23 +118,17 @@ commands! {
     Find(find),
     Search(search),
     Replay(replay),
-    Stub(stub),
     Links(links),
     Link(link),
-    Unlink(unlink),
-    Why(why),
-    Dangling(dangling),
+    Path(path),
+    Unresolved(unresolved),
     Forks(forks),
     Audit(audit),
     Sql(sql),
     Diff(diff),
     Tag(tag),
-    Untag(untag),
-    Tags(tags),
     Note(note),
     Pin(pin),
-    Unpin(unpin),
-    Pins(pins),
     Log(log),
     Stats(stats),
     Rm(rm),
@@ -114,7 +139,7 @@ commands! {
     Export(export),
     Import(import),
     Fsck(fsck),
-    Reindex(reindex),
+    Index(index),
     Upgrade(upgrade),
     Rules(rules),
     Config(config),

@@ -176,7 +176,7 @@ impl Mover {
             waiting.remove(&path);
             self.kept += 1;
             let why = "it was removed from the vault after it was stored";
-            stdout::note(&format!("kept {}: {why}", escaped(&path.to_string_lossy())));
+            stdout::message(&format!("kept {}: {why}", escaped(&path.to_string_lossy())));
         }
         Ok(())
     }
@@ -188,7 +188,7 @@ impl Mover {
 
     fn report(&self, taken: &MoveOutcome) {
         for (path, why) in &taken.kept {
-            stdout::note(&format!("kept {}: {}", escaped(&path.to_string_lossy()), self.reason(*why)));
+            stdout::message(&format!("kept {}: {}", escaped(&path.to_string_lossy()), self.reason(*why)));
         }
         for error in &taken.failed {
             stdout::error(&format!("cannot remove {error}; its content is in the vault"));
@@ -229,6 +229,7 @@ impl Waiting {
             outcome: Outcome::Present,
             core: self.core,
             continues: None,
+            attachments: Vec::new(),
             size: 0,
             report: Report::default(),
             signature: None,

@@ -118,7 +118,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
                 let note = pin.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
                 format!("{} {}{note}", artifact.kind, artifact.core)
             };
-            let message = format!("{message}; \"runvault unpin\" allows removal");
+            let message = format!("{message}; \"runvault pin remove\" allows removal");
             Failure::Refused { message, because: pins.iter().map(line).collect() }
         }
         RemoveError::Contained { contained } => {

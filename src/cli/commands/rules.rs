@@ -12,6 +12,7 @@ use runvault::vault::bundle;
 use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::hints;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, CAUTION};
@@ -27,13 +28,36 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
 struct Row {
     /// The kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits of
     /// contracts, `bundle` for bundles.
     kind: &'static str,
-    #[serde(flatten)]
     rule: RuleInfo,
+}
+
+/// A rule, in machine-readable form.
+#[derive(Serialize)]
+struct Line {
+    kind: &'static str,
+    id: &'static str,
+    severity: Severity,
+    summary: &'static str,
+    why: String,
+}
+
+impl Row {
+    fn to_line(&self) -> Line {
+        let RuleInfo { id, severity, summary, .. } = self.rule;
+        Line { kind: self.kind, id, severity, summary, why: self.explanation() }
+    }
+
+    /// Returns the reason for the rule and what to do, with the options that help.
+    fn explanation(&self) -> String {
+        match hints::for_rule(self.rule.id) {
+            Some(hint) => format!("{} {hint}", self.rule.why),
+            None => self.rule.why.to_owned(),
+        }
+    }
 }
 
 /// Returns the ids and summaries of all rules.
@@ -63,7 +87,7 @@ impl Args {
         }
         if self.json {
             let mut out = stdout::raw();
-            rows.iter().try_for_each(|row| json::line(&mut out, row))?;
+            rows.iter().try_for_each(|row| json::line(&mut out, &row.to_line()))?;
         } else if self.id.is_some() {
             let mut out = stdout::text();
             for (index, row) in rows.iter().enumerate() {
@@ -88,13 +112,14 @@ fn list(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
     Ok(())
 }
 
-fn explain(out: &mut dyn Write, Row { kind, rule }: &Row) -> io::Result<()> {
+fn explain(out: &mut dyn Write, row: &Row) -> io::Result<()> {
+    let Row { kind, rule } = row;
     let style = match rule.severity {
         Severity::Error => BAD,
         Severity::Warning => CAUTION,
     };
     writeln!(out, "{} ({kind}, {style}{}{style:#}): {}", rule.id, rule.severity, rule.summary)?;
-    writeln!(out, "{}", wrapped(rule.why, 80))
+    writeln!(out, "{}", wrapped(&row.explanation(), stdout::width().map_or(80, |width| width.min(80))))
 }
 
 /// Wraps `text` into lines of at most `width` characters.

@@ -1,30 +1,27 @@
 //! `runvault search`
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args as ClapArgs;
+use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
 use runvault::storage::Filter;
 use runvault::vault::query::Query;
-use runvault::vault::search::{
-    Grouping, Indexed, Progress as Step, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words,
-};
-use runvault::{CaughtUp, Vault};
+use runvault::vault::search::{Grouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words};
 use serde::Serialize;
 
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::find::Conditions;
+use crate::cli::commands::index::build;
 use crate::cli::hints;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::hits::{self, Listed};
 use crate::cli::output::json;
 use crate::cli::output::place::{self, JsonPlace};
-use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, FAINT, counted};
 use crate::cli::output::table::{BELOW, Cell};
 use crate::cli::output::time;
@@ -32,19 +29,17 @@ use crate::cli::output::time;
 /// Style of matches.
 const MATCH: Style = AnsiColor::Red.on_default().bold();
 
-/// The delay after which a long operation is announced.
-const A_WHILE: Duration = Duration::from_secs(2);
-
 /// Search the text of artifacts.
 ///
 /// Searched are the responses of sessions; the prompts, responses, tool calls, outputs and step names of runs and traces;
 /// the refs and effects of contracts; and the files of packs. All words must be in one passage, in any order; upper case
 /// and accents do not count. "a phrase" stands in quotation marks, word* is any word that begins so, and OR separates
-/// alternatives. Everything else is text. Search needs an index, which --build makes; after that it is kept in step.
+/// alternatives. Everything else is text. Search needs an
+/// index: "index build" builds it, and searching keeps it up to date.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The words to search for
-    #[arg(value_name = "TEXT", required_unless_present_any = ["build", "drop"])]
+    #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
 
     /// Search only these fields: response, prompt, tool, output, step, contract, pack
@@ -63,26 +58,12 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
 
-    #[command(flatten, next_help_heading = "Index")]
-    index: IndexArgs,
-
     #[command(flatten, next_help_heading = "Only artifacts that match")]
     conditions: Conditions,
 }
 
-/// What to do with the index.
-#[derive(ClapArgs)]
-struct IndexArgs {
-    /// Build or rebuild the index
-    #[arg(long, conflicts_with_all = ["text", "drop", "json"])]
-    build: bool,
-    /// Remove the index
-    #[arg(long, conflicts_with_all = ["text", "json"])]
-    drop: bool,
-}
-
 fn field(name: &str) -> Result<Field, String> {
-    Field::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| {
+    formats::fields().into_iter().find(|field| field.name() == name).ok_or_else(|| {
         let names: Vec<&str> = fields().collect();
         format!("expected one of {}", names.join(", "))
     })
@@ -90,15 +71,7 @@ fn field(name: &str) -> Result<Field, String> {
 
 /// Returns the names of the searchable fields.
 pub(crate) fn fields() -> impl Iterator<Item = &'static str> {
-    Field::ALL.into_iter().map(Field::name)
-}
-
-fn kind(name: &str) -> Result<Kind, String> {
-    let known = formats::ALL.into_iter().find(|kind| [kind.name(), kind.plural()].contains(&name));
-    known.ok_or_else(|| {
-        let plurals = formats::ALL.map(Kind::plural).join(", ");
-        format!("expected one of {}, or {plurals}", formats::names())
-    })
+    formats::fields().into_iter().map(Field::name)
 }
 
 impl From<SearchError> for Failure {
@@ -114,15 +87,9 @@ impl From<SearchError> for Failure {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        if self.index.build {
-            return build(&vault);
-        }
-        if self.index.drop {
-            return drop_index(&vault);
-        }
         let words: Words = self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         expect_index(&vault)?;
-        sync_index(&vault)?;
+        build::sync_index(&vault)?;
         let mut hits = vault.search_as_is(&self.query(&vault, words)?)?;
         let are_more = hits.len() > self.limit;
         hits.truncate(self.limit);
@@ -219,83 +186,10 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
     let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
     let artifacts = counted(vault.snapshot()?.count(&Filter::default())?, "artifact");
     Err(Failure::No(format!(
-        "{} has no search index; \"runvault search --build\" builds one of the {artifacts} in this file of {}",
+        "{} has no search index; \"runvault index build\" builds one of the {artifacts} in this file of {}",
         vault.path().display(),
         stdout::size(size)
     )))
-}
-
-fn build(vault: &Vault) -> Result<Status, Failure> {
-    let started = Instant::now();
-    let indexed = make(vault)?;
-    let (mut captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
-    if !indexed.damaged.is_empty() {
-        captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged.len() as u64));
-    }
-    let size = stdout::size(vault.search_index_size()?);
-    stdout::note(&format!("{captures} indexed, index size {size}; {seconds:.2} s"));
-    Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
-}
-
-/// Builds the index, and reports progress and damage.
-fn make(vault: &Vault) -> Result<Indexed, Failure> {
-    let mut progress = Progress::with_unit("captures", "building the search index:");
-    let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
-    drop(progress);
-    note_damage(&indexed);
-    Ok(indexed)
-}
-
-fn drop_index(vault: &Vault) -> Result<Status, Failure> {
-    if vault.drop_search()? {
-        stdout::note("removed the search index; \"runvault gc\" reclaims the space");
-        return Ok(Status::Done);
-    }
-    stdout::note("there is no search index");
-    Ok(Status::No)
-}
-
-/// Updates the search index as far as other writers permit, and reports it if it takes long.
-fn sync_index(vault: &Vault) -> Result<(), Failure> {
-    let started = Instant::now();
-    let mut progress = Progress::with_unit("captures", "updating the search index:");
-    let CaughtUp { indexed, hindrance } = vault.catch_up_search(&mut |step| show(&mut progress, step))?;
-    drop(progress);
-    note_damage(&indexed);
-    if let Some(hindrance) = hindrance {
-        let waiting = vault.search_index()?.map_or(0, |index| index.waiting);
-        let waiting = counted(waiting, "capture");
-        stdout::warning(&format!("the search index lacks {waiting} that cannot be added now: {hindrance}"));
-    }
-    if started.elapsed() >= A_WHILE {
-        let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
-        stdout::note(&format!("{captures} added to the search index in {seconds:.2} s"));
-    }
-    Ok(())
-}
-
-fn show(progress: &mut Progress, step: Step) {
-    progress.part("captures", step.done, step.of);
-}
-
-fn note_damage(indexed: &Indexed) {
-    // An artifact is listed once for each damaged capture.
-    for core in BTreeSet::from_iter(&indexed.damaged) {
-        stdout::warning(&format!(
-            "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" shows details"
-        ));
-    }
-}
-
-/// Updates the index after an addition, and builds it if there is none, if this is enabled.
-pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure> {
-    if !is_wanted {
-        return Ok(());
-    }
-    if vault.search_index()?.is_none() {
-        return make(vault).map(drop);
-    }
-    sync_index(vault)
 }
 
 #[derive(Serialize)]

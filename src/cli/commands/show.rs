@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Description;
-use runvault::artifact::{CREATED_AT, Kind};
+use runvault::artifact::{CREATED_AT, Kind, Versions};
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
@@ -34,7 +34,7 @@ use crate::cli::output::time;
 /// Prints its kind, attributes, captures, tags, note and links.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a capture hash, a prefix of either, @tag, or latest
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: Named,
 
     /// Print one line in this format, such as '{{kind}} {{size}}'; the names are those of "find --columns"
@@ -152,10 +152,12 @@ fn extensions(description: &Description, fields: &mut Fields) {
 }
 
 fn extension(Extension { artifact, attributes }: &Extension) -> String {
-    let records = attributes.iter().find(|attribute| attribute.name == "records");
-    let count = records.and_then(|records| records.value.parse().ok());
-    let records = count.map(|count| format!(" ({})", counted(count, "record"))).unwrap_or_default();
-    format!("{} {:.12}{records}", brief(&artifact.kind), artifact.core)
+    let length =
+        formats::named(&artifact.kind).and_then(Kind::versions).and_then(|Versions { length, .. }| {
+            let count = &attributes.iter().find(|attribute| attribute.name == length.0)?.value;
+            Some(format!(" ({})", counted(count.parse().ok()?, length.1)))
+        });
+    format!("{} {:.12}{}", brief(&artifact.kind), artifact.core, length.unwrap_or_default())
 }
 
 fn attributes(attributes: &[Attribute], fields: &mut Fields) {

@@ -4,11 +4,9 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
-use runvault::digest::CoreHash;
-use runvault::storage::Tombstone;
-use serde::Serialize;
+use runvault::vault::tombstones::{RemovedArtifact, TombstonesAnswer, TombstonesRequest};
 
-use crate::cli::args::inputs::a_kind;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{Failure, Status};
@@ -24,7 +22,7 @@ use crate::cli::output::time;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only artifacts of this kind
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Print one line of JSON for each
@@ -32,39 +30,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Line<'t> {
-    core_hash: CoreHash,
-    kind: &'t str,
-    removed_at: String,
-    actor: Option<&'t str>,
-    reason: Option<&'t str>,
-    size: u64,
-    seq: u64,
-}
-
-impl<'t> Line<'t> {
-    fn new(tombstone: &'t Tombstone) -> Self {
-        let Tombstone { core, kind, at, actor, reason, size, entry, .. } = tombstone;
-        Self {
-            core_hash: *core,
-            kind,
-            removed_at: time::exact(*at),
-            actor: actor.as_deref(),
-            reason: reason.as_deref(),
-            size: *size,
-            seq: *entry,
-        }
-    }
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let removed = vault.open()?.snapshot()?.tombstones(self.kind.map(Kind::name))?;
+        let request = TombstonesRequest { kind: self.kind.map(|kind| kind.name().to_owned()) };
+        let TombstonesAnswer { removed } = vault.open()?.run(&request)?;
         let mut out = io::BufWriter::new(stdout::text());
         if self.json {
-            for tombstone in &removed {
-                json::line(&mut out, &Line::new(tombstone))?;
+            for artifact in &removed {
+                json::line(&mut out, artifact)?;
             }
             return Ok(out.flush().map(|()| Status::Done)?);
         }
@@ -76,11 +49,11 @@ impl Args {
             Column::new("by"),
             Column::new("reason"),
         ]);
-        for Tombstone { core, kind, at, actor, reason, .. } in &removed {
+        for RemovedArtifact { core_hash, kind, removed_at, actor, reason, .. } in &removed {
             table.push(vec![
-                Cell::new(&format!("{core:.12}"), HASH),
+                Cell::new(&format!("{core_hash:.12}"), HASH),
                 Cell::plain(kind),
-                Cell::new(&time::shown(*at), FAINT),
+                Cell::new(&time::shown(removed_at.0), FAINT),
                 Cell::plain(actor.as_deref().unwrap_or_default()),
                 Cell::plain(reason.as_deref().unwrap_or_default()),
             ]);

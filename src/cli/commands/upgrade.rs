@@ -7,7 +7,7 @@ use runvault::storage::{SCHEMA_VERSION, Upgrade};
 use runvault::{Upgraded, Vault};
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::reindex::{Printer, print_report};
+use crate::cli::commands::index::rebuild::{Printer, print_report};
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;

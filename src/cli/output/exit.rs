@@ -16,6 +16,7 @@ use crate::cli::hints;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::stdout::{self, BAD};
 use crate::cli::output::stop;
+use crate::cli::suggestions;
 
 /// The status of a completed command.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,6 +69,9 @@ pub(crate) enum Failure {
     /// Interrupted by Ctrl-C, with all unfinished work undone.
     #[error("interrupted; nothing was written")]
     Interrupted,
+    /// Interrupted by Ctrl-C, with everything that was reported stored.
+    #[error("interrupted; the other inputs were not examined")]
+    Stopped,
     /// The output was closed by its reader.
     #[error("the output was closed")]
     ClosedPipe,
@@ -92,7 +96,7 @@ impl From<StorageError> for Failure {
 impl From<BundleError> for Failure {
     fn from(error: BundleError) -> Self {
         match error {
-            BundleError::Broken { .. } => Self::No(error.to_string()),
+            BundleError::Broken { .. } => Self::No(hints::for_bundle(&error)),
             BundleError::Io { .. } => Self::CouldNotRun(error.to_string()),
         }
     }
@@ -134,14 +138,14 @@ pub(crate) fn exit_code(outcome: Result<Status, Failure>) -> ExitCode {
     stdout::error(&failure.to_string());
     if let Failure::Ambiguous { candidates: lines, .. } | Failure::Refused { because: lines, .. } = &failure {
         for line in lines {
-            stdout::note(&format!("  {}", escaped(line)));
+            stdout::message(&format!("  {}", escaped(line)));
         }
     }
     ExitCode::from(match failure {
         Failure::No(_) | Failure::Ambiguous { .. } | Failure::Refused { .. } => 1,
         Failure::CouldNotRun(_) => 2,
         Failure::Usage(_) => 3,
-        Failure::Interrupted => stop::INTERRUPTED,
+        Failure::Interrupted | Failure::Stopped => stop::INTERRUPTED,
         Failure::ClosedPipe => 0,
     })
 }
@@ -152,8 +156,17 @@ pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
         stdout::help(&error.render().ansi().to_string());
         return ExitCode::SUCCESS;
     }
-    stdout::note(&usage_text(error));
+    match suggestion(&error) {
+        Some(suggestion) => stdout::error(&suggestion),
+        None => stdout::message(&usage_text(error)),
+    }
     ExitCode::from(3)
+}
+
+/// Returns the error for a command that does not exist here but is known from other programs.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(name) = error.get(ContextKind::InvalidSubcommand)? else { return None };
+    Some(format!("there is no command {name}; {}", suggestions::for_command(name)?))
 }
 
 /// Returns the text of a usage error. Arguments may be file names from untrusted sources, so they are escaped in place,

@@ -11,6 +11,7 @@ use runvault::vault::{KeptFile, Removed};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
+use crate::cli::hints;
 use crate::cli::output::escape::is_hidden;
 
 /// Returns the bytes of a name as hex digits if it is not UTF-8. JSON cannot represent it: the name itself then
@@ -44,9 +45,12 @@ struct ExaminedLine<'e, V> {
     /// The artifact that the document continues, if it is a continuation.
     #[serde(skip_serializing_if = "Option::is_none")]
     continues: Option<CoreHash>,
+    /// The files beside it that are stored with it.
+    #[serde(skip_serializing_if = "<[CoreHash]>::is_empty")]
+    attachments: &'e [CoreHash],
     #[serde(flatten)]
     signature: Option<SignatureMembers<'e>>,
-    violations: &'e [Violation],
+    violations: Vec<Violation>,
     /// Number of further violations; reports of hostile documents are truncated, and so are those limited on request.
     #[serde(skip_serializing_if = "is_zero")]
     violations_omitted: usize,
@@ -83,8 +87,9 @@ pub(crate) fn examined(
         verdict,
         core_hash: examined.core,
         continues: examined.continues,
+        attachments: &examined.attachments,
         signature: examined.signature.as_ref().map(SignatureMembers::new),
-        violations: listed,
+        violations: hints::for_violations(listed),
         violations_omitted: examined.report.omitted() + left_out.len(),
     };
     line(out, &value)

@@ -1,11 +1,18 @@
 //! A progress bar on standard error, if that is a terminal and the command takes long enough.
 
+mod estimate;
+
 use std::io::{IsTerminal, stderr};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use runvault::Vault;
+use runvault::storage::Filter;
 
-use crate::cli::output::stdout;
+use crate::cli::output::{stdout, verbosity};
+use estimate::{Amount, Counting};
 
 /// The delay before the bar is shown.
 const A_WHILE: Duration = Duration::from_millis(500);
@@ -17,8 +24,16 @@ pub(crate) struct Progress {
     is_shown: bool,
     started: Instant,
     things: &'static str,
-    files: u64,
-    bytes: u64,
+    done: Amount,
+    total: Total,
+}
+
+/// What is to be done.
+enum Total {
+    Unknown,
+    Things(u64),
+    /// Files that are being counted meanwhile.
+    Files(Arc<Counting>),
 }
 
 impl Progress {
@@ -45,36 +60,59 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         Self {
             bar: bar.with_style(style).with_prefix(doing),
-            is_shown: stderr().is_terminal(),
+            is_shown: stderr().is_terminal() && !verbosity::is_quiet(),
             started: Instant::now(),
             things,
-            files: 0,
-            bytes: 0,
+            done: Amount::default(),
+            total: Total::Unknown,
+        }
+    }
+
+    /// Sets the number of things to be done to the number of artifacts in the vault, if it is readable.
+    pub(crate) fn count_artifacts(&mut self, vault: &Vault) {
+        if self.is_shown
+            && let Ok(total) = vault.snapshot().and_then(|snapshot| snapshot.count(&Filter::default()))
+        {
+            self.total = Total::Things(total);
+        }
+    }
+
+    /// Counts the files at these paths in another thread, if there is a progress to show: the work does not wait for it,
+    /// and shows the total and the remaining time once it is known.
+    pub(crate) fn count_files(&mut self, paths: Option<Vec<PathBuf>>) {
+        if let Some(paths) = paths.filter(|_| self.is_shown) {
+            self.total = Total::Files(Counting::start(paths));
         }
     }
 
     /// Counts a processed file.
     pub(crate) fn file(&mut self, bytes: u64) {
-        self.files += 1;
-        self.bytes += bytes;
-        let things = self.things;
-        self.show(|files, bytes| format!("{files} {things}, {}", HumanBytes(bytes)));
+        self.done.add(bytes);
+        self.show(|this, elapsed| {
+            let total = match &this.total {
+                Total::Unknown => None,
+                Total::Things(count) => Some(Amount { count: *count, bytes: 0 }),
+                Total::Files(counting) => counting.total(),
+            };
+            estimate::text(this.things, this.done, total, elapsed)
+        });
     }
 
     /// Shows the completed and the total number of parts.
     pub(crate) fn part(&mut self, what: &str, done: u64, of: u64) {
-        self.show(|_, _| format!("{what}, {done} of {of}"));
+        self.show(|_, elapsed| estimate::text_of_parts(what, done, of, elapsed));
     }
 
-    fn show(&mut self, text: impl FnOnce(u64, u64) -> String) {
-        if !self.is_shown || self.started.elapsed() < A_WHILE {
+    fn show(&self, text: impl FnOnce(&Self, Duration) -> String) {
+        let elapsed = self.started.elapsed();
+        if !self.is_shown || elapsed < A_WHILE {
             return;
         }
         if self.bar.is_hidden() {
             self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
             self.bar.enable_steady_tick(Duration::from_millis(100));
         }
-        self.bar.set_message(text(self.files, self.bytes));
+        self.bar.set_message(text(self, elapsed));
     }
 
     /// Runs `print`, which writes to standard error, with the bar suspended.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use runvault::validation::{Report, Severity, Violation};
 
+use crate::cli::hints;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::fit::Trail;
 use crate::cli::output::stdout::{self, BAD, CAUTION};
@@ -29,13 +30,15 @@ pub(crate) fn write_some(
     violations: &[Violation],
     most: usize,
 ) -> io::Result<()> {
-    for Violation { rule_id, path, message, severity } in violations.iter().take(most) {
+    for violation in violations.iter().take(most) {
+        let Violation { rule_id, path, severity, .. } = violation;
         let style = match severity {
             Severity::Error => BAD,
             Severity::Warning => CAUTION,
         };
         let place = if path.is_empty() { String::new() } else { format!("{}: ", escaped(path)) };
-        let (message, rule_id) = (escaped(message), escaped(rule_id));
+        let message = hints::for_violation(violation);
+        let (message, rule_id) = (escaped(&message), escaped(rule_id));
         let lead = format!("{indent}{severity}");
         write!(out, "{indent}{style}{severity}{style:#}")?;
         let trail = Trail { taken: lead.len(), below: lead.len(), least: 0 };

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::cli::output::escape::{escaped, is_plain};
 use crate::cli::output::exit::Failure;
-use crate::cli::output::fit;
+use crate::cli::output::{fit, pager, verbosity};
 
 /// Style of hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
@@ -23,11 +23,35 @@ pub(crate) const CAUTION: Style = AnsiColor::Magenta.on_default();
 /// Style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
+/// Whether standard output has colours. Determining it costs several system calls, and the result does not change.
+static CHOICE: LazyLock<ColorChoice> = LazyLock::new(|| AutoStream::choice(&io::stdout()));
+
+/// The measured width of the terminal on standard output.
+static MEASURED: LazyLock<Option<usize>> =
+    LazyLock::new(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0)));
+
+/// Determines everything about the terminal on standard output, before standard output is redirected to a pager.
+pub(crate) fn remember() {
+    let _ = (is_terminal(), *CHOICE, *MEASURED);
+}
+
 /// Returns standard output for text. Colours are removed where they are not supported.
 pub(crate) fn text() -> impl Write {
-    // Determining it costs several system calls, and the result does not change.
-    static CHOICE: LazyLock<ColorChoice> = LazyLock::new(|| AutoStream::choice(&io::stdout()));
-    AutoStream::new(io::stdout().lock(), *CHOICE)
+    Paged(AutoStream::new(io::stdout().lock(), *CHOICE))
+}
+
+/// Standard output, before whose first write a pager is started if there is to be one.
+struct Paged<W>(W);
+
+impl<W: Write> Write for Paged<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        pager::begin();
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Prints help. It is created from documentation that marks code; a terminal shows code unmarked.
@@ -43,7 +67,7 @@ pub(crate) fn plain(documentation: &str) -> String {
 
 /// Returns standard output for bytes that must not be changed.
 pub(crate) fn raw() -> impl Write {
-    io::stdout().lock()
+    Paged(io::stdout().lock())
 }
 
 /// Returns whether standard output is a terminal.
@@ -55,8 +79,7 @@ pub(crate) fn is_terminal() -> bool {
 /// Returns the width of standard output: that of COLUMNS, otherwise that of the terminal. `None` if unlimited, as in a
 /// pipe or a file.
 pub(crate) fn width() -> Option<usize> {
-    let measured = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-    stated_width().or_else(measured).and_then(sensible)
+    stated_width().or_else(|| *MEASURED).and_then(sensible)
 }
 
 fn stated_width() -> Option<usize> {
@@ -95,8 +118,15 @@ pub(crate) fn write_exactly(bytes: &[u8], what: &str, instead: &str, force: bool
     Ok(out.flush()?)
 }
 
-/// Writes a line to standard error, wrapped. Write errors are ignored.
+/// Writes a summary or a note to standard error, unless `--quiet` is set.
 pub(crate) fn note(lines: &str) {
+    if !verbosity::is_quiet() {
+        message(lines);
+    }
+}
+
+/// Writes a line to standard error, wrapped. Write errors are ignored.
+pub(crate) fn message(lines: &str) {
     let mut text = String::new();
     for line in lines.split('\n') {
         // JSON documents are not wrapped.
@@ -109,13 +139,13 @@ pub(crate) fn note(lines: &str) {
 }
 
 /// Writes an error to standard error.
-pub(crate) fn error(message: &str) {
-    note(&format!("{BAD}error:{BAD:#} {}", escaped(message)));
+pub(crate) fn error(text: &str) {
+    message(&format!("{BAD}error:{BAD:#} {}", escaped(text)));
 }
 
 /// Writes a warning to standard error.
-pub(crate) fn warning(message: &str) {
-    note(&format!("{CAUTION}warning:{CAUTION:#} {}", escaped(message)));
+pub(crate) fn warning(text: &str) {
+    message(&format!("{CAUTION}warning:{CAUTION:#} {}", escaped(text)));
 }
 
 /// Returns `count` and `thing`, with an `s` unless the count is 1.

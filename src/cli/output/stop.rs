@@ -20,6 +20,8 @@ pub(crate) const INTERRUPTED: u8 = 130;
 /// Whether termination was requested.
 pub(crate) struct Stop {
     asked: Arc<AtomicBool>,
+    /// Whether inputs were omitted for it.
+    ended_inputs: Arc<AtomicBool>,
 }
 
 impl Stop {
@@ -33,11 +35,26 @@ impl Stop {
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))
                 .map_err(|error| Failure::CouldNotRun(format!("cannot wait for Ctrl-C: {error}")))?;
         }
-        Ok(Self { asked })
+        Ok(Self { asked, ended_inputs: Arc::default() })
     }
 
     pub(crate) fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Returns the inputs up to the moment at which termination is requested.
+    pub(crate) fn until_asked<I: Iterator>(&self, inputs: I) -> impl Iterator<Item = I::Item> + use<I> {
+        let (asked, ended) = (Arc::clone(&self.asked), Arc::clone(&self.ended_inputs));
+        inputs.take_while(move |_| {
+            let goes_on = !asked.load(Ordering::Relaxed);
+            ended.fetch_or(!goes_on, Ordering::Relaxed);
+            goes_on
+        })
+    }
+
+    /// Returns whether termination was requested before all inputs of [`Stop::until_asked`] were read.
+    pub(crate) fn has_ended_inputs(&self) -> bool {
+        self.ended_inputs.load(Ordering::Relaxed)
     }
 
     /// Returns the request for library functions that can be interrupted.

@@ -12,13 +12,15 @@ mod shape;
 mod statement;
 mod tables;
 mod terms;
+mod view;
 mod yaml;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Part, Passage, Recognition, Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, Draft, Field, Part, Passage, Recognition, Table, document,
+    unreadable,
 };
 use crate::digest::CoreHash;
 use crate::json::Value;
@@ -29,17 +31,23 @@ use crate::validation::{Findings, RuleInfo, apply};
 pub use statement::{Bound, Bounds, Stated, comparable};
 pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
 
+/// The field of its refs and effects.
+const FIELD: Field = Field::new("contract");
+
 /// The kind `contract`.
 pub struct Contract;
 
 impl Artifact for Contract {
     const NAME: &'static str = "contract";
+    const NOUN: &'static str = "contract";
     const PLURAL: &'static str = "contracts";
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];
     const ATTRIBUTES: &'static [&'static str] =
         &["effect", "effects", "io_ref", "io_ref_kind", "io_ref_mode", "io_refs", "target"];
     const STATED_BY: Option<&'static str> = Some("governs");
+    const FIELDS: &'static [Field] = &[FIELD];
+    const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 
     fn rules() -> Vec<RuleInfo> {

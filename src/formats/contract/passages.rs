@@ -1,7 +1,8 @@
 //! The searchable texts of a contract: its refs, its effects and its other members.
 
+use super::FIELD;
 use super::read;
-use crate::artifact::{Field, Passage, Passages, words_of};
+use crate::artifact::{Passage, Passages, words_of};
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Object, Value, pointer};
 
@@ -16,10 +17,10 @@ pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, 
                 for (index, element) in elements.iter().enumerate() {
                     let mut at = at.clone();
                     pointer::push_index(&mut at, index);
-                    passages.add_pointer(Field::Contract, at, words_of(element));
+                    passages.add_pointer(FIELD, at, words_of(element));
                 }
             }
-            other => passages.add_pointer(Field::Contract, at, words_of(other)),
+            other => passages.add_pointer(FIELD, at, words_of(other)),
         }
     }
     Ok(passages.into_vec())

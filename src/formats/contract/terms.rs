@@ -1,5 +1,6 @@
 use super::statement::{self, Bounds, Stated};
 use super::{View, read};
+use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
 
@@ -32,7 +33,8 @@ pub struct IoRef {
 pub enum SchemaSource {
     /// In the contract.
     Inline(Value<'static>),
-    /// Elsewhere: a path, or a digest optionally followed by `#` and a JSON Pointer.
+    /// Elsewhere: a path, or a digest optionally followed by `#` and a JSON Pointer. If the reference states a path and,
+    /// in `schema_hash`, `schema_sha256` or `schema_digest`, the digest of the file, it is the digest.
     Named(String),
 }
 
@@ -103,7 +105,9 @@ impl IoRef {
             mode: text(value, "mode").unwrap_or_default(),
             is_required: matches!(value.get("required"), Some(Value::Bool(true))),
             schema: match schema.as_str() {
-                Some(name) => SchemaSource::Named(name.to_owned()),
+                Some(name) => {
+                    SchemaSource::Named(digest_of_schema(value, name).unwrap_or_else(|| name.to_owned()))
+                }
                 None => SchemaSource::Inline(schema.to_owned_value()),
             },
             tools: statement::names(value.get("tools")),
@@ -150,6 +154,19 @@ impl Evidence {
             of: text(value, "of"),
         })
     }
+}
+
+/// Members of a ref with the digest of the schema whose path it states. The specification does not define them.
+const SCHEMA_DIGESTS: [&str; 3] = ["schema_hash", "schema_sha256", "schema_digest"];
+
+/// Returns the digest of the schema at a path, if the ref states it.
+fn digest_of_schema(io_ref: &Value<'_>, name: &str) -> Option<String> {
+    // A name that is a digest itself has precedence.
+    if Digest::parse_prefixed(name.split('#').next()?).is_some() {
+        return None;
+    }
+    let digest = |member| Digest::parse_prefixed(io_ref.get(member)?.as_str()?);
+    SCHEMA_DIGESTS.into_iter().find_map(digest).map(|digest| digest.to_string())
 }
 
 fn text(value: &Value<'_>, name: &str) -> Option<String> {

@@ -4,12 +4,13 @@ mod parts;
 mod rules;
 mod session;
 mod table;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part, Passage,
-    Passages, Playback, Recognition, Responder, Role, Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part,
+    Passage, Passages, Playback, Recognition, Responder, Role, Table, document, group, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -19,8 +20,8 @@ use crate::validation::{Findings, RuleInfo, apply};
 
 pub use session::{Interaction, Mode, Session};
 
-const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "interaction", relation: None };
-const RESPONSE: Role = Role { name: "response", group: "response", unit: "interaction", relation: None };
+const PROMPT: Role = Role { name: "prompt", group: group::PROMPT, unit: "interaction", relation: None };
+const RESPONSE: Role = Role { name: "response", group: group::RESPONSE, unit: "interaction", relation: None };
 
 /// The locations of digests that are indexed as prompts and responses.
 const INDEXED: [&str; 2] = ["/interactions/*/prompt_hash", "/interactions/*/response_hash"];
@@ -30,12 +31,14 @@ pub struct ModelIo;
 
 impl Artifact for ModelIo {
     const NAME: &'static str = "model_io";
+    const NOUN: &'static str = "session";
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
     const ATTRIBUTES: &'static [&'static str] =
         &["adapter_id", CREATED_AT, "interactions", "mode", "model_id"];
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
+    const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
 
     fn rules() -> Vec<RuleInfo> {
@@ -117,7 +120,7 @@ impl Artifact for ModelIo {
         let mut passages = Passages::default();
         for (index, interaction) in interactions(&root).iter().enumerate() {
             let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
-            passages.add_at(Field::Response, RESPONSE.unit, index, response);
+            passages.add_at(Field::RESPONSE, RESPONSE.unit, index, response);
         }
         Ok(passages.into_vec())
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::members::{Members, SESSION};
 use super::{hash, ledger};
-use crate::artifact::{Draft, Mention, MissingOffset, NameHandle, Place, Relation, Role};
+use crate::artifact::{
+    Draft, Mention, MissingOffset, NameHandle, Place, REFERS_TO, Relation, Role, group, relation,
+};
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
@@ -13,15 +15,18 @@ const fn role(name: &'static str, group: &'static str) -> Role {
     Role { name, group, unit: "", relation: None }
 }
 
-const INTENT: Role = role("intent", "intent");
+/// The intent is a document outside the pack.
+const INTENT: Role = Role { relation: Some(REFERS_TO), ..role("intent", "intent") };
 const BUNDLE: Role = role("bundle", "bundle");
-const MEMBER: Role = role("member", "member");
+const MEMBER: Role = role("member", group::MEMBER);
 /// Statements in ledgers often refer to other runs, so they have separate roles.
 const LEDGER_INTENT: Role = role("ledger_intent", "ledger");
 const LEDGER_BUNDLE: Role = role("ledger_bundle", "ledger");
 /// The session is stored with its pack, so that the link cannot dangle while the pack exists.
-const SESSION_OF: Role =
-    Role { relation: Some(Relation { name: "contains", dangles: false }), ..role("session", "session") };
+const SESSION_OF: Role = Role {
+    relation: Some(Relation { name: relation::CONTAINS, dangles: false }),
+    ..role("session", "session")
+};
 
 /// The locations of digests in `run.json` that are indexed under roles of their own.
 const INDEXED_IN_RUN: [&str; 2] = ["/intent/sha256", "/bundle/sha256"];

@@ -16,23 +16,28 @@ mod patch;
 mod recognise;
 mod rules;
 mod runner;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, CREATED_AT, Directory, Draft, Entry, EntryContent, EventVisitor,
-    MemberBytes, Part, Passage, Peek, document,
+    AdmitOptions, ArtifactDirectory, ArtifactView, CREATED_AT, Directory, Draft, Entry, EntryContent,
+    EventVisitor, Field, MemberBytes, Part, Passage, Peek, document,
 };
 use crate::json::reader::{Limits, ReadError};
 use crate::validation::{Findings, RuleInfo, Violation, apply};
 
 use members::Members;
 
+/// The field of its files, without its session.
+const FIELD: Field = Field::new("pack");
+
 /// The kind `pack`.
 pub struct Pack;
 
 impl ArtifactDirectory for Pack {
     const NAME: &'static str = "pack";
+    const NOUN: &'static str = "export pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
     const ATTRIBUTES: &'static [&'static str] = &[
@@ -48,6 +53,8 @@ impl ArtifactDirectory for Pack {
     ];
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
+    const FIELDS: &'static [Field] = &[FIELD];
+    const VIEW: ArtifactView = view::ARTIFACTS;
 
     fn rules() -> Vec<RuleInfo> {
         rules::all()

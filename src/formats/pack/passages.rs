@@ -1,8 +1,9 @@
 //! The searchable texts of a pack: those of all files but the session, which is a separate artifact.
 
+use super::FIELD;
 use super::ledger;
 use super::members::SESSION;
-use crate::artifact::{Field, MemberBytes, Passage, Passages, words_of};
+use crate::artifact::{MemberBytes, Passage, Passages, words_of};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value, pointer};
 
@@ -16,12 +17,12 @@ pub(super) fn extract(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Ve
         }
         let value = reader::read_keeping_overflow(member.bytes, limits)?;
         if !matches!(value, Value::Object(_)) {
-            passages.add_pointer(Field::Pack, member.name.to_owned(), words_of(&value));
+            passages.add_pointer(FIELD, member.name.to_owned(), words_of(&value));
         }
         for (name, part) in value.as_object().into_iter().flat_map(Object::iter) {
             let mut at = format!("{} ", member.name);
             pointer::push(&mut at, name);
-            passages.add_pointer(Field::Pack, at, words_of(part));
+            passages.add_pointer(FIELD, at, words_of(part));
         }
     }
     Ok(passages.into_vec())
@@ -30,7 +31,7 @@ pub(super) fn extract(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Ve
 fn ledger_passages(bytes: &[u8], limits: &Limits, passages: &mut Passages) -> Result<(), ReadError> {
     let text = reader::utf8(bytes, limits)?;
     for (number, entry) in ledger::entries(text, limits) {
-        passages.add_pointer(Field::Pack, format!("{} line {number}", ledger::NAME), words_of(&entry?));
+        passages.add_pointer(FIELD, format!("{} line {number}", ledger::NAME), words_of(&entry?));
     }
     Ok(())
 }

@@ -15,12 +15,14 @@ mod shape;
 mod signature;
 mod table;
 mod texts;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention, MissingOffset,
-    NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention,
+    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table,
+    document, group, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::canonical::replaykit::{self, Uncanonical, Volatile};
@@ -32,9 +34,9 @@ use signature::CheckedSignature;
 
 pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 
-const STEP: Role = Role { name: "step", group: "step", unit: "step", relation: None };
-const PROMPT: Role = Role { name: "prompt", group: "prompt", unit: "step", relation: None };
-const RESPONSE: Role = Role { name: "response", group: "response", unit: "step", relation: None };
+const STEP: Role = Role { name: "step", group: group::STEP, unit: "step", relation: None };
+const PROMPT: Role = Role { name: "prompt", group: group::PROMPT, unit: "step", relation: None };
+const RESPONSE: Role = Role { name: "response", group: group::RESPONSE, unit: "step", relation: None };
 const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
 
 /// Members that occur together only in runs.
@@ -50,6 +52,7 @@ pub struct Rpk;
 
 impl Artifact for Rpk {
     const NAME: &'static str = "rpk";
+    const NOUN: &'static str = "run pack";
     const PLURAL: &'static str = "runs";
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
@@ -69,6 +72,7 @@ impl Artifact for Rpk {
     const IS_RUN: bool = true;
     const CAN_BE_SIGNED: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
+    const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::STEPS];
 
     fn rules() -> Vec<RuleInfo> {

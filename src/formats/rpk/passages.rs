@@ -6,29 +6,29 @@ use crate::json::Value;
 
 /// Members of steps that are searched, by step type.
 const MEMBERS: &[(&str, &str, Field)] = &[
-    ("agent.command", "input", Field::Step),
-    ("agent.command", "output", Field::Output),
-    ("tool.request", "input", Field::Tool),
-    ("tool.response", "output", Field::Output),
-    ("error.event", "input", Field::Output),
-    ("error.event", "output", Field::Output),
+    ("agent.command", "input", Field::STEP),
+    ("agent.command", "output", Field::OUTPUT),
+    ("tool.request", "input", Field::TOOL),
+    ("tool.response", "output", Field::OUTPUT),
+    ("error.event", "input", Field::OUTPUT),
+    ("error.event", "output", Field::OUTPUT),
 ];
 
 /// Members that contain prompts or responses, by step type. If none are found in the known shapes, all of their words
 /// are searched.
 const CARRIERS: &[(&str, &str, Field)] = &[
-    ("prompt.render", "output", Field::Prompt),
-    ("model.request", "input", Field::Prompt),
-    ("model.response", "output", Field::Response),
-    ("output.final", "output", Field::Response),
+    ("prompt.render", "output", Field::PROMPT),
+    ("model.request", "input", Field::PROMPT),
+    ("model.response", "output", Field::RESPONSE),
+    ("output.final", "output", Field::RESPONSE),
 ];
 
 pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Passage> {
     let mut passages = Passages::default();
     for (index, step) in steps.iter().enumerate() {
         let mut add = |field, text: String| passages.add_at(field, STEP.unit, index, text);
-        add(Field::Step, name(step));
-        let carried = [(Field::Prompt, Carries::Prompts), (Field::Response, Carries::Responses)]
+        add(Field::STEP, name(step));
+        let carried = [(Field::PROMPT, Carries::Prompts), (Field::RESPONSE, Carries::Responses)]
             .map(|(field, carries)| (field, texts::carried(step, carries)));
         let has_carried = carried.iter().any(|(_, texts)| !texts.is_empty());
         for (field, text) in

@@ -3,6 +3,7 @@
 //! Records are checked one at a time, so that memory does not grow with the number of values in a trace.
 
 mod calls;
+mod contents;
 mod control;
 mod growth;
 mod lines;
@@ -13,12 +14,14 @@ mod rules;
 mod step_result;
 mod table;
 mod time;
+mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset, NameHandle,
-    Part, Passage, Recognition, Relation, Rest, Role, Table, Versions, document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset,
+    NameHandle, Part, Passage, REFERS_TO, Recognition, Relation, Rest, Role, StatedContent, Table, Versions,
+    document, group, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -30,7 +33,7 @@ use growth::Growth;
 use lines::Lines;
 use record::{Chain, Record};
 
-const RECORD: Role = Role { name: "record", group: "record", unit: "record", relation: Some(EXTENDS) };
+const RECORD: Role = Role { name: "record", group: group::RECORD, unit: "record", relation: Some(EXTENDS) };
 
 /// A trace extends another one whose last record is also one of its own. Most records are not the last record of any
 /// trace.
@@ -40,18 +43,26 @@ const fn role(name: &'static str, group: &'static str) -> Role {
     Role { name, group, unit: "record", relation: None }
 }
 
+/// The role of a content that is not in the trace, and that the vault can have as an artifact of its own.
+const fn role_of_content(name: &'static str, group: &'static str) -> Role {
+    Role { relation: Some(REFERS_TO), ..role(name, group) }
+}
+
+/// The group of the problem specification of a run.
+const PROBLEM_SPEC: &str = "problem_spec";
+
 /// Members of records and results that may be digests, with the roles they are indexed under.
 const HEADER_ROLES: [(&str, Role); 2] = [
-    ("initial_state_hash", role("initial_state", "state")),
-    ("problem_spec_hash", role("problem_spec", "problem_spec")),
+    ("initial_state_hash", role_of_content("initial_state", group::STATE)),
+    ("problem_spec_hash", role_of_content("problem_spec", PROBLEM_SPEC)),
 ];
 const STEP_ROLES: [(&str, Role); 2] = [
-    ("state_before_hash", role("state_before", "state")),
-    ("state_after_hash", role("state_after", "state")),
+    ("state_before_hash", role_of_content("state_before", group::STATE)),
+    ("state_after_hash", role_of_content("state_after", group::STATE)),
 ];
-const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role("state", "state"))];
+const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role_of_content("state", group::STATE))];
 const RESULT_ROLES: [(&str, Role); 2] =
-    [("input_hash", role("input", "input")), ("output_hash", role("output", "output"))];
+    [("input_hash", role_of_content("input", "input")), ("output_hash", role_of_content("output", "output"))];
 
 /// Members of records that contain state hashes.
 const OF_STATES: [&str; 4] = ["initial_state_hash", "state_before_hash", "state_after_hash", "state_hash"];
@@ -74,13 +85,17 @@ pub struct Trace;
 
 impl Artifact for Trace {
     const NAME: &'static str = "trace";
+    const NOUN: &'static str = "trace";
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
     const ATTRIBUTES: &'static [&'static str] =
         &[CREATED_AT, "engine_version", "records", "step", "trace_id"];
     const IS_RUN: bool = true;
-    const VERSIONS: Option<Versions> = Some(Versions { relation: EXTENDS.name, attribute: "trace_id" });
+    const VERSIONS: Option<Versions> =
+        Some(Versions { relation: EXTENDS.name, attribute: "trace_id", length: ("records", "record") });
+    const VIEW: ArtifactView = view::ARTIFACTS;
+    const CONTENTS: &'static [StatedContent] = &contents::ALL;
     const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {

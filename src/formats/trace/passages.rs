@@ -7,12 +7,12 @@ use crate::json::reader::{Limits, ReadError};
 
 /// Members of results that are searched. The format defines no inputs; engines add them under these names.
 const MEMBERS: &[(&str, Field)] = &[
-    ("step", Field::Step),
-    ("tool", Field::Tool),
-    ("input", Field::Tool),
-    ("arguments", Field::Tool),
-    ("output", Field::Output),
-    ("errors", Field::Output),
+    ("step", Field::STEP),
+    ("tool", Field::TOOL),
+    ("input", Field::TOOL),
+    ("arguments", Field::TOOL),
+    ("output", Field::OUTPUT),
+    ("errors", Field::OUTPUT),
 ];
 
 pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {

@@ -44,7 +44,7 @@ pub enum ArchiveError {
     #[error("the archive is broken: {0}")]
     Broken(String),
     /// The files exceed the size limit.
-    #[error("the files in the archive exceed the limit of {0} bytes; raise it with --max-size")]
+    #[error("the files in the archive exceed the limit of {0} bytes")]
     TooLarge(u64),
     /// The compression ratio exceeds the limit, as in a decompression bomb.
     #[error(
@@ -52,7 +52,7 @@ pub enum ArchiveError {
     )]
     TooDense,
     /// It has too many entries.
-    #[error("there are more than {0} entries; raise the limit with --max-entries")]
+    #[error("there are more than {0} entries")]
     TooManyEntries(usize),
     /// The central directory of a zip file is too large.
     #[error("the list of entries exceeds the limit of {MAX_ZIP_LIST_BYTES} bytes")]

@@ -66,6 +66,7 @@ pub use search::{
     CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
     SearchableCapture, Term, Terms,
 };
+pub(crate) use sql::TIMES;
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
 pub use stats::{Dated, Day, DiskUsage, Extremes, KindStats, Sized, Stats};
 pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};

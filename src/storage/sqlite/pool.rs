@@ -1,16 +1,20 @@
-//! Pooled connections, all with the same settings.
+//! Connections to a vault, all with the same settings.
+
+mod lease;
 
 use std::ffi::CStr;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read as _};
-use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use r2d2::ManageConnection as _;
+use r2d2_sqlite::SqliteConnectionManager;
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
-use rusqlite::{Connection, Error, ErrorCode, MAIN_DB, OpenFlags, ffi};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, ffi};
+
+pub(super) use lease::{Lease, Pool};
 
 use super::{Result, StorageError, wal};
 use crate::files;
@@ -99,7 +103,8 @@ pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
 
 fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
     let connect = || {
-        let connection = configured(Connection::open_with_flags(plain(path), mode | NO_MUTEX)?)?;
+        let manager = SqliteConnectionManager::file(plain(path)).with_flags(mode | NO_MUTEX);
+        let connection = manager.with_init(|connection| configure(connection)).connect()?;
         // The first query needs the shared memory file and the log.
         connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
         Ok(connection)
@@ -197,7 +202,10 @@ pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
     uri.extend(b"?immutable=1");
     let uri = String::from_utf8_lossy(&uri).into_owned();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | NO_MUTEX;
-    without_temporary_files(Connection::open_with_flags(uri, flags)?)
+    SqliteConnectionManager::file(uri)
+        .with_flags(flags)
+        .with_init(|connection| without_temporary_files(connection))
+        .connect()
 }
 
 /// The SQLite VFS that takes no locks.
@@ -212,16 +220,17 @@ fn open_with_log(path: &Path) -> rusqlite::Result<Connection> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     // An exclusive connection needs no shared memory.
     connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
-    without_temporary_files(connection)
+    without_temporary_files(&connection)?;
+    Ok(connection)
 }
 
 /// Sorts large results in memory, because no temporary files can be created.
-fn without_temporary_files(connection: Connection) -> rusqlite::Result<Connection> {
+fn without_temporary_files(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA temp_store = MEMORY")?;
-    configured(connection)
+    configure(connection)
 }
 
-fn configured(connection: Connection) -> rusqlite::Result<Connection> {
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
     // No vault has triggers. Triggers created by another program could change what is written, or never end.
@@ -232,8 +241,7 @@ fn configured(connection: Connection) -> rusqlite::Result<Connection> {
          PRAGMA trusted_schema = OFF;
          PRAGMA cell_size_check = ON;
          PRAGMA cache_size = -32768;",
-    )?;
-    Ok(connection)
+    )
 }
 
 /// Checkpoints the write-ahead log into the file and truncates it; returns false if others still read from it.
@@ -245,60 +253,6 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     match busy {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
         busy => Ok(!busy?),
-    }
-}
-
-/// The idle connections. A command uses one, so there is neither a maintenance thread nor a limit.
-pub(super) struct Pool {
-    path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
-}
-
-impl Pool {
-    pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
-        let idle = Mutex::new(first.into_iter().collect());
-        Self { path: path.to_owned(), idle }
-    }
-
-    pub(super) fn lease(&self) -> Result<Lease<'_>> {
-        let idle = self.idle().pop();
-        let connection = idle.map_or_else(|| connect(&self.path), Ok);
-        let connection = connection.map_err(|error| StorageError::from_sqlite(&self.path, error))?;
-        Ok(Lease { pool: self, connection: Some(connection) })
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A connection that returns to its pool when dropped.
-pub(super) struct Lease<'p> {
-    pool: &'p Pool,
-    /// `None` only once it has returned.
-    connection: Option<Connection>,
-}
-
-impl Deref for Lease<'_> {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        self.connection.as_ref().unwrap_or_else(|| unreachable!("taken only when the lease ends"))
-    }
-}
-
-impl DerefMut for Lease<'_> {
-    fn deref_mut(&mut self) -> &mut Connection {
-        self.connection.as_mut().unwrap_or_else(|| unreachable!("taken only when the lease ends"))
-    }
-}
-
-impl Drop for Lease<'_> {
-    fn drop(&mut self) {
-        // A read-only connection may have been opened while the disk was full or the log was missing.
-        let connection =
-            self.connection.take().filter(|connection| !connection.is_readonly(MAIN_DB).unwrap_or(true));
-        self.pool.idle().extend(connection);
     }
 }
 

@@ -44,6 +44,17 @@ pub(super) fn artifact_id(connection: &Connection, core: CoreHash) -> rusqlite::
         .optional()
 }
 
+/// Returns the name of the kind of the artifact with this core hash.
+pub(super) fn artifact_kind(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached(
+            "SELECT k.name FROM artifact a JOIN kind k ON k.id = a.kind
+              WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
+        )?
+        .query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0))
+        .optional()
+}
+
 /// Returns the row id of the blob with this hash.
 pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
     connection

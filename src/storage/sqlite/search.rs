@@ -40,6 +40,13 @@ const VERSION: i64 = 2;
 /// The schema of the tables.
 pub(super) const SCHEMA: &str = include_str!("../../../migrations/search.sql");
 
+/// Returns the columns of the index in their order: one for each field of passages.
+pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
+    let table = SCHEMA.split_once("USING fts5 (").map_or("", |(_, table)| table);
+    let columns = table.split_once("content =").map_or("", |(columns, _)| columns);
+    columns.split(',').map(str::trim).filter(|column| !column.is_empty())
+}
+
 /// Returns whether the totals used for ranking match the rows in the index. An index of another version passes, since
 /// it is rebuilt before it is queried.
 pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool> {

@@ -20,4 +20,5 @@ pub use computed::{Computed, RowsOf};
 pub use error::SqlError;
 pub use reader::{Reader, Rows, Statement};
 pub use save::Saved;
+pub(crate) use view::TIMES;
 pub use view::View;

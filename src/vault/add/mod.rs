@@ -14,10 +14,10 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};
 use crate::intake::{self, ExamineOptions, Original, Place, Predecessor, Rejection, SourceError, Verdict};
 use crate::storage::{
-    self, ErrorKind, Filter, Order, Page, Prepared, Put, PutOptions, PutOutcome, RemovedPolicy, Result,
-    Snapshot, Storage, StorageError, TimeBasis, Tombstone,
+    self, ErrorKind, Filter, KindConflict, Order, Page, Prepared, Put, PutOptions, PutOutcome, RemovedPolicy,
+    Result, Snapshot, Storage, StorageError, TimeBasis, Tombstone,
 };
-use crate::validation::{Findings, Report, RuleInfo, Severity};
+use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
 /// The rule that a removed artifact is not added again.
 pub const REMOVED: RuleInfo = RuleInfo {
@@ -25,12 +25,23 @@ pub const REMOVED: RuleInfo = RuleInfo {
     severity: Severity::Error,
     summary: "An artifact that was removed from a vault is added again only on request.",
     why: "It was removed for a reason, and files, packs and bundles that still contain it must not undo that silently. \
-          The rule also applies to a pack with a session, or any other file, that was removed. With --allow-removed it \
-          is stored again; the journal records that and by whom. \"runvault tombstones\" lists what was removed.",
+          The rule also applies to a pack with a session, or any other file, that was removed. If it is \
+          allowed, the artifact is stored again; the journal records that and by whom.",
+};
+
+/// The rule that a core hash identifies one artifact, of one kind.
+pub const OTHER_KIND: RuleInfo = RuleInfo {
+    id: "CONFLICT",
+    severity: Severity::Error,
+    summary: "The core hash of an artifact is not that of a stored artifact of another kind.",
+    why: "The canonical bytes whose SHA-256 is the core hash of an artifact would, as a kind that takes any bytes, be an \
+          artifact with the same hash. A hash must not identify two artifacts: of the two, the one that was stored first \
+          remains until it is removed. The canonical bytes of a stored artifact can always be computed from it, so they \
+          need not be stored again.",
 };
 
 /// The rules of adding, which apply in addition to those of the kind.
-pub const RULES: [RuleInfo; 1] = [REMOVED];
+pub const RULES: [RuleInfo; 2] = [REMOVED, OTHER_KIND];
 
 use joining::{FirstPart, Joining, Rest, Target};
 
@@ -80,6 +91,8 @@ pub struct Examined {
     pub core: Option<CoreHash>,
     /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
     pub continues: Option<CoreHash>,
+    /// The files beside it that it refers to and that are stored with it, by core hash.
+    pub attachments: Vec<CoreHash>,
     /// Its size in bytes; 0 if it was not admitted.
     pub size: u64,
     /// Its violations, including warnings.
@@ -197,7 +210,7 @@ pub fn add(
     let mut joining = Joining::new(options, prepare, !stops_at_bad);
     let mut inputs = Counted { inputs, count: 0 };
     let mut looked_at = 0;
-    let outcome = each(&mut inputs, options, prepare, |event| {
+    let outcome = each(&mut inputs, true, options, prepare, |event| {
         let Event::Result(item) = event else { return adding.settle() };
         let number = looked_at;
         looked_at += usize::from(!ends_directory(&item));
@@ -238,7 +251,7 @@ pub(crate) fn joined(
     options: &ExamineOptions,
 ) -> Result<std::result::Result<Admitted, Rejection>> {
     let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
-    let report = match joining::in_vault(&*storage.snapshot()?, &continuation.wanted())? {
+    let report = match in_storage(storage, &continuation.wanted())? {
         Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
             Ok(admitted) => return Ok(Ok(admitted)),
             Err(report) => report,
@@ -246,6 +259,14 @@ pub(crate) fn joined(
         None => continuation.unmatched(),
     };
     Ok(Err(Rejection { report, ..rejection }))
+}
+
+/// Returns the document in a vault that extends to `wanted`. A vault that is created by the first addition has none yet.
+fn in_storage(storage: &dyn Storage, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+    if !storage.is_created() {
+        return Ok(None);
+    }
+    joining::in_vault(&*storage.snapshot()?, wanted)
 }
 
 /// The state of adding to a vault.
@@ -262,7 +283,7 @@ impl Target<Prepared> for Adding<'_, '_> {
         if let Some(beginning) = self.batch.beginning(wanted) {
             return Ok(Some(beginning));
         }
-        joining::in_vault(&*self.batch.storage.snapshot()?, wanted)
+        in_storage(self.batch.storage, wanted)
     }
 
     fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {
@@ -343,6 +364,7 @@ pub fn verify(
     let mut number = 0;
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
+        false,
         options,
         // The rest is freed in the thread that allocated it, where the memory is cheapest to reuse.
         Brief::from,
@@ -371,13 +393,14 @@ pub fn dry_run(
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
     let allow_removed = options.allow_removed;
-    let seen = Seen { snapshot, allow_removed, cores: HashSet::new(), captures: HashSet::new() };
+    let seen = Seen { snapshot, allow_removed, cores: HashMap::new(), captures: HashSet::new() };
     let reporter = Reporter { monitor, summary: Summary::default() };
     let mut rehearsal = DryRun { seen, grown: HashMap::new(), options, reporter };
     let mut joining = Joining::new(options, |admitted| admitted, true);
     let mut number = 0;
     each(
         inputs,
+        true,
         options,
         |admitted| admitted,
         |event| {
@@ -477,8 +500,10 @@ enum Finding<A> {
 
 type Item<A> = std::result::Result<Examination<A>, SourceError>;
 
+/// Examines `inputs`. If they are to be stored, the files beside them that they refer to are read too.
 fn each<A: Send, E>(
     inputs: impl Iterator<Item = Found> + Send,
+    stores: bool,
     options: &ExamineOptions,
     make: impl Fn(Admitted) -> A + Sync,
     mut consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
@@ -490,7 +515,11 @@ fn each<A: Send, E>(
     };
     let work = |opened: std::result::Result<(OsString, Option<u64>, intake::Opened), SourceError>| {
         let (path, items, opened) = opened?;
-        Ok(Examination::new(path, items, opened.examine_in_place(options)?, &make))
+        let (mut verdict, place) = opened.examine_in_place(options)?;
+        if stores {
+            intake::attach(&mut verdict, place.as_ref(), options);
+        }
+        Ok(Examination::new(path, items, (verdict, place), &make))
     };
     let mut passed_over = 0;
     pipeline::in_order(inputs, open, work, |event| match event {
@@ -553,27 +582,35 @@ impl Reporter<'_> {
 struct Brief {
     kind: Kind,
     core: CoreHash,
+    attachments: Vec<CoreHash>,
     size: u64,
     report: Report,
     signature: Option<Signature>,
 }
 
 impl Brief {
-    fn from_admitted(admitted: &Admitted) -> Self {
-        let (report, signature) = (admitted.report().clone(), admitted.signature().cloned());
-        Self { kind: admitted.kind(), core: admitted.core(), size: admitted.size(), report, signature }
+    fn new<'a>(admitted: &Admitted, embedded: impl Iterator<Item = &'a Admitted>) -> Self {
+        let attachments = embedded.filter(|embedded| embedded.kind().takes_any_bytes()).map(Admitted::core);
+        Self {
+            kind: admitted.kind(),
+            core: admitted.core(),
+            attachments: attachments.collect(),
+            size: admitted.size(),
+            report: admitted.report().clone(),
+            signature: admitted.signature().cloned(),
+        }
     }
 }
 
 impl From<Admitted> for Brief {
     fn from(admitted: Admitted) -> Self {
-        Self::from_admitted(&admitted)
+        Self::new(&admitted, admitted.embedded().iter())
     }
 }
 
 impl From<Prepared> for Brief {
     fn from(prepared: Prepared) -> Self {
-        Self::from_admitted(prepared.admitted())
+        Self::new(prepared.admitted(), prepared.embedded().iter().map(Prepared::admitted))
     }
 }
 
@@ -590,6 +627,7 @@ impl<A: Into<Brief>> Examination<A> {
             outcome: Outcome::Skipped,
             core: None,
             continues: self.continues,
+            attachments: Vec::new(),
             size: 0,
             report: Report::default(),
             signature: None,
@@ -597,10 +635,13 @@ impl<A: Into<Brief>> Examination<A> {
         };
         match self.verdict {
             Finding::Admitted(admitted) => {
-                let Brief { kind, core, size, report, signature } = admitted.into();
+                let Brief { kind, core, attachments, size, report, signature } = admitted.into();
                 (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
                 match fate() {
-                    Fate::Has(outcome) => (told.outcome, told.size, told.report) = (outcome, size, report),
+                    Fate::Has(outcome) => {
+                        (told.outcome, told.size, told.report) = (outcome, size, report);
+                        told.attachments = attachments;
+                    }
                     Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
                 }
             }
@@ -748,6 +789,7 @@ impl From<Put> for Fate {
             PutOutcome::NewCapture => Outcome::NewCapture,
             PutOutcome::Present => Outcome::Present,
             PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
+            PutOutcome::KindConflict(conflict) => return Self::Refused(conflicting(put.core, &conflict)),
         })
     }
 }
@@ -767,11 +809,22 @@ pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
     findings.into_report()
 }
 
+/// Returns the report for an artifact `core` that is rejected because of this conflict.
+pub(crate) fn conflicting(core: CoreHash, conflict: &KindConflict) -> Report {
+    let kind = &conflict.kind;
+    let message = if conflict.core == core {
+        format!("its core hash is that of an artifact of kind {kind} in the vault")
+    } else {
+        format!("it contains {}, which is an artifact of kind {kind} in the vault", conflict.core)
+    };
+    Violation::new(OTHER_KIND, "", message).into()
+}
+
 /// The contents of the vault, with what would have been added so far.
 struct Seen<'s> {
     snapshot: Option<&'s dyn Snapshot>,
     allow_removed: bool,
-    cores: HashSet<CoreHash>,
+    cores: HashMap<CoreHash, &'static str>,
     captures: HashSet<(CoreHash, CaptureHash)>,
 }
 
@@ -783,7 +836,26 @@ impl Seen<'_> {
                 return Ok(Fate::Refused(removed(admitted.core(), &tombstones)));
             }
         }
+        if let Some(conflict) = self.conflict(admitted)? {
+            return Ok(Fate::Refused(conflicting(admitted.core(), &conflict)));
+        }
         self.outcome(admitted).map(Fate::Has)
+    }
+
+    fn conflict(&self, admitted: &Admitted) -> Result<Option<KindConflict>> {
+        let (core, own) = (admitted.core(), admitted.kind().name());
+        let stored = self.snapshot.map(|snapshot| snapshot.artifact(core)).transpose()?.flatten();
+        let stored = stored.map(|stored| stored.kind);
+        let kind = stored.or_else(|| self.cores.get(&core).map(|kind| (*kind).to_owned()));
+        if let Some(kind) = kind.filter(|kind| kind != own) {
+            return Ok(Some(KindConflict { core, kind }));
+        }
+        for embedded in admitted.embedded() {
+            if let Some(conflict) = self.conflict(embedded)? {
+                return Ok(Some(conflict));
+            }
+        }
+        Ok(None)
     }
 
     fn outcome(&mut self, admitted: &Admitted) -> Result<Outcome> {
@@ -791,8 +863,10 @@ impl Seen<'_> {
             self.outcome(embedded)?;
         }
         let (core, capture) = (admitted.core(), admitted.capture());
-        let (mut has_core, mut has_capture) =
-            (!self.cores.insert(core), !self.captures.insert((core, capture)));
+        let (mut has_core, mut has_capture) = (
+            self.cores.insert(core, admitted.kind().name()).is_some(),
+            !self.captures.insert((core, capture)),
+        );
         if let Some(snapshot) = self.snapshot {
             has_core |= snapshot.artifact(core)?.is_some();
             has_capture |= snapshot.capture(core, capture)?.is_some();

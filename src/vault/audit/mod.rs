@@ -2,7 +2,7 @@
 //!
 //! The evidence of each effect of a contract is searched in the calls and results of the run. The verdict is one of
 //! four: pending, resolved, verified or failed. Other violations of the contract are reported by rule. `docs/audit.md`
-//! defines the verdicts; `runvault rules` prints the rules AU1 to AU12.
+//! defines the verdicts; `runvault rules` prints the rules AU1 to AU13.
 
 mod collect;
 mod decimal;
@@ -21,20 +21,20 @@ mod verdict;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::artifact::{Kind, MemberBytes};
+use crate::artifact::{Kind, MemberBytes, StatedContent};
 use crate::digest::Digest;
-use crate::formats::contract::comparable;
+use crate::formats::comparable;
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
 use crate::validation::{Findings, Report};
 
-pub use crate::formats::contract::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms};
+pub use crate::formats::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms};
 pub use judge::{FAILURE, SUCCESS};
 pub use rules::RULES;
 
 use collect::Collector;
 use payloads::Payloads;
-use rules::{EFFECTS, MODES, REQUIRED, SCHEMAS, TARGETS, UNCHECKED};
+use rules::{CONTENTS, EFFECTS, MODES, REQUIRED, SCHEMAS, TARGETS, UNCHECKED};
 
 /// The result of an audit.
 #[derive(Clone, Debug)]
@@ -112,6 +112,19 @@ pub struct AuditedRun<'r> {
     pub members: &'r [MemberBytes<'r>],
     /// The digests that identify its files, by name. A file can have several.
     pub digests: &'r [(String, Digest)],
+    /// The digests that it states of contents outside it.
+    pub stated: &'r [StatedDigest],
+}
+
+/// A digest that a run states of a content outside it, such as a state.
+#[derive(Clone, Debug)]
+pub struct StatedDigest {
+    /// The digest.
+    pub digest: Digest,
+    /// Its location as text, such as `record 6`.
+    pub place: String,
+    /// The content.
+    pub content: StatedContent,
 }
 
 /// Bytes from the vault.
@@ -168,5 +181,22 @@ pub fn audit<E>(
         .collect();
     collector.refs.report(&|name: &str| with_evidence.contains(name), &mut findings);
     collector.payloads.report(&mut findings);
+    check_contents(run.stated, held, &mut findings)?;
     Ok(Audit { effects, report: findings.into_report() })
+}
+
+/// Checks the contents of a run that are in the vault. Those that are not are not checked.
+fn check_contents<E>(
+    stated: &[StatedDigest],
+    held: &mut dyn FnMut(Digest) -> Result<Option<Held>, E>,
+    findings: &mut Findings,
+) -> Result<(), AuditError<E>> {
+    for StatedDigest { digest, place, content } in stated {
+        let Some(held) = held(*digest).map_err(AuditError::Vault)? else { continue };
+        if let Some(defect) = (content.defect)(&held.bytes, &Limits::most()) {
+            let message = format!("the {} {digest} is {}, which {defect}", content.noun, held.name);
+            findings.for_rule(CONTENTS).add(place.as_str(), message);
+        }
+    }
+    Ok(())
 }

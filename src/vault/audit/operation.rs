@@ -1,11 +1,13 @@
 //! Audits of runs against contracts.
 
-use crate::artifact::{Kind, Place};
+use std::collections::HashSet;
+
+use crate::artifact::{Kind, Place, group};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::formats::{self, contract};
+use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
-use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, Terms};
+use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, StatedDigest, Terms};
 use crate::vault::query::LinkTarget;
 use crate::vault::{Located, LookupError, Vault, expect_kind};
 
@@ -17,10 +19,10 @@ impl Vault {
     /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract, and [`LookupError::Store`] if the vault
     /// cannot be read.
     pub fn governed_runs(&self, contract: &ArtifactRecord) -> Result<Vec<ArtifactRecord>, LookupError> {
-        let kind = Kind::new::<contract::Contract>();
+        let kind = formats::TERMS;
         expect_kind(contract, kind)?;
         let mut runs: Vec<ArtifactRecord> = Vec::new();
-        let mut known = std::collections::HashSet::new();
+        let mut known = HashSet::new();
         for link in self.links(contract)? {
             let governs =
                 link.direction == Direction::Out && Some(link.relation.as_str()) == kind.stated_by();
@@ -56,20 +58,20 @@ impl Vault {
         let members = first_members(&*snapshot, run)?;
         let digests = digests_of_files(&*snapshot, kind, run, &members)?;
         let members = StoredMember::borrowed(&members);
-        let run_to_audit = AuditedRun { kind, members: &members, digests: &digests };
-        audit::audit(&terms, &run_to_audit, &mut |digest| held(&*snapshot, digest)).map_err(|error| {
-            match error {
-                AuditError::Unreadable(error) => {
-                    LookupError::Unreadable { core: run.core, message: error.to_string() }
-                }
-                AuditError::Vault(error) => error,
+        let stated = stated_contents(&*snapshot, kind, run)?;
+        let run_to_audit = AuditedRun { kind, members: &members, digests: &digests, stated: &stated };
+        let audit = audit::audit(&terms, &run_to_audit, &mut |digest| held(&*snapshot, digest));
+        audit.map_err(|error| match error {
+            AuditError::Unreadable(error) => {
+                LookupError::Unreadable { core: run.core, message: error.to_string() }
             }
+            AuditError::Vault(error) => error,
         })
     }
 }
 
 fn terms(snapshot: &dyn Snapshot, contract: &ArtifactRecord) -> Result<Terms, LookupError> {
-    expect_kind(contract, Kind::new::<contract::Contract>())?;
+    expect_kind(contract, formats::TERMS)?;
     let members = first_members(snapshot, contract)?;
     let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
     Terms::read(document, &Limits::most())
@@ -97,12 +99,34 @@ fn digests_of_files(
         return Ok(Vec::new());
     }
     let of_bytes = members.iter().map(|member| (member.name.clone(), Digest::from_content(&member.bytes)));
-    let mentions = snapshot.mentions_of(run.core, "member")?.into_iter();
+    let mentions = snapshot.mentions_of(run.core, group::MEMBER)?.into_iter();
     let given = mentions.filter_map(|mention| match mention.place {
         Place::Pointer(name) => Some((name, mention.digest)),
         Place::Index(_) => None,
     });
     Ok(of_bytes.chain(given).collect())
+}
+
+/// Returns the contents outside the run whose digests it states, each digest once, with its first location.
+fn stated_contents(
+    snapshot: &dyn Snapshot,
+    kind: Kind,
+    run: &ArtifactRecord,
+) -> Result<Vec<StatedDigest>, StorageError> {
+    let mut stated = Vec::new();
+    for content in kind.contents() {
+        let mut known = HashSet::new();
+        for mention in snapshot.mentions_of(run.core, content.group)? {
+            if known.insert(mention.digest) {
+                let place = match mention.unit.as_str() {
+                    "" => mention.place.to_string(),
+                    unit => format!("{unit} {}", mention.place),
+                };
+                stated.push(StatedDigest { digest: mention.digest, place, content: *content });
+            }
+        }
+    }
+    Ok(stated)
 }
 
 /// Returns the bytes in the vault with a digest: the core of an artifact, a capture, or a file of a capture. They are

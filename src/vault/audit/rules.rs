@@ -64,8 +64,18 @@ pub(super) const EFFECTS: RuleInfo = rule(
     "Without effects, an audit has nothing to verify and must not be mistaken for one that verified everything.",
 );
 
+/// AU13: contents outside the run are what their hashes say.
+pub(super) const CONTENTS: RuleInfo = rule(
+    "AU13",
+    Severity::Error,
+    "Contents in the vault whose hashes a run states have the form that its format defines.",
+    "The problem specification and the states of a trace are hashed as canonical JSON (json-c14n-v1), so bytes in the \
+     vault with such a hash must be an object in this form. Otherwise the trace states the hash of \
+     something else. Contents that are not in the vault are not checked.",
+);
+
 /// The audit rules.
-pub const RULES: [RuleInfo; 12] = [
+pub const RULES: [RuleInfo; 13] = [
     rule(
         "AU1",
         Severity::Error,
@@ -127,4 +137,5 @@ pub const RULES: [RuleInfo; 12] = [
     SCHEMAS,
     UNCHECKED,
     EFFECTS,
+    CONTENTS,
 ];

@@ -237,9 +237,7 @@ impl BundledCapture {
         }
         if self.size > limit {
             let size = self.size;
-            let message = format!(
-                "the capture {hash} has {size} bytes, more than the limit of {limit}; raise it with --max-size"
-            );
+            let message = format!("the capture {hash} has {size} bytes, more than the limit of {limit}");
             return refuse(LIMITS, message);
         }
         let files: Vec<_> = self.members.iter().map(|member| (member.name.as_str(), member.blob)).collect();

@@ -42,8 +42,8 @@ pub(super) const LIMITS: RuleInfo = rule(
     "BU7",
     "A bundle stays within the limits.",
     "Untrusted input must not be able to exhaust memory or disk. A manifest has at most 256 MiB; a \
-     capture at most what --max-size allows; compressed data expands to at most 200 times its size, beyond the first 64 \
-     MiB. A trusted bundle that expands more can be decompressed first: zstd -dc FILE | runvault import -.",
+     capture at most the limit of a document; compressed data expands to at most 200 times its size, beyond the first 64 \
+     MiB. A trusted bundle that expands more can be decompressed first.",
 );
 
 /// The rules of bundles. The artifacts in them are subject to the rules of their kinds.

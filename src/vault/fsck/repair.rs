@@ -19,7 +19,7 @@ use crate::storage::check::finding::{
     SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::storage::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
-use crate::storage::{ErrorKind, PutOutcome, Repair, Result, Storage, Store, StoredMember};
+use crate::storage::{ErrorKind, Repair, Result, Storage, Store, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -337,7 +337,7 @@ impl Repairer<'_> {
         }
         let recorded = self.signatures.get(&(admitted.core(), admitted.capture())).cloned();
         let put = self.store.put_again(&preparer.prepare(admitted), recorded, clock::now())?;
-        if matches!(put.outcome, PutOutcome::Refused(_)) {
+        if put.outcome.is_refused() {
             return Ok(());
         }
         self.done.push(Repair { subject, did: "added again" });

@@ -18,7 +18,7 @@ use crate::storage::{Result, StorageError, Store, StoredMember};
 
 /// Another vault, or files.
 pub(super) enum Source {
-    Vault(Store),
+    Vault(Box<Store>),
     Files(PathBuf),
 }
 
@@ -27,7 +27,11 @@ impl Source {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let metadata = fs::metadata(path);
         let metadata = metadata.map_err(|source| StorageError::io(path, source))?;
-        if metadata.is_dir() { Ok(Self::Files(path.to_owned())) } else { Store::open(path).map(Self::Vault) }
+        if metadata.is_dir() {
+            Ok(Self::Files(path.to_owned()))
+        } else {
+            Store::open(path).map(|store| Self::Vault(Box::new(store)))
+        }
     }
 
     /// Returns the vault, if the source is one.

@@ -25,7 +25,7 @@ pub struct Referrer {
     pub role: Option<String>,
     /// The location of the reference; empty for names.
     pub place: String,
-    /// Whether the location refers to data that is not of any artifact kind.
+    /// Whether the location refers to data that no format defines.
     pub is_of_no_kind: bool,
 }
 
@@ -36,12 +36,12 @@ pub struct DanglingQuery {
     pub kind: Option<String>,
     /// Only references in this role, such as `reference`, or of this relation, such as `derived-from`.
     pub role: Option<String>,
-    /// Whether to include references to data that is not of any artifact kind, such as schemas, and so cannot be in a
-    /// vault.
+    /// Whether to include references to data that no format defines, such as schemas. A vault has such data only if it
+    /// was added on request.
     pub all: bool,
 }
 
-/// The missing artifacts, and the number of omitted references to data that is not of any artifact kind.
+/// The missing artifacts, and the number of omitted references to data that no format defines.
 #[derive(Clone, Debug, Default)]
 pub struct DanglingReferences {
     /// The missing artifacts: digests in order, then names.

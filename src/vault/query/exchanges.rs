@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::forks::{self, Shared};
 use super::histories::Histories;
 use super::links::place;
+use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 pub(super) type Pair = (Digest, Digest);
 
 /// The roles of prompts and of responses.
-const PROMPT: &str = "prompt";
-const RESPONSE: &str = "response";
+const PROMPT: &str = group::PROMPT;
+const RESPONSE: &str = group::RESPONSE;
 
 /// The exchanges of an artifact.
 pub(super) struct Exchanges {

@@ -6,13 +6,13 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::histories::Histories;
-use crate::artifact::Place;
+use crate::artifact::{Place, group};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// Roles of records and steps.
-const RECORD: &str = "record";
-const STEP: &str = "step";
+const RECORD: &str = group::RECORD;
+const STEP: &str = group::STEP;
 
 /// Two different histories of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]

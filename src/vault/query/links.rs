@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::exchanges::{ExchangeCache, Exchanges, Pair};
 use super::forks::{self, Fork, Shared};
+use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Mention, NameMention, Result, Snapshot};
 
@@ -318,8 +319,8 @@ pub(super) fn replayed_by(ours: &str, theirs: &str) -> String {
 }
 
 /// The relations that are not derived from single mentions.
-pub(super) const REPLAYS: &str = "replays";
-const FORKS: &str = "forks";
+pub(super) const REPLAYS: &str = relation::REPLAYS;
+const FORKS: &str = relation::FORKS;
 
 /// Formats the location of a mention: `interaction 3`, or its pointer.
 pub(super) fn place(mention: &Mention) -> String {

@@ -26,7 +26,7 @@ pub fn extended<'a>(
     versions: &[(&str, Versions)],
 ) -> Result<BTreeSet<CoreHash>> {
     let mut all = BTreeSet::new();
-    for (kind, Versions { relation, attribute }) in versions {
+    for (kind, Versions { relation, attribute, .. }) in versions {
         let of_kind = artifacts.clone().filter(|artifact| artifact.kind == *kind);
         let of_kind: Vec<CoreHash> = of_kind.map(|artifact| artifact.core).collect();
         if of_kind.len() > 1 {

@@ -79,12 +79,13 @@ impl Vault {
         self.file("full-text search")?.snapshot()?.search_index()
     }
 
-    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
+    /// Returns the search index, `None` if the vault has none, and the number of bytes that it takes in the vault's file.
     ///
     /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn search_index_size(&self) -> Result<u64, StorageError> {
-        self.file("full-text search")?.snapshot()?.search_index_size()
+    /// Returns an error if the vault cannot be read.
+    pub fn search_index_with_size(&self) -> Result<(Option<SearchIndex>, u64), StorageError> {
+        let snapshot = self.file("full-text search")?.snapshot()?;
+        Ok((snapshot.search_index()?, snapshot.search_index_size()?))
     }
 
     /// Builds the search index, replacing any existing one. Others can use the vault during this. If it is interrupted,

@@ -55,14 +55,14 @@ mod tests {
             text: text.to_owned(),
         };
         let first =
-            [passage(Field::Tool, 1, "b"), passage(Field::Tool, 0, "a"), passage(Field::Step, 0, "c")];
+            [passage(Field::TOOL, 1, "b"), passage(Field::TOOL, 0, "a"), passage(Field::STEP, 0, "c")];
         let second = vec![
-            passage(Field::Tool, 0, "a"),
-            passage(Field::Tool, 1, "a"),
-            passage(Field::Output, 0, "c"),
-            passage(Field::Step, 0, "c"),
+            passage(Field::TOOL, 0, "a"),
+            passage(Field::TOOL, 1, "a"),
+            passage(Field::OUTPUT, 0, "c"),
+            passage(Field::STEP, 0, "c"),
         ];
         let text = |field, text: &str| Some((field, text.to_owned()));
-        assert_eq!(indexed(second, &first), [None, text(Field::Tool, "a"), text(Field::Output, "c"), None]);
+        assert_eq!(indexed(second, &first), [None, text(Field::TOOL, "a"), text(Field::OUTPUT, "c"), None]);
     }
 }

@@ -6,7 +6,7 @@ use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, SourceError};
-use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StatedLink};
+use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StatedLink, is_note};
 use runvault::vault::add::{Examined, Monitor, Outcome};
 use runvault::vault::bundle;
 use serde_json::{Value, json};
@@ -117,7 +117,7 @@ fn what_no_bundle_can_have_cannot_be_said_of_an_artifact() {
 }
 
 fn a_note() -> impl Strategy<Value = String> {
-    "\\PC{0,40}[a-z\u{1}\n\u{202e}]"
+    "\\PC{0,40}[a-z\u{1}\n\u{202e}]".prop_filter("blank notes are refused", |note| is_note(note))
 }
 
 proptest! {

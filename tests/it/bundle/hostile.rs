@@ -16,7 +16,7 @@ fn two_sessions() -> (Sandbox, Making) {
         sandbox.write(&format!("{name}.json"), session(name, &[("hello", "this is a response")]))
     });
     let cores = sandbox.add(paths);
-    sandbox.run(["link", &cores[0], "resembles", &cores[1]]).expect(0);
+    sandbox.run(["link", "add", &cores[0], "resembles", &cores[1]]).expect(0);
     sandbox.run(["export", "--all", "-o", "good.rvz"]).expect(0);
     let mut making = Making::of(&sandbox, "good.rvz");
     for artifact in making.manifest["artifacts"].as_array_mut().unwrap() {

@@ -36,7 +36,7 @@ fn every_command_ends(damaged: &dyn Fn() -> Sandbox, what: &str) {
         &["search", "--build"],
         &["search", "label"],
         &["find", "--prompt", "prompt 3"],
-        &["dangling"],
+        &["unresolved"],
         &["stats"],
         &["gc"],
         &["backup", "b.vault"],

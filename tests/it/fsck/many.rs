@@ -58,7 +58,7 @@ fn a_large_index_is_checked_and_made_anew() {
         let found = sorts(&findings(&sandbox, &[]));
         assert!(!found.is_empty(), "{change}");
         reports += &format!("{change}\n{found:?}\n");
-        sandbox.run(["reindex"]).expect(0);
+        sandbox.run(["index", "rebuild"]).expect(0);
         assert_eq!(findings(&sandbox, &[]), "", "{change}");
         assert_eq!(sandbox.run(["find", "--prompt", "p", "--json"]).expect(0).json().len(), 400, "{change}");
     }
@@ -94,7 +94,7 @@ fn a_vault_that_others_write_is_clean_all_the_time() {
     let mut adding = adding.args(["add", "e"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut checks = 0;
     while adding.try_wait().unwrap().is_none() || checks < 2 {
-        sandbox.run(["reindex"]).expect(0);
+        sandbox.run(["index", "rebuild"]).expect(0);
         assert_eq!(findings(&sandbox, &[]), "");
         checks += 1;
     }

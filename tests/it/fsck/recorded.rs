@@ -65,8 +65,8 @@ fn a_vault_with_annotations_and_removals_is_clean() {
     // What was removed and came back still has its tombstone.
     sandbox.run(["rm", SESSION, "--force", "--with-containers"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
-    sandbox.run(["unlink", CONTRACT, "governs", TRACE]).expect(0);
-    sandbox.run(["unpin", TRACE]).expect(0);
+    sandbox.run(["link", "remove", CONTRACT, "governs", TRACE]).expect(0);
+    sandbox.run(["pin", "remove", TRACE]).expect(0);
     sandbox.run(["note", CONTRACT, "--remove"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
 }

@@ -11,7 +11,7 @@ fn answers(sandbox: &Sandbox) -> String {
         answers.push_str(&format!("{arguments:?}: {}\n{}\n", ran.status, ran.stdout));
     };
     ask(&["find", "--json", "--sort", "core"]);
-    ask(&["dangling", "--json"]);
+    ask(&["unresolved", "--json"]);
     ask(&["forks", "--json"]);
     for artifact in sandbox.run(["find", "--all-versions", "--json", "--sort", "core"]).json() {
         let core = artifact["core_hash"].as_str().unwrap();
@@ -49,13 +49,13 @@ const EMPTY_THE_INDEX: &str = "
 fn a_vault_whose_index_was_made_anew_answers_as_before() {
     for sandbox in [examples(), siblings()] {
         let before = answers(&sandbox);
-        let ran = sandbox.run(["reindex"]).expect(0);
+        let ran = sandbox.run(["index", "rebuild"]).expect(0);
         assert!(ran.stderr.contains("indexed, 0 findings"), "{}", ran.stderr);
         assert_eq!(answers(&sandbox), before);
         assert_eq!(findings(&sandbox, &[]), "");
         sql(&sandbox).execute_batch(EMPTY_THE_INDEX).unwrap();
         assert_ne!(findings(&sandbox, &[]), "");
-        sandbox.run(["reindex"]).expect(0);
+        sandbox.run(["index", "rebuild"]).expect(0);
         assert_eq!(answers(&sandbox), before);
         assert_eq!(findings(&sandbox, &[]), "");
         // What comes later is added as ever.
@@ -79,7 +79,7 @@ fn an_artifact_that_would_not_be_admitted_stays_as_it_is() {
     connection.execute(change, ("103EF1C54B58%", digest.as_bytes(), bytes.len())).unwrap();
     let find = ["find", "--model", "triage-small-1", "--json"];
     let before = sandbox.run(find).expect(0).stdout;
-    let ran = sandbox.run(["reindex"]).expect(1);
+    let ran = sandbox.run(["index", "rebuild"]).expect(1);
     assert!(ran.stdout.contains("not-admitted"), "{}", ran.stdout);
     assert!(ran.stderr.contains("7 artifacts indexed"), "{}", ran.stderr);
     assert_eq!(sandbox.run(find).expect(0).stdout, before);

@@ -189,27 +189,82 @@ fn what_a_killed_upgrade_leaves_the_next_one_removes() {
     });
 }
 
+/// Copies the files of the example into the directory `name`, and returns their names and contents.
+fn copy_pack(sandbox: &Sandbox, name: &str) -> Vec<(String, Vec<u8>)> {
+    let files = directory_of(&repository("examples/pack"));
+    for (file, bytes) in &files {
+        sandbox.write(&format!("{name}/{file}"), bytes);
+    }
+    files
+}
+
+/// After a kill at every step of moving, each file is in the vault or can be found, and the next move leaves nothing.
 #[test]
 fn what_a_killed_move_leaves_the_next_one_takes() {
     let sandbox = Sandbox::new();
     sessions(&sandbox, 3);
+    copy_pack(&sandbox, "d/pack");
     let Some(recording) = record(&sandbox, &["add", "--move", "d"]) else { return };
-    recording.check_kills(|image| {
+    let all = Vault::open(&sandbox.vault()).unwrap().snapshot().unwrap().all_artifacts(None).unwrap().len();
+    let directory = std::fs::canonicalize(sandbox.path("d")).unwrap();
+    let check = |image: &Image| {
         // With a file that is new, for a directory in which there is nothing is no input.
         std::fs::write(image.path("d/next.json"), session("next", &[("p", "r")])).unwrap();
         run_in(image, &["add", "--move", "d"]);
-        assert_eq!(made_up(image, "d"), Vec::<String>::new(), "{}", image.which);
-        assert!(directory_of(&image.path("d")).is_empty(), "{}", image.which);
+        let left = std::fs::read_dir(image.path("d")).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(left.into_iter().all(|name| name == "pack"), "{}", image.which);
+        // Its directory can remain, without any file.
+        assert!(directory_of(&image.path("d/pack")).is_empty(), "{}", image.which);
         let vault = Vault::open(&image.path("v.vault")).unwrap();
-        assert_eq!(vault.snapshot().unwrap().all_artifacts(None).unwrap().len(), 4, "{}", image.which);
+        assert_eq!(vault.snapshot().unwrap().all_artifacts(None).unwrap().len(), all + 1, "{}", image.which);
+    };
+    recording.check_kills(check);
+    recording.check_each_change_of(&directory, check);
+}
+
+/// The same for a pack and a file that are named: they are complete under their names again, or gone.
+#[test]
+fn what_is_named_again_after_a_killed_move_is_found() {
+    let sandbox = Sandbox::new();
+    let pack = copy_pack(&sandbox, "p");
+    sandbox.write("f/s.json", session("a", &[("prompt", "response")]));
+    let Some(recording) = record(&sandbox, &["add", "--move", "p", "f/s.json"]) else { return };
+    let root = std::fs::canonicalize(sandbox.path("")).unwrap();
+    recording.check_each_change_of(&root.join("f"), |image| {
+        let is_gone = directory_of(&image.path("f")).is_empty();
+        let status = if is_gone { 2 } else { 0 };
+        assert_eq!(status_in(image, &["add", "--move", "f/s.json"]), status, "{}", image.which);
+        assert!(directory_of(&image.path("f")).is_empty(), "{}", image.which);
+    });
+    recording.check_each_change_of(&root.join("p"), |image| {
+        // A command that writes there recovers the files, too.
+        if !image.path("p").exists() {
+            return;
+        }
+        run_in(image, &["get", PACK, "-o", "p/written.tar"]);
+        std::fs::remove_file(image.path("p/written.tar")).unwrap();
+        let left = directory_of(&image.path("p"));
+        assert!(left.is_empty() || left == pack, "{}: {left:?}", image.which);
+        if !left.is_empty() {
+            run_in(image, &["add", "--move", "p"]);
+            assert!(!image.path("p").exists(), "{}", image.which);
+        }
     });
 }
 
 /// Runs the program on what is left.
 fn run_in(image: &Image, arguments: &[&str]) {
+    let output = output_in(image, arguments);
+    assert!(output.status.success(), "{}: {}", image.which, String::from_utf8_lossy(&output.stderr));
+}
+
+fn status_in(image: &Image, arguments: &[&str]) -> i32 {
+    output_in(image, arguments).status.code().unwrap()
+}
+
+fn output_in(image: &Image, arguments: &[&str]) -> std::process::Output {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_runvault"));
     command.current_dir(image.path("")).env_clear().args(arguments);
     command.env("RUNVAULT_VAULT", "v.vault").env("RUNVAULT_CONFIG", "none.toml");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}: {}", image.which, String::from_utf8_lossy(&output.stderr));
+    command.output().unwrap()
 }

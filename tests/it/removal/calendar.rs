@@ -66,8 +66,8 @@ fn days_are_those_of_what_was_last_seen() {
 #[test]
 fn a_dry_run_says_why_each_is_kept_or_removed() {
     let (sandbox, cores) = arrived(&TIMES, "2026-01-06T00:00:00Z");
-    sandbox.run(["tag", &cores[1], "release/1.4"]).expect(0);
-    sandbox.run(["pin", &cores[3]]).expect(0);
+    sandbox.run(["tag", "set", &cores[1], "release/1.4"]).expect(0);
+    sandbox.run(["pin", "add", &cores[3]]).expect(0);
     let rules = &[
         "forget",
         "--keep-last",

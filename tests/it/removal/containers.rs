@@ -148,17 +148,17 @@ fn the_same_bytes_under_another_name_hold_a_document() {
 #[test]
 fn containers_are_protected_like_anything_else() {
     let sandbox = examples();
-    sandbox.run(["pin", PACK]).expect(0);
+    sandbox.run(["pin", "add", PACK]).expect(0);
     let refused = sandbox.run(["rm", SESSION, "--with-containers", "--force"]).expect(1);
     assert!(refused.stderr.contains("1 artifact is pinned"), "{}", refused.stderr);
-    sandbox.run(["unpin", PACK]).expect(0);
+    sandbox.run(["pin", "remove", PACK]).expect(0);
     // The traces say that they record the run of the pack.
     let refused = sandbox.run(["rm", SESSION, "--with-containers"]).expect(1);
     assert!(refused.stderr.contains("<- records-run trace"), "{}", refused.stderr);
     assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
-    sandbox.run(["tag", PACK, "release"]).expect(0);
+    sandbox.run(["tag", "set", PACK, "release"]).expect(0);
     sandbox.run(["rm", SESSION, "--with-containers", "--force"]).expect(0);
-    assert_eq!(sandbox.run(["tags"]).expect(0).stdout, "");
+    assert_eq!(sandbox.run(["tag", "list"]).expect(0).stdout, "");
     expect_whole(&sandbox);
 }
 
@@ -206,7 +206,7 @@ fn retention_keeps_what_a_kept_pack_has() {
     let text = session("packed", &[("p", &noise(4, 300))]);
     let pack = add_pack(&sandbox, "p", &[("model_io.json", &text)]);
     let other = add(&sandbox, "o.json", &session("other", &[("p", "r")]));
-    sandbox.run(["tag", &pack, "release"]).expect(0);
+    sandbox.run(["tag", "set", &pack, "release"]).expect(0);
     let reasons = |arguments: &[&str]| {
         let lines = sandbox.run(["forget", "--json"].iter().chain(arguments)).expect(0).json();
         let reason = |line: &serde_json::Value| {
@@ -306,7 +306,7 @@ fn bytes_of_what_was_removed_are_found_by_a_check() {
             "{found}"
         );
     }
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     sandbox.run(["get", &core]).expect(1);
     // Adding the pack again does not bring the session back either.
     sandbox.run(["add", "p"]).expect(1);

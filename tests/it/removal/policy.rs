@@ -32,8 +32,8 @@ pub(super) fn kept(sandbox: &Sandbox, cores: &[String], arguments: &[&str]) -> V
 #[test]
 fn what_people_are_told() {
     let sandbox = examples();
-    sandbox.run(["tag", super::SMALL, "release/1"]).expect(0);
-    sandbox.run(["pin", super::PARTIAL]).expect(0);
+    sandbox.run(["tag", "set", super::SMALL, "release/1"]).expect(0);
+    sandbox.run(["pin", "add", super::PARTIAL]).expect(0);
     insta::assert_snapshot!(told(
         &sandbox,
         &[
@@ -63,7 +63,7 @@ fn rules_keep_what_they_say() {
         ("f", "2026-11-18T12:00:00Z"),
     ];
     let (sandbox, cores) = arrived(&times, "2026-11-21T12:00:00Z");
-    sandbox.run(["tag", &cores[0], "first"]).expect(0);
+    sandbox.run(["tag", "set", &cores[0], "first"]).expect(0);
     let kept = |arguments: &[&str]| kept(&sandbox, &cores, arguments);
     assert_eq!(kept(&["--keep-last", "2"]), [4, 5]);
     assert_eq!(kept(&["--keep-last", "100"]), [0, 1, 2, 3, 4, 5]);
@@ -95,7 +95,7 @@ fn what_links_to_each_other_goes_together() {
     assert_eq!(sandbox.run(["find"]).status, 1);
     // What is pinned holds what it links to, and that holds more.
     let sandbox = examples();
-    sandbox.run(["pin", super::PACK]).expect(0);
+    sandbox.run(["pin", "add", super::PACK]).expect(0);
     let lines = sandbox.run(["forget", "--keep-last", "0", "--json", "--yes"]).expect(0).json();
     let kept = lines.iter().filter(|line| line["keep"] == true);
     let mut kept: Vec<&str> = kept.map(|line| line["kind"].as_str().unwrap()).collect();
@@ -207,7 +207,7 @@ fn what_changed_after_the_decision_is_spared() {
     assert_eq!(plan.removed().count(), 3);
     let document = std::fs::read(sandbox.path("a")).unwrap();
     vault.add_document(document, &ExamineOptions::default()).unwrap();
-    sandbox.run(["pin", &cores[1]]).expect(0);
+    sandbox.run(["pin", "add", &cores[1]]).expect(0);
     let done = vault.forget(&plan, None).unwrap();
     let removed: Vec<String> = done.removal.removed.iter().map(|one| one.artifact.core.to_string()).collect();
     assert_eq!(removed, [&*cores[2]]);

@@ -17,7 +17,7 @@ fn removed() -> (Sandbox, String) {
     sandbox.write("p/run.json", packs::run().to_string());
     sandbox.write("p/model_io.json", &text);
     let core = sandbox.add([sandbox.write("s.json", &text)]).remove(0);
-    sandbox.run(["tag", &core, "kept"]).expect(0);
+    sandbox.run(["tag", "set", &core, "kept"]).expect(0);
     sandbox.run(["export", &core, "-o", "b.rvz"]).expect(0);
     // A byte form that was never there.
     sandbox.write("other.json", format!("{text}\n"));
@@ -74,7 +74,7 @@ fn what_was_removed_is_refused_wherever_it_comes_from() {
         assert_eq!(rows(&sandbox), before, "{arguments:?}");
     }
     // The tag and the note of a bundle need the artifact.
-    assert_eq!(sandbox.run(["tags"]).expect(0).stdout, "");
+    assert_eq!(sandbox.run(["tag", "list"]).expect(0).stdout, "");
     let line = sandbox.run(["add", "s.json", "--json"]).expect(1).json().remove(0);
     assert_eq!((&line["outcome"], &line["core_hash"]), (&json!("rejected"), &json!(core)));
     assert_eq!(line["violations"][0]["rule_id"], "REMOVED");
@@ -220,7 +220,7 @@ fn repairing_does_not_bring_it_back() {
     }
     assert_eq!(sandbox.run(["fsck"]).expect(0).stdout, "");
     sandbox.run(["get", RUN]).expect(0);
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     for gone in [SESSION, PACK] {
         assert!(sandbox.run(["get", gone]).expect(1).stderr.contains("was removed on"));
     }

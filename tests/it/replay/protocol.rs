@@ -62,9 +62,9 @@ fn requests_and_answers() {
         (bad.as_bytes(), &["replay", "4df877dec7f4", "--serve-stdio"]),
         (b"\xff\n", &["replay", "4df877dec7f4", "--serve-stdio"]),
         (&sequence, &["replay", "4df877dec7f4", "--serve-stdio", "--sequential"]),
-        (&run, &["stub", "3941d389b337", "--serve-stdio", "--fail-unused"]),
-        (&run, &["stub", "3941d389b337", "--serve-stdio", "--sequential", "--json"]),
-        (b"", &["stub", "3941d389b337", "--serve-stdio", "--fail-unused"]),
+        (&run, &["replay", "3941d389b337", "--serve-stdio", "--fail-unused"]),
+        (&run, &["replay", "3941d389b337", "--serve-stdio", "--sequential", "--json"]),
+        (b"", &["replay", "3941d389b337", "--serve-stdio", "--fail-unused"]),
     ] {
         all += &shown(arguments, &sandbox.run_on(input, arguments));
     }

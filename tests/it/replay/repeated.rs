@@ -105,8 +105,8 @@ fn runs_count_prompts_and_calls_of_tools_alike() {
     let sandbox = Sandbox::new();
     let core = sandbox.add([sandbox.write("run.rpk", pack)]).remove(0);
     let asked = lines(&vec![json!({"prompt": "again"}); 4]);
-    let ran = sandbox.run_on(&asked, &["stub", &core, "--serve-stdio"]).expect(0);
+    let ran = sandbox.run_on(&asked, &["replay", &core, "--serve-stdio"]).expect(0);
     assert_eq!(said(&ran.json()), ["A", "B", "C", "no_occurrence"]);
-    let ran = sandbox.run_on(&asked, &["stub", &core, "--serve-stdio", "--repeat", "last"]).expect(0);
+    let ran = sandbox.run_on(&asked, &["replay", &core, "--serve-stdio", "--repeat", "last"]).expect(0);
     assert_eq!(said(&ran.json()), ["A", "B", "C", "C"]);
 }

@@ -32,7 +32,7 @@ fn steps() -> Vec<Value> {
 fn serve(requests: &[Value], options: &[&str]) -> Vec<Value> {
     let sandbox = Sandbox::new();
     let core = sandbox.add([sandbox.write("run.rpk", run_pack("run-1", &steps()))]).remove(0);
-    let arguments = [&["stub", core.as_str(), "--serve-stdio"], options].concat();
+    let arguments = [&["replay", core.as_str(), "--serve-stdio"], options].concat();
     sandbox.run_on(&lines(requests), &arguments).expect(0).json()
 }
 
@@ -101,7 +101,7 @@ fn recorded_errors_are_played_as_errors() {
 fn a_played_error_is_neither_refused_nor_unused() {
     let sandbox = Sandbox::new();
     let core = sandbox.add([sandbox.write("run.rpk", run_pack("run-1", &steps()[8..10]))]).remove(0);
-    let serve = ["stub", &core, "--serve-stdio", "--fail-unused"];
+    let serve = ["replay", &core, "--serve-stdio", "--fail-unused"];
     let ran = sandbox.run_on(&lines(&[json!({"prompt": "And now?"})]), &serve).expect(0);
     assert!(ran.stderr.contains("1 request, 0 refused; 0 of 1 recording unused"), "{}", ran.stderr);
 }

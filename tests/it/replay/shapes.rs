@@ -40,7 +40,7 @@ fn prompts_are_seen(steps: &[Value]) {
     let replays = links.iter().find(|link| link["relation"] == "replays").unwrap();
     assert_eq!(replays["core_hash"], recording);
     let asked = lines(&[json!({"prompt": PROMPT})]);
-    let answer = sandbox.run_on(&asked, &["stub", &run, "--serve-stdio"]).expect(0).json().remove(0);
+    let answer = sandbox.run_on(&asked, &["replay", &run, "--serve-stdio"]).expect(0).json().remove(0);
     assert_eq!(answer["response"], RESPONSE);
 }
 

@@ -171,7 +171,7 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     sandbox.run(["backup", "copy.vault"]).expect(0);
     let before = hits(&sandbox, &["export"]);
     assert_eq!(hits(&sandbox, &["export", "--vault", "copy.vault"]), before);
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     assert_eq!(hits(&sandbox, &["export"]), before);
     sandbox.run(["gc"]).expect(0);
     let size = || std::fs::metadata(sandbox.vault()).unwrap().len();
@@ -204,7 +204,7 @@ fn what_was_read_before_it_was_removed_does_not_come_back() {
         let sandbox = of_responses(&["first"]);
         let cores = sandbox.add(["second", "third"].map(|word| written(&sandbox, word, word)));
         let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
-        let text = |word: &str| vec![Some((runvault::artifact::Field::Response, word.to_owned()))];
+        let text = |word: &str| vec![Some((runvault::artifact::Field::RESPONSE, word.to_owned()))];
         let read = store.unindexed(10).unwrap();
         let batch = [read[0].with(text("second")), read[1].with(text("third"))];
         sandbox.run(["rm", &cores[1]]).expect(0);

@@ -32,7 +32,7 @@ fn fsck_with_keys_checks_signatures_again() {
     assert!(ran.stderr.contains("signatures: 0 verified, 0 not checked, 1 wrong"), "{}", ran.stderr);
     // It looked, and changed nothing.
     assert_eq!(state(&sandbox), "verified");
-    sandbox.run(["reindex", "--signing-key-file", "other"]).expect(1);
+    sandbox.run(["index", "rebuild", "--signing-key-file", "other"]).expect(1);
     let ran = sandbox.run(["fsck", "--json", "--signing-key-file", "ring"]).expect(1);
     assert_eq!(findings(&ran), ["signature-differs"]);
     sandbox.run(["fsck"]).expect(0);

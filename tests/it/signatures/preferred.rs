@@ -56,11 +56,11 @@ fn among_equals_the_first_that_arrived_is_given_and_nothing_is_said() {
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), (documents[0].as_str(), ""));
     // A key for the second makes that the one.
     ring(&sandbox, "ring", &[("b", "two")]);
-    sandbox.run(["reindex", "--signing-key-file", "ring"]).expect(0);
+    sandbox.run(["index", "rebuild", "--signing-key-file", "ring"]).expect(0);
     assert_eq!(sandbox.run(["get", &core()]).expect(0).stdout, documents[1]);
     // A wrong one comes last.
     ring(&sandbox, "ring", &[("b", "other")]);
-    sandbox.run(["reindex", "--signing-key-file", "ring"]).expect(1);
+    sandbox.run(["index", "rebuild", "--signing-key-file", "ring"]).expect(1);
     let ran = sandbox.run(["get", &core()]).expect(0);
     assert_eq!(ran.stdout, documents[0]);
     assert!(ran.stderr.contains("signature not checked"), "{}", ran.stderr);
@@ -105,7 +105,7 @@ fn everything_that_reads_an_artifact_reads_the_same_capture() {
     };
     damage(&verified);
     sandbox.run(["get", &core()]).expect(2);
-    sandbox.run(["stub", &core()]).expect(2);
+    sandbox.run(["replay", &core()]).expect(2);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn verify_checks_every_capture_that_is_in_the_vault() {
         );
     }
     // Every way to name it; the hash of a capture stands for that one.
-    sandbox.run(["tag", &core(), "golden"]).expect(0);
+    sandbox.run(["tag", "set", &core(), "golden"]).expect(0);
     for (name, count) in [("@golden", 3), ("latest", 3), (&core()[..20], 3), (&capture(&unsigned), 1)] {
         assert_eq!(sandbox.run(["verify", "--json", name]).expect(0).json().len(), count, "{name}");
     }

@@ -26,6 +26,15 @@ impl Terminal {
 
     /// The same with standard input on the terminal as well, where somebody types this. Gives the exit status, too.
     pub(crate) fn dialogue(self, sandbox: &Sandbox, command: &str, typed: Option<&str>) -> (String, i32) {
+        self.shown(sandbox, command, typed, "")
+    }
+
+    /// The same with a pager.
+    pub(crate) fn with_pager(self, sandbox: &Sandbox, command: &str, pager: &str) -> (String, i32) {
+        self.shown(sandbox, command, None, pager)
+    }
+
+    fn shown(self, sandbox: &Sandbox, command: &str, typed: Option<&str>, pager: &str) -> (String, i32) {
         let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&controller).unwrap();
         unlockpt(&controller).unwrap();
@@ -34,7 +43,13 @@ impl Terminal {
         let name = ptsname(&controller, Vec::new()).unwrap();
         let user = rustix::fs::open(name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
         let mut program = sandbox.command();
-        program.args(words(command)).env("TERM", "xterm-256color").env("RUNVAULT_ACTOR", "dana");
+        program
+            .args(words(command))
+            .env("TERM", "xterm-256color")
+            .env("RUNVAULT_ACTOR", "dana")
+            .env("RUNVAULT_PAGER", pager);
+        // The programs of the pager.
+        program.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         if !self.colour {
             program.env("NO_COLOR", "1");
         }

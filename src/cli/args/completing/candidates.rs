@@ -67,7 +67,7 @@ impl Which {
             Self::Any => true,
             Self::Runs => kind.is_run(),
             Self::Recordings => kind.playback().is_some(),
-            Self::Contracts => kind.name() == "contract",
+            Self::Contracts => kind == formats::TERMS,
         }
     }
 
@@ -110,7 +110,7 @@ impl Source {
             ("RUN", _) => Self::Artifacts(Which::Runs),
             ("CONTRACT", _) => Self::Artifacts(Which::Contracts),
             ("A B", _) => Self::ArtifactsOrFiles,
-            // For "untag"; the name in "tag" is usually new, but may be an existing one that moves.
+            // For "tag remove"; the name in "tag set" is usually new, but may be an existing one that moves.
             ("NAME", "name") if argument.get_possible_values().is_empty() => Self::Tags,
             ("WHAT", _) => Self::Plurals,
             ("ID", _) => Self::Rules,

@@ -48,7 +48,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "search",
         &[
-            ("build the index, once", "runvault search --build"),
+            ("build the index, once", "runvault index build"),
             ("sessions with this phrase in a response", "runvault search \"export stops\" --in response"),
             ("recent matches, as JSON", "runvault search ticket --since 7d --json"),
         ],
@@ -57,6 +57,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "replay",
         &[
             ("the recorded response to a prompt", "runvault replay 4df877dec7f4 --prompt-file prompt.txt"),
+            ("the responses recorded in a run", "runvault replay 3941d389b337"),
             (
                 "from the newest session that has the prompt",
                 "runvault replay any --model m-1 --prompt \"Hello\"",
@@ -67,7 +68,6 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
-    ("stub", &[("the responses recorded in a run", "runvault stub 3941d389b337")]),
     (
         "diff",
         &[
@@ -82,15 +82,17 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("as an image", "runvault links @baseline --depth 3 --format dot | dot -Tsvg"),
         ],
     ),
+    ("link", &[("what an artifact is linked to", "runvault link list @baseline")]),
     (
-        "link",
+        "link add",
         &[(
             "record that a contract governs a run",
-            "runvault link 5c496a37feba governs 66c2f87e8153 --note \"as agreed\"",
+            "runvault link add 5c496a37feba governs 66c2f87e8153 --note \"as agreed\"",
         )],
     ),
-    ("unlink", &[("remove the link again", "runvault unlink 5c496a37feba governs 66c2f87e8153")]),
-    ("why", &[("how a trace is related to a session", "runvault why 66c2f87e8153 4df877dec7f4")]),
+    ("link remove", &[("remove the link again", "runvault link remove 5c496a37feba governs 66c2f87e8153")]),
+    ("link list", &[("links to an artifact", "runvault link list @baseline --direction in")]),
+    ("path", &[("how a trace is related to a session", "runvault path 66c2f87e8153 4df877dec7f4")]),
     (
         "sql",
         &[
@@ -100,7 +102,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("stats", &[("counts and disk usage", "runvault stats")]),
-    ("dangling", &[("missing artifacts, as JSON", "runvault dangling --json")]),
+    ("unresolved", &[("missing artifacts, as JSON", "runvault unresolved --json")]),
     ("forks", &[("list runs with two histories", "runvault forks")]),
     (
         "audit",
@@ -109,19 +111,21 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("a single run", "runvault audit 5c496a37feba 3941d389b337"),
         ],
     ),
-    ("tag", &[("tag a run as the baseline", "runvault tag 3941d389b337 baseline")]),
+    ("tag", &[("tag a run as the baseline", "runvault tag set 3941d389b337 baseline")]),
+    ("tag set", &[("tag a run as the baseline", "runvault tag set 3941d389b337 baseline")]),
+    ("tag remove", &[("remove a tag", "runvault tag remove baseline")]),
+    ("tag list", &[("list all tags", "runvault tag list")]),
+    ("note", &[("what is noted about an artifact", "runvault note show @baseline")]),
+    ("note set", &[("set a note", "runvault note set @baseline \"the run before the new prompt\"")]),
+    ("note show", &[("print the note", "runvault note show @baseline")]),
+    ("note remove", &[("remove the note", "runvault note remove @baseline")]),
+    ("pin", &[("list pinned artifacts", "runvault pin list")]),
     (
-        "note",
-        &[
-            ("set a note", "runvault note @baseline \"the run before the new prompt\""),
-            ("print the note", "runvault note @baseline"),
-        ],
+        "pin add",
+        &[("protect an artifact from removal", "runvault pin add @baseline --note \"the release of May\"")],
     ),
-    ("untag", &[("remove a tag", "runvault untag baseline")]),
-    ("tags", &[("list all tags", "runvault tags")]),
-    ("pin", &[("protect an artifact from removal", "runvault pin @baseline --note \"the release of May\"")]),
-    ("unpin", &[("allow removal again", "runvault unpin @baseline")]),
-    ("pins", &[("list pinned artifacts", "runvault pins")]),
+    ("pin remove", &[("allow removal again", "runvault pin remove @baseline")]),
+    ("pin list", &[("list pinned artifacts", "runvault pin list")]),
     (
         "log",
         &[
@@ -186,12 +190,22 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("repair from a copy", "runvault fsck --repair --from copy.vault"),
         ],
     ),
+    ("index", &[("before the first search", "runvault index build")]),
+    ("index build", &[("make artifacts searchable", "runvault index build")]),
+    ("index status", &[("whether there is a search index", "runvault index status")]),
     (
-        "reindex",
+        "index rebuild",
         &[
-            ("after \"fsck\" found the index damaged", "runvault reindex"),
-            ("check all signatures and record the results", "runvault reindex --signing-key-file team.toml"),
+            ("after \"fsck\" found an index damaged", "runvault index rebuild"),
+            (
+                "check all signatures and record the results",
+                "runvault index rebuild --signing-key-file team.toml",
+            ),
         ],
+    ),
+    (
+        "index drop",
+        &[("remove the search index and reclaim its space", "runvault index drop && runvault gc")],
     ),
     ("upgrade", &[("a vault of an older version of runvault", "runvault upgrade")]),
     ("rules", &[("explain a rule", "runvault rules MI7")]),

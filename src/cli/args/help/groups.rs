@@ -2,16 +2,30 @@
 
 use clap::Command;
 
-/// Groups of commands. clap itself adds `help`.
-const GROUPS: [(&str, &[&str]); 9] = [
+use crate::cli::output::fit;
+
+/// Commands in a group with a heading.
+type Group = (&'static str, &'static [&'static str]);
+
+/// The groups of the summary.
+pub(super) const SUMMARY: [Group; 1] = [(
+    "Common commands",
+    &[
+        "add", "verify", "get", "show", "find", "search", "replay", "diff", "links", "sql", "stats", "tag",
+        "note", "pin", "backup", "export", "import", "rm", "forget", "fsck", "log", "help",
+    ],
+)];
+
+/// Groups of all commands. clap itself adds `help`.
+pub(super) const GROUPS: [Group; 9] = [
     ("Everyday", &["init", "add", "watch", "verify", "get", "show", "find", "search"]),
-    ("Replay and compare", &["replay", "stub", "diff"]),
-    ("Links", &["links", "link", "unlink", "why", "dangling", "forks", "audit"]),
+    ("Replay and compare", &["replay", "diff"]),
+    ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),
     ("Tables and numbers", &["sql", "stats"]),
-    ("Names, notes and protection", &["tag", "untag", "tags", "note", "pin", "unpin", "pins"]),
+    ("Names, notes and protection", &["tag", "note", "pin"]),
     ("Copies", &["backup", "export", "import"]),
     ("Removal", &["rm", "forget", "gc", "tombstones"]),
-    ("Trust", &["fsck", "reindex", "upgrade", "log", "rules"]),
+    ("Trust", &["fsck", "index", "upgrade", "log", "rules"]),
     ("Settings and help", &["config", "completions", "man", "help"]),
 ];
 
@@ -20,37 +34,55 @@ const REST: &str = "Other";
 
 const HELP: &str = "Print this message or the help of a command";
 
-/// Returns the root command, whose help lists the others in groups.
-pub(super) fn arranged(root: Command) -> Command {
+/// Returns the root command, whose help lists the commands in these groups, in lines of this width.
+pub(super) fn arranged(root: Command, groups: &'static [Group], width: usize) -> Command {
     let styles = root.get_styles();
     let (header, literal) = (*styles.get_header(), *styles.get_literal());
-    let listing = groups(&root).into_iter().map(|(heading, commands)| {
-        let line = |(name, about): (String, String)| format!("  {literal}{name:<11}{literal:#}  {about}\n");
+    let listing = grouped(&root, groups).into_iter().map(|(heading, commands)| {
+        let line = |(name, about): (String, String)| {
+            let about = fit::fold(&about, width.saturating_sub(INDENT).max(NARROWEST))
+                .join(&format!("\n{:INDENT$}", ""));
+            format!("  {literal}{name:<11}{literal:#}  {about}\n")
+        };
         let lines: Vec<String> = commands.into_iter().map(line).collect();
         format!("\n{header}{heading}:{header:#}\n{}", lines.concat())
     });
     let listing = listing.collect::<Vec<_>>().concat();
     let head = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n";
-    let text = format!("{head}{listing}\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    let more = if groups.len() < GROUPS.len() { "\nrunvault --help lists all commands.\n" } else { "" };
+    let text = format!("{head}{listing}{more}\n{header}Options:{header:#}\n{{options}}{{after-help}}");
     root.help_template(text)
 }
 
-/// Returns the groups with the names and descriptions of their commands.
+/// The minimum width of descriptions.
+const NARROWEST: usize = 20;
+
+/// The width of the column of command names.
+const INDENT: usize = 15;
+
+/// Returns the groups with the names and descriptions of all commands.
+#[cfg(test)]
 pub(super) fn groups(root: &Command) -> Vec<(&'static str, Vec<(String, String)>)> {
+    grouped(root, &GROUPS)
+}
+
+/// Returns the groups with the names and descriptions of their commands, and of those that are in none if the groups
+/// are to have all.
+fn grouped(root: &Command, groups: &'static [Group]) -> Vec<(&'static str, Vec<(String, String)>)> {
     let about = |name: &str| {
         let found = root.find_subcommand(name).map(about_of);
         found.or_else(|| (name == "help").then(|| HELP.to_owned()))
     };
     let known = |name: &&str| Some(((*name).to_owned(), about(name)?));
-    let mut groups: Vec<_> =
-        GROUPS.iter().map(|(heading, names)| (*heading, names.iter().filter_map(known).collect())).collect();
-    let is_grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
+    let mut listed: Vec<_> =
+        groups.iter().map(|(heading, names)| (*heading, names.iter().filter_map(known).collect())).collect();
+    let is_grouped = |name: &str| groups.iter().any(|(_, names)| names.contains(&name));
     let rest = root.get_subcommands().filter(|command| !is_grouped(command.get_name()));
     let rest: Vec<_> = rest.map(|command| (command.get_name().to_owned(), about_of(command))).collect();
-    if !rest.is_empty() {
-        groups.push((REST, rest));
+    if !rest.is_empty() && groups.len() == GROUPS.len() {
+        listed.push((REST, rest));
     }
-    groups
+    listed
 }
 
 fn about_of(command: &Command) -> String {

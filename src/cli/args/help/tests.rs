@@ -3,7 +3,9 @@ use std::path::{Path, PathBuf};
 use clap::Command;
 
 use super::{command, examples, groups};
+use crate::cli::Cli;
 use crate::cli::args::settings;
+use clap::CommandFactory;
 
 /// Returns all commands below `command` with their paths, such as `config set`.
 fn all(command: &Command, path: &str) -> Vec<(String, Command)> {
@@ -143,4 +145,55 @@ fn docs_of_all_settings() {
     let (before, rest) = actual.split_once(BEGIN).expect("docs/configuration.md has the mark of the table");
     let (_, after) = rest.split_once(END).expect("docs/configuration.md has the end of the table");
     expect_document("configuration.md", &format!("{before}{BEGIN}\n{table}\n{END}{after}"));
+}
+
+/// The help of a command as shown on a terminal of this width.
+fn shown(command: &Command, width: usize, is_long: bool) -> String {
+    let mut command = command.clone().term_width(width);
+    if is_long { command.render_long_help().to_string() } else { command.render_help().to_string() }
+}
+
+#[test]
+fn short_help_fits_one_screen() {
+    let mut root = groups::arranged(super::extended(Cli::command()), &groups::SUMMARY, 80);
+    root.build();
+    for (path, command) in all(&root, "").into_iter().chain([(String::new(), root.clone())]) {
+        let help = shown(&command, 80, false);
+        assert!(help.lines().count() <= 40, "{path}: {} lines\n{help}", help.lines().count());
+        let wide = help.lines().find(|line| line.trim_end().chars().count() > 80);
+        assert_eq!(wide, None, "{path}");
+    }
+}
+
+#[test]
+fn no_word_is_broken_on_a_narrow_terminal() {
+    let mut root =
+        super::narrow::fitted(groups::arranged(super::extended(Cli::command()), &groups::GROUPS, 40), 40);
+    root.build();
+    for (path, command) in all(&root, "").into_iter().chain([(String::new(), root.clone())]) {
+        for is_long in [false, true] {
+            let help = shown(&command, 40, is_long);
+            for line in help.lines() {
+                // Only a word that is longer than the line itself, such as an option with its value, may stand out.
+                let is_short = line.trim_end().chars().count() <= 40;
+                let words = line.split_whitespace().count();
+                let is_option = line.trim_start().starts_with('-');
+                assert!(is_short || words == 1 || is_option, "{path}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rare_options_exist() {
+    let root = built();
+    let known: Vec<String> = all(&root, "")
+        .iter()
+        .flat_map(|(_, command)| {
+            command.get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    for rare in super::short::rare() {
+        assert!(known.iter().any(|name| name == rare), "{rare}");
+    }
 }

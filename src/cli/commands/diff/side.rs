@@ -8,13 +8,11 @@ use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
 use runvault::intake::{self, ExamineOptions, Input, Inputs, Item, Rejection, Verdict};
 use runvault::json::reader::Limits;
-use runvault::vault::query::HashTarget;
-use runvault::{Located, LookupError, Vault};
+use runvault::{Located, Vault};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::captures;
-use crate::cli::hints;
 use crate::cli::output::exit::Failure;
 use crate::cli::output::report;
 use crate::cli::output::stdout;
@@ -33,11 +31,13 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Loads the artifact that `text` identifies: a hash or @ and a tag if it has that form, otherwise a path.
+    /// Loads the artifact that `text` identifies: a hash or @ and a tag if it has that form, otherwise a path, otherwise
+    /// a name in the vault.
     pub(super) fn load(text: &OsStr, vault: &VaultArgs, limits: Limits) -> Result<Self, Failure> {
-        match text.to_str().and_then(|text| text.parse::<Named>().ok()) {
+        match named(text) {
+            Some(named @ Named::Name(..)) if named.resolves(vault) => Self::stored(text, &named, vault),
+            None | Some(Named::Name(..)) => Self::file(Path::new(text), limits),
             Some(named) => Self::stored(text, &named, vault),
-            None => Self::file(Path::new(text), limits),
         }
     }
 
@@ -55,7 +55,7 @@ impl Side {
         };
         let could_not = |error: String| Failure::CouldNotRun(format!("{error}{hint}"));
         let vault = vault.open().map_err(|error| could_not(error.to_string()))?;
-        let located = named.locate(&vault).map_err(|error| could_not(with_candidates(&error)))?;
+        let located = named.locate(&vault).map_err(|error| could_not(with_candidates(error)))?;
         let kind = formats::named(&located.artifact.kind)
             .ok_or_else(|| could_not(format!("this version of runvault does not know the kind of {name}")))?;
         if !named.is_capture(&located) {
@@ -67,13 +67,12 @@ impl Side {
     /// Loads the captures of the artifact that `text` identifies: the preferred one first, then the others.
     pub(super) fn captures(text: &OsStr, vault: &VaultArgs) -> Result<Vec<Self>, Failure> {
         let name = text.to_string_lossy().into_owned();
-        let named = text.to_str().and_then(|text| text.parse::<Named>().ok()).ok_or_else(|| {
+        let named = named(text).ok_or_else(|| {
             let message = "one hash with --all compares the captures of an artifact; for files, give two";
             Failure::Usage(message.to_owned())
         })?;
         let vault = vault.open()?;
-        let could_not = |error: &LookupError| Failure::CouldNotRun(with_candidates(error));
-        let located = named.locate(&vault).map_err(|error| could_not(&error))?;
+        let located = named.locate(&vault).map_err(|error| Failure::CouldNotRun(with_candidates(error)))?;
         let kind = formats::named(&located.artifact.kind).ok_or_else(|| {
             Failure::CouldNotRun(format!("this version of runvault does not know the kind of {name}"))
         })?;
@@ -98,7 +97,9 @@ impl Side {
     fn file(path: &Path, limits: Limits) -> Result<Self, Failure> {
         let name = path.to_string_lossy().into_owned();
         if !path.exists() {
-            return Err(Failure::CouldNotRun(format!("{name} is neither a hash nor a file")));
+            return Err(Failure::CouldNotRun(format!(
+                "{name} is neither a file nor an artifact in the vault"
+            )));
         }
         let item = only_item(path)?;
         let options = ExamineOptions {
@@ -142,23 +143,27 @@ fn only_item(path: &Path) -> Result<Item, Failure> {
 
 /// Formats a lookup error. A failed lookup is always an error of the command, never a negative result of the
 /// comparison.
-fn with_candidates(error: &LookupError) -> String {
-    let LookupError::Ambiguous { candidates, .. } = error else { return hints::with_hint(error) };
-    let lines: Vec<String> = candidates
-        .iter()
-        .map(|candidate| match candidate {
-            HashTarget::Artifact(core) => format!("{core} (artifact)"),
-            HashTarget::Capture(core, capture) => format!("{capture} (capture of {core})"),
-        })
-        .collect();
-    format!("{error}: {}", lines.join(", "))
+fn with_candidates(failure: Failure) -> String {
+    match failure {
+        Failure::Ambiguous { message, candidates: lines } | Failure::Refused { message, because: lines } => {
+            format!("{message}: {}", lines.join(", "))
+        }
+        failure => failure.to_string(),
+    }
+}
+
+/// Parses an artifact argument, unless it is a name that a file has.
+fn named(text: &OsStr) -> Option<Named> {
+    let named = text.to_str()?.parse().ok()?;
+    let is_file = matches!(named, Named::Name(..)) && Path::new(text).symlink_metadata().is_ok();
+    (!is_file).then_some(named)
 }
 
 fn rejected(name: &str, rejection: &Rejection) -> Failure {
     let mut listed = Vec::new();
     // Writing to memory cannot fail.
     let _ = report::write(&mut listed, &rejection.report, report::LISTED);
-    stdout::note(String::from_utf8_lossy(&listed).trim_end());
+    stdout::message(String::from_utf8_lossy(&listed).trim_end());
     let kind = rejection.kind.map_or("artifact", Kind::name);
     Failure::CouldNotRun(format!("{name} is not a valid {kind} and cannot be compared"))
 }

@@ -12,6 +12,7 @@ use runvault::vault::retention::{Decision, Group, Miss, Period, Plan, Policy, Re
 use runvault::{Forgetting, Vault};
 use serde::Serialize;
 
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::links;
 use crate::cli::commands::rm;
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 
     /// Consider only artifacts of this kind. Can be repeated
     #[arg(long, value_name = "KIND", value_parser = kind)]
-    kind: Vec<String>,
+    kind: Vec<Kind>,
 
     /// Print what would be removed without removing anything
     #[arg(long)]
@@ -62,18 +63,13 @@ pub(crate) struct Args {
     json: bool,
 }
 
-fn kind(text: &str) -> Result<String, String> {
-    let names: Vec<&str> = runvault::formats::ALL.into_iter().map(Kind::name).collect();
-    if names.contains(&text) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("expected one of {}", names.join(", ")))
-    }
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let policy = Policy { kinds: self.kind.clone(), ignores_links: self.force, ..self.rules.policy()? };
+        let policy = Policy {
+            kinds: self.kind.iter().map(|kind| kind.name().to_owned()).collect(),
+            ignores_links: self.force,
+            ..self.rules.policy()?
+        };
         let vault = vault.open()?;
         time::warn_of_future(&vault)?;
         let plan = vault.plan_retention(policy)?;
@@ -149,7 +145,7 @@ impl Args {
 
     /// Returns the rules as given.
     fn stated_rules(&self) -> String {
-        let kinds = self.kind.iter().map(|kind| format!("--kind {kind}"));
+        let kinds = self.kind.iter().map(|kind| format!("--kind {}", kind.name()));
         let rules: Vec<String> =
             ["forget".to_owned()].into_iter().chain(self.rules.descriptions()).chain(kinds).collect();
         rules.join(" ")

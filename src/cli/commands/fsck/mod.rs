@@ -15,15 +15,16 @@ use runvault::storage::Repair;
 use runvault::vault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
 use serde::Serialize;
 
-use crate::cli::args::inputs::a_kind;
 use crate::cli::args::keys::KeyArgs;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::reindex;
+use crate::cli::commands::index::rebuild as reindex;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};
+use crate::cli::remedies;
 use resume::Resume;
 
 /// Check the vault and optionally repair it.
@@ -53,7 +54,7 @@ pub(crate) struct Args {
     seed: u64,
 
     /// Check only artifacts of this kind
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Record progress in this file, and continue from it if it exists
@@ -85,7 +86,10 @@ impl Args {
         let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options), vault.path()));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
-        let progress = Progress::with_unit("artifacts", "checking");
+        let mut progress = Progress::with_unit("artifacts", "checking");
+        if options.depth == Depth::Full && options.kind.is_none() && options.after.is_none() {
+            progress.count_artifacts(&vault);
+        }
         let mut printer = Printer { as_json: self.json, progress, resume, trouble: None };
         let report = if self.repair {
             self.repair(&vault, &options, &mut printer)?
@@ -234,7 +238,7 @@ pub(crate) fn print_finding(finding: &Finding, as_json: bool) -> io::Result<()> 
             subject: subject.name(),
             detail,
             meaning: info.meaning,
-            remedy: info.remedy,
+            remedy: remedies::for_finding(info.id),
         };
         json::line(&mut out, &line)?;
         return out.flush();
@@ -265,7 +269,12 @@ fn explain(report: &Report) -> io::Result<()> {
     let mut out = stdout::text();
     for info in finding::ALL.iter().filter(|info| found.contains(info.id)) {
         writeln!(out, "\n{BAD}{}{BAD:#}: {}", info.id, info.summary)?;
-        writeln!(out, "  {}\n  {FAINT}What to do:{FAINT:#} {}", info.meaning, info.remedy)?;
+        writeln!(
+            out,
+            "  {}\n  {FAINT}What to do:{FAINT:#} {}",
+            info.meaning,
+            remedies::for_finding(info.id)
+        )?;
     }
     out.flush()
 }

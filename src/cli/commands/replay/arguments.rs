@@ -26,13 +26,19 @@ pub(super) fn recording(text: &str) -> Result<Recording, String> {
 #[derive(Args)]
 pub(super) struct OrderArgs {
     /// Which recording of the prompt, from 1, if there are several
-    #[arg(long, value_name = "N", conflicts_with_all = ["sequential", "serve_stdio"])]
+    #[arg(long, value_name = "N", requires = "asked", conflicts_with_all = ["sequential", "serve_stdio"])]
     pub(super) occurrence: Option<NonZeroUsize>,
     /// Require requests in recorded order
     #[arg(long, requires = "call")]
     pub(super) sequential: bool,
     /// Index of the call, from 0
-    #[arg(long, value_name = "N", group = "call", requires = "sequential", conflicts_with = "serve_stdio")]
+    #[arg(
+        long,
+        value_name = "N",
+        group = "call",
+        requires_all = ["sequential", "asked"],
+        conflicts_with = "serve_stdio"
+    )]
     pub(super) index: Option<usize>,
 }
 
@@ -60,7 +66,7 @@ pub(super) struct ServeArgs {
 
 /// What is repeated.
 #[derive(Clone, Copy, Default, ValueEnum)]
-pub(crate) enum RepeatArg {
+pub(super) enum RepeatArg {
     /// Nothing.
     #[default]
     Never,

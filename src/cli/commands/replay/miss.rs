@@ -33,22 +33,22 @@ pub(super) fn report(
         return Ok(());
     }
     if let Some((how, hit)) = spelled_otherwise(vault, prompt, tried)? {
-        stdout::note(&format!("  {} has it {how}", text(vault, &hit)?));
+        stdout::message(&format!("  {} has it {how}", text(vault, &hit)?));
     }
     let others = recordings(vault, prompt.digest)?;
     let others: Vec<&Hit> = others.iter().filter(|hit| Some(hit.artifact.core) != tried).collect();
     for hit in others.iter().take(NAMED) {
-        stdout::note(&format!("  {} has it", text(vault, hit)?));
+        stdout::message(&format!("  {} has it", text(vault, hit)?));
     }
     match (others.as_slice(), others.len().saturating_sub(NAMED)) {
-        ([], _) if tried.is_some() => stdout::note("  no other session in the vault has it"),
+        ([], _) if tried.is_some() => stdout::message("  no other session in the vault has it"),
         ([], _) => {}
         ([first, ..], more) => {
             if more > 0 {
-                stdout::note(&format!("  and {more} more, which \"runvault find sessions\" lists"));
+                stdout::message(&format!("  and {more} more, which \"runvault find sessions\" lists"));
             }
             let (core, digest) = (first.artifact.core, prompt.digest);
-            stdout::note(&format!("\"runvault replay {core:.12} --prompt-hash {digest}\" replays it"));
+            stdout::message(&format!("\"runvault replay {core:.12} --prompt-hash {digest}\" replays it"));
         }
     }
     Ok(())

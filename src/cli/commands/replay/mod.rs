@@ -2,6 +2,7 @@
 
 mod arguments;
 mod lines;
+mod list;
 mod miss;
 mod protocol;
 mod response_source;
@@ -24,22 +25,25 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 
-pub(crate) use arguments::RepeatArg;
 use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
-pub(crate) use protocol::{Asked, OfRun};
-pub(crate) use response_source::One;
-use response_source::{Any, ReplayError, ResponseSource};
-pub(crate) use serve::{Ending, serve};
+use protocol::Asked;
+use response_source::{Any, One, ReplayError, ResponseSource};
+use serve::{Ending, serve};
 
-/// Print the recorded response to a prompt, byte for byte.
+/// Replay recorded responses.
 ///
-/// A prompt is looked up by its SHA-256. With --sequential, the n-th call must be the n-th prompt of the session.
+/// Without a prompt, the responses of models and tools are listed in recorded order. With a prompt, the response of a
+/// session is printed byte for byte; the prompt is looked up by its SHA-256. With --sequential, the n-th call must be
+/// the n-th prompt of the session.
+///
 /// --serve-stdio answers many requests in one process: the n-th request for a prompt gets its n-th recorded response.
-/// docs/replay.md describes the protocol. The exit status is 1 if the prompt was not recorded.
+/// In a run, a tool call gets the recorded response of the same tool with the same arguments. docs/replay.md describes
+/// the protocol. The exit status is 1 if the prompt was not recorded.
 #[derive(ClapArgs)]
-#[command(group = ArgGroup::new("asked").required(true), group = ArgGroup::new("call"))]
+#[command(group = ArgGroup::new("asked"), group = ArgGroup::new("call"))]
 pub(crate) struct Args {
-    /// The session, by its `ModelIOHash`, the first digits of it, or @ and a tag; or "any": the newest session that has the prompt
+    /// A session or a run, by its core hash, the first digits of it, or @ and a tag; or "any": the newest session that
+    /// has the prompt
     #[arg(value_name = "HASH|any", value_parser = recording)]
     recording: Recording,
 
@@ -53,8 +57,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     any: AnyArgs,
 
-    /// Print one JSON document with the response and its location; with --serve-stdio, print the final report on
-    /// standard error
+    /// Print JSON: one document with the response and its location, one line for each listed response, or with
+    /// --serve-stdio the final report on standard error
     #[arg(long)]
     json: bool,
     /// Allow control characters to be written to a terminal
@@ -71,11 +75,14 @@ impl Args {
                     let message = "--model, --adapter, --attr, --since and --until are for \"replay any\"";
                     return Err(Failure::Usage(message.to_owned()));
                 }
-                let mut stage = self.one(&vault, named)?;
-                let tried = Some(stage.core);
-                self.play(&vault, &mut stage, tried)
+                self.replay(&vault, named)
             }
             Recording::Any => {
+                if !self.serving.serve_stdio && !self.prompt.is_given() {
+                    let message =
+                        "\"replay any\" needs --prompt, --prompt-file, --prompt-hash or --serve-stdio";
+                    return Err(Failure::Usage(message.to_owned()));
+                }
                 if self.order.sequential || self.serving.fail_unused {
                     let message = "--sequential and --fail-unused need one session, not any";
                     return Err(Failure::Usage(message.to_owned()));
@@ -86,22 +93,38 @@ impl Args {
         }
     }
 
-    fn one<'v>(&self, vault: &'v Vault, named: &Named) -> Result<One<'v>, Failure> {
+    fn replay(&self, vault: &Vault, named: &Named) -> Result<Status, Failure> {
         let located = named.locate(vault)?;
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
-        if formats::named(kind).and_then(Kind::playback) == Some(Playback::InOrder) {
-            let message =
-                format!("{core} is of kind {kind}; \"runvault stub {core:.12}\" replays its responses");
+        let is_run = formats::named(kind).and_then(Kind::playback) == Some(Playback::InOrder);
+        if is_run && self.prompt.is_given() {
+            let message = format!(
+                "{core} is {}; \"runvault replay {core:.12}\" lists its responses, --serve-stdio replays them",
+                formats::noun(kind)
+            );
             return Err(Failure::No(message));
         }
+        let mut player = vault.player(&located)?;
         if !named.is_capture(&located) {
             captures::say_which(vault, &located)?;
         }
-        let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
+        if !self.serving.serve_stdio && !self.prompt.is_given() {
+            return list::list(&player, self.json);
+        }
+        player = player.repeating(self.serving.repeat.into());
         if self.order.sequential {
             player = player.in_mode(Mode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
-        Ok(One { vault, core, player })
+        let mut stage = One { vault, core, player };
+        if is_run {
+            let asked = if self.order.sequential { Asked::RunInOrder } else { Asked::Run };
+            return serve(&mut stage, asked, &self.ending());
+        }
+        self.play(vault, &mut stage, Some(core))
+    }
+
+    fn ending(&self) -> Ending {
+        Ending { fail_unused: self.serving.fail_unused, json: self.json }
     }
 
     fn play(
@@ -112,8 +135,7 @@ impl Args {
     ) -> Result<Status, Failure> {
         let asked = if self.order.sequential { Asked::PromptsInOrder } else { Asked::Prompts };
         let Some(prompt) = self.prompt.prompt(vault)? else {
-            let ending = Ending { fail_unused: self.serving.fail_unused, json: self.json };
-            return serve(stage, asked, &ending);
+            return serve(stage, asked, &self.ending());
         };
         let request = Request { occurrence: self.order.occurrence, ..Request::prompt(prompt.digest) };
         match stage.play(&request) {

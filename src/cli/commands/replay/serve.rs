@@ -120,7 +120,7 @@ fn report(
             recordings.map(|_| unused.iter().map(|exchange| JsonUnused::new(stage, exchange)).collect());
         let mut text = Vec::new();
         json::line(&mut text, &Report { requests, refused, recordings, unused: listed })?;
-        stdout::note(String::from_utf8_lossy(&text).trim_end());
+        stdout::message(String::from_utf8_lossy(&text).trim_end());
     } else {
         let left = recordings
             .map(|count| format!("; {} of {} unused", unused.len(), counted(count as u64, "recording")));

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use runvault::storage::Day;
+use runvault::vault::stats::DayStats;
 
 use crate::cli::output::stdout::{self, FAINT, GOOD, counted};
 use crate::cli::output::time::By;
@@ -19,7 +19,7 @@ const STEPS: u64 = 8;
 const INDENT: usize = 2;
 
 /// Prints a chart of the number of captures on each of `days`, which are consecutive, by the time `by`.
-pub(super) fn print(out: &mut dyn Write, days: &[Day], by: By) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: By) -> io::Result<()> {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(()) };
     let room = stdout::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
     let wide = if days.len() * 2 <= room { 2 } else { 1 };
@@ -49,10 +49,10 @@ pub(super) fn print(out: &mut dyn Write, days: &[Day], by: By) -> io::Result<()>
 }
 
 /// Returns the lines of the chart, from the top. Any number above zero is visible.
-fn lines(days: &[Day], most: u64, wide: usize) -> Vec<String> {
-    let height = |day: &Day| (day.captures * HEIGHT * STEPS).div_ceil(most.max(1));
+fn lines(days: &[DayStats], most: u64, wide: usize) -> Vec<String> {
+    let height = |day: &DayStats| (day.captures * HEIGHT * STEPS).div_ceil(most.max(1));
     let line = |level: u64| {
-        let block = |day: &Day| {
+        let block = |day: &DayStats| {
             let steps = height(day).saturating_sub(level * STEPS).min(STEPS);
             let block = usize::try_from(steps).ok().and_then(|steps| BLOCKS.get(steps)).unwrap_or(&' ');
             std::iter::repeat_n(*block, wide)
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn bars_are_as_high_as_days_are_busy() {
         let date = chrono::NaiveDate::default();
-        let day = |captures| Day { date, artifacts: 0, captures, bytes: 0 };
+        let day = |captures| DayStats { date, artifacts: 0, captures, bytes: 0 };
         let days = [day(32), day(1), day(0), day(9), day(16)];
         assert_eq!(lines(&days, 32, 1), ["█", "█", "█  ▁█", "█▁ ██"]);
         assert_eq!(lines(&[day(0)], 0, 2), [""; 0]);

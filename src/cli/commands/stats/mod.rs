@@ -8,9 +8,8 @@ use anstyle::Style;
 use chrono::{Days, NaiveDate};
 use clap::Args as ClapArgs;
 use runvault::clock;
-use runvault::digest::CoreHash;
-use runvault::storage::{ArtifactRecord, Dated, Day, DiskUsage, KindStats, Sized, Stats};
-use serde::Serialize;
+use runvault::vault::api::ArtifactSummary;
+use runvault::vault::stats::{DatedArtifact, DayStats, KindStats, SizedArtifact, StatsAnswer, StatsRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
@@ -40,9 +39,9 @@ const DAYS: u64 = 30;
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let stats = vault.open()?.stats(self.by.basis())?;
+        let stats = vault.open()?.run(&StatsRequest { by: self.by.basis().into() })?;
         if self.json {
-            json::line(&mut stdout::raw(), &JsonStats::new(&stats))?;
+            json::line(&mut stdout::raw(), &stats)?;
         } else {
             let mut out = io::BufWriter::new(stdout::text());
             print(&mut out, &stats, self.by)?;
@@ -57,19 +56,19 @@ impl Args {
     }
 }
 
-fn print(out: &mut dyn Write, stats: &Stats, by: By) -> io::Result<()> {
+fn print(out: &mut dyn Write, stats: &StatsAnswer, by: By) -> io::Result<()> {
     kinds(stats).write(out)?;
     writeln!(out)?;
     let mut fields = Fields::new(0);
     storage(stats, &mut fields);
     marks(stats, &mut fields);
     fields.write(out)?;
-    if let (Some(oldest), Some(newest)) = (&stats.extremes.oldest, &stats.extremes.newest) {
+    if let (Some(oldest), Some(newest)) = (&stats.oldest, &stats.newest) {
         writeln!(out)?;
         artifacts(stats, oldest, newest).write(out)?;
         writeln!(out)?;
         let today = clock::now().date_naive();
-        let days: Vec<Day> = recent(&stats.days, today);
+        let days: Vec<DayStats> = recent(&stats.days, today);
         if stdout::is_terminal() {
             chart::print(out, &days, by)?;
         } else {
@@ -79,15 +78,15 @@ fn print(out: &mut dyn Write, stats: &Stats, by: By) -> io::Result<()> {
     Ok(())
 }
 
-fn kinds(stats: &Stats) -> Table {
+fn kinds(stats: &StatsAnswer) -> Table {
     let number = |title| Column::new(title).whole().right();
     let kind = Column::new("kind").whole().padded(KIND_WIDTH);
     let mut table = Table::new(vec![kind, number("artifacts"), number("captures"), number("size")]).titled();
     let total = KindStats {
         kind: "all".to_owned(),
-        artifacts: stats.artifacts(),
-        captures: stats.captures(),
-        bytes: stats.bytes(),
+        artifacts: stats.artifacts,
+        captures: stats.captures,
+        bytes: stats.bytes,
     };
     for KindStats { kind, artifacts, captures, bytes } in stats.kinds.iter().chain([&total]) {
         table.push(vec![
@@ -100,46 +99,45 @@ fn kinds(stats: &Stats) -> Table {
     table
 }
 
-fn storage(stats: &Stats, fields: &mut Fields) {
+fn storage(stats: &StatsAnswer, fields: &mut Fields) {
     let plain = Style::new();
-    let storage = &stats.storage;
-    let received = format!("{} in {}", stdout::size(stats.bytes()), counted(stats.captures(), "capture"));
+    let received = format!("{} in {}", stdout::size(stats.bytes), counted(stats.captures, "capture"));
     fields.push("received", received, plain);
-    let shared = storage.shared_blobs;
+    let shared = stats.shared_blobs;
     let shared = if shared > 0 { format!(", {shared} shared by several captures") } else { String::new() };
-    let blobs = counted(storage.blobs, "blob");
-    fields.push("distinct", format!("{} in {blobs}{shared}", stdout::size(storage.blob_bytes)), plain);
-    let mut stored = vec![stdout::size(packed_bytes(storage))];
+    let blobs = counted(stats.blobs, "blob");
+    fields.push("distinct", format!("{} in {blobs}{shared}", stdout::size(stats.blob_bytes)), plain);
+    let mut stored = vec![stdout::size(packed_bytes(stats))];
     stored.extend(
         ratio(stats).map(|tenths| format!("{}.{} times smaller than received", tenths / 10, tenths % 10)),
     );
-    if storage.differences > 0 {
-        stored.push(counted(storage.differences, "delta"));
+    if stats.differences > 0 {
+        stored.push(counted(stats.differences, "delta"));
     }
-    match storage.dictionaries {
+    match stats.dictionaries {
         0 => {}
         1 => stored.push("1 dictionary".to_owned()),
         count => stored.push(format!("{count} dictionaries")),
     }
     fields.push("stored", stored.join(", "), plain);
-    let free = stdout::size(storage.free_bytes);
-    fields.push("file", format!("{}, {free} of it free", stdout::size(storage.file_bytes)), plain);
-    if let Some(bytes) = storage.search_bytes {
+    let free = stdout::size(stats.free_bytes);
+    fields.push("file", format!("{}, {free} of it free", stdout::size(stats.file_bytes)), plain);
+    if let Some(bytes) = stats.search_bytes {
         fields.push("search", format!("{} for full-text search", stdout::size(bytes)), plain);
     }
 }
 
 /// Returns the size of the stored data in bytes.
-fn packed_bytes(storage: &DiskUsage) -> u64 {
-    storage.stored_bytes + storage.dictionary_bytes
+fn packed_bytes(stats: &StatsAnswer) -> u64 {
+    stats.stored_bytes + stats.dictionary_bytes
 }
 
 /// Returns the ratio of the received to the stored size, in tenths; `None` if nothing is stored.
-fn ratio(stats: &Stats) -> Option<u64> {
-    stats.bytes().saturating_mul(10).checked_div(packed_bytes(&stats.storage))
+fn ratio(stats: &StatsAnswer) -> Option<u64> {
+    stats.bytes.saturating_mul(10).checked_div(packed_bytes(stats))
 }
 
-fn marks(stats: &Stats, fields: &mut Fields) {
+fn marks(stats: &StatsAnswer, fields: &mut Fields) {
     fields.push("mentions", counted(stats.mentions, "digest"), Style::new());
     let (links, tags) = (counted(stats.stated_links, "manual link"), counted(stats.tags, "tag"));
     let (pins, notes) = (counted(stats.pins, "pin"), counted(stats.notes, "note"));
@@ -150,7 +148,7 @@ fn marks(stats: &Stats, fields: &mut Fields) {
 }
 
 /// Returns a table of the first, the last, and the largest artifacts.
-fn artifacts(stats: &Stats, oldest: &Dated, newest: &Dated) -> Table {
+fn artifacts(stats: &StatsAnswer, oldest: &DatedArtifact, newest: &DatedArtifact) -> Table {
     let whole = |title| Column::new(title).whole();
     let mut table = Table::new(vec![
         whole("which"),
@@ -158,13 +156,13 @@ fn artifacts(stats: &Stats, oldest: &Dated, newest: &Dated) -> Table {
         whole("kind").padded(KIND_WIDTH).minor(),
         Column::new("what"),
     ]);
-    let mut push = |which: &str, artifact: &ArtifactRecord, what: &str| {
-        let hash = Cell::new(&format!("{:.12}", artifact.core), HASH);
+    let mut push = |which: &str, artifact: &ArtifactSummary, what: &str| {
+        let hash = Cell::new(&format!("{:.12}", artifact.core_hash), HASH);
         table.push(vec![Cell::new(which, FAINT), hash, Cell::plain(&artifact.kind), Cell::plain(what)]);
     };
-    push("oldest", &oldest.artifact, &time::shown(oldest.at));
-    push("newest", &newest.artifact, &time::shown(newest.at));
-    for (index, Sized { artifact, bytes, captures }) in stats.extremes.largest.iter().enumerate() {
+    push("oldest", &oldest.artifact, &time::shown(oldest.at.0));
+    push("newest", &newest.artifact, &time::shown(newest.at.0));
+    for (index, SizedArtifact { artifact, bytes, captures }) in stats.largest.iter().enumerate() {
         let what = format!("{}, {}", stdout::size(*bytes), counted(*captures, "capture"));
         push(if index == 0 { "largest" } else { "" }, artifact, &what);
     }
@@ -172,19 +170,19 @@ fn artifacts(stats: &Stats, oldest: &Dated, newest: &Dated) -> Table {
 }
 
 /// Returns the counts of each of the last days.
-fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
+fn recent(days: &[DayStats], today: NaiveDate) -> Vec<DayStats> {
     let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
-    let none = |date| Day { date, artifacts: 0, captures: 0, bytes: 0 };
-    let day = |date| days.iter().find(|day| day.date == date).copied().unwrap_or(none(date));
+    let none = |date| DayStats { date, artifacts: 0, captures: 0, bytes: 0 };
+    let day = |date| days.iter().find(|day| day.date == date).cloned().unwrap_or_else(|| none(date));
     first.iter_days().take_while(|date| *date <= today).map(day).collect()
 }
 
 /// Returns a table of the days with additions.
-fn growth(days: &[Day]) -> Table {
+fn growth(days: &[DayStats]) -> Table {
     let number = |title| Column::new(title).whole().right();
     let columns = vec![Column::new("day").whole(), number("artifacts"), number("captures"), number("size")];
     let mut table = Table::new(columns).titled();
-    for Day { date, artifacts, captures, bytes } in days.iter().filter(|day| day.captures > 0) {
+    for DayStats { date, artifacts, captures, bytes } in days.iter().filter(|day| day.captures > 0) {
         table.push(vec![
             Cell::plain(&date.to_string()),
             Cell::plain(&artifacts.to_string()),
@@ -193,138 +191,4 @@ fn growth(days: &[Day]) -> Table {
         ]);
     }
     table
-}
-
-#[derive(Serialize)]
-struct JsonStats<'s> {
-    artifacts: u64,
-    captures: u64,
-    bytes: u64,
-    kinds: Vec<JsonKind<'s>>,
-    blobs: u64,
-    blob_bytes: u64,
-    shared_blobs: u64,
-    stored_bytes: u64,
-    differences: u64,
-    dictionaries: u64,
-    dictionary_bytes: u64,
-    search_bytes: Option<u64>,
-    file_bytes: u64,
-    free_bytes: u64,
-    mentions: u64,
-    stated_links: u64,
-    tags: u64,
-    pins: u64,
-    notes: u64,
-    journal_entries: u64,
-    by: &'static str,
-    undated: u64,
-    oldest: Option<JsonDated<'s>>,
-    newest: Option<JsonDated<'s>>,
-    largest: Vec<JsonSized<'s>>,
-    days: Vec<JsonDay>,
-}
-
-#[derive(Serialize)]
-struct JsonKind<'s> {
-    kind: &'s str,
-    artifacts: u64,
-    captures: u64,
-    bytes: u64,
-}
-
-#[derive(Serialize)]
-struct JsonArtifact<'s> {
-    core_hash: CoreHash,
-    kind: &'s str,
-    added_at: String,
-    seen_at: String,
-}
-
-#[derive(Serialize)]
-struct JsonDated<'s> {
-    #[serde(flatten)]
-    artifact: JsonArtifact<'s>,
-    at: String,
-}
-
-#[derive(Serialize)]
-struct JsonSized<'s> {
-    #[serde(flatten)]
-    artifact: JsonArtifact<'s>,
-    bytes: u64,
-    captures: u64,
-}
-
-#[derive(Serialize)]
-struct JsonDay {
-    date: String,
-    artifacts: u64,
-    captures: u64,
-    bytes: u64,
-}
-
-impl<'s> JsonArtifact<'s> {
-    fn new(artifact: &'s ArtifactRecord) -> Self {
-        let ArtifactRecord { core, kind, added_at, seen_at, .. } = artifact;
-        let (added_at, seen_at) = (time::exact(*added_at), time::exact(*seen_at));
-        Self { core_hash: *core, kind, added_at, seen_at }
-    }
-}
-
-impl<'s> JsonDated<'s> {
-    fn new(dated: &'s Dated) -> Self {
-        Self { artifact: JsonArtifact::new(&dated.artifact), at: time::exact(dated.at) }
-    }
-}
-
-impl<'s> JsonStats<'s> {
-    fn new(stats: &'s Stats) -> Self {
-        let kinds = stats.kinds.iter().map(|KindStats { kind, artifacts, captures, bytes }| JsonKind {
-            kind,
-            artifacts: *artifacts,
-            captures: *captures,
-            bytes: *bytes,
-        });
-        let largest = stats.extremes.largest.iter().map(|Sized { artifact, bytes, captures }| JsonSized {
-            artifact: JsonArtifact::new(artifact),
-            bytes: *bytes,
-            captures: *captures,
-        });
-        let days = stats.days.iter().map(|Day { date, artifacts, captures, bytes }| JsonDay {
-            date: date.to_string(),
-            artifacts: *artifacts,
-            captures: *captures,
-            bytes: *bytes,
-        });
-        let storage = &stats.storage;
-        Self {
-            artifacts: stats.artifacts(),
-            captures: stats.captures(),
-            bytes: stats.bytes(),
-            kinds: kinds.collect(),
-            blobs: storage.blobs,
-            blob_bytes: storage.blob_bytes,
-            shared_blobs: storage.shared_blobs,
-            stored_bytes: storage.stored_bytes,
-            differences: storage.differences,
-            dictionaries: storage.dictionaries,
-            dictionary_bytes: storage.dictionary_bytes,
-            search_bytes: storage.search_bytes,
-            file_bytes: storage.file_bytes,
-            free_bytes: storage.free_bytes,
-            mentions: stats.mentions,
-            stated_links: stats.stated_links,
-            tags: stats.tags,
-            pins: stats.pins,
-            notes: stats.notes,
-            journal_entries: stats.journal_entries,
-            by: time::basis_text(stats.by),
-            undated: stats.undated,
-            oldest: stats.extremes.oldest.as_ref().map(JsonDated::new),
-            newest: stats.extremes.newest.as_ref().map(JsonDated::new),
-            largest: largest.collect(),
-            days: days.collect(),
-        }
-    }
 }

@@ -19,12 +19,13 @@ use crate::cli::output::progress::Progress;
 use crate::cli::output::report;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
+use crate::cli::output::verbosity;
 
 /// Validate artifacts without storing them.
 ///
 /// The checks are those of "add": what it would reject is invalid, what it would skip is skipped.
 ///
-/// An argument that names an existing file is that file. Otherwise, a hash, a hash prefix, @tag or latest names an
+/// An argument that names an existing file is that file. Otherwise, a hash, a hash prefix, a tag, a run id or latest names an
 /// artifact in the vault: each of its captures is read, hashed and checked again, with the given keys. The hash of a
 /// capture names that capture only.
 #[derive(ClapArgs)]
@@ -36,10 +37,6 @@ pub(crate) struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Also list files that are not artifacts and run packs that are not signed
-    #[arg(short, long)]
-    verbose: bool,
-
     /// Print one line of JSON for each artifact
     #[arg(long)]
     json: bool,
@@ -47,11 +44,13 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let (stored, inputs) = self.input.split()?;
+        let (stored, inputs) = self.input.split(vault)?;
         let options = self.input.options()?;
         let listed = self.input.checks.listed()?;
         let stored = stored::Stored::locate(&stored, &options, vault)?;
-        let mut printer = Printer { args: self, listed, progress: Progress::new("verifying"), trouble: None };
+        let mut progress = Progress::new("verifying");
+        progress.count_files(self.input.files().filter(|_| stored.is_none()));
+        let mut printer = Printer { args: self, listed, progress, trouble: None };
         let mut summary = match inputs {
             Some(inputs) => add::verify(inputs, &options, &mut printer),
             None => Summary::default(),
@@ -124,14 +123,14 @@ impl Printer<'_> {
         let (word, style) = match examined.outcome {
             Outcome::Verified => ("good", GOOD),
             Outcome::Rejected => ("bad", BAD),
-            Outcome::Skipped if self.args.verbose => ("skipped", FAINT),
+            Outcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
             _ => return Ok(()),
         };
         let mut out = stdout::text();
         let kind = examined.kind.map_or("", Kind::name);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
-        let can_be_signed = self.args.verbose && examined.kind.is_some_and(Kind::can_be_signed);
+        let can_be_signed = verbosity::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
         if examined.outcome == Outcome::Verified && (can_be_signed || examined.signature.is_some()) {
             writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
         }

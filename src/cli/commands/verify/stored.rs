@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use runvault::digest::{CaptureHash, CoreHash};
+use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::validation::Violation;
 use runvault::vault::add::Summary;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use super::Printer;
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::hints;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
 use crate::cli::output::json::{self, SignatureMembers};
@@ -43,8 +45,8 @@ impl<'o> Stored<'o> {
         for (text, named) in named {
             let found = named.locate(&vault).map_err(|error| no_file(text, error.to_string()))?;
             if let Some(kind) = options.kind.filter(|kind| kind.name() != found.artifact.kind) {
-                let (found, kind) = (&found.artifact.kind, kind.name());
-                return Err(Failure::No(format!("{text} is of kind {found}, not {kind}")));
+                let (found, kind) = (formats::noun(&found.artifact.kind), formats::noun(kind.name()));
+                return Err(Failure::No(format!("{text} is {found}, not {kind}")));
             }
             let only = named.is_capture(&found).then_some(found.capture.capture);
             located.push((found, only));
@@ -79,7 +81,7 @@ struct Line<'c> {
     computed_core_hash: Option<CoreHash>,
     #[serde(flatten)]
     signature: Option<SignatureMembers<'c>>,
-    violations: &'c [Violation],
+    violations: Vec<Violation>,
 }
 
 impl<'c> Line<'c> {
@@ -93,7 +95,7 @@ impl<'c> Line<'c> {
             damage: checked.damage.as_deref(),
             computed_core_hash: checked.core,
             signature: checked.signature.as_ref().map(SignatureMembers::new),
-            violations: checked.report.violations(),
+            violations: hints::for_violations(checked.report.violations()),
         }
     }
 

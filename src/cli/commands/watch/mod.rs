@@ -13,13 +13,14 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 
-use crate::cli::args::inputs::{CheckArgs, a_kind};
+use crate::cli::args::inputs::CheckArgs;
+use crate::cli::args::kind::kind;
 use crate::cli::args::length::length;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{Printer, Shown};
+use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
-use crate::cli::commands::search;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fork_notes::ForkNotes;
@@ -76,7 +77,7 @@ pub(crate) struct Args {
     allow_removed: bool,
 
     /// Require this kind instead of recognising it by content
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Reject every file that is not an artifact, instead of skipping it
@@ -85,10 +86,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     checks: CheckArgs,
-
-    /// Also list files that are already stored and files that are not artifacts
-    #[arg(short, long)]
-    verbose: bool,
 
     /// Print one line of JSON for each artifact
     #[arg(long)]
@@ -108,7 +105,8 @@ impl Args {
         time::warn_of_future(&vault)?;
         let held = Held::new(vault.path());
         let settling = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(self.kind);
-        let mut settling = settling.without(self.files_of(vault.path()));
+        let settling = settling.without(self.files_of(vault.path()));
+        let mut settling = settling.recovering(self.moving.moves);
         if self.new_only {
             settling.look();
             settling.all_done();
@@ -146,7 +144,7 @@ impl Args {
 
     fn shown(&self) -> Result<Shown, Failure> {
         let listed = self.checks.listed()?;
-        Ok(Shown { dry_run: false, verbose: self.verbose, json: self.json, listed })
+        Ok(Shown { dry_run: false, json: self.json, listed })
     }
 
     fn shown_directories(&self) -> String {
@@ -261,7 +259,7 @@ impl Watch {
 
     /// Updates the search index. What cannot be indexed now is indexed at the next search.
     fn keep_searchable(&self) {
-        if let Err(error) = search::after_adding(&self.vault, self.search) {
+        if let Err(error) = build::after_adding(&self.vault, self.search) {
             stdout::error(&error.to_string());
         }
     }

@@ -193,12 +193,9 @@ impl<'l> Builder<'l> {
         }
         self.bytes = self.bytes.saturating_add(node.bytes);
         let message = if self.values > limits.values {
-            format!("the document has more than {} values; raise the limit with --max-values", limits.values)
+            format!("the document has more than {} values", limits.values)
         } else if self.bytes > limits.bytes {
-            format!(
-                "with aliases expanded, the document has more than {} bytes; raise the limit with --max-size",
-                limits.bytes
-            )
+            format!("with aliases expanded, the document has more than {} bytes", limits.bytes)
         } else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! The findings of a vault check. Each type is defined here once, with its meaning and remedy.
+//! The findings of a vault check. Each type is defined here once, with its meaning.
 
 use std::fmt;
 
@@ -13,8 +13,6 @@ pub struct FindingInfo {
     pub summary: &'static str,
     /// The consequence for the vault.
     pub meaning: &'static str,
-    /// The remedy.
-    pub remedy: &'static str,
 }
 
 /// The subject of a finding.
@@ -127,18 +125,12 @@ impl Finding {
     }
 }
 
-const BACKUP: &str = "Restore the vault from a backup, or add the artifacts to a new one.";
-const FROM: &str = "`fsck --repair --from` another vault or a directory with the same bytes restores them; \
-    without one, restore the vault from a backup.";
-const REBUILD: &str = "`fsck --repair`, `reindex` or `search --build` rebuilds it from the stored bytes.";
-const REINDEX: &str = "`fsck --repair` or `reindex` rebuilds it from the stored bytes.";
-
 macro_rules! findings {
-    ($($name:ident, $id:literal, $summary:literal, $meaning:literal, $remedy:expr;)*) => {
+    ($($name:ident, $id:literal, $summary:literal, $meaning:literal;)*) => {
         $(
             #[doc = $summary]
             pub const $name: FindingInfo =
-                FindingInfo { id: $id, summary: $summary, meaning: $meaning, remedy: $remedy };
+                FindingInfo { id: $id, summary: $summary, meaning: $meaning };
         )*
 
         /// Every type of finding, in the order of the checks.
@@ -149,198 +141,146 @@ macro_rules! findings {
 findings! {
     INSECURE_PERMISSIONS, "insecure-permissions",
         "Users other than the owner can write to a file of the vault.",
-        "Anyone who can write to the file can change or delete its contents.",
-        "`fsck --repair` or `chmod go-w` removes the permission. Check the directory too.";
+        "Anyone who can write to the file can change or delete its contents.";
     FILE_DAMAGED, "file-damaged",
         "SQLite's integrity check finds the file damaged.",
-        "A disk, a copy or another program changed the file. Anything that the other checks do not report may be intact.",
-        "`fsck --repair` rebuilds damaged SQL indexes. If the finding remains, copy the vault, try `fsck --repair` on \
-         the copy, and otherwise restore it from a backup.";
+        "A disk, a copy or another program changed the file. Anything that the other checks do not report may be intact.";
     LOG_DAMAGED, "log-damaged",
         "The write-ahead log did not contain all committed changes, and what remained of it was saved.",
-        "The last artifacts and changes before the damage may be missing, although they were acknowledged.",
-        "`fsck --repair` recovers what the log still contains, verifies it like any added artifact, and renames the copy.";
+        "The last artifacts and changes before the damage may be missing, although they were acknowledged.";
     SCHEMA_DIFFERS, "schema-differs",
         "A table, index or view differs from the definition in this program.",
-        "Another program changed it, or the file is damaged. Data read through it may be wrong.",
-        "Restore the vault from a backup, or `export --all` the intact artifacts and `import` them into a new vault.";
+        "Another program changed it, or the file is damaged. Data read through it may be wrong.";
     UNREADABLE, "unreadable",
         "A part of the vault cannot be read, so a check could not be completed.",
-        "The data there may be lost, and this check does not cover it. The other checks continued.",
-        BACKUP;
+        "The data there may be lost, and this check does not cover it. The other checks continued.";
     REFERENCE_BROKEN, "reference-broken",
         "Rows refer to rows that do not exist.",
-        "Rows were lost or changed.",
-        "`fsck --repair` rebuilds index rows. If the finding remains, restore the vault from a backup.";
+        "Rows were lost or changed.";
     DUPLICATE_ARTIFACT, "duplicate-artifact",
         "An artifact is in the vault more than once.",
-        "Lookups show only one of them.",
-        BACKUP;
+        "Lookups show only one of them.";
     ARTIFACT_EMPTY, "artifact-empty",
         "An artifact has no captures.",
-        "Its bytes are not in the vault, or are not recorded as its own.",
-        FROM;
+        "Its bytes are not in the vault, or are not recorded as its own.";
     DUPLICATE_CAPTURE, "duplicate-capture",
         "Several captures of artifacts of one kind have the same bytes.",
-        "Nothing is lost, but `add` does not do this: the vault was changed by other means.",
-        BACKUP;
+        "Nothing is lost, but adding does not do this: the vault was changed by other means.";
     DUPLICATE_BLOB, "duplicate-blob",
         "Bytes are in the vault more than once.",
-        "Nothing is lost, but `add` does not do this: the vault was changed by other means.",
-        BACKUP;
+        "Nothing is lost, but adding does not do this: the vault was changed by other means.";
     BLOB_UNREFERENCED, "blob-unreferenced",
         "Nothing refers to stored bytes.",
-        "They take up space and belong to no known artifact.",
-        "`fsck --repair` adds them as an artifact again if the journal lists them as one, and otherwise drops them.";
+        "They take up space and belong to no known artifact.";
     BLOB_MISSING, "blob-missing",
         "Bytes that the vault should have are missing.",
-        "The captures that they belong to cannot be retrieved.",
-        FROM;
+        "The captures that they belong to cannot be retrieved.";
     BLOB_DAMAGED, "blob-damaged",
         "Stored bytes have changed.",
-        "The captures that they belong to cannot be retrieved; `get` reports an error.",
-        FROM;
+        "The captures that they belong to cannot be retrieved; reading them is an error.";
     BASE_WRONG, "base-wrong",
         "The delta base of a payload is not stored whole or not recorded.",
-        "The bytes cannot be reconstructed.",
-        FROM;
+        "The bytes cannot be reconstructed.";
     PAYLOAD_SURPLUS, "payload-surplus",
         "A payload has digests or a dictionary that its encoding does not use.",
-        "Its bytes are read without them, but the size of stored bytes that `stats` reports includes them.",
-        "`fsck --repair` removes them.";
+        "Its bytes are read without them, but the size of stored bytes that statistics report includes them.";
     DICTIONARY_DAMAGED, "dictionary-damaged",
         "A compression dictionary has changed.",
-        "Blobs that were compressed with it cannot be read; each of them is a separate finding.",
-        FROM;
+        "Blobs that were compressed with it cannot be read; each of them is a separate finding.";
     SIZE_WRONG, "size-wrong",
         "A recorded size does not match the bytes.",
-        "Listings show a wrong size.",
-        "`fsck --repair` or `reindex` corrects it.";
+        "Listings show a wrong size.";
     KIND_UNKNOWN, "kind-unknown",
         "This program does not know the kind of an artifact.",
-        "Its bytes were hashed, but its index entries could not be checked.",
-        "Use the version of runvault that added it. If the name of the kind was changed, `fsck --repair` finds the right one.";
+        "Its bytes were hashed, but its index entries could not be checked.";
     KIND_WRONG, "kind-wrong",
         "An artifact is not of the recorded kind.",
-        "It is not found by its kind, and is read as another kind.",
-        REINDEX;
+        "It is not found by its kind, and is read as another kind.";
     KIND_DIFFERS, "kind-differs",
         "The recorded properties of a kind differ from those in this program.",
-        "Some links are shown under another name or not at all. A newer program may have changed them.",
-        REINDEX;
+        "Some links are shown under another name or not at all. A newer program may have changed them.";
     CAPTURE_DAMAGED, "capture-damaged",
         "A capture does not consist of its original files.",
-        "It cannot be retrieved; `get` reports an error.",
-        FROM;
+        "It cannot be retrieved; reading it is an error.";
     SEAL_BROKEN, "seal-broken",
         "The seal of a capture does not match its artifact.",
-        "`get` reports an error. Either the capture or its artifact was changed.",
-        "`fsck --repair` restores the seal if its bytes give the artifact's core hash. Otherwise restore the vault from a \
-         backup.";
+        "Reading it is an error. Either the capture or its artifact was changed.";
     CORE_DIFFERS, "core-differs",
         "The stored bytes have a different core hash.",
-        "The artifact does not have its recorded hash.",
-        "`fsck --repair` corrects it if the seal proves which artifact it is. Otherwise restore the vault from a backup.";
+        "The artifact does not have its recorded hash.";
     NOT_ADMITTED, "not-admitted",
         "An artifact is not valid under the current rules.",
         "Its bytes are intact, but violate a rule of this program: because of a newer rule set, smaller limits, or because the \
-         artifact was added by another program. It stays in the vault and is found as before.",
-        "No action is needed. `runvault rules ID` explains the rule; `verify` reports the same for the original file.";
+         artifact was added by another program. It stays in the vault and is found as before.";
     WARNINGS_DIFFER, "warnings-differ",
         "The recorded warnings of a capture differ from those of a new check.",
-        "`show` prints the wrong ones. A newer rule set has different warnings.",
-        "`fsck --repair` or `reindex` corrects them.";
+        "Descriptions of it have the wrong ones. A newer rule set has different warnings.";
     SIGNATURE_WRONG, "signature-wrong",
         "The signature of a capture does not match its content under the given key.",
-        "It was signed with another key, or its key id or signature was changed. Its content matches the core hash.",
-        "`reindex` with the same keys records it as wrong; `find --signature wrong` lists such captures. Find out who signed it, \
-         and `rm` it if it should not be there.";
+        "It was signed with another key, or its key id or signature was changed. Its content matches the core hash.";
     SIGNATURE_DIFFERS, "signature-differs",
         "The recorded signature state of a capture does not match its bytes or the journal.",
-        "`show` and `find` may report a wrong signature state.",
-        "`fsck --repair` restores what the journal records; `reindex` with the keys checks the signatures again.";
+        "Descriptions and filters may use a wrong signature state.";
     INDEX_MISSING, "index-missing",
         "An artifact cannot be found by something that it contains.",
-        "Query results omit it. Its bytes are intact.",
-        REINDEX;
+        "Query results omit it. Its bytes are intact.";
     INDEX_SURPLUS, "index-surplus",
         "The index has entries for an artifact that the artifact does not contain.",
-        "Query results include false matches. Its bytes are intact.",
-        REINDEX;
+        "Query results include false matches. Its bytes are intact.";
     INDEX_UNREADABLE, "index-unreadable",
         "The index entries of an artifact cannot be read.",
-        "Queries that reach the artifact fail. Its bytes may be intact.",
-        REINDEX;
+        "Queries that reach the artifact fail. Its bytes may be intact.";
     EMBEDDED_MISSING, "embedded-missing",
         "An artifact that is part of another one is not in the vault itself.",
-        "It is not found by its hash or content. Its bytes are in the artifact that contains it.",
-        "`fsck --repair` adds it again.";
+        "It is not found by its hash or content. Its bytes are in the artifact that contains it.";
     REMOVED_PRESENT, "removed-present",
         "A removed artifact is still in the vault as part of another one.",
         "Removing the artifact should have erased its bytes. An earlier version of runvault left them in \
-         packs, or data was added to the vault without a journal entry.",
-        "Also remove the artifacts that contain its bytes with `rm`, or undo the removal with `add --allow-removed`.";
+         packs, or data was added to the vault without a journal entry.";
     MENTIONS_MISSING, "mentions-missing",
         "Digest lookups do not find an artifact that mentions them.",
-        "`find` and links miss it. Its bytes are intact.",
-        REINDEX;
+        "Queries and links miss it. Its bytes are intact.";
     MENTION_INDEX_UNSORTED, "mention-index-unsorted",
         "The mention index cannot be read or is not sorted.",
-        "Lookups fail or miss results.",
-        REINDEX;
+        "Lookups fail or miss results.";
     MENTIONS_SURPLUS, "mentions-surplus",
         "The mention index refers to captures that do not mention the digest.",
-        "Results are correct, because the captures are checked, but queries take longer.",
-        REINDEX;
+        "Results are correct, because the captures are checked, but queries take longer.";
     SEARCH_DAMAGED, "search-damaged",
         "The search index cannot be read, or its tables differ from the definitions in this program.",
-        "`search` fails or misses results. Nothing else needs this index.",
-        REBUILD;
+        "Searches fail or miss results. Nothing else needs this index.";
     SEARCH_DIFFERS, "search-differs",
         "The search index does not match the artifacts.",
-        "`search` misses results, or fails when it reaches the artifact. Its bytes are intact.",
-        REBUILD;
+        "Searches miss results, or fail when they reach the artifact. Its bytes are intact.";
     CAPTURE_UNRECORDED, "capture-unrecorded",
         "The journal has no entry for a capture.",
-        "It was added without a journal entry, or the journal was truncated.",
-        "The vault alone cannot show which. Compare it with a backup, and the journal's head with one that was \
-         saved elsewhere.";
+        "It was added without a journal entry, or the journal was truncated.";
     TIME_DIFFERS, "time-differs",
         "The vault and its journal disagree on when a capture or artifact was added or last seen, or an entry was written.",
-        "`show` may print a wrong time, and `forget` may keep the wrong artifact. The journal's times are chained.",
-        "`fsck --repair` uses the journal's times if its chain is intact.";
+        "Its times may be wrong, and retention may keep the wrong artifact. The journal's times are chained.";
     CAPTURE_LOST, "capture-lost",
         "The journal records that a capture was added and not removed, but it is not in the vault.",
-        "It was removed without a journal entry, or lost.",
-        FROM;
+        "It was removed without a journal entry, or lost.";
     ORDER_DIFFERS, "order-differs",
         "Artifacts or captures are not in the order of arrival recorded in the journal.",
-        "`latest`, and anything else that uses the order of arrival, names the wrong artifact.",
-        "`fsck --repair` restores the journal's order if its chain is intact.";
+        "The latest artifact, and anything else that uses the order of arrival, names the wrong artifact.";
     ANNOTATION_LOST, "annotation-lost",
         "The journal records a tag, a note, a pin or a manual link that is not in the vault.",
-        "It was deleted without a journal entry.",
-        "`fsck --repair` sets it again if the journal's chain is intact and the artifact exists.";
+        "It was deleted without a journal entry.";
     ANNOTATION_UNRECORDED, "annotation-unrecorded",
         "The journal has no entry for a tag, a note, a pin or a manual link.",
-        "It was set without a journal entry, or the journal was truncated.",
-        "The vault alone cannot show which. If it should not exist, remove it. If it should, remove it and set it \
-         again, so that the journal records it.";
+        "It was set without a journal entry, or the journal was truncated.";
     ANNOTATION_DIFFERS, "annotation-differs",
         "A tag, a note, a pin or a manual link differs from the journal.",
-        "It was changed without a journal entry. A tag may name the wrong artifact.",
-        "`fsck --repair` restores the journal's state if its chain is intact.";
+        "It was changed without a journal entry. A tag may name the wrong artifact.";
     TOMBSTONE_DIFFERS, "tombstone-differs",
         "The tombstones differ from those in the journal.",
-        "A removed artifact is not recorded as removed, or the reverse.",
-        "`fsck --repair` restores those in the journal if its chain is intact.";
+        "A removed artifact is not recorded as removed, or the reverse.";
     ENTRY_UNKNOWN, "entry-unknown",
         "This program does not understand an entry of the journal.",
-        "The entry was not compared with the vault. A newer program may have written it.",
-        "Check the vault with the newest version of runvault that wrote to it.";
+        "The entry was not compared with the vault. A newer program may have written it.";
     JOURNAL_BROKEN, "journal-broken",
         "The chain of the journal is broken.",
         "The entry or an earlier one was changed, inserted or deleted. The artifacts may be intact; their history is \
-         not proven.",
-        "Compare the vault with a backup. A broken chain cannot be repaired, only explained.";
+         not proven.";
 }

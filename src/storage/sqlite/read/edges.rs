@@ -6,13 +6,14 @@ use rusqlite::OptionalExtension;
 
 use super::mentions::{Roles, mention};
 use super::{Snapshot, artifact_id};
+use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, Reference, StatedEdge};
 use crate::storage::{NameMention, Result};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
-const CONTAINS: &str = "contains";
+const CONTAINS: &str = relation::CONTAINS;
 
 impl Snapshot<'_> {
     /// Returns the mentions that relate an artifact to others, ordered by relation, digest and place. Unresolved ones

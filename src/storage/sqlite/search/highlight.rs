@@ -6,13 +6,19 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
+use super::columns;
 use super::terms::Terms;
 use crate::artifact::Field;
 use crate::storage::sqlite::{Result, StorageError};
 
-/// The table of the vault's index, for use in memory, so that the same words match.
-const TABLE: &str = "CREATE VIRTUAL TABLE search_text USING fts5 (
-    response, prompt, tool, output, step, contract, pack, tokenize = 'unicode61 remove_diacritics 2')";
+/// Returns the statement that creates the table of the vault's index, for use in memory, so that the same words match.
+fn table() -> String {
+    let columns: Vec<&str> = columns().collect();
+    let columns = columns.join(", ");
+    format!(
+        "CREATE VIRTUAL TABLE search_text USING fts5 ({columns}, tokenize = 'unicode61 remove_diacritics 2')"
+    )
+}
 
 /// A matcher that finds the matching parts of a text.
 pub struct Matcher {
@@ -24,7 +30,7 @@ impl Matcher {
     /// Creates a matcher for the vault at `path`, which errors name.
     pub(in crate::storage) fn new(path: &Path) -> Result<Self> {
         let connection =
-            in_memory().and_then(|connection| connection.execute_batch(TABLE).map(|()| connection));
+            in_memory().and_then(|connection| connection.execute_batch(&table()).map(|()| connection));
         let connection = connection.map_err(|error| StorageError::from_sqlite(path, error))?;
         Ok(Self { connection, path: path.to_owned() })
     }
@@ -53,7 +59,7 @@ impl Matcher {
         self.connection.prepare_cached("DELETE FROM search_text")?.execute([])?;
         let insert = format!("INSERT INTO search_text (rowid, {}) VALUES (1, ?1)", field.name());
         self.connection.prepare_cached(&insert)?.execute([&text])?;
-        let column = Field::ALL.iter().position(|other| *other == field).unwrap_or_default();
+        let column = columns().position(|column| column == field.name()).unwrap_or_default();
         let [open, close] = marks.map(String::from);
         self.connection
             .prepare_cached(
@@ -119,15 +125,15 @@ mod tests {
         };
         let terms = Terms { alternatives: vec![words.iter().map(term).collect()], fields: Vec::new() };
         let matcher = Matcher::new(Path::new("v.vault")).unwrap();
-        let ranges = matcher.matches(&terms, Field::Tool, text).unwrap()?;
+        let ranges = matcher.matches(&terms, Field::TOOL, text).unwrap()?;
         Some(ranges.into_iter().map(|range| text[range].to_owned()).collect())
     }
 
     #[test]
-    fn there_is_a_column_for_each_field_in_their_order() {
-        let fields = Field::ALL.map(Field::name).join(", ");
-        assert!(TABLE.contains(&format!("    {fields}, tokenize")));
-        assert!(super::super::SCHEMA.contains(&format!("  {fields},\n  content = ''")));
+    fn the_columns_are_those_of_the_schema() {
+        let shared: Vec<&str> = Field::SHARED.into_iter().map(Field::name).collect();
+        assert_eq!(columns().take(shared.len()).collect::<Vec<_>>(), shared);
+        assert!(columns().all(|column| column.bytes().all(|byte| byte.is_ascii_lowercase())));
     }
 
     #[test]

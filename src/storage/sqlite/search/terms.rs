@@ -65,7 +65,7 @@ mod tests {
             vec![vec![term("a\" OR b", false), term("c", true)], Vec::new(), vec![term("NEAR(\0", false)]];
         let terms = Terms { alternatives: alternatives.clone(), fields: Vec::new() };
         assert_eq!(terms.expression(), "(\"a\"\" OR b\" \"c\"*) OR (\"NEAR( \")");
-        let terms = Terms { alternatives, fields: vec![Field::Tool, Field::Step] };
+        let terms = Terms { alternatives, fields: vec![Field::TOOL, Field::STEP] };
         assert_eq!(terms.expression(), "{tool step} : ((\"a\"\" OR b\" \"c\"*) OR (\"NEAR( \"))");
     }
 }

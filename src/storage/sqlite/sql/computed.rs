@@ -36,7 +36,7 @@ pub struct Computed {
     /// The kind of the artifacts that have rows; `None` for all kinds.
     pub kind: Option<&'static str>,
     /// Its own columns.
-    pub columns: &'static [Column],
+    pub columns: Vec<Column>,
     /// The function for the rows of an artifact, each with a cell for every column of its own.
     pub rows: RowsOf,
 }

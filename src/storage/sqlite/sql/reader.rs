@@ -28,17 +28,19 @@ pub struct Reader<'s> {
 }
 
 impl Store {
-    /// Creates a reader for SQL queries, which can use these views besides those in the vault's file.
+    /// Creates a reader for SQL queries, which can use the views in the vault's file, of which `of_kinds` are those that
+    /// kinds declare, and these computed ones.
     ///
     /// # Errors
     /// Returns [`Busy`](crate::storage::ErrorKind::Busy) if others write so often that no state of the vault could be held, and another
     /// error if the vault cannot be read.
-    pub fn reader(&self, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
+    pub fn reader(&self, of_kinds: Vec<View>, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
         let failed = |error| StorageError::from_sqlite(self.path(), error);
-        let views = View::plain().into_iter().chain(computed.iter().map(View::from)).collect();
+        let mut views: Vec<View> = View::plain().into_iter().chain(of_kinds).collect();
         let [connection, other] = connect_twice(self.path())?;
-        schema::expect_views(&connection, |name| View::plain().iter().any(|view| view.name == name))
+        schema::expect_views(&connection, |name| views.iter().any(|view| view.name == name))
             .map_err(failed)?;
+        views.extend(computed.iter().map(View::from));
         let source = Arc::new(Source::new(self.path(), other, computed));
         source.offer(&connection).map_err(failed)?;
         connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;

@@ -1,8 +1,9 @@
 //! Descriptions of the views that `migrations/` creates in the vault's file.
 
 use super::Computed;
-use crate::artifact::Column;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
+use crate::artifact::{ArtifactView, Column};
+use crate::storage::sqlite::schema;
 
 /// A view that queries can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,11 +30,22 @@ impl View {
         };
         PLAIN.iter().map(view).collect()
     }
+
+    /// Returns the view `name` of the artifacts of one kind, which has these columns of its own.
+    #[must_use]
+    pub fn of_artifacts(name: &'static str, view: &ArtifactView) -> Self {
+        let common = [ARTIFACT, CORE_HASH, ADDED_AT, SEEN_AT];
+        let columns = common.iter().chain(view.columns).copied().collect();
+        Self { name, about: view.about, columns, is_plain: schema::has_view(name) }
+    }
 }
+
+/// The columns that views of artifacts have before their own ones, and that are not those of all computed views.
+pub(crate) const TIMES: [Column; 2] = [ADDED_AT, SEEN_AT];
 
 impl From<&Computed> for View {
     fn from(computed: &Computed) -> Self {
-        let columns = [ARTIFACT, CORE_HASH].iter().chain(computed.columns).copied().collect();
+        let columns = [ARTIFACT, CORE_HASH].iter().chain(&computed.columns).copied().collect();
         Self { name: computed.name, about: computed.about, columns, is_plain: false }
     }
 }
@@ -42,8 +54,6 @@ const ARTIFACT: Column = Column::new("artifact", Number, "the number of the arti
 const CORE_HASH: Column = Column::new("core_hash", Hash, "its core hash");
 const ADDED_AT: Column = Column::new("added_at", Text, "when its first capture was added");
 const SEEN_AT: Column = Column::new("seen_at", Text, "when one of its captures was last added or seen again");
-const CREATED_AT: Column = Column::new("created_at", Text, "the creation time that it states, in UTC");
-const RUN_ID: Column = Column::new("run_id", Text, "the run's id");
 
 const PLAIN: &[(&str, &str, &[Column])] = &[
     (
@@ -52,7 +62,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         &[
             ARTIFACT,
             CORE_HASH,
-            Column::new("kind", Text, "`model_io`, `rpk`, `trace`, `contract` or `pack`"),
+            Column::new("kind", Text, "the name of its kind"),
             ADDED_AT,
             SEEN_AT,
             Column::new("captures", Number, "the number of captures"),
@@ -135,82 +145,6 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             Column::new("seq", Number, "its number: 1, 2, 3, and so on"),
             Column::new("entry", Json, "the change, as an object in RFC 8785 form"),
             Column::new("chain", Hash, "the digest of the chain up to here"),
-        ],
-    ),
-    (
-        "sessions",
-        "a recorded model session",
-        &[
-            ARTIFACT,
-            CORE_HASH,
-            ADDED_AT,
-            SEEN_AT,
-            Column::new("adapter_id", Text, "the adapter that recorded it"),
-            Column::new("model_id", Text, "the model that answered"),
-            Column::new("mode", Text, "`record` or `replay`"),
-            Column::new("interactions", Number, "the number of interactions"),
-            CREATED_AT,
-        ],
-    ),
-    (
-        "runs",
-        "a run pack",
-        &[
-            ARTIFACT,
-            CORE_HASH,
-            ADDED_AT,
-            SEEN_AT,
-            RUN_ID,
-            Column::new("source_run_id", Text, "the id of the run that it was derived from"),
-            Column::new("provider", Text, "the provider of the model"),
-            Column::new("agent", Text, "the agent"),
-            Column::new("source", Text, "the recorder"),
-            Column::new("capture_mode", Text, "how it was recorded"),
-            Column::new("steps", Number, "the number of steps"),
-            CREATED_AT,
-        ],
-    ),
-    (
-        "traces",
-        "a trace log",
-        &[
-            ARTIFACT,
-            CORE_HASH,
-            ADDED_AT,
-            SEEN_AT,
-            Column::new("trace_id", Text, "its id, which is the id of the run"),
-            Column::new("engine_version", Text, "the version of the engine"),
-            Column::new("records", Number, "the number of records, including the header"),
-            CREATED_AT,
-        ],
-    ),
-    (
-        "contracts",
-        "an IO contract",
-        &[
-            ARTIFACT,
-            CORE_HASH,
-            ADDED_AT,
-            SEEN_AT,
-            Column::new("effects", Number, "the number of declared effects"),
-            Column::new("io_refs", Number, "the number of declared refs"),
-            CREATED_AT,
-        ],
-    ),
-    (
-        "packs",
-        "a run export pack",
-        &[
-            ARTIFACT,
-            CORE_HASH,
-            ADDED_AT,
-            SEEN_AT,
-            RUN_ID,
-            Column::new("result", Text, "`BUNDLE`, `CLARIFY` or `REFUSE`"),
-            Column::new("policy", Text, "the policy, with its version"),
-            Column::new("model_mode", Text, "how the model was used"),
-            Column::new("kernel_version", Text, "the version of the kernel"),
-            CREATED_AT,
         ],
     ),
 ];

@@ -1,13 +1,20 @@
-//! Treatment of artifacts that were removed before: they are rejected, or their removal is reverted on request.
+//! Treatment of artifacts that cannot be stored: those that were removed before are rejected, or their removal is
+//! reverted on request; those whose core hash identifies an artifact of another kind are rejected.
 
 use super::Writer;
 use crate::storage::sqlite::journal::Event;
+use crate::storage::sqlite::read::artifact_kind;
 use crate::storage::sqlite::tombstones;
-use crate::storage::{Prepared, Put, PutOutcome, RemovedPolicy};
+use crate::storage::{KindConflict, Prepared, Put, PutOutcome, RemovedPolicy};
 
 impl Writer<'_> {
-    /// Stores an artifact, unless it or an artifact or file in it was removed.
+    /// Stores an artifact, unless it or an artifact or file in it was removed, or the vault has its core hash for an
+    /// artifact of another kind.
     pub(super) fn put_unless_removed(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
+        if let Some(conflict) = self.conflict(prepared)? {
+            let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
+            return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+        }
         let removed = tombstones::for_digests(self.transaction, prepared.digests())?;
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
@@ -21,6 +28,21 @@ impl Writer<'_> {
         self.put(prepared)
     }
 
+    fn conflict(&self, prepared: &Prepared) -> rusqlite::Result<Option<KindConflict>> {
+        let admitted = prepared.admitted();
+        let core = admitted.core();
+        let stored = artifact_kind(self.transaction, core)?;
+        if let Some(kind) = stored.filter(|kind| kind != admitted.kind().name()) {
+            return Ok(Some(KindConflict { core, kind }));
+        }
+        for embedded in prepared.embedded() {
+            if let Some(conflict) = self.conflict(embedded)? {
+                return Ok(Some(conflict));
+            }
+        }
+        Ok(None)
+    }
+
     /// Stores artifacts in order, and stops at the first rejected one if the policy requires it.
     pub(super) fn put_all<'p>(
         &mut self,
@@ -29,7 +51,7 @@ impl Writer<'_> {
         let mut outcomes = Vec::new();
         for prepared in batch {
             let put = self.put_unless_removed(prepared)?;
-            let is_refused = matches!(put.outcome, PutOutcome::Refused(_));
+            let is_refused = put.outcome.is_refused();
             outcomes.push(put);
             if is_refused && self.policy == RemovedPolicy::RefuseAndStop {
                 break;

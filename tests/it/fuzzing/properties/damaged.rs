@@ -9,10 +9,12 @@ use std::sync::LazyLock;
 
 use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
-use runvault::storage::{JournalQuery, StorageError, TimeBasis};
+use runvault::storage::{JournalQuery, StorageError};
+use runvault::vault::api::TimeBasisName;
 use runvault::vault::fsck::{self, Finding};
 use runvault::vault::query::{self, DanglingQuery, Query, Traversal};
 use runvault::vault::search::SearchQuery;
+use runvault::vault::stats::StatsRequest;
 use runvault::{RemoveOptions, Vault};
 use rusqlite::{Connection, OpenFlags};
 
@@ -155,7 +157,7 @@ pub(super) fn vault(data: &[u8]) {
 
 /// Everything that only reads.
 fn read(vault: &Vault) {
-    let _ = vault.stats(TimeBasis::Created);
+    let _ = vault.run(&StatsRequest { by: TimeBasisName::Created });
     let _ = vault.search(&SearchQuery::new("label*".parse().unwrap()));
     let _ = vault.check_journal(None);
     let _ = vault.latest(1);

@@ -58,7 +58,7 @@ pub(super) fn logged() -> Base {
     let text = session("a", &[("p", "response")]);
     sandbox.add([sandbox.write("a.json", text)]);
     sandbox.run(["search", "--build"]).expect(0);
-    sandbox.run(["tag", "latest", "golden"]).expect(0);
+    sandbox.run(["tag", "set", "latest", "golden"]).expect(0);
     let log = std::fs::read(sandbox.path("v.vault-wal")).unwrap();
     assert!(std::fs::read(sandbox.vault()).unwrap() == bytes && log.len() > 100_000, "{}", log.len());
     Base { name: "logged", bytes, log: Some(log) }

@@ -43,7 +43,7 @@ fn triggers_that_another_program_made_are_not_run() {
     let deleting = "CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM tag; END";
     let sandbox = commands::sandbox();
     changed(deleting).write(&sandbox);
-    let tags = |sandbox: &Sandbox| sandbox.run(["tags"]).expect(0).stdout;
+    let tags = |sandbox: &Sandbox| sandbox.run(["tag", "list"]).expect(0).stdout;
     let before = tags(&sandbox);
     sandbox.run(["add", "d"]).expect(0);
     assert_eq!(tags(&sandbox), before);

@@ -1,4 +1,4 @@
-//! `runvault tags`
+//! `runvault tag list`
 
 use std::io::{self, Write};
 

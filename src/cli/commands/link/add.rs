@@ -1,4 +1,4 @@
-//! `runvault link`
+//! `runvault link add`
 
 use clap::Args as ClapArgs;
 use runvault::storage::{MAX_RELATION_BYTES, StatedLink, is_relation};

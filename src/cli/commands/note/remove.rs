@@ -1,4 +1,4 @@
-//! `runvault unpin`
+//! `runvault note remove`
 
 use clap::Args as ClapArgs;
 
@@ -7,10 +7,10 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Unpin an artifact.
+/// Remove an artifact's note.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a prefix of one, @tag, or latest
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: Named,
 }
 
@@ -18,13 +18,10 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        if !vault.unpin(&artifact)? {
-            return Err(Failure::No(format!(
-                "{:.12} is not pinned; \"runvault pins\" lists pinned artifacts",
-                artifact.core
-            )));
+        if !vault.remove_note(&artifact)? {
+            return Err(super::has_none(&artifact));
         }
-        stdout::note("unpinned");
+        stdout::note("note removed");
         Ok(Status::Done)
     }
 }

@@ -1,4 +1,4 @@
-//! `runvault why`
+//! `runvault path`
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;

@@ -1,4 +1,4 @@
-//! `runvault pins`
+//! `runvault pin list`
 
 use std::io::{self, Write};
 

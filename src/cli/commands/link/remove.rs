@@ -1,10 +1,10 @@
-//! `runvault unlink`
+//! `runvault link remove`
 
 use clap::Args as ClapArgs;
 use runvault::storage::StatedLink;
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::link::Ends;
+use crate::cli::commands::link::add::Ends;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 

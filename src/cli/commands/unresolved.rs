@@ -1,4 +1,4 @@
-//! `runvault dangling`
+//! `runvault unresolved`
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use runvault::digest::CoreHash;
 use runvault::vault::query::{self, DanglingQuery, DanglingReferences};
 use serde::Serialize;
 
-use crate::cli::args::inputs::a_kind;
+use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::links::{JsonTarget, target_text};
 use crate::cli::output::escape::escaped;
@@ -18,20 +18,20 @@ use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 
 /// List references to missing artifacts.
 ///
-/// Prints each missing hash with the artifacts that refer to it. References to objects that are not artifacts of any
-/// kind, such as schemas, prompts and proposals, are left out unless --all is given; they are recognised by the name of
-/// the member that holds the digest.
+/// Prints each missing hash with the artifacts that refer to it. References to objects that no format defines, such as
+/// schemas, prompts and proposals, are left out unless --all is given: they are in a vault only if they were added with
+/// "add --as attachment". They are recognised by the name of the member that holds the digest.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only references from artifacts of this kind
-    #[arg(long, value_parser = a_kind())]
+    #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
     /// Only references with this role or relation, such as reference, records-run or derived-from
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
 
-    /// Also list references to objects that are not artifacts of any kind
+    /// Also list references to objects that are in a vault only as attachments
     #[arg(long)]
     all: bool,
 
@@ -95,7 +95,7 @@ impl Args {
                     format!(", {} to objects that are not artifacts omitted", counted(left_out, "reference"))
                 }
             };
-            stdout::note(&format!("{} dangling{left_out}", all.len()));
+            stdout::note(&format!("{} unresolved{left_out}", all.len()));
         }
         Ok(Status::Done)
     }

@@ -1,4 +1,4 @@
-//! `runvault reindex`
+//! `runvault index rebuild`
 
 use std::io::Write;
 use std::time::Instant;
@@ -33,6 +33,7 @@ impl Args {
         let keys = self.keys.ring()?;
         let vault = vault.open()?;
         let mut printer = Printer::new();
+        printer.0.count_artifacts(&vault);
         let report = vault.reindex(&keys, &mut printer)?;
         drop(printer);
         print_report(&report, started)
@@ -60,7 +61,9 @@ pub(crate) fn note_signatures(counts: SignatureCounts) {
     let SignatureCounts { verified, verified_now, unchecked, wrong } = counts;
     let now = match verified_now {
         0 => String::new(),
-        now => format!(" ({now} recorded as not checked; \"reindex\" with the same keys records the result)"),
+        now => format!(
+            " ({now} recorded as not checked; \"index rebuild\" with the same keys records the result)"
+        ),
     };
     stdout::note(&format!("signatures: {verified} verified{now}, {unchecked} not checked, {wrong} wrong"));
 }

@@ -1,4 +1,4 @@
-//! `runvault pin`
+//! `runvault pin remove`
 
 use clap::Args as ClapArgs;
 
@@ -7,25 +7,24 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Protect an artifact from removal.
-///
-/// Neither rm (even with --force) nor forget removes a pinned artifact. "runvault pins" lists pinned artifacts.
+/// Unpin an artifact.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a prefix of one, @tag, or latest
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: Named,
-
-    /// The reason
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
 }
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        let new = vault.pin(&artifact, self.note.as_deref())?;
-        stdout::note(if new { "pinned" } else { "already pinned" });
+        if !vault.unpin(&artifact)? {
+            return Err(Failure::No(format!(
+                "{:.12} is not pinned; \"runvault pin list\" lists pinned artifacts",
+                artifact.core
+            )));
+        }
+        stdout::note("unpinned");
         Ok(Status::Done)
     }
 }

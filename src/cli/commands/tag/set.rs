@@ -1,4 +1,4 @@
-//! `runvault tag`
+//! `runvault tag set`
 
 use clap::Args as ClapArgs;
 
@@ -13,7 +13,7 @@ use crate::cli::output::stdout;
 /// journal records both.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A core hash, a prefix of one, another @tag, or latest
+    /// The artifact: a hash, a prefix of one, another tag, a run id, or latest
     hash: Named,
 
     /// The tag, such as baseline or release/1.4

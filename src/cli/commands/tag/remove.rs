@@ -1,4 +1,4 @@
-//! `runvault untag`
+//! `runvault tag remove`
 
 use clap::Args as ClapArgs;
 
@@ -19,7 +19,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         if !vault.open()?.untag(&self.name)? {
             let name = &self.name;
-            return Err(Failure::No(format!("there is no tag {name}; \"runvault tags\" lists the tags")));
+            return Err(Failure::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags")));
         }
         stdout::note("untagged");
         Ok(Status::Done)

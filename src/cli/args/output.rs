@@ -1,0 +1,36 @@
+//! How much a command prints, and how.
+
+use clap::Args;
+
+use crate::cli::output::{pager, verbosity};
+
+/// Options of the output of every command.
+#[derive(Args)]
+pub(crate) struct OutputArgs {
+    /// Print only data, warnings and errors
+    ///
+    /// Summaries, notes and progress are omitted, and "add", "import" and "watch" list only what is rejected.
+    #[arg(short, long, global = true, help_heading = "Output", conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Print details: the vault, every file, signatures
+    ///
+    /// Names the vault that is used. "add", "import", "verify" and "watch" also list files that are already stored and
+    /// files that are not artifacts, and the states of signatures.
+    #[arg(short, long, global = true, help_heading = "Output")]
+    verbose: bool,
+
+    /// Do not show long output with a pager
+    #[arg(long, global = true, help_heading = "Output", hide_short_help = true)]
+    no_pager: bool,
+}
+
+impl OutputArgs {
+    /// Applies the options to this process.
+    pub(crate) fn apply(&self, command: &str) {
+        verbosity::set(self.quiet, self.verbose);
+        if !self.no_pager {
+            pager::allow_for(command);
+        }
+    }
+}

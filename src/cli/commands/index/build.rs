@@ -1,0 +1,93 @@
+//! `runvault index build`
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use clap::Args as ClapArgs;
+use runvault::vault::search::{Indexed, Progress as Step};
+use runvault::{CaughtUp, Vault};
+
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::progress::Progress;
+use crate::cli::output::stdout::{self, counted};
+
+/// The delay after which a long operation is announced.
+const A_WHILE: Duration = Duration::from_secs(2);
+
+/// Build the search index, or rebuild it.
+///
+/// The vault can be used meanwhile. If it is interrupted, the next search completes the index.
+#[derive(ClapArgs)]
+pub(crate) struct Args {}
+
+impl Args {
+    #[expect(clippy::unused_self, reason = "every command has this form")]
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        build(&vault.open()?)
+    }
+}
+
+fn build(vault: &Vault) -> Result<Status, Failure> {
+    let started = Instant::now();
+    let indexed = make(vault)?;
+    let (mut captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+    if !indexed.damaged.is_empty() {
+        captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged.len() as u64));
+    }
+    let size = stdout::size(vault.search_index_size()?);
+    stdout::note(&format!("{captures} indexed, index size {size}; {seconds:.2} s"));
+    Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
+}
+
+/// Builds the index, and reports progress and damage.
+fn make(vault: &Vault) -> Result<Indexed, Failure> {
+    let mut progress = Progress::with_unit("captures", "building the search index:");
+    let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
+    drop(progress);
+    note_damage(&indexed);
+    Ok(indexed)
+}
+
+/// Updates the search index as far as other writers permit, and reports it if it takes long.
+pub(crate) fn sync_index(vault: &Vault) -> Result<(), Failure> {
+    let started = Instant::now();
+    let mut progress = Progress::with_unit("captures", "updating the search index:");
+    let CaughtUp { indexed, hindrance } = vault.catch_up_search(&mut |step| show(&mut progress, step))?;
+    drop(progress);
+    note_damage(&indexed);
+    if let Some(hindrance) = hindrance {
+        let waiting = vault.search_index()?.map_or(0, |index| index.waiting);
+        let waiting = counted(waiting, "capture");
+        stdout::warning(&format!("the search index lacks {waiting} that cannot be added now: {hindrance}"));
+    }
+    if started.elapsed() >= A_WHILE {
+        let (captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
+        stdout::note(&format!("{captures} added to the search index in {seconds:.2} s"));
+    }
+    Ok(())
+}
+
+fn show(progress: &mut Progress, step: Step) {
+    progress.part("captures", step.done, step.of);
+}
+
+fn note_damage(indexed: &Indexed) {
+    // An artifact is listed once for each damaged capture.
+    for core in BTreeSet::from_iter(&indexed.damaged) {
+        stdout::warning(&format!(
+            "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" shows details"
+        ));
+    }
+}
+
+/// Updates the index after an addition, and builds it if there is none, if this is enabled.
+pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure> {
+    if !is_wanted {
+        return Ok(());
+    }
+    if vault.search_index()?.is_none() {
+        return make(vault).map(drop);
+    }
+    sync_index(vault)
+}

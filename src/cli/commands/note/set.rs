@@ -1,0 +1,67 @@
+//! `runvault note set`
+
+use std::io::{self, Read};
+
+use clap::Args as ClapArgs;
+use runvault::storage::{MAX_NOTE_BYTES, is_note};
+
+use crate::cli::args::hash::Named;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+
+/// Set an artifact's note.
+///
+/// The text replaces an existing note.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    hash: Named,
+
+    /// The text; - reads it from standard input
+    text: String,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let text = text(&self.text)?;
+        let vault = vault.open()?;
+        let artifact = self.hash.locate_artifact(&vault)?.artifact;
+        let new = vault.note(&artifact, &text)?;
+        stdout::note(if new { "note set" } else { "note unchanged" });
+        Ok(Status::Done)
+    }
+}
+
+/// Returns the note from the argument or from standard input.
+fn text(given: &str) -> Result<String, Failure> {
+    let text = if given == "-" { read()? } else { given.to_owned() };
+    if is_note(&text) {
+        return Ok(text);
+    }
+    Err(Failure::Usage(if text.trim().is_empty() {
+        "the note is empty; \"runvault note remove\" removes a note".to_owned()
+    } else {
+        format!("the text is too long; a note has at most {MAX_NOTE_BYTES} bytes")
+    }))
+}
+
+/// Reads standard input without its final line end, and not much more than the maximum size of a note.
+fn read() -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::CouldNotRun(format!("cannot read the note from standard input: {error}"))
+    };
+    io::stdin()
+        .lock()
+        .take(2 * MAX_NOTE_BYTES as u64)
+        .read_to_end(&mut bytes)
+        .map_err(|error| failed(&error))?;
+    // Truncation may leave a partial character at the end; such a text is too long in any case.
+    let text = match String::from_utf8(bytes) {
+        Err(error) if error.as_bytes().len() <= MAX_NOTE_BYTES => return Err(failed(&"it is not UTF-8")),
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        Ok(text) => text,
+    };
+    Ok(text.trim_end_matches(['\n', '\r']).to_owned())
+}

@@ -1,0 +1,81 @@
+//! Suggestions for commands that people know from other programs.
+
+/// What to use in place of commands of git, restic, jujutsu, borg and others.
+const SUGGESTIONS: &[(&[&str], &str)] = &[
+    (&["ls", "list", "dir", "snapshots"], "\"runvault find\" lists artifacts"),
+    (&["cat", "cat-file", "fetch", "read"], "\"runvault get HASH\" writes an artifact's bytes"),
+    (
+        &["inspect", "info", "describe"],
+        "\"runvault show HASH\" describes an artifact, \"runvault stats\" the vault",
+    ),
+    (&["status", "du", "df"], "\"runvault stats\" shows counts and disk usage"),
+    (
+        &["check", "doctor", "scrub"],
+        "\"runvault fsck\" checks the vault, \"runvault verify PATH\" checks files without storing them",
+    ),
+    (&["validate", "lint"], "\"runvault verify PATH\" checks files without storing them"),
+    (&["repair", "recover", "rescue"], "\"runvault fsck --repair\" repairs what it can"),
+    (
+        &["prune", "clean", "compact", "vacuum"],
+        "\"runvault forget\" applies a retention policy, \"runvault gc\" reclaims disk space",
+    ),
+    (
+        &["restore", "extract", "checkout"],
+        "\"runvault get HASH -o PATH\" writes an artifact to a file; a backup is a vault, which --vault names",
+    ),
+    (&["remove", "delete", "del"], "\"runvault rm HASH\" removes an artifact"),
+    (
+        &["put", "store", "save", "commit", "ingest", "create"],
+        "\"runvault add PATH\" adds artifacts, \"runvault init\" creates a vault",
+    ),
+    (&["open", "new"], "\"runvault init\" creates a vault"),
+    (&["grep", "rg"], "\"runvault search TEXT\" searches the text of artifacts"),
+    (&["query", "select"], "\"runvault find\" filters artifacts, \"runvault sql QUERY\" runs a query"),
+    (&["history", "reflog", "journal"], "\"runvault log\" shows the journal"),
+    (
+        &["copy", "cp", "clone", "dump"],
+        "\"runvault backup FILE\" copies the vault, \"runvault export\" writes artifacts to a bundle",
+    ),
+    (&["push", "send"], "\"runvault export -o FILE.rvz\" writes a bundle for another vault"),
+    (&["pull", "load", "receive"], "\"runvault import FILE.rvz\" adds the artifacts of a bundle"),
+    (&["compare", "cmp"], "\"runvault diff A B\" compares two artifacts"),
+    (
+        &["graph", "refs", "references"],
+        "\"runvault links HASH\" lists links, \"runvault unresolved\" references to missing artifacts",
+    ),
+    (&["label", "name", "alias", "bookmark"], "\"runvault tag set HASH NAME\" names an artifact"),
+    (&["keep", "protect", "lock"], "\"runvault pin add HASH\" protects an artifact from removal"),
+    (&["unlock"], "a vault needs no unlocking; \"runvault pin remove HASH\" allows removal"),
+    (&["serve", "play", "mock"], "\"runvault replay HASH --serve-stdio\" serves recorded responses"),
+    (&["migrate"], "\"runvault upgrade\" upgrades a vault to the current schema"),
+    (&["set", "get-config", "settings"], "\"runvault config\" shows or changes settings"),
+    (&["version"], "\"runvault --version\" prints the version"),
+];
+
+/// Returns what to use in place of a command that does not exist.
+pub(crate) fn for_command(name: &str) -> Option<&'static str> {
+    let known = SUGGESTIONS.iter().find(|(names, _)| names.contains(&name));
+    known.map(|(_, suggestion)| *suggestion)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn suggestions_name_commands_that_exist() {
+        let root = Cli::command();
+        for (names, suggestion) in SUGGESTIONS {
+            for name in *names {
+                assert!(root.find_subcommand(name).is_none(), "{name} is a command");
+            }
+            for line in suggestion.split("\"runvault ").skip(1) {
+                let words: Vec<&str> = line.split('"').next().unwrap().split(' ').collect();
+                assert!(words[0].starts_with('-') || root.find_subcommand(words[0]).is_some(), "{words:?}");
+            }
+        }
+    }
+}

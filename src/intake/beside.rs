@@ -1,0 +1,88 @@
+//! Files beside an artifact that it refers to by path and hash, such as an intent, a schema or an output: they are
+//! stored with it, as artifacts of the kind that takes any bytes.
+//!
+//! The path is that of a document which anyone may have written. So a file is opened only below the directory that the
+//! artifact was read from, component by component and without following links, and it is admitted only if its digest is
+//! the one that the artifact states: nothing is stored that the artifact does not identify.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+
+use super::original::Place;
+use super::tree::{self, OpenDir, Reopened};
+use super::{ExamineOptions, Verdict};
+use crate::artifact::{Admitted, FileReference, Kind};
+use crate::formats;
+
+/// Maximum total size of the files that are stored with one artifact, in bytes: they are in memory together.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Adds the files that an admitted artifact refers to, if it was read from a file or directory. Files that are missing,
+/// cannot be read or have another digest are left out: the references to them remain unresolved.
+pub(crate) fn attach(verdict: &mut Verdict, place: Option<&Place>, options: &ExamineOptions) {
+    let (Verdict::Admitted(admitted), Some(place)) = (verdict, place) else { return };
+    let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes());
+    let Some(kind) = any.filter(|_| !admitted.draft().files.is_empty()) else { return };
+    let Ok(directory) = directory(place) else { return };
+    let mut left = MAX_BYTES.min(options.admit.limits.bytes);
+    let mut known: BTreeSet<_> = admitted.embedded().iter().map(Admitted::core).collect();
+    let mut found = Vec::new();
+    for reference in &admitted.draft().files {
+        let Some(file) = admit(&directory, reference, kind, left, options) else { continue };
+        if known.insert(file.core()) {
+            left -= file.size();
+            found.push(file);
+        }
+    }
+    admitted.attach(found);
+}
+
+/// Opens the directory that contains the file or directory at `place`. Fails if it is no longer the one in which the
+/// file was found.
+fn directory(place: &Place) -> io::Result<OpenDir> {
+    let parent = tree::parent(place.path());
+    match place.directory_of_file() {
+        None => OpenDir::open(parent),
+        Some(id) => match OpenDir::reopen(parent, id)? {
+            Reopened::Same(directory) => Ok(directory),
+            Reopened::Replaced => Err(tree::replaced()),
+        },
+    }
+}
+
+fn admit(
+    directory: &OpenDir,
+    reference: &FileReference,
+    kind: Kind,
+    limit: u64,
+    options: &ExamineOptions,
+) -> Option<Admitted> {
+    let file = open(directory, reference).ok()?;
+    let size = file.metadata().ok()?.len();
+    if size > limit {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(size).ok()?);
+    // The file may grow while it is read.
+    file.take(limit + 1).read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > limit {
+        return None;
+    }
+    kind.admit(bytes, &options.admit).ok().filter(|admitted| admitted.core().0 == reference.digest)
+}
+
+/// Opens the file that a reference names, without following links.
+fn open(directory: &OpenDir, reference: &FileReference) -> io::Result<File> {
+    let mut names = reference.components().map(OsStr::new).peekable();
+    let mut inner: Option<OpenDir> = None;
+    while let Some(name) = names.next() {
+        let at = inner.as_ref().unwrap_or(directory);
+        if names.peek().is_none() {
+            return at.open_file(name);
+        }
+        inner = Some(at.open_directory(name)?);
+    }
+    Err(io::ErrorKind::NotFound.into())
+}

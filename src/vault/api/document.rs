@@ -1,0 +1,73 @@
+//! The OpenAPI document.
+
+use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItem};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{
+    ComponentsBuilder, ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, PathsBuilder, Ref, RefOr,
+    Required, ResponseBuilder, ResponsesBuilder,
+};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::Operation;
+use crate::vault::stats::StatsRequest;
+use crate::vault::tombstones::TombstonesRequest;
+
+/// Returns the OpenAPI 3.1 document of all operations.
+#[must_use]
+pub fn document() -> OpenApi {
+    let mut document = Document::default();
+    document.add::<StatsRequest>();
+    document.add::<TombstonesRequest>();
+    document.build()
+}
+
+#[derive(Default)]
+struct Document {
+    paths: Vec<(&'static str, PathItem)>,
+    schemas: Vec<(String, RefOr<Schema>)>,
+}
+
+impl Document {
+    fn add<O: Operation>(&mut self) {
+        let answer = ResponseBuilder::new().description("The answer.").content(
+            "application/json",
+            ContentBuilder::new().schema(Some(self.schema::<O::Answer>())).build(),
+        );
+        let request = ContentBuilder::new().schema(Some(self.schema::<O>())).build();
+        let operation = OperationBuilder::new()
+            .operation_id(Some(O::NAME))
+            .summary(Some(O::SUMMARY))
+            .request_body(Some(
+                RequestBodyBuilder::new()
+                    .content("application/json", request)
+                    .required(Some(Required::True))
+                    .build(),
+            ))
+            .responses(ResponsesBuilder::new().response("200", answer).build());
+        self.paths.push((O::NAME, PathItem::new(HttpMethod::Post, operation)));
+    }
+
+    /// Adds the schema of a type and of everything in it, and returns a reference to it.
+    fn schema<T: ToSchema>(&mut self) -> RefOr<Schema> {
+        self.schemas.push((T::name().into_owned(), <T as PartialSchema>::schema()));
+        T::schemas(&mut self.schemas);
+        RefOr::Ref(Ref::from_schema_name(T::name()))
+    }
+
+    fn build(self) -> OpenApi {
+        let paths = self
+            .paths
+            .into_iter()
+            .fold(PathsBuilder::new(), |paths, (name, item)| paths.path(format!("/api/v1/{name}"), item));
+        let info = InfoBuilder::new()
+            .title("runvault")
+            .version(env!("CARGO_PKG_VERSION"))
+            .description(Some("The operations of a vault: the requests and answers of every interface."));
+        OpenApiBuilder::new()
+            .info(info)
+            .paths(paths)
+            .components(Some(ComponentsBuilder::new().schemas_from_iter(self.schemas).build()))
+            .build()
+    }
+}

@@ -1,0 +1,126 @@
+//! Types that several answers contain.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::{ArtifactRecord, TimeBasis};
+
+/// A time in UTC with milliseconds, written as RFC 3339.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(pub DateTime<Utc>);
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        DateTime::parse_from_rfc3339(&text).map(|time| Self(time.to_utc())).map_err(de::Error::custom)
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(time: DateTime<Utc>) -> Self {
+        Self(time)
+    }
+}
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(format))
+            .description(Some("A time in UTC with milliseconds, as RFC 3339."))
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {}
+
+/// Implements the schema of types that are written as a digest.
+macro_rules! digests {
+    ($($name:ident: $description:literal),+ $(,)?) => {$(
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                ObjectBuilder::new()
+                    .schema_type(Type::String)
+                    .pattern(Some("^sha256:[0-9a-f]{64}$"))
+                    .description(Some($description))
+                    .into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+digests! {
+    Digest: "A SHA-256 digest.",
+    CoreHash: "The core hash of an artifact.",
+    CaptureHash: "The hash of a capture: one exact byte form of an artifact.",
+}
+
+/// One of the times that an artifact has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TimeBasisName {
+    /// The time at which it was first added.
+    FirstSeen,
+    /// The time at which it was last added or seen again.
+    #[default]
+    LastSeen,
+    /// The creation time that it states, if it states one.
+    Created,
+}
+
+impl From<TimeBasis> for TimeBasisName {
+    fn from(basis: TimeBasis) -> Self {
+        match basis {
+            TimeBasis::FirstSeen => Self::FirstSeen,
+            TimeBasis::LastSeen => Self::LastSeen,
+            TimeBasis::Created => Self::Created,
+        }
+    }
+}
+
+impl From<TimeBasisName> for TimeBasis {
+    fn from(basis: TimeBasisName) -> Self {
+        match basis {
+            TimeBasisName::FirstSeen => Self::FirstSeen,
+            TimeBasisName::LastSeen => Self::LastSeen,
+            TimeBasisName::Created => Self::Created,
+        }
+    }
+}
+
+/// An artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactSummary {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The time at which its first capture was added.
+    pub added_at: Timestamp,
+    /// The time at which one of its captures was last added or seen again.
+    pub seen_at: Timestamp,
+}
+
+impl From<&ArtifactRecord> for ArtifactSummary {
+    fn from(artifact: &ArtifactRecord) -> Self {
+        Self {
+            core_hash: artifact.core,
+            kind: artifact.kind.clone(),
+            added_at: artifact.added_at.into(),
+            seen_at: artifact.seen_at.into(),
+        }
+    }
+}

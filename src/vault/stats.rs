@@ -1,0 +1,196 @@
+//! Counts, disk usage and growth.
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::{ArtifactSummary, Operation, TimeBasisName, Timestamp};
+use crate::storage::{self, StorageError};
+
+/// A request for statistics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StatsRequest {
+    /// The time that determines the oldest, the newest and the day of an artifact.
+    pub by: TimeBasisName,
+}
+
+/// Statistics of a vault. Stored bytes are measured and not read; removed artifacts are not counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatsAnswer {
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of captures.
+    pub captures: u64,
+    /// The size of the captures in bytes, as they were received.
+    pub bytes: u64,
+    /// The content of each kind that has any, by id.
+    pub kinds: Vec<KindStats>,
+    /// Number of blobs: each distinct file of a capture.
+    pub blobs: u64,
+    /// Their size in bytes before compression.
+    pub blob_bytes: u64,
+    /// Number of blobs that several captures share.
+    pub shared_blobs: u64,
+    /// Their compressed size in bytes, without the dictionaries.
+    pub stored_bytes: u64,
+    /// Number of blobs that are stored as deltas.
+    pub differences: u64,
+    /// Number of dictionaries.
+    pub dictionaries: u64,
+    /// Their size in bytes.
+    pub dictionary_bytes: u64,
+    /// The size of the full-text index in bytes; `None` if there is none.
+    pub search_bytes: Option<u64>,
+    /// The size of the vault in bytes.
+    pub file_bytes: u64,
+    /// The part of it that is free.
+    pub free_bytes: u64,
+    /// Number of mentioned digests in the index; the same digest in two captures counts twice.
+    pub mentions: u64,
+    /// Number of manual links.
+    pub stated_links: u64,
+    /// Number of tags.
+    pub tags: u64,
+    /// Number of pinned artifacts.
+    pub pins: u64,
+    /// Number of artifacts with a note.
+    pub notes: u64,
+    /// Number of journal entries.
+    pub journal_entries: u64,
+    /// The time that determines the members below.
+    pub by: TimeBasisName,
+    /// Number of artifacts without this time.
+    pub undated: u64,
+    /// The oldest artifact.
+    pub oldest: Option<DatedArtifact>,
+    /// The newest artifact.
+    pub newest: Option<DatedArtifact>,
+    /// The largest artifacts, largest first.
+    pub largest: Vec<SizedArtifact>,
+    /// The content of each day that has any, in UTC, oldest first.
+    pub days: Vec<DayStats>,
+}
+
+/// The content of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KindStats {
+    /// The id of the kind.
+    pub kind: String,
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of their captures.
+    pub captures: u64,
+    /// The size of the captures in bytes.
+    pub bytes: u64,
+}
+
+/// An artifact with a time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DatedArtifact {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// The time.
+    pub at: Timestamp,
+}
+
+/// An artifact with its size.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SizedArtifact {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// The size of its captures in bytes.
+    pub bytes: u64,
+    /// Number of its captures.
+    pub captures: u64,
+}
+
+/// The content of one day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DayStats {
+    /// The day.
+    #[schema(value_type = String, format = Date)]
+    pub date: NaiveDate,
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of their captures.
+    pub captures: u64,
+    /// The size of the captures in bytes.
+    pub bytes: u64,
+}
+
+impl Operation for StatsRequest {
+    type Answer = StatsAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "stats";
+    const SUMMARY: &'static str = "Show counts, disk usage and growth";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<StatsAnswer, StorageError> {
+        vault.file("statistics")?.snapshot()?.stats(self.by.into()).map(|stats| StatsAnswer::from(&stats))
+    }
+}
+
+impl From<&storage::Stats> for StatsAnswer {
+    fn from(stats: &storage::Stats) -> Self {
+        let storage = &stats.storage;
+        Self {
+            artifacts: stats.artifacts(),
+            captures: stats.captures(),
+            bytes: stats.bytes(),
+            kinds: stats.kinds.iter().map(KindStats::from).collect(),
+            blobs: storage.blobs,
+            blob_bytes: storage.blob_bytes,
+            shared_blobs: storage.shared_blobs,
+            stored_bytes: storage.stored_bytes,
+            differences: storage.differences,
+            dictionaries: storage.dictionaries,
+            dictionary_bytes: storage.dictionary_bytes,
+            search_bytes: storage.search_bytes,
+            file_bytes: storage.file_bytes,
+            free_bytes: storage.free_bytes,
+            mentions: stats.mentions,
+            stated_links: stats.stated_links,
+            tags: stats.tags,
+            pins: stats.pins,
+            notes: stats.notes,
+            journal_entries: stats.journal_entries,
+            by: stats.by.into(),
+            undated: stats.undated,
+            oldest: stats.extremes.oldest.as_ref().map(DatedArtifact::from),
+            newest: stats.extremes.newest.as_ref().map(DatedArtifact::from),
+            largest: stats.extremes.largest.iter().map(SizedArtifact::from).collect(),
+            days: stats.days.iter().map(DayStats::from).collect(),
+        }
+    }
+}
+
+impl From<&storage::KindStats> for KindStats {
+    fn from(stats: &storage::KindStats) -> Self {
+        let storage::KindStats { kind, artifacts, captures, bytes } = stats;
+        Self { kind: kind.clone(), artifacts: *artifacts, captures: *captures, bytes: *bytes }
+    }
+}
+
+impl From<&storage::Dated> for DatedArtifact {
+    fn from(dated: &storage::Dated) -> Self {
+        Self { artifact: (&dated.artifact).into(), at: dated.at.into() }
+    }
+}
+
+impl From<&storage::Sized> for SizedArtifact {
+    fn from(sized: &storage::Sized) -> Self {
+        Self { artifact: (&sized.artifact).into(), bytes: sized.bytes, captures: sized.captures }
+    }
+}
+
+impl From<&storage::Day> for DayStats {
+    fn from(day: &storage::Day) -> Self {
+        Self { date: day.date, artifacts: day.artifacts, captures: day.captures, bytes: day.bytes }
+    }
+}

@@ -1,0 +1,65 @@
+//! Lists removed artifacts.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::{Operation, Timestamp};
+use crate::digest::CoreHash;
+use crate::storage::{StorageError, Tombstone};
+
+/// A request for the removed artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TombstonesRequest {
+    /// The id of a kind: only artifacts of this kind.
+    pub kind: Option<String>,
+}
+
+/// The removed artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TombstonesAnswer {
+    /// The artifacts in the order in which they were removed. Those that were added again are not listed.
+    pub removed: Vec<RemovedArtifact>,
+}
+
+/// A removed artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RemovedArtifact {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+    /// The time of the removal.
+    pub removed_at: Timestamp,
+    /// Who removed it, if that is recorded.
+    pub actor: Option<String>,
+    /// The reason, if one was given.
+    pub reason: Option<String>,
+    /// Number of bytes that were removed.
+    pub size: u64,
+    /// The number of the journal entry.
+    pub seq: u64,
+}
+
+impl Operation for TombstonesRequest {
+    type Answer = TombstonesAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "tombstones";
+    const SUMMARY: &'static str = "List removed artifacts";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<TombstonesAnswer, StorageError> {
+        let removed = vault.snapshot()?.tombstones(self.kind.as_deref())?;
+        Ok(TombstonesAnswer { removed: removed.into_iter().map(RemovedArtifact::from).collect() })
+    }
+}
+
+impl From<Tombstone> for RemovedArtifact {
+    fn from(tombstone: Tombstone) -> Self {
+        let Tombstone { core, kind, at, actor, reason, size, entry, .. } = tombstone;
+        Self { core_hash: core, kind, removed_at: at.into(), actor, reason, size, seq: entry }
+    }
+}
