@@ -48,11 +48,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             .matches
             .iter()
             .map(|place| match place {
-                Match::Mention { unit, place, .. } => format!("{unit} {place}"),
+                Match::Mention(mention) => format!("{} {}", mention.unit, mention.place),
                 Match::Attribute { name, value } => format!("{name} {value}"),
-                Match::Note { text } => format!("note {text}"),
+                Match::Note(text) => format!("note {text}"),
                 Match::Signature { capture, .. } => format!("signature of {capture:.12}"),
                 Match::Unsigned => "not signed".to_owned(),
+                Match::Tag(name) => format!("tag {name}"),
+                Match::Pinned => "pinned".to_owned(),
             })
             .collect();
         println!("  {:<9} {:.12}  {}", hit.artifact.kind, hit.artifact.core, places.join(", "));

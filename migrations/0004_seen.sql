@@ -37,7 +37,11 @@ DELETE FROM tombstone WHERE EXISTS
   (SELECT 1 FROM journal r JOIN journal a ON a.core = unhex(substr(r.entry ->> 'core', 8))
     WHERE r.seq = tombstone.entry AND a.seq > r.seq);
 
+-- Artifacts are listed by their arrival, in all or of a kind, and by their addition.
+DROP INDEX artifact_by_kind;
+CREATE INDEX artifact_by_kind ON artifact (kind, arrival);
 CREATE INDEX artifact_by_arrival ON artifact (arrival);
+CREATE INDEX artifact_by_addition ON artifact (added_at);
 
 -- What was found of the signature of a capture that has one. Captures without a signature have no row.
 CREATE TABLE signature (

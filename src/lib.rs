@@ -44,8 +44,9 @@ pub mod validation;
 pub mod vault;
 
 pub use vault::{
-    AddError, CaughtUp, CheckedCapture, Description, Forgetting, Located, LookupError, RecordingFilter,
-    Referenced, Removal, RemoveError, RemoveOptions, Upgraded, Vault,
+    AddError, CaughtUp, CheckedCapture, Description, Forgetting, KeptFile, Located, LookupError,
+    PinnedArtifact, RecordingFilter, Referenced, Removal, RemoveError, RemoveOptions, Removed,
+    TaggedArtifact, Upgraded, Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

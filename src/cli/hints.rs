@@ -5,7 +5,7 @@ use std::error::Error;
 
 use runvault::LookupError;
 use runvault::formats;
-use runvault::storage::{BackupError, StoreError};
+use runvault::storage::{BackupError, ErrorKind, StorageError};
 use runvault::validation::Violation;
 use runvault::vault::bundle::BundleError;
 use runvault::vault::search::SearchError;
@@ -107,20 +107,20 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     }
 }
 
-fn for_store(error: &StoreError) -> Option<&'static str> {
-    Some(match error {
-        StoreError::Missing { .. } => "\"runvault init\" or \"runvault add --create\" creates one",
-        StoreError::Older { .. } => "\"runvault upgrade\" upgrades it and keeps a copy",
-        StoreError::Damaged { .. } => {
+fn for_store(error: &StorageError) -> Option<&'static str> {
+    Some(match error.kind() {
+        ErrorKind::Missing => "\"runvault init\" or \"runvault add --create\" creates one",
+        ErrorKind::Older => "\"runvault upgrade\" upgrades it and keeps a copy",
+        ErrorKind::Damaged => {
             "\"runvault fsck --repair --from PATH\" restores them if PATH is another vault or a directory that has them"
         }
-        StoreError::Pinned { .. } => "\"runvault pin remove\" allows it to be removed",
-        StoreError::Corrupt { .. } => {
+        ErrorKind::Pinned => "\"runvault pin remove\" allows it to be removed",
+        ErrorKind::VaultDamaged => {
             "\"runvault fsck\" shows details and \"runvault fsck --repair\" repairs what it can; otherwise restore it from a \
              backup"
         }
-        StoreError::Index { .. } => "\"runvault index rebuild\" rebuilds it from the artifacts",
-        StoreError::HardLinks { .. } => {
+        ErrorKind::IndexDamaged => "\"runvault index rebuild\" rebuilds it from the artifacts",
+        ErrorKind::HardLinks => {
             "\"find DIR -samefile PATH\" lists the names; remove all but one while no program uses the vault, or copy the \
              file and name the copy"
         }

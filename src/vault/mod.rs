@@ -1,6 +1,7 @@
 //! The public API of a vault: kinds, store and queries behind one handle.
 
 pub mod add;
+mod annotations;
 pub mod api;
 pub mod audit;
 pub mod bundle;
@@ -17,10 +18,13 @@ pub mod stats;
 pub mod tombstones;
 mod verification;
 
-pub use removal::{Forgetting, Referenced, Removal, RemoveError, RemoveOptions};
+pub use annotations::{PinnedArtifact, TaggedArtifact, tags};
+pub use removal::{Forgetting, KeptFile, Referenced, Removal, RemoveError, RemoveOptions, Removed};
 pub use search::CaughtUp;
 
 use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
 
 use crate::artifact::{KeyRing, Kind};
 use crate::clock;
@@ -30,14 +34,15 @@ use crate::intake::{self, ExamineOptions, Inputs};
 use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
 use crate::storage::{
-    Actor, ArtifactRow, Backup, BackupError, BackupOptions, BackupProgress, CaptureRow, JournalCheck,
-    LogDamage, NoteRow, PinRow, Put, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Store,
-    StoreError, StoredMember, TagRow, Tombstone, Upgrade,
+    self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
+    CaptureRecord, ErrorKind, Filter, JournalCheck, JournalQuery, JournalRecord, LogDamage, Order, Page, Put,
+    PutOptions, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Storage, StorageError, Store,
+    StoredMember, TimeBasis, Tombstone, Upgrade, file_of,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
 use crate::vault::bundle::{Bundle, Imported};
-use crate::vault::query::{Extension, Graph, HashTarget, Hit, Link, Query, Traversal};
+use crate::vault::query::{Extension, Graph, HashTarget, Hit, Link, PathStep, Query, Traversal};
 use crate::vault::sql::{Reader, SqlError};
 
 pub use recordings::RecordingFilter;
@@ -60,41 +65,39 @@ pub use verification::CheckedCapture;
 /// # }
 /// ```
 pub struct Vault {
-    store: Store,
+    storage: Box<dyn Storage>,
+    /// The path of the file, if there is one.
+    path: PathBuf,
 }
 
 /// The result of a lookup: an artifact and one of its captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// The artifact.
-    pub artifact: ArtifactRow,
-    /// The capture that the hash identifies, or the artifact's preferred one: [`Snapshot::preferred_capture`].
-    pub capture: CaptureRow,
+    pub artifact: ArtifactRecord,
+    /// The capture that the hash identifies, or the artifact's preferred one: the one of the lowest [`preference`](crate::storage::preference).
+    pub capture: CaptureRecord,
 }
 
 /// Everything that a vault contains about an artifact.
 #[derive(Clone, Debug)]
 pub struct Description {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// Its attributes, sorted by name and value.
-    pub attributes: Vec<(String, String)>,
+    pub attributes: Vec<Attribute>,
     /// Number of digests that it mentions, by role.
     pub mentions: Vec<RoleCount>,
     /// Its captures in the order in which they were added.
-    pub captures: Vec<CaptureRow>,
-    /// The hash of its preferred capture ([`Snapshot::preferred_capture`]).
+    pub captures: Vec<CaptureRecord>,
+    /// The hash of its preferred capture (the one of the lowest [`preference`](crate::storage::preference)).
     pub preferred: CaptureHash,
     /// Its links.
     pub links: Vec<Link>,
     /// The longest artifacts that extend it.
     pub extended_by: Vec<Extension>,
-    /// Its tags, by name.
-    pub tags: Vec<TagRow>,
-    /// Its note, if it has one.
-    pub note: Option<NoteRow>,
-    /// Its pin, if it has one.
-    pub pin: Option<PinRow>,
+    /// Its tags, its note and its pin.
+    pub annotations: Annotations,
 }
 
 /// The result of upgrading a vault.
@@ -189,7 +192,7 @@ pub enum LookupError {
     },
     /// A store error: the vault cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// The reason that a document was not added.
@@ -200,7 +203,7 @@ pub enum AddError {
     Rejected(Report),
     /// A store error: the vault cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// Describes the ambiguity of `prefix`.
@@ -237,31 +240,31 @@ impl Vault {
     /// Opens the vault at `path`.
     ///
     /// # Errors
-    /// Returns [`StoreError::Missing`] if there is no vault; otherwise the same as [`Store::open`].
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Store::open(path).map(|store| Self { store })
+    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no vault; otherwise the same as [`Store::open`].
+    pub fn open(path: &Path) -> Result<Self, StorageError> {
+        Store::open(path).map(Self::from_file)
     }
 
     /// Opens the vault at `path`, or prepares one that is created there when the first artifact is stored.
     ///
     /// # Errors
     /// Same as [`Store::create_when_needed`].
-    pub fn create_when_needed(path: &Path) -> Result<Self, StoreError> {
-        Store::create_when_needed(path).map(|store| Self { store })
+    pub fn create_when_needed(path: &Path) -> Result<Self, StorageError> {
+        Store::create_when_needed(path).map(Self::from_file)
     }
 
     /// Returns whether the vault's file exists.
     #[must_use]
     pub fn is_created(&self) -> bool {
-        self.store.is_created()
+        self.storage.is_created()
     }
 
     /// Creates a vault at `path`.
     ///
     /// # Errors
     /// Same as [`Store::create`].
-    pub fn create(path: &Path) -> Result<Self, StoreError> {
-        Store::create(path).map(|store| Self { store })
+    pub fn create(path: &Path) -> Result<Self, StorageError> {
+        Store::create(path).map(Self::from_file)
     }
 
     /// Upgrades the vault at `path` to the current schema: keeps a copy of it, migrates it, and rebuilds everything
@@ -270,7 +273,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Store::upgrade`].
-    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StoreError> {
+    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StorageError> {
         let (store, upgrade) = Store::upgrade(path)?;
         let report = if upgrade.is_outdated {
             Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)
@@ -284,8 +287,8 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Store::open_or_create`].
-    pub fn open_or_create(path: &Path) -> Result<Self, StoreError> {
-        Store::open_or_create(path).map(|store| Self { store })
+    pub fn open_or_create(path: &Path) -> Result<Self, StorageError> {
+        Store::open_or_create(path).map(Self::from_file)
     }
 
     /// Returns the same vault with `actor` as the author of all further journal entries.
@@ -301,20 +304,22 @@ impl Vault {
     /// ```
     #[must_use]
     pub fn acting_as(self, actor: Actor) -> Self {
-        Self { store: self.store.acting_as(actor) }
+        let Self { mut storage, path } = self;
+        storage.set_actor(actor);
+        Self { storage, path }
     }
 
     /// Returns the path of the vault.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.store.path()
+        &self.path
     }
 
     /// Returns the damage to the write-ahead log found when this vault was opened, or `None` if it contained everything
     /// that was committed. [`Vault::repair`] recovers the remaining content of the log.
     #[must_use]
     pub fn log_damage(&self) -> Option<&LogDamage> {
-        self.store.log_damage()
+        file_of(&*self.storage, "logs").ok()?.log_damage()
     }
 
     /// Returns the copies of damaged write-ahead logs beside the vault, including those that a repair has processed.
@@ -322,8 +327,8 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the directory of the vault cannot be read.
-    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StoreError> {
-        self.store.log_copies()
+    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StorageError> {
+        self.file("logs")?.log_copies()
     }
 
     /// Adds one document. It is durable when this function returns. A continuation of a document in the vault is joined
@@ -335,12 +340,15 @@ impl Vault {
     pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
         let admitted = match intake::examine_document(document, "", options) {
             Ok(admitted) => admitted,
-            Err(rejection) => add::joined(&self.store, rejection, options)?
+            Err(rejection) => add::joined(&*self.storage, rejection, options)?
                 .map_err(|rejection| AddError::Rejected(rejection.report))?,
         };
         let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
-        let preparer = self.store.preparer()?.with_policy(policy);
-        let put = self.store.put_one(&preparer.prepare(admitted), &preparer, clock::now())?;
+        let prepared = self.storage.preparer()?.prepare(admitted);
+        let options = PutOptions { policy, at: clock::now(), patience: storage::PATIENCE };
+        let put = self.storage.put(&[&prepared], &options)?.pop();
+        // One outcome for each artifact.
+        let put = put.ok_or_else(|| StorageError::new(ErrorKind::Database, "the outcome is missing"))?;
         match &put.outcome {
             PutOutcome::Refused(tombstones) => Err(AddError::Rejected(add::removed(put.core, tombstones))),
             PutOutcome::KindConflict(conflict) => {
@@ -359,7 +367,7 @@ impl Vault {
         inputs: Inputs,
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
-    ) -> Result<Summary, StoreError> {
+    ) -> Result<Summary, StorageError> {
         self.add_items(inputs, options, monitor)
     }
 
@@ -372,8 +380,8 @@ impl Vault {
         items: impl Iterator<Item = add::Found> + Send,
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
-    ) -> Result<Summary, StoreError> {
-        add::add(&self.store, items, options, monitor)
+    ) -> Result<Summary, StorageError> {
+        add::add(&*self.storage, items, options, monitor)
     }
 
     /// Adds the contents of a bundle, verified like all other artifacts, and its manual links.
@@ -391,7 +399,7 @@ impl Vault {
     /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
     /// let snapshot = vault.snapshot()?;
     /// let mut packed = Vec::new();
-    /// bundle::write(&snapshot, &snapshot.artifacts(None)?, &mut packed)?;
+    /// bundle::write(&*snapshot, &snapshot.all_artifacts(None)?, &mut packed)?;
     ///
     /// let other = Vault::open_or_create(&directory.path().join("other.vault"))?;
     /// let options = ExamineOptions::default();
@@ -409,8 +417,8 @@ impl Vault {
         bundle: &Bundle,
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
-    ) -> Result<Imported, StoreError> {
-        bundle::add(&self.store, bundle, options, monitor)
+    ) -> Result<Imported, StorageError> {
+        bundle::add(&*self.storage, bundle, options, monitor)
     }
 
     /// Copies the current state of the vault to the file `path`, and checks the copy. Others can read and write during
@@ -437,15 +445,15 @@ impl Vault {
         options: &BackupOptions,
         watch: &mut dyn FnMut(BackupProgress),
     ) -> Result<Backup, BackupError> {
-        self.store.backup(path, options, watch)
+        self.file("backups of files")?.backup(path, options, watch)
     }
 
     /// Returns a snapshot of the vault, for several queries that must be consistent with each other.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn snapshot(&self) -> Result<Snapshot<'_>, StoreError> {
-        self.store.snapshot()
+    pub fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StorageError> {
+        self.storage.snapshot()
     }
 
     /// Returns an SQL reader of a snapshot of the vault. [`sql::views`] lists the available views.
@@ -473,7 +481,7 @@ impl Vault {
     /// # Errors
     /// A store error: the vault cannot be read or written.
     pub fn sql(&self) -> Result<Reader<'_>, SqlError> {
-        sql::reader(&self.store)
+        sql::reader(self.file("SQL queries")?)
     }
 
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
@@ -484,8 +492,8 @@ impl Vault {
         &self,
         options: &fsck::Options,
         monitor: &mut dyn fsck::Monitor,
-    ) -> Result<fsck::Report, StoreError> {
-        fsck::check(&self.store, options, monitor)
+    ) -> Result<fsck::Report, StorageError> {
+        fsck::check(self.file("checks of files")?, options, monitor)
     }
 
     /// Repairs the findings of a check as far as that is unambiguous, with bytes from `from`: other vaults, and
@@ -500,8 +508,8 @@ impl Vault {
         from: &[PathBuf],
         keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
-    ) -> Result<Vec<Repair>, StoreError> {
-        fsck::repair(&self.store, report, from, keys, monitor)
+    ) -> Result<Vec<Repair>, StorageError> {
+        fsck::repair(self.file("repairs of files")?, report, from, keys, monitor)
     }
 
     /// Rebuilds all indexes from the artifacts' bytes, and checks signatures with `keys`; earlier results of signatures
@@ -514,8 +522,8 @@ impl Vault {
         &self,
         keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
-    ) -> Result<fsck::Report, StoreError> {
-        fsck::reindex(&self.store, keys, monitor)
+    ) -> Result<fsck::Report, StorageError> {
+        fsck::reindex(self.file("rebuilding indexes")?, keys, monitor)
     }
 
     /// Resolves `prefix` to an artifact by its core hash, or to a capture by its own hash.
@@ -524,7 +532,7 @@ impl Vault {
     /// Returns [`LookupError::NotFound`], [`LookupError::Ambiguous`], [`LookupError::Removed`] if the artifact was
     /// removed, and [`LookupError::Store`] if the vault cannot be read.
     pub fn locate(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-        locate(&self.snapshot()?, prefix)
+        locate(&*self.snapshot()?, prefix)
     }
 
     /// Returns the artifact with this tag, and its preferred capture.
@@ -533,9 +541,10 @@ impl Vault {
     /// Returns [`LookupError::NoSuchTag`] if no artifact has the tag, and [`LookupError::Store`] if the vault cannot be
     /// read.
     pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
-        let artifact = self.snapshot()?.tagged(name)?;
-        let artifact = artifact.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
-        self.locate(&artifact.core.0.into())
+        let snapshot = self.snapshot()?;
+        let core = snapshot.with_tag(name)?;
+        let core = core.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
+        locate(&*snapshot, &core.0.into())
     }
 
     /// Returns the artifact that arrived last, or `back` artifacts before the last one, and its preferred capture.
@@ -559,10 +568,21 @@ impl Vault {
     /// cannot be read.
     pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
         let snapshot = self.snapshot()?;
-        let Some(artifact) = snapshot.latest(back)? else {
-            return Err(LookupError::LatestOutOfRange { back, count: snapshot.artifact_count()? });
-        };
-        locate(&snapshot, &artifact.core.0.into())
+        let mut page = Page::first(PAGE);
+        let mut left = back;
+        loop {
+            let found = snapshot.find(&Filter::default(), Order::Newest(TimeBasis::LastSeen), &page)?;
+            let hit = usize::try_from(left).ok().and_then(|left| found.items.get(left));
+            if let Some(hit) = hit {
+                return locate(&*snapshot, &hit.artifact.core.0.into());
+            }
+            left -= found.items.len() as u64;
+            let Some(next) = found.next else {
+                let count = snapshot.count(&Filter::default())?;
+                return Err(LookupError::LatestOutOfRange { back, count });
+            };
+            page.after = Some(next);
+        }
     }
 
     /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
@@ -570,7 +590,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StoreError> {
+    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StorageError> {
         self.snapshot()?.check_journal(since)
     }
 
@@ -579,15 +599,15 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the check could not run. Damage is a finding, not an error.
-    pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StoreError> {
-        self.store.inspect()?.journal(since)
+    pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StorageError> {
+        self.file("checks of files")?.inspect()?.journal(since)
     }
 
     /// Like [`Vault::locate`], in an existing snapshot of this vault.
     ///
     /// # Errors
     /// Same as [`Vault::locate`].
-    pub fn locate_in(&self, snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    pub fn locate_in(&self, snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         locate(snapshot, prefix)
     }
 
@@ -597,14 +617,14 @@ impl Vault {
     /// Returns [`LookupError::CaptureNotFound`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
     /// if several have it, and [`LookupError::Store`] if the vault cannot be read.
     pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-        let captures = self.snapshot()?.captures(located.artifact.id)?.into_iter();
+        let captures = self.captures(&located.artifact)?.into_iter();
         match captures.filter(|capture| prefix.matches(&capture.capture.0)).collect() {
             PrefixResolution::None => {
                 Err(LookupError::CaptureNotFound { core: located.artifact.core, capture: *prefix })
             }
             PrefixResolution::One(capture) => Ok(Located { artifact: located.artifact.clone(), capture }),
             PrefixResolution::Ambiguous(captures) => {
-                let target = |row: &CaptureRow| HashTarget::Capture(located.artifact.core, row.capture);
+                let target = |row: &CaptureRecord| HashTarget::Capture(located.artifact.core, row.capture);
                 let candidates = captures.iter().map(target).collect();
                 Err(LookupError::Ambiguous { prefix: *prefix, candidates })
             }
@@ -630,10 +650,10 @@ impl Vault {
     /// Same as [`Vault::locate`].
     pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         let snapshot = self.snapshot()?;
-        match locate(&snapshot, prefix) {
+        match locate(&*snapshot, prefix) {
             Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
                 let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
-                located(&snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
+                located(&*snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
             }
             outcome => outcome,
         }
@@ -644,17 +664,17 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StoreError> {
-        prefix.whole().map_or(Ok(None), |digest| self.store.document(CoreHash(digest)))
+    pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StorageError> {
+        prefix.whole().map_or(Ok(None), |digest| self.storage.document(CoreHash(digest)))
     }
 
     /// Returns the exact bytes of a capture of a document, hashed again.
     ///
     /// # Errors
-    /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`StoreError::Damaged`] if the bytes
-    /// are not those that were stored, and another [`StoreError`] if the vault cannot be read.
+    /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes
+    /// are not those that were stored, and another [`StorageError`] if the vault cannot be read.
     pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
-        let ArtifactRow { core, kind, .. } = &located.artifact;
+        let ArtifactRecord { core, kind, .. } = &located.artifact;
         let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
         if formats::named(kind).is_some_and(Kind::is_of_directories) {
             return Err(several);
@@ -669,10 +689,10 @@ impl Vault {
     /// Returns the files of a capture by name, hashed again.
     ///
     /// # Errors
-    /// Returns [`StoreError::Damaged`] if the bytes are not those that were stored, and another error if the vault
+    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored, and another error if the vault
     /// cannot be read.
-    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StoreError> {
-        self.snapshot()?.members(located.artifact.core, located.capture.capture)
+    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StorageError> {
+        self.snapshot()?.read_members(located.artifact.core, located.capture.capture)
     }
 
     /// Returns the canonical bytes whose SHA-256 is the core hash.
@@ -680,7 +700,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::read`]; also returns [`LookupError::Unreadable`] if the kind is not supported.
     pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
-        core_of(&self.snapshot()?, located)
+        core_of(&*self.snapshot()?, located)
     }
 
     /// Returns the recorded session with this `ModelIOHash` as typed data.
@@ -729,24 +749,118 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StoreError> {
-        query::find(&self.snapshot()?, query)
+    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StorageError> {
+        query::find(&*self.snapshot()?, query)
     }
 
     /// Returns the links of an artifact in both directions.
     ///
     /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn links(&self, artifact: &ArtifactRow) -> Result<Vec<Link>, StoreError> {
-        query::links(&self.snapshot()?, artifact)
+    /// Returns an error of the kind [`Gone`](ErrorKind::Gone) if the artifact is not in the vault, and another one if
+    /// the vault cannot be read.
+    pub fn links(&self, artifact: &ArtifactRecord) -> Result<Vec<Link>, StorageError> {
+        let snapshot = self.snapshot()?;
+        query::links(&*snapshot, &snapshot.expect_artifact(artifact.core)?)
     }
 
     /// Returns everything that can be reached from an artifact within the limits of `walk`.
     ///
     /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn traverse(&self, artifact: &ArtifactRow, walk: &Traversal) -> Result<Graph, StoreError> {
-        query::traverse(&self.snapshot()?, artifact, walk)
+    /// Same as [`Vault::links`].
+    pub fn traverse(&self, artifact: &ArtifactRecord, walk: &Traversal) -> Result<Graph, StorageError> {
+        let snapshot = self.snapshot()?;
+        query::traverse(&*snapshot, &snapshot.expect_artifact(artifact.core)?, walk)
+    }
+
+    /// Returns the shortest path of links between two artifacts, in any direction: [`query::shortest_path`].
+    ///
+    /// # Errors
+    /// Same as [`Vault::links`].
+    pub fn shortest_path(
+        &self,
+        one: &ArtifactRecord,
+        other: &ArtifactRecord,
+    ) -> Result<Option<Vec<PathStep>>, StorageError> {
+        let snapshot = self.snapshot()?;
+        let ends = (snapshot.expect_artifact(one.core)?, snapshot.expect_artifact(other.core)?);
+        query::shortest_path(&*snapshot, &ends.0, &ends.1)
+    }
+
+    /// Returns the captures of an artifact in the order in which they were added.
+    ///
+    /// # Errors
+    /// Same as [`Vault::links`].
+    pub fn captures(&self, artifact: &ArtifactRecord) -> Result<Vec<CaptureRecord>, StorageError> {
+        let snapshot = self.snapshot()?;
+        snapshot.expect_artifact(artifact.core)?;
+        snapshot.captures_of(artifact.core)
+    }
+
+    /// Returns the attributes of an artifact, sorted by name and value.
+    ///
+    /// # Errors
+    /// Same as [`Vault::links`].
+    pub fn attributes(&self, artifact: &ArtifactRecord) -> Result<Vec<Attribute>, StorageError> {
+        let snapshot = self.snapshot()?;
+        snapshot.expect_artifact(artifact.core)?;
+        snapshot.attributes_of(artifact.core)
+    }
+
+    /// Returns the tags, the note and the pin of an artifact.
+    ///
+    /// # Errors
+    /// Same as [`Vault::links`].
+    pub fn annotations(&self, artifact: &ArtifactRecord) -> Result<Annotations, StorageError> {
+        let snapshot = self.snapshot()?;
+        snapshot.expect_artifact(artifact.core)?;
+        snapshot.annotations_of(artifact.core)
+    }
+
+    /// Calls `each` with the journal entries that match `query`, in their order.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read, and any error that `each` returns.
+    pub fn journal<E: From<StorageError>>(
+        &self,
+        query: &JournalQuery,
+        mut each: impl FnMut(JournalRecord) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let snapshot = self.snapshot()?;
+        let mut entries = snapshot.journal(query, 0, PAGE)?;
+        // The first page begins where the limit of the query says.
+        let rest = JournalQuery { limit: None, ..query.clone() };
+        loop {
+            let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
+            let is_last = entries.len() < PAGE;
+            for entry in entries {
+                each(entry)?;
+            }
+            if is_last {
+                return Ok(());
+            }
+            entries = snapshot.journal(&rest, last + 1, PAGE)?;
+        }
+    }
+
+    /// Returns the time of the last journal entry, or `None` if the journal is empty.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>, StorageError> {
+        let snapshot = self.snapshot()?;
+        let head = snapshot.journal_head()?;
+        let last = snapshot.journal(&JournalQuery::default(), head.seq, 1)?.pop();
+        Ok(last.map(|entry| entry.at))
+    }
+
+    fn from_file(store: Store) -> Self {
+        let path = store.path().to_owned();
+        Self { storage: Box::new(store), path }
+    }
+
+    /// Returns the vault file, for operations that need one.
+    fn file(&self, operation: &str) -> Result<&Store, StorageError> {
+        file_of(&*self.storage, operation)
     }
 
     /// Returns the text of an artifact's interaction, step or record `index`, exactly as written; `None` if its kind
@@ -754,7 +868,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Vault::read`].
-    pub fn quote(&self, artifact: &ArtifactRow, index: usize) -> Result<Option<String>, LookupError> {
+    pub fn quote(&self, artifact: &ArtifactRecord, index: usize) -> Result<Option<String>, LookupError> {
         let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
         let document = self.read(&self.locate(&artifact.core.0.into())?)?;
         Ok(kind.quote(&document, index))
@@ -766,32 +880,33 @@ impl Vault {
     /// Same as [`Vault::locate`].
     pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
         let snapshot = self.snapshot()?;
-        let artifact = locate(&snapshot, prefix)?.artifact;
-        let preferred =
-            snapshot.preferred_capture(artifact.id)?.ok_or(LookupError::NotFound(*prefix))?.capture;
-        let links = query::links(&snapshot, &artifact)?;
+        let artifact = locate(&*snapshot, prefix)?.artifact;
+        let core = artifact.core;
+        let preferred = snapshot.preferred_capture(core)?.ok_or(LookupError::NotFound(*prefix))?.capture;
+        let links = query::links(&*snapshot, &artifact)?;
         Ok(Description {
             extended_by: match formats::named(&artifact.kind).and_then(Kind::versions) {
-                Some(versions) => query::longest_extensions(&snapshot, &artifact, &links, versions)?,
+                Some(versions) => query::longest_extensions(&*snapshot, &artifact, &links, versions)?,
                 None => Vec::new(),
             },
-            attributes: snapshot.attributes(artifact.id)?,
-            mentions: snapshot.role_counts(artifact.id)?,
-            captures: snapshot.captures(artifact.id)?,
+            attributes: snapshot.attributes_of(core)?,
+            mentions: snapshot.mention_counts(&[core])?.pop().unwrap_or_default(),
+            captures: snapshot.captures_of(core)?,
             preferred,
             links,
-            tags: snapshot.tags(Some(artifact.id))?,
-            note: snapshot.note_of(artifact.id)?,
-            pin: snapshot.pin_of(artifact.id)?,
+            annotations: snapshot.annotations_of(core)?,
             artifact,
         })
     }
 }
 
-fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+/// The number of artifacts or journal entries that are read at a time.
+const PAGE: usize = 1_000;
+
+fn locate(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
     let target = match query::resolve(snapshot, prefix)? {
         PrefixResolution::None => {
-            let tombstone = snapshot.tombstones(prefix)?.into_iter().next();
+            let tombstone = snapshot.resolve(prefix, 1)?.tombstones.into_iter().next();
             let removed = tombstone.map(|tombstone| LookupError::Removed(Box::new(tombstone)));
             return Err(removed.unwrap_or(LookupError::NotFound(*prefix)));
         }
@@ -803,14 +918,14 @@ fn locate(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<Located, Loo
     located(snapshot, target)?.ok_or(LookupError::NotFound(*prefix))
 }
 
-fn located(snapshot: &Snapshot<'_>, target: HashTarget) -> Result<Option<Located>, LookupError> {
+fn located(snapshot: &dyn Snapshot, target: HashTarget) -> Result<Option<Located>, LookupError> {
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
-            Some(artifact) => snapshot.preferred_capture(artifact.id)?.zip(Some(artifact)),
+            Some(artifact) => snapshot.preferred_capture(core)?.zip(Some(artifact)),
             None => None,
         },
         HashTarget::Capture(core, capture) => match snapshot.capture(core, capture)? {
-            Some(capture) => Some((capture.clone(), snapshot.artifact_by_id(capture.artifact)?)),
+            Some(capture) => Some((capture, snapshot.expect_artifact(core)?)),
             None => None,
         },
     };
@@ -818,10 +933,10 @@ fn located(snapshot: &Snapshot<'_>, target: HashTarget) -> Result<Option<Located
 }
 
 /// Returns the canonical bytes whose SHA-256 is the core hash of a located artifact.
-fn core_of(snapshot: &Snapshot<'_>, located: &Located) -> Result<Vec<u8>, LookupError> {
-    let ArtifactRow { core, kind, .. } = &located.artifact;
+fn core_of(snapshot: &dyn Snapshot, located: &Located) -> Result<Vec<u8>, LookupError> {
+    let ArtifactRecord { core, kind, .. } = &located.artifact;
     let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-    let members = snapshot.members(*core, located.capture.capture)?;
+    let members = snapshot.read_members(*core, located.capture.capture)?;
     let kind = formats::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
     let mut text = Vec::new();
     kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
@@ -832,7 +947,7 @@ fn core_of(snapshot: &Snapshot<'_>, located: &Located) -> Result<Vec<u8>, Lookup
     }
 }
 
-fn expect_kind(artifact: &ArtifactRow, wanted: Kind) -> Result<(), LookupError> {
+fn expect_kind(artifact: &ArtifactRecord, wanted: Kind) -> Result<(), LookupError> {
     if artifact.kind == wanted.name() {
         return Ok(());
     }

@@ -7,7 +7,7 @@ use crate::artifact::{Playback, group};
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{Snapshot, StoreError};
+use crate::storage::{Snapshot, StorageError};
 use crate::vault::query::{self, Filter, Hit, Query};
 use crate::vault::replay::{NotPlayable, Player};
 
@@ -56,16 +56,16 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StoreError> {
+    pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StorageError> {
         let snapshot = self.snapshot()?;
         let filters = vec![Filter::Mention { group: Some(group::PROMPT), digest: prompt }];
         let (since, until) = (wanted.since, wanted.until);
         let mut recordings = Vec::new();
         let query = Query { filters, since, until, ..Query::default() };
         let most = wanted.limit.unwrap_or(usize::MAX);
-        query::find_until::<StoreError>(&snapshot, &query, &mut |hit| {
+        query::find_until::<StorageError>(&*snapshot, &query, &mut |hit| {
             // Few artifacts have the prompt, but very many may have an attribute.
-            if is_by_prompt(&hit) && has_attributes(&snapshot, &hit, &wanted.attributes)? {
+            if is_by_prompt(&hit) && has_attributes(&*snapshot, &hit, &wanted.attributes)? {
                 recordings.push(hit);
             }
             Ok(recordings.len() < most)
@@ -80,13 +80,16 @@ fn is_by_prompt(hit: &Hit) -> bool {
 }
 
 fn has_attributes(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     hit: &Hit,
     wanted: &[(String, String)],
-) -> Result<bool, StoreError> {
+) -> Result<bool, StorageError> {
     if wanted.is_empty() {
         return Ok(true);
     }
-    let attributes = snapshot.attributes(hit.artifact.id)?;
-    Ok(wanted.iter().all(|attribute| attributes.contains(attribute)))
+    let attributes = snapshot.attributes_of(hit.artifact.core)?;
+    let has = |(name, value): &(String, String)| {
+        attributes.iter().any(|attribute| attribute.name == *name && attribute.value == *value)
+    };
+    Ok(wanted.iter().all(has))
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::Vault;
+use super::annotations::PinnedArtifact;
 use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{
-    ArtifactRow, Edit, Erasure, Heirs, PinRow, Reclaimable, Reclaimed, Removed, Snapshot, StatedLink,
-    StoreError,
+    Annotation, ArtifactRecord, CaptureRecord, Erasure, Reclaimable, Reclaimed, SharedFile, Snapshot,
+    StatedLink, StorageError, Store, file_of,
 };
 use crate::vault::query::{self, Contained, DependentFinder, Link};
 use crate::vault::retention::{Decision, Plan, Policy};
@@ -27,6 +28,36 @@ pub struct RemoveOptions {
     pub is_dry_run: bool,
 }
 
+/// A removed artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removed {
+    /// The artifact before its removal.
+    pub artifact: ArtifactRecord,
+    /// Its captures before their removal.
+    pub captures: Vec<CaptureRecord>,
+    /// Its files that remain in the vault because other artifacts have the same bytes, by name.
+    pub shared: Vec<KeptFile>,
+}
+
+/// A file of a removed artifact that remains because other artifacts have the same bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptFile {
+    /// Its name in the removed artifact.
+    pub name: String,
+    /// The artifacts that have the bytes, by core hash; at most [`SharedFile::LISTED`].
+    pub holders: Vec<ArtifactRecord>,
+    /// The number of artifacts that have the bytes.
+    pub count: u64,
+}
+
+impl Removed {
+    /// Returns the total size of its captures in bytes.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.captures.iter().map(|capture| capture.size).sum()
+    }
+}
+
 /// The result of a removal.
 #[derive(Clone, Debug)]
 pub struct Removal {
@@ -41,7 +72,7 @@ pub struct Removal {
 pub struct Forgetting {
     /// Artifacts that were planned for removal and were kept, because they were since added again, tagged or otherwise
     /// protected by the policy.
-    pub spared: Vec<ArtifactRow>,
+    pub spared: Vec<ArtifactRecord>,
     /// The result of a removal.
     pub removal: Removal,
 }
@@ -53,7 +84,7 @@ pub enum RemoveError {
     #[error("{} pinned", are(pins.len(), "artifact"))]
     Pinned {
         /// The pins.
-        pins: Vec<PinRow>,
+        pins: Vec<PinnedArtifact>,
     },
     /// Other artifacts contain their bytes, which would stay in the vault.
     #[error("{} contained in other artifacts, which would keep the bytes", are(contained.len(), "artifact"))]
@@ -69,14 +100,14 @@ pub enum RemoveError {
     },
     /// A store error: the vault cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// An artifact that remaining artifacts link to.
 #[derive(Clone, Debug)]
 pub struct Referenced {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// Links from remaining artifacts to it, at most [`Referenced::LISTED`].
     pub links: Vec<Link>,
     /// Number of artifacts with such links that are not listed.
@@ -103,46 +134,44 @@ impl Vault {
     /// Returns [`RemoveError::Contained`] if other artifacts contain the bytes and are not also removed,
     /// [`RemoveError::Pinned`], [`RemoveError::Linked`], and [`RemoveError::Store`] if the vault cannot be read or
     /// written.
-    pub fn remove(&self, artifacts: &[ArtifactRow], options: &RemoveOptions) -> Result<Removal, RemoveError> {
+    pub fn remove(
+        &self,
+        artifacts: &[ArtifactRecord],
+        options: &RemoveOptions,
+    ) -> Result<Removal, RemoveError> {
         if options.is_dry_run {
             // A dry run does not wait for writers.
             let snapshot = self.snapshot()?;
-            let leaving = leaving(&snapshot, artifacts, options)?;
-            return Ok(Removal { removed: snapshot.planned_removal(&leaving)?, erasure: None });
+            let leaving = leaving(&*snapshot, artifacts, options)?;
+            return Ok(Removal { removed: described(&*snapshot, leaving, true)?, erasure: None });
         }
-        let mut heirs = Heirs::default();
         loop {
-            let edit = self.store.edit(clock::now())?;
-            let leaving = leaving(edit.snapshot(), artifacts, options)?;
-            if edit.release(&leaving, &mut heirs)? {
-                return self.remove_now(edit, &leaving, options);
+            let mut change = self.storage.transaction(clock::now())?;
+            let leaving = leaving(change.snapshot(), artifacts, options)?;
+            let cores: Vec<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
+            if change.prepare_removal(&cores)? {
+                let removed = described(change.snapshot(), leaving, true)?;
+                for core in cores {
+                    change.remove(core, options.reason.as_deref())?;
+                }
+                change.commit()?;
+                return Ok(Removal { removed, erasure: Some(self.erase()) });
             }
-            edit.commit()?;
+            change.commit()?;
         }
     }
 
-    /// Removes artifacts that have passed the checks.
-    fn remove_now(
-        &self,
-        mut edit: Edit<'_>,
-        artifacts: &[ArtifactRow],
-        options: &RemoveOptions,
-    ) -> Result<Removal, RemoveError> {
-        let mut removed = Vec::new();
-        for artifact in artifacts {
-            removed.push(edit.remove(artifact, options.reason.as_deref())?);
-        }
-        edit.note_shared(&mut removed)?;
-        edit.commit()?;
-        Ok(Removal { removed, erasure: Some(self.store.erase()) })
+    /// Erases the remains of removed artifacts, if the engine may have left any.
+    fn erase(&self) -> Erasure {
+        file_of(&*self.storage, "erasure").map(Store::erase).unwrap_or_default()
     }
 
     /// Decides by `policy` which artifacts to keep, without changing anything.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    pub fn plan_retention(&self, policy: Policy) -> Result<Plan, StoreError> {
-        Plan::new(&self.snapshot()?, policy, clock::now())
+    pub fn plan_retention(&self, policy: Policy) -> Result<Plan, StorageError> {
+        Plan::new(&*self.snapshot()?, policy, clock::now())
     }
 
     /// Removes the artifacts that `plan` does not keep, except those that the policy keeps now because of changes
@@ -157,41 +186,43 @@ impl Vault {
         let mut all: BTreeSet<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
         let mut removed = Vec::new();
         for batch in leaving.chunks(BATCH) {
-            let mut heirs = Heirs::default();
-            let mut edit = self.store.edit(clock::now())?;
-            while !edit.release(batch, &mut heirs)? {
-                edit.commit()?;
-                edit = self.store.edit(clock::now())?;
+            let cores: Vec<CoreHash> = batch.iter().map(|artifact| artifact.core).collect();
+            let mut change = self.storage.transaction(clock::now())?;
+            while !change.prepare_removal(&cores)? {
+                change.commit()?;
+                change = self.storage.transaction(clock::now())?;
             }
             // Artifacts pinned or linked to since the decision are kept. Other processes may have removed some of them.
-            let batch = unchanged(&edit, batch, &plan.policy)?;
+            let batch = unchanged(change.snapshot(), batch, &plan.policy)?;
             for artifact in &batch.spared {
                 all.remove(&artifact.core);
             }
-            expect_uncontained(edit.snapshot(), &batch.leaving, &all)?;
-            expect_unpinned(edit.snapshot(), &batch.leaving)?;
+            expect_uncontained(change.snapshot(), &batch.leaving, &all)?;
+            expect_unpinned(change.snapshot(), &batch.leaving)?;
             if !plan.policy.ignores_links {
-                expect_unlinked(edit.snapshot(), &batch.leaving, &all)?;
+                expect_unlinked(change.snapshot(), &batch.leaving, &all)?;
             }
             spared.extend(batch.spared);
-            for artifact in &batch.leaving {
-                removed.push(edit.remove(artifact, reason)?);
+            let described = described(change.snapshot(), batch.leaving, false)?;
+            for Removed { artifact, .. } in &described {
+                change.remove(artifact.core, reason)?;
             }
-            edit.commit()?;
+            change.commit()?;
+            removed.extend(described);
         }
-        let erasure = if removed.is_empty() { None } else { Some(self.store.erase()) };
+        let erasure = if removed.is_empty() { None } else { Some(self.erase()) };
         Ok(Forgetting { spared, removal: Removal { removed, erasure } })
     }
 
     /// Returns the artifacts that `plan` removes and its policy would still remove, and those that it would now keep.
-    fn still_leaving(&self, plan: &Plan) -> Result<(Vec<ArtifactRow>, Vec<ArtifactRow>), StoreError> {
+    fn still_leaving(&self, plan: &Plan) -> Result<(Vec<ArtifactRecord>, Vec<ArtifactRecord>), StorageError> {
         let snapshot = self.snapshot()?;
         if snapshot.journal_head()? == plan.head {
             return Ok((plan.removed().map(|decision| decision.artifact.clone()).collect(), Vec::new()));
         }
         // Artifacts that neither plan keeps are not held by anything that either plan keeps.
         let planned: BTreeSet<CoreHash> = plan.removed().map(|decision| decision.artifact.core).collect();
-        let now = Plan::new(&snapshot, plan.policy.clone(), plan.now)?.decisions.into_iter();
+        let now = Plan::new(&*snapshot, plan.policy.clone(), plan.now)?.decisions.into_iter();
         let (leaving, spared): (Vec<Decision>, Vec<Decision>) = now
             .filter(|decision| planned.contains(&decision.artifact.core))
             .partition(|decision| !decision.is_kept());
@@ -204,106 +235,125 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn reclaimable(&self) -> Result<Reclaimable, StoreError> {
-        self.store.reclaimable()
+    pub fn reclaimable(&self) -> Result<Reclaimable, StorageError> {
+        file_of(&*self.storage, "reclaiming space")?.reclaimable()
     }
 
     /// Removes unreferenced data and shrinks the file to its minimum size. No removed data remains in it.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
-    pub fn reclaim(&self) -> Result<Option<Reclaimed>, StoreError> {
-        self.store.reclaim(clock::now())
+    pub fn reclaim(&self) -> Result<Option<Reclaimed>, StorageError> {
+        file_of(&*self.storage, "reclaiming space")?.reclaim(clock::now())
     }
 
     /// Protects an artifact from removal. Returns false if it was already pinned with this note.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn pin(&self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool, StoreError> {
-        self.change(|edit| edit.pin(artifact, note))
+    pub fn pin(&self, artifact: &ArtifactRecord, note: Option<&str>) -> Result<bool, StorageError> {
+        self.change(&Annotation::Pin { core: artifact.core, note })
     }
 
     /// Removes the pin of an artifact. Returns false if it was not pinned.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn unpin(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
-        self.change(|edit| edit.unpin(artifact))
+    pub fn unpin(&self, artifact: &ArtifactRecord) -> Result<bool, StorageError> {
+        self.change(&Annotation::Unpin { core: artifact.core })
     }
 
     /// Sets a tag on an artifact, and removes it from any other artifact. Returns false if the artifact already has it.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn tag(&self, artifact: &ArtifactRow, name: &str) -> Result<bool, StoreError> {
-        self.change(|edit| edit.tag(artifact, name))
+    pub fn tag(&self, artifact: &ArtifactRecord, name: &str) -> Result<bool, StorageError> {
+        self.change(&Annotation::SetTag { core: artifact.core, name })
     }
 
     /// Removes a tag. Returns false if no artifact has it.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn untag(&self, name: &str) -> Result<bool, StoreError> {
-        self.change(|edit| edit.untag(name))
+    pub fn untag(&self, name: &str) -> Result<bool, StorageError> {
+        self.change(&Annotation::RemoveTag { name })
     }
 
     /// Sets the note of an artifact, replacing any other. Returns false if it already has this one.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn note(&self, artifact: &ArtifactRow, text: &str) -> Result<bool, StoreError> {
-        self.change(|edit| edit.set_note(artifact, text))
+    pub fn note(&self, artifact: &ArtifactRecord, text: &str) -> Result<bool, StorageError> {
+        self.change(&Annotation::SetNote { core: artifact.core, text: Some(text) })
     }
 
     /// Removes the note of an artifact. Returns false if it had none.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn remove_note(&self, artifact: &ArtifactRow) -> Result<bool, StoreError> {
-        self.change(|edit| edit.remove_note(artifact))
+    pub fn remove_note(&self, artifact: &ArtifactRecord) -> Result<bool, StorageError> {
+        self.change(&Annotation::SetNote { core: artifact.core, text: None })
     }
 
     /// Adds a manual link from `source` to `target`. Returns false if it already exists with this note.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StoreError> {
-        self.change(|edit| edit.state_link(link, note))
+    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StorageError> {
+        let StatedLink { source, relation, target } = link;
+        self.change(&Annotation::AddLink { source, relation, target, note })
     }
 
     /// Removes a manual link. Returns false if it does not exist; derived links cannot be removed.
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StoreError> {
-        self.change(|edit| edit.take_back_link(link))
+    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StorageError> {
+        let StatedLink { source, relation, target } = link;
+        self.change(&Annotation::RemoveLink { source, relation, target })
     }
 
-    fn change(
-        &self,
-        work: impl FnOnce(&mut Edit<'_>) -> Result<bool, StoreError>,
-    ) -> Result<bool, StoreError> {
-        let mut edit = self.store.edit(clock::now())?;
-        let did = work(&mut edit)?;
+    fn change(&self, annotation: &Annotation<'_>) -> Result<bool, StorageError> {
+        let mut change = self.storage.transaction(clock::now())?;
+        let did = change.annotate(annotation)?;
         if did {
-            edit.commit()?;
+            change.commit()?;
         }
         Ok(did)
     }
 }
 
+/// Returns what the removal of these artifacts removes, with the files that remain if `with_shared`.
+fn described(
+    snapshot: &dyn Snapshot,
+    artifacts: Vec<ArtifactRecord>,
+    with_shared: bool,
+) -> Result<Vec<Removed>, StorageError> {
+    let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+    let shared = if with_shared { snapshot.shared_files(&cores)? } else { vec![Vec::new(); cores.len()] };
+    let captures = snapshot.captures(&cores)?;
+    let mut removed = Vec::new();
+    for ((artifact, captures), files) in artifacts.into_iter().zip(captures).zip(shared) {
+        let kept = files.into_iter().map(|SharedFile { name, holders, count }| {
+            Ok(KeptFile { name, holders: snapshot.stored_artifacts(&holders)?, count })
+        });
+        let shared = kept.collect::<Result<_, StorageError>>()?;
+        removed.push(Removed { artifact, captures, shared });
+    }
+    Ok(removed)
+}
+
 /// Returns the artifacts that are removed with `artifacts`, as they are now and once each. Returns an error if any of
 /// them is protected.
 fn leaving(
-    snapshot: &Snapshot<'_>,
-    artifacts: &[ArtifactRow],
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
     options: &RemoveOptions,
-) -> Result<Vec<ArtifactRow>, RemoveError> {
+) -> Result<Vec<ArtifactRecord>, RemoveError> {
     let mut present = present(snapshot, artifacts)?;
     let mut known: BTreeSet<CoreHash> = present.iter().map(|artifact| artifact.core).collect();
     if let Some(gone) = artifacts.iter().find(|artifact| !known.contains(&artifact.core)) {
-        return Err(StoreError::Gone { core: gone.core }.into());
+        return Err(StorageError::gone(gone.core).into());
     }
     // An artifact that was named twice is removed only once.
     present.retain(|artifact| known.remove(&artifact.core));
@@ -319,26 +369,33 @@ fn leaving(
     Ok(present)
 }
 
-/// Returns the current rows of the artifacts that still exist.
-fn present(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>, StoreError> {
-    let now = artifacts.iter().map(|artifact| snapshot.artifact(artifact.core));
-    now.filter_map(Result::transpose).collect()
+/// Returns the current state of the artifacts that still exist.
+fn present(
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
+) -> Result<Vec<ArtifactRecord>, StorageError> {
+    let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+    snapshot.stored_artifacts(&cores)
 }
 
 /// A part of the artifacts that a plan removes.
 struct Batch {
     /// The artifacts to remove, as they are now.
-    leaving: Vec<ArtifactRow>,
+    leaving: Vec<ArtifactRecord>,
     /// The artifacts that were seen again or tagged since.
-    spared: Vec<ArtifactRow>,
+    spared: Vec<ArtifactRecord>,
 }
 
-/// Returns the current rows of the artifacts that still exist.
-fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Result<Batch, StoreError> {
+/// Returns the current state of the artifacts that still exist.
+fn unchanged(
+    snapshot: &dyn Snapshot,
+    planned: &[ArtifactRecord],
+    policy: &Policy,
+) -> Result<Batch, StorageError> {
     let mut batch = Batch { leaving: Vec::new(), spared: Vec::new() };
     for planned in planned {
-        let Some(now) = edit.snapshot().artifact(planned.core)? else { continue };
-        if now.arrival == planned.arrival && policy.by_tag(edit.snapshot(), &now)?.is_empty() {
+        let Some(now) = snapshot.artifact(planned.core)? else { continue };
+        if now.arrival == planned.arrival && policy.by_tag(snapshot, &now)?.is_empty() {
             batch.leaving.push(now);
         } else {
             batch.spared.push(now);
@@ -349,26 +406,27 @@ fn unchanged(edit: &Edit<'_>, planned: &[ArtifactRow], policy: &Policy) -> Resul
 
 /// Returns an error if an artifact that is not removed contains the bytes of `artifacts`.
 fn expect_uncontained(
-    snapshot: &Snapshot<'_>,
-    artifacts: &[ArtifactRow],
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
     let contained = query::contained(snapshot, artifacts, removing)?;
     if contained.is_empty() { Ok(()) } else { Err(RemoveError::Contained { contained }) }
 }
 
-fn expect_unpinned(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<(), RemoveError> {
+fn expect_unpinned(snapshot: &dyn Snapshot, artifacts: &[ArtifactRecord]) -> Result<(), RemoveError> {
     let mut pins = Vec::new();
-    for artifact in artifacts {
-        pins.extend(snapshot.pin_of(artifact.id)?);
+    let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+    for (artifact, annotations) in artifacts.iter().zip(snapshot.annotations(&cores)?) {
+        pins.extend(annotations.pin.map(|pin| PinnedArtifact { artifact: artifact.clone(), pin }));
     }
     if pins.is_empty() { Ok(()) } else { Err(RemoveError::Pinned { pins }) }
 }
 
 /// Returns an error if an artifact that is not removed links to `artifacts`.
 fn expect_unlinked(
-    snapshot: &Snapshot<'_>,
-    artifacts: &[ArtifactRow],
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
     removing: &BTreeSet<CoreHash>,
 ) -> Result<(), RemoveError> {
     let mut finder = DependentFinder::without(removing.clone());

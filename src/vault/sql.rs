@@ -9,7 +9,7 @@ use crate::artifact::ColumnType::{Any, Hash, Number, Text};
 use crate::artifact::{Cell, Cells, Column, Kind, Place, Table, timestamp_text};
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRow, Computed, MentionRow, Snapshot, Store, StoredMember, TIMES};
+use crate::storage::{ArtifactRecord, Attribute, Computed, Mention, Snapshot, Store, StoredMember, TIMES};
 use crate::vault::query::{Direction, Link, LinkTarget, Linker, Origin};
 
 pub use crate::storage::{Reader, Rows, Saved, SqlError, Statement, View};
@@ -53,7 +53,7 @@ fn rows_of_artifacts(kind: Kind) -> Computed {
         columns: TIMES.iter().chain(columns).copied().collect(),
         rows: Box::new(move |snapshot, artifact| {
             let times = [artifact.added_at, artifact.seen_at].map(|time| Cell::Text(timestamp_text(time)));
-            let attributes = snapshot.attributes(artifact.id)?;
+            let attributes = snapshot.attributes_of(artifact.core)?;
             let cells = columns.iter().map(|column| attribute(&attributes, column));
             Ok(vec![times.into_iter().chain(cells).collect()])
         }),
@@ -61,8 +61,9 @@ fn rows_of_artifacts(kind: Kind) -> Computed {
 }
 
 /// Returns the first value of the attribute that a column contains.
-fn attribute(attributes: &[(String, String)], column: &Column) -> Cell {
-    let value = attributes.iter().find(|(name, _)| name == column.name).map(|(_, value)| value);
+fn attribute(attributes: &[Attribute], column: &Column) -> Cell {
+    let value =
+        attributes.iter().find(|attribute| attribute.name == column.name).map(|attribute| &attribute.value);
     match value {
         None => Cell::Null,
         Some(value) if column.sort == Number => value.parse().map_or(Cell::Null, Cell::Integer),
@@ -81,9 +82,13 @@ fn for_kind(kind: Kind, table: &'static Table) -> Computed {
 }
 
 /// Returns the contents of an artifact's preferred capture. All captures agree on the hashed part.
-fn contents(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, table: &Table) -> Result<Vec<Cells>, SqlError> {
-    let Some(capture) = snapshot.preferred_capture(artifact.id)? else { return Ok(Vec::new()) };
-    let members = snapshot.members(artifact.core, capture.capture)?;
+fn contents(
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
+    table: &Table,
+) -> Result<Vec<Cells>, SqlError> {
+    let Some(capture) = snapshot.preferred_capture(artifact.core)? else { return Ok(Vec::new()) };
+    let members = snapshot.read_members(artifact.core, capture.capture)?;
     (table.rows)(&StoredMember::borrowed(&members), &Limits::most())
         .map_err(|error| SqlError::Unreadable { core: artifact.core, message: error.to_string() })
 }
@@ -102,12 +107,14 @@ fn mentions() -> Computed {
         kind: None,
         columns: MENTIONS.to_vec(),
         rows: Box::new(|snapshot, artifact| {
-            Ok(snapshot.mentions(artifact.id)?.into_iter().map(mention_row).collect())
+            let mut mentions = snapshot.mentions(&[artifact.core], None)?.pop().unwrap_or_default();
+            mentions.sort();
+            Ok(mentions.into_iter().map(mention_row).collect())
         }),
     }
 }
 
-fn mention_row(mention: MentionRow) -> Cells {
+fn mention_row(mention: Mention) -> Cells {
     let place = match mention.place {
         Place::Index(index) => Cell::Integer(i64::from(index)),
         Place::Pointer(pointer) => Cell::Text(pointer),
@@ -151,9 +158,11 @@ fn links() -> Computed {
 
 fn link_row(link: Link) -> Cells {
     let [target, number, kind] = match link.target {
-        LinkTarget::Artifact(other) => {
-            [Cell::Text(other.core.to_string()), Cell::Integer(other.id.number()), Cell::Text(other.kind)]
-        }
+        LinkTarget::Artifact(other) => [
+            Cell::Text(other.core.to_string()),
+            Cell::Integer(other.addition.cast_signed()),
+            Cell::Text(other.kind),
+        ],
         LinkTarget::MissingDigest(digest) => [Cell::Text(digest.to_string()), Cell::Null, Cell::Null],
         LinkTarget::MissingName(name) => [Cell::Text(name), Cell::Null, Cell::Null],
     };

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::Vault;
 use super::api::{ArtifactSummary, Operation, TimeBasisName, Timestamp};
-use crate::storage::{self, StoreError};
+use crate::storage::{self, StorageError};
 
 /// A request for statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -124,15 +124,15 @@ pub struct DayStats {
 
 impl Operation for StatsRequest {
     type Answer = StatsAnswer;
-    type Error = StoreError;
+    type Error = StorageError;
 
     const NAME: &'static str = "stats";
     const SUMMARY: &'static str = "Show counts, disk usage and growth";
 
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<StatsAnswer, StoreError> {
-        vault.snapshot()?.stats(self.by.into()).map(|stats| StatsAnswer::from(&stats))
+    fn run(&self, vault: &Vault) -> Result<StatsAnswer, StorageError> {
+        vault.file("statistics")?.snapshot()?.stats(self.by.into()).map(|stats| StatsAnswer::from(&stats))
     }
 }
 

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::Vault;
 use super::api::{Operation, Timestamp};
 use crate::digest::CoreHash;
-use crate::storage::{StoreError, Tombstone};
+use crate::storage::{StorageError, Tombstone};
 
 /// A request for the removed artifacts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -44,15 +44,15 @@ pub struct RemovedArtifact {
 
 impl Operation for TombstonesRequest {
     type Answer = TombstonesAnswer;
-    type Error = StoreError;
+    type Error = StorageError;
 
     const NAME: &'static str = "tombstones";
     const SUMMARY: &'static str = "List removed artifacts";
 
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<TombstonesAnswer, StoreError> {
-        let removed = vault.snapshot()?.removed_artifacts(self.kind.as_deref())?;
+    fn run(&self, vault: &Vault) -> Result<TombstonesAnswer, StorageError> {
+        let removed = vault.snapshot()?.tombstones(self.kind.as_deref())?;
         Ok(TombstonesAnswer { removed: removed.into_iter().map(RemovedArtifact::from).collect() })
     }
 }

@@ -4,7 +4,7 @@ use super::{LookupError, Vault};
 use crate::artifact::{AdmitOptions, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
-use crate::storage::{ArtifactRow, CaptureRow, Snapshot, StoreError};
+use crate::storage::{ArtifactRecord, CaptureRecord, ErrorKind, Snapshot};
 use crate::validation::Report;
 use crate::vault::fsck;
 
@@ -12,7 +12,7 @@ use crate::vault::fsck;
 #[derive(Clone, Debug)]
 pub struct CheckedCapture {
     /// The capture, with its previous signature state.
-    pub capture: CaptureRow,
+    pub capture: CaptureRecord,
     /// The damage of its bytes. If there is any, nothing else could be checked.
     pub damage: Option<String>,
     /// The violations of the rules, warnings included.
@@ -45,7 +45,7 @@ impl Vault {
     /// be read. Damaged bytes are not an error.
     pub fn verify(
         &self,
-        artifact: &ArtifactRow,
+        artifact: &ArtifactRecord,
         only: Option<CaptureHash>,
         options: &AdmitOptions,
     ) -> Result<Vec<CheckedCapture>, LookupError> {
@@ -54,28 +54,27 @@ impl Vault {
             message: format!("it does not know the kind {}", artifact.kind),
         })?;
         let snapshot = self.snapshot()?;
-        // Row ids may have changed since the lookup.
-        let artifact = snapshot.artifact(artifact.core)?.ok_or(StoreError::Gone { core: artifact.core })?;
-        let mut captures = snapshot.captures(artifact.id)?;
+        let artifact = snapshot.expect_artifact(artifact.core)?;
+        let mut captures = snapshot.captures_of(artifact.core)?;
         captures.retain(|capture| only.is_none_or(|only| only == capture.capture));
-        let check = |capture| check(&snapshot, kind, artifact.core, capture, options);
+        let check = |capture| check(&*snapshot, kind, artifact.core, capture, options);
         captures.into_iter().map(check).collect()
     }
 }
 
 fn check(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     kind: Kind,
     core: CoreHash,
-    capture: CaptureRow,
+    capture: CaptureRecord,
     options: &AdmitOptions,
 ) -> Result<CheckedCapture, LookupError> {
     let mut checked =
         CheckedCapture { capture, damage: None, report: Report::default(), core: None, signature: None };
-    let files = match snapshot.members(core, checked.capture.capture) {
+    let files = match snapshot.read_members(core, checked.capture.capture) {
         Ok(files) => files,
-        Err(StoreError::Damaged { defect, .. }) => {
-            return Ok(CheckedCapture { damage: Some(defect.to_string()), ..checked });
+        Err(error) if error.kind() == ErrorKind::Damaged => {
+            return Ok(CheckedCapture { damage: Some(error.cause()), ..checked });
         }
         Err(error) => return Err(error.into()),
     };

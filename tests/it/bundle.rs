@@ -29,13 +29,13 @@ type Files = Vec<(String, Vec<u8>)>;
 fn contents(sandbox: &Sandbox, vault: &str) -> BTreeMap<String, Vec<Files>> {
     let vault = runvault::Vault::open(&sandbox.path(vault)).unwrap();
     let snapshot = vault.snapshot().unwrap();
-    let captures = |artifact: runvault::storage::ArtifactRow| {
-        let captures = snapshot.captures(artifact.id).unwrap().into_iter();
-        let members = captures.map(|row| snapshot.members(artifact.core, row.capture).unwrap());
+    let captures = |artifact: runvault::storage::ArtifactRecord| {
+        let captures = snapshot.captures_of(artifact.core).unwrap().into_iter();
+        let members = captures.map(|row| snapshot.read_members(artifact.core, row.capture).unwrap());
         let files = members.map(|all| all.into_iter().map(|one| (one.name, one.bytes)).collect());
         (format!("{} {}", artifact.kind, artifact.core), files.collect())
     };
-    snapshot.artifacts(None).unwrap().into_iter().map(captures).collect()
+    snapshot.all_artifacts(None).unwrap().into_iter().map(captures).collect()
 }
 
 fn core_of(sandbox: &Sandbox, kind: &str) -> String {

@@ -22,8 +22,9 @@ fn kinds_have_the_attributes_that_they_declare() {
     let snapshot = vault.snapshot().unwrap();
     for kind in formats::ALL {
         let mut seen = BTreeSet::new();
-        for artifact in snapshot.artifacts(Some(kind.name())).unwrap() {
-            seen.extend(snapshot.attributes(artifact.id).unwrap().into_iter().map(|(name, _)| name));
+        for artifact in snapshot.all_artifacts(Some(kind.name())).unwrap() {
+            let attributes = snapshot.attributes_of(artifact.core).unwrap();
+            seen.extend(attributes.into_iter().map(|attribute| attribute.name));
         }
         let declared: Vec<&str> = kind.attributes().to_vec();
         assert_eq!(seen.iter().map(String::as_str).collect::<Vec<_>>(), declared, "{kind:?}");

@@ -95,8 +95,8 @@ fn a_reader_sees_one_state_while_others_write() {
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     let snapshot = vault.snapshot().unwrap();
     sandbox.add([sandbox.write("1.json", session("1", &[("p", "r")]))]);
-    assert_eq!(snapshot.artifacts(None).unwrap().len(), 1);
-    assert_eq!(vault.snapshot().unwrap().artifacts(None).unwrap().len(), 2);
+    assert_eq!(snapshot.all_artifacts(None).unwrap().len(), 1);
+    assert_eq!(vault.snapshot().unwrap().all_artifacts(None).unwrap().len(), 2);
 }
 
 /// Eight that add overlapping sets, four that read, one each that checks, backs up and reclaims: nobody is told that the

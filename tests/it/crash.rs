@@ -67,7 +67,7 @@ fn check(sandbox: &Sandbox, lines: &[String]) {
         let original = std::fs::read(sandbox.path(line["path"].as_str().unwrap())).unwrap();
         assert_eq!(vault.read(&vault.locate(&prefix).unwrap()).unwrap(), original);
     }
-    let artifacts = vault.snapshot().unwrap().artifacts(None).unwrap();
+    let artifacts = vault.snapshot().unwrap().all_artifacts(None).unwrap();
     assert!(artifacts.len() >= lines.len());
     for artifact in artifacts.iter().step_by(50) {
         let prefix = artifact.core.0.into();

@@ -164,7 +164,7 @@ fn documents() -> Vec<Input> {
 fn add(
     vault: &Vault,
     inputs: Vec<Input>,
-) -> (Result<runvault::vault::add::Summary, runvault::storage::StoreError>, Acknowledged) {
+) -> (Result<runvault::vault::add::Summary, runvault::storage::StorageError>, Acknowledged) {
     let mut acknowledged = Acknowledged::default();
     let outcome = vault.add(Inputs::new(inputs), &ExamineOptions::default(), &mut acknowledged);
     (outcome, acknowledged)
@@ -188,7 +188,7 @@ fn check(path: &Path, acknowledged: &Acknowledged) {
     // On a busy machine an `add` may be several batches. Each of them is stored as a whole, and then acknowledged.
     let whole = [acknowledged.0.len() as u64, ARTIFACTS as u64];
     assert!(whole.contains(&summary.present), "a part of a batch was stored: {summary:?}, of {whole:?}");
-    for artifact in vault.snapshot().unwrap().artifacts(None).unwrap() {
+    for artifact in vault.snapshot().unwrap().all_artifacts(None).unwrap() {
         let located = vault.locate(&artifact.core.0.into()).unwrap();
         vault.members(&located).unwrap();
     }

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::storage::Filter;
 use runvault::vault::add::{Examined, Monitor, Outcome};
 use serde_json::{Value, json};
 
@@ -141,10 +142,10 @@ fn sessions_and_runs_that_share_many_exchanges_are_forgotten() {
     assert_eq!(reasons("model_io"), [""; 0]);
     sandbox.run(["rm", "latest~150"]).expect(0);
     sandbox.run(kept.into_iter().chain(["--yes"])).expect(0);
-    assert_eq!(vault.snapshot().unwrap().artifact_count().unwrap(), 1);
+    assert_eq!(vault.snapshot().unwrap().count(&Filter::default()).unwrap(), 1);
     sandbox.run(["forget", "--keep-last", "0", "--yes"]).expect(0);
     sandbox.run(["tag", "remove", "kept"]);
-    assert_eq!(vault.snapshot().unwrap().artifact_count().unwrap(), 0);
+    assert_eq!(vault.snapshot().unwrap().count(&Filter::default()).unwrap(), 0);
     sandbox.run(["fsck"]).expect(0);
 }
 
@@ -208,8 +209,8 @@ fn captures_of_one_artifact_are_found_by_what_each_mentions_and_listed_up_to_a_l
     let vault = fill(&sandbox, (0..CAPTURES).map(capture));
     let latest = vault.latest(0).unwrap().artifact;
     let snapshot = vault.snapshot().unwrap();
-    assert_eq!(snapshot.captures(latest.id).unwrap().len(), CAPTURES);
-    assert_eq!(snapshot.mentions(latest.id).unwrap().len(), 2);
+    assert_eq!(snapshot.captures_of(latest.core).unwrap().len(), CAPTURES);
+    assert_eq!(snapshot.mentions(&[latest.core], None).unwrap()[0].len(), 2);
     let shown = sandbox.run(["show", "latest"]).expect(0);
     assert!(shown.stdout.contains("and 50 more captures; --json lists them"), "{}", shown.stdout);
     sandbox.run(["fsck"]).expect(0);
@@ -234,7 +235,7 @@ fn what_is_stored_as_differences_outlives_what_it_differs_from() {
     assert!(stored >= 250 * 2, "{stored} differences: there are several transactions");
     sandbox.run(["rm", "@base", "--dry-run"]).expect(0);
     sandbox.run(["rm", "@base"]).expect(0);
-    assert_eq!(vault.snapshot().unwrap().artifact_count().unwrap(), DIFFERENCES as u64);
+    assert_eq!(vault.snapshot().unwrap().count(&Filter::default()).unwrap(), DIFFERENCES as u64);
     // What they were differences to is gone, and they are differences to one of them.
     let now = stored_count(&sandbox, "SELECT count(*) FROM payload WHERE base IS NOT NULL");
     assert!(now >= 250 * 2, "{now}");

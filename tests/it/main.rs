@@ -61,6 +61,7 @@ mod sandbox;
 mod search;
 mod signatures;
 mod sql;
+mod stale;
 mod stated_values;
 mod stats;
 mod storage;

@@ -50,10 +50,10 @@ fn expect_whole(sandbox: &Sandbox) {
     let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(sound, "ok");
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
-    for artifact in vault.snapshot().unwrap().artifacts(None).unwrap() {
+    for artifact in vault.snapshot().unwrap().all_artifacts(None).unwrap() {
         let described = vault.describe(&artifact.core.0.into()).unwrap();
         for capture in described.captures {
-            vault.snapshot().unwrap().members(artifact.core, capture.capture).unwrap();
+            vault.snapshot().unwrap().read_members(artifact.core, capture.capture).unwrap();
         }
     }
     let check = vault.check_journal(None).unwrap();

@@ -12,7 +12,7 @@ use runvault::Vault;
 use runvault::artifact::{Cell, ColumnType, MemberBytes};
 use runvault::formats::{self, model_io::Session};
 use runvault::json::reader::Limits;
-use runvault::storage::ArtifactRow;
+use runvault::storage::{ArtifactRecord, Attribute};
 use runvault::vault::audit::Terms;
 use runvault::vault::query::Direction;
 use runvault::vault::sql::{self, Reader};
@@ -107,7 +107,7 @@ fn views_have_what_show_tells() {
     let (_sandbox, vault) = everything();
     let reader = vault.sql().unwrap();
     let snapshot = vault.snapshot().unwrap();
-    let artifacts = snapshot.artifacts(None).unwrap();
+    let artifacts = snapshot.all_artifacts(None).unwrap();
     assert!(artifacts.len() > 80);
     assert_eq!(number(&reader, "SELECT count(*) FROM artifacts"), i64::try_from(artifacts.len()).unwrap());
     let mut seen = BTreeSet::new();
@@ -134,12 +134,7 @@ fn views_have_what_show_tells() {
 }
 
 /// The rows of an artifact are as many as it says itself, and those that its kind makes of its first capture.
-fn contents_agree(
-    reader: &Reader<'_>,
-    vault: &Vault,
-    artifact: &ArtifactRow,
-    attributes: &[(String, String)],
-) {
+fn contents_agree(reader: &Reader<'_>, vault: &Vault, artifact: &ArtifactRecord, attributes: &[Attribute]) {
     let members = vault.members(&vault.locate(&artifact.core.0.into()).unwrap()).unwrap();
     let members: Vec<MemberBytes<'_>> =
         members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
@@ -151,18 +146,19 @@ fn contents_agree(
             assert!(rows.is_empty());
             continue;
         }
-        let stated = attributes.iter().find(|(name, _)| name == table.name).unwrap();
-        assert_eq!(rows.len().to_string(), stated.1);
+        let stated = attributes.iter().find(|attribute| attribute.name == table.name).unwrap();
+        assert_eq!(rows.len().to_string(), stated.value);
         let made = (table.rows)(&members, &Limits::default()).unwrap();
-        let beginning = vec![Cell::Integer(artifact.id.number()), text(artifact.core)];
+        let beginning = vec![Cell::Integer(artifact.addition.cast_signed()), text(artifact.core)];
         let made: Vec<_> = made.into_iter().map(|row| [beginning.clone(), row].concat()).collect();
         assert_eq!(rows, made);
     }
 }
 
 /// The rows of a view that are of one artifact, by column.
-fn objects(reader: &Reader<'_>, view: &str, artifact: &ArtifactRow) -> Vec<BTreeMap<String, Cell>> {
-    let query = format!("SELECT * FROM {view} WHERE artifact = {} ORDER BY i", artifact.id.number());
+fn objects(reader: &Reader<'_>, view: &str, artifact: &ArtifactRecord) -> Vec<BTreeMap<String, Cell>> {
+    let query =
+        format!("SELECT * FROM {view} WHERE artifact = {} ORDER BY i", artifact.addition.cast_signed());
     let mut statement = reader.prepare(&query, &[]).unwrap();
     let columns = statement.columns().to_vec();
     statement.rows().map(|row| columns.iter().cloned().zip(row.unwrap()).collect()).collect()
@@ -183,7 +179,7 @@ fn contents_are_those_of_the_documents() {
     let (_sandbox, vault) = everything();
     let reader = vault.sql().unwrap();
     let mut seen = BTreeMap::new();
-    for artifact in vault.snapshot().unwrap().artifacts(None).unwrap() {
+    for artifact in vault.snapshot().unwrap().all_artifacts(None).unwrap() {
         if artifact.kind == "pack" {
             continue;
         }

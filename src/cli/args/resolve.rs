@@ -2,7 +2,7 @@
 
 use runvault::artifact::Playback;
 use runvault::digest::{DigestPrefix, PrefixResolution};
-use runvault::storage::{Snapshot, StoreError, is_tag};
+use runvault::storage::{Snapshot, StorageError, is_tag};
 use runvault::vault::query::{self, Filter, Hit, Query};
 use runvault::{Located, Vault, formats};
 
@@ -23,15 +23,15 @@ const COUNTED: usize = 1_000;
 /// Returns the artifact with the tag `name`, or that of the run with this id. `None` if there is none.
 pub(super) fn by_name(vault: &Vault, name: &str) -> Result<Option<Located>, Failure> {
     let snapshot = vault.snapshot()?;
-    if is_tag(name) && snapshot.tagged(name)?.is_some() {
+    if is_tag(name) && snapshot.with_tag(name)?.is_some() {
         return Ok(Some(vault.tagged(name)?));
     }
     for attribute in RUN_IDS {
         let filter = Filter::Attribute { name: attribute.to_owned(), value: name.to_owned() };
-        let mut hits = query::find(&snapshot, &Query { filters: vec![filter], ..Query::default() })?;
+        let mut hits = query::find(&*snapshot, &Query { filters: vec![filter], ..Query::default() })?;
         let artifacts = hits.iter().map(|hit| &hit.artifact);
-        let extended = query::extended(&snapshot, &artifacts, &formats::versions())?;
-        hits.retain(|hit| !extended.contains(&hit.artifact.id));
+        let extended = query::extended(&*snapshot, &artifacts, &formats::versions())?;
+        hits.retain(|hit| !extended.contains(&hit.artifact.core));
         // Other artifacts of a run, such as its export pack, have its id too.
         let is_recording = |hit: &Hit| {
             formats::named(&hit.artifact.kind).is_some_and(|kind| kind.playback() == Some(Playback::InOrder))
@@ -62,7 +62,7 @@ fn ambiguous(name: &str, hits: &[Hit]) -> Failure {
 /// there are none.
 pub(super) fn mentioned(vault: &Vault, prefix: &DigestPrefix) -> Result<Option<Failure>, Failure> {
     let snapshot = vault.snapshot()?;
-    let digest = match query::resolve_mentioned(&snapshot, prefix, None)? {
+    let digest = match query::resolve_mentioned(&*snapshot, prefix, None)? {
         PrefixResolution::One(digest) => digest,
         PrefixResolution::None => return Ok(None),
         PrefixResolution::Ambiguous(digests) => {
@@ -74,7 +74,7 @@ pub(super) fn mentioned(vault: &Vault, prefix: &DigestPrefix) -> Result<Option<F
             return Ok(Some(Failure::Ambiguous { message, candidates }));
         }
     };
-    let hits = mentioning(&snapshot, Filter::Mention { group: None, digest })?;
+    let hits = mentioning(&*snapshot, Filter::Mention { group: None, digest })?;
     if hits.is_empty() {
         return Ok(None);
     }
@@ -96,10 +96,10 @@ pub(super) fn mentioned(vault: &Vault, prefix: &DigestPrefix) -> Result<Option<F
 }
 
 /// Returns the artifacts that match, and one more than are counted.
-fn mentioning(snapshot: &Snapshot<'_>, filter: Filter) -> Result<Vec<Hit>, StoreError> {
+fn mentioning(snapshot: &dyn Snapshot, filter: Filter) -> Result<Vec<Hit>, StorageError> {
     let mut hits = Vec::new();
     let query = Query { filters: vec![filter], ..Query::default() };
-    query::find_until::<StoreError>(snapshot, &query, &mut |hit| {
+    query::find_until::<StorageError>(snapshot, &query, &mut |hit| {
         hits.push(hit);
         Ok(hits.len() <= COUNTED)
     })?;

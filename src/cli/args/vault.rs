@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use etcetera::BaseStrategy;
 use runvault::Vault;
-use runvault::storage::StoreError;
+use runvault::storage::StorageError;
 
 use crate::cli::args::actor;
 use crate::cli::args::settings;
@@ -70,7 +70,10 @@ impl VaultArgs {
 
     /// Opens the vault to watch directories for, creating it immediately if [`VaultArgs::open_to_add`] would create it.
     /// The inner error is that of the vault, and may be temporary.
-    pub(crate) fn try_open_to_watch(&self, create: CreateArgs) -> Result<Result<Vault, StoreError>, Failure> {
+    pub(crate) fn try_open_to_watch(
+        &self,
+        create: CreateArgs,
+    ) -> Result<Result<Vault, StorageError>, Failure> {
         let open: fn(&Path) -> _ = if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
         let actor = actor::actor(self.actor.as_deref())?;
         Ok(open(&self.path()?).map(|vault| vault.acting_as(actor)))
@@ -81,7 +84,7 @@ impl VaultArgs {
         self.opened(Vault::create)
     }
 
-    fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StoreError>) -> Result<Vault, Failure> {
+    fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StorageError>) -> Result<Vault, Failure> {
         static NAMED: AtomicBool = AtomicBool::new(false);
         let actor = actor::actor(self.actor.as_deref())?;
         let vault = open(&self.path()?)?.acting_as(actor);

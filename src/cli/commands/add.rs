@@ -86,7 +86,7 @@ impl Args {
         let summary = if self.dry_run {
             let existing = vault.open_for_dry_run(self.create)?;
             let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
-            add::dry_run(snapshot.as_ref(), self.input.inputs()?, &options, &mut printer)?
+            add::dry_run(snapshot.as_deref(), self.input.inputs()?, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
             let inputs = if self.moving.moves { inputs.recovering() } else { inputs };

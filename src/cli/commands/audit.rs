@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::storage::ArtifactRow;
+use runvault::storage::ArtifactRecord;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{Audit, AuditedEffect, Verdict};
 use serde::Serialize;
@@ -79,7 +79,7 @@ impl Args {
     }
 }
 
-fn no_runs(contract: &ArtifactRow, is_without_effects: bool) -> String {
+fn no_runs(contract: &ArtifactRecord, is_without_effects: bool) -> String {
     if is_without_effects {
         return format!(
             "the contract {:.12} states no effects, so there is nothing to verify",
@@ -187,7 +187,12 @@ struct OmittedLine {
     violations_omitted: usize,
 }
 
-fn lines(out: &mut dyn Write, contract: &ArtifactRow, run: &ArtifactRow, audit: &Audit) -> io::Result<()> {
+fn lines(
+    out: &mut dyn Write,
+    contract: &ArtifactRecord,
+    run: &ArtifactRecord,
+    audit: &Audit,
+) -> io::Result<()> {
     let (contract, run) = (contract.core, run.core);
     for audited in &audit.effects {
         json::line(out, &EffectLine::new(contract, run, audited))?;

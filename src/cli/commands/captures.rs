@@ -1,13 +1,13 @@
 //! A note on which capture of an artifact a command uses.
 
-use runvault::storage::StoreError;
+use runvault::storage::StorageError;
 use runvault::{Located, Vault};
 
 use crate::cli::output::stdout::{self, HASH, counted};
 
 /// Reports which capture is used if the artifact has several: they may differ in what the core hash does not cover.
-pub(crate) fn say_which(vault: &Vault, located: &Located) -> Result<(), StoreError> {
-    let count = vault.snapshot()?.captures(located.artifact.id)?.len();
+pub(crate) fn say_which(vault: &Vault, located: &Located) -> Result<(), StorageError> {
+    let count = vault.captures(&located.artifact)?.len();
     if count > 1 {
         let (core, hash) = (located.artifact.core, located.capture.capture);
         let count = counted(count as u64, "capture");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::json::reader::Limits;
-use runvault::storage::{ArtifactRow, Snapshot};
+use runvault::storage::{ArtifactRecord, Snapshot};
 use runvault::vault::bundle::{self, WriteError, Written};
 use runvault::{LookupError, Vault};
 
@@ -59,26 +59,26 @@ impl Args {
         let vault = vault.open()?;
         // The snapshot must be taken before artifacts are located, so that it is not newer than the output.
         let snapshot = vault.snapshot()?;
-        let mut artifacts = self.selection(&vault, &snapshot)?;
+        let mut artifacts = self.selection(&vault, &*snapshot)?;
         if self.with_links {
-            artifacts = bundle::with_links(&snapshot, artifacts)?;
+            artifacts = bundle::with_links(&*snapshot, artifacts)?;
         }
         let written = if self.output == Path::new("-") {
             if stdout::is_terminal() && !self.force {
                 let message = "a bundle is binary; use -o FILE, a pipe, or --force";
                 return Err(Failure::CouldNotRun(message.to_owned()));
             }
-            bundle::write(&snapshot, &artifacts, &mut stdout::raw()).map_err(Failure::from)?
+            bundle::write(&*snapshot, &artifacts, &mut stdout::raw()).map_err(Failure::from)?
         } else {
             let options = self.mode.options(self.force, vault.path());
-            disk::write_with(&self.output, &options, |out| Ok(bundle::write(&snapshot, &artifacts, out)?))?
+            disk::write_with(&self.output, &options, |out| Ok(bundle::write(&*snapshot, &artifacts, out)?))?
         };
         stdout::note(&text_of(&written));
         Ok(Status::Done)
     }
 
     /// Returns the selected artifacts.
-    fn selection(&self, vault: &Vault, snapshot: &Snapshot<'_>) -> Result<Vec<ArtifactRow>, Failure> {
+    fn selection(&self, vault: &Vault, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>, Failure> {
         let kind = self.kind.map(Kind::name);
         let query = self.conditions.query(vault, kind)?;
         let has_conditions =

@@ -10,7 +10,7 @@ use runvault::Vault;
 use runvault::artifact::{Kind, SignatureState, group};
 use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
 use runvault::formats;
-use runvault::storage::{Snapshot, StoreError, TimeBasis};
+use runvault::storage::{Attribute, Mention, Snapshot, StorageError, TimeBasis};
 use runvault::vault::query::{self, Filter, Hit, Match, Query, Sort};
 use serde::Serialize;
 
@@ -210,11 +210,11 @@ impl Args {
             ..self.conditions.query(&vault, self.what.kind)?
         };
         let snapshot = vault.snapshot()?;
-        let Found { mut hits, is_more } = self.hits(&snapshot, &query)?;
+        let Found { mut hits, is_more } = self.hits(&*snapshot, &query)?;
         if hits.is_empty() {
             self.conditions.note_removals(&vault)?;
         }
-        let hidden = if self.all_versions { 0 } else { leave_out_extended(&snapshot, &mut hits)? };
+        let hidden = if self.all_versions { 0 } else { leave_out_extended(&*snapshot, &mut hits)? };
         let found = hits.len();
         hits.truncate(self.most());
         let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
@@ -222,14 +222,14 @@ impl Args {
         match &self.format {
             _ if self.json => {
                 for hit in &hits {
-                    json::line(&mut out, &JsonHit::new(hit, snapshot.created_at(hit.artifact.id)?))?;
+                    json::line(&mut out, &JsonHit::new(hit, snapshot.created_at(hit.artifact.core)?))?;
                 }
             }
-            Some(template) => hits::fill(&mut out, &snapshot, &hits, template, by)?,
+            Some(template) => hits::fill(&mut out, &*snapshot, &hits, template, by)?,
             None if self.columns.is_empty() => {
-                hits::list(&mut out, &snapshot, hits.iter().map(Listed::from), by)?;
+                hits::list(&mut out, &*snapshot, hits.iter().map(Listed::from), by)?;
             }
-            None => hits::table(&mut out, &snapshot, &hits, &self.columns, by)?,
+            None => hits::table(&mut out, &*snapshot, &hits, &self.columns, by)?,
         }
         out.flush()?;
         // Programs that parse the output must learn of omitted results too.
@@ -249,10 +249,10 @@ impl Args {
 
     /// Returns the matching artifacts. The search stops after the number to print or `COUNTED`, whichever is larger,
     /// unless some artifacts may be omitted because others extend them.
-    fn hits(&self, snapshot: &Snapshot<'_>, query: &Query) -> Result<Found, Failure> {
+    fn hits(&self, snapshot: &dyn Snapshot, query: &Query) -> Result<Found, Failure> {
         let most = self.most().max(COUNTED);
         let mut hits = Vec::new();
-        query::find_until::<StoreError>(snapshot, query, &mut |hit| {
+        query::find_until::<StorageError>(snapshot, query, &mut |hit| {
             hits.push(hit);
             Ok(hits.len() <= most)
         })?;
@@ -298,11 +298,11 @@ fn not_shown(hidden: usize) -> String {
 }
 
 /// Removes the artifacts that others among the hits extend, and returns their number.
-fn leave_out_extended(snapshot: &Snapshot<'_>, hits: &mut Vec<Hit>) -> Result<usize, Failure> {
+fn leave_out_extended(snapshot: &dyn Snapshot, hits: &mut Vec<Hit>) -> Result<usize, Failure> {
     let before = hits.len();
     let artifacts = hits.iter().map(|hit| &hit.artifact);
     let extended = query::extended(snapshot, &artifacts, &formats::versions())?;
-    hits.retain(|hit| !extended.contains(&hit.artifact.id));
+    hits.retain(|hit| !extended.contains(&hit.artifact.core));
     Ok(before - hits.len())
 }
 
@@ -365,7 +365,7 @@ impl Conditions {
     fn note_removals(&self, vault: &Vault) -> Result<(), Failure> {
         let mentions = self.mentions.as_ref().and_then(Named::hash);
         for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
-            if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
+            if let Some(tombstone) = vault.snapshot()?.resolve(prefix, 1)?.tombstones.first() {
                 stdout::note(&escaped(&tombstone.to_string()).to_string());
             }
         }
@@ -392,10 +392,10 @@ pub(crate) fn mentioned(
     prefix: &DigestPrefix,
     group: Option<&str>,
 ) -> Result<Digest, Failure> {
-    match query::resolve_mentioned(&vault.snapshot()?, prefix, group)? {
+    match query::resolve_mentioned(&*vault.snapshot()?, prefix, group)? {
         PrefixResolution::One(digest) => Ok(digest),
         PrefixResolution::None => {
-            if let Some(tombstone) = vault.snapshot()?.tombstones(prefix)?.first() {
+            if let Some(tombstone) = vault.snapshot()?.resolve(prefix, 1)?.tombstones.first() {
                 return Err(Failure::No(tombstone.to_string()));
             }
             let what = group.map_or(String::new(), |group| format!(" {group}"));
@@ -423,23 +423,26 @@ fn digest_of(path: &Path) -> Result<Digest, Failure> {
 /// The attributes used as labels, most specific first.
 pub(crate) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
-pub(crate) fn label(attributes: &[(String, String)]) -> String {
+pub(crate) fn label(attributes: &[Attribute]) -> String {
     const VALUES: usize = 3;
     let values = TELLING.iter().flat_map(|name| {
-        attributes.iter().filter(move |(other, _)| other == name).map(|(_, value)| brief(value).to_string())
+        let values = attributes.iter().filter(move |attribute| attribute.name == **name);
+        values.map(|attribute| brief(&attribute.value).to_string())
     });
     values.take(VALUES).collect::<Vec<_>>().join(" ")
 }
 
 pub(crate) fn match_text(found: &Match) -> String {
     match found {
-        Match::Mention { role, unit, place, .. } => {
+        Match::Mention(Mention { role, unit, place, .. }) => {
             format!("{} ({})", escaped(&place::text(unit, place)), escaped(role))
         }
         Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
         Match::Signature { signature, .. } => signature::text(Some(signature)),
         Match::Unsigned => signature::text(None),
-        Match::Note { text } => format!("note {}", escaped(text)),
+        Match::Note(text) => format!("note {}", escaped(text)),
+        Match::Tag(name) => format!("@{}", escaped(name)),
+        Match::Pinned => "pinned".to_owned(),
     }
 }
 
@@ -476,6 +479,12 @@ enum JsonMatch<'h> {
     Note {
         note: &'h str,
     },
+    Tag {
+        tag: &'h str,
+    },
+    Pinned {
+        pinned: bool,
+    },
 }
 
 impl<'h> JsonHit<'h> {
@@ -494,7 +503,7 @@ impl<'h> JsonHit<'h> {
 impl<'h> JsonMatch<'h> {
     fn new(place: &'h Match) -> Self {
         match place {
-            Match::Mention { role, unit, place, digest } => {
+            Match::Mention(Mention { role, unit, place, digest, .. }) => {
                 Self::Mention { role, place: JsonPlace::new(unit, place), digest: *digest }
             }
             Match::Attribute { name, value } => Self::Attribute { name, value },
@@ -508,7 +517,9 @@ impl<'h> JsonMatch<'h> {
                 key_id: None,
                 capture_hash: None,
             },
-            Match::Note { text } => Self::Note { note: text },
+            Match::Note(text) => Self::Note { note: text },
+            Match::Tag(name) => Self::Tag { tag: name },
+            Match::Pinned => Self::Pinned { pinned: true },
         }
     }
 }

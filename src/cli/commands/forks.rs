@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
-use runvault::storage::ArtifactRow;
+use runvault::storage::ArtifactRecord;
 use runvault::vault::query::{self, Fork, Shared};
 use serde::Serialize;
 
@@ -59,7 +59,7 @@ struct JsonRun {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let forks = query::forks(&vault.snapshot()?)?;
+        let forks = query::forks(&*vault.snapshot()?)?;
         let mut out = io::BufWriter::new(stdout::text());
         let limit = self.limit.unwrap_or(if self.json { u64::MAX } else { LISTED });
         let mut quotes = Quotes { vault: &vault, known: HashMap::new(), bytes: 0 };
@@ -102,7 +102,7 @@ impl Quotes<'_> {
     /// The maximum number of bytes in the cache.
     const KEPT: usize = 16 << 20;
 
-    fn quote(&mut self, artifact: &ArtifactRow, index: usize) -> Result<Option<String>, Failure> {
+    fn quote(&mut self, artifact: &ArtifactRecord, index: usize) -> Result<Option<String>, Failure> {
         let key = (artifact.core, index);
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());

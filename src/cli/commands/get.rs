@@ -7,7 +7,7 @@ use runvault::artifact::Kind;
 use runvault::digest::DigestPrefix;
 use runvault::files;
 use runvault::formats;
-use runvault::storage::{CaptureRow, StoredMember};
+use runvault::storage::{CaptureRecord, StoredMember};
 use runvault::{Located, Vault};
 
 use crate::cli::args::hash;
@@ -105,8 +105,8 @@ fn say_which(vault: &Vault, located: &Located) -> Result<(), Failure> {
     if !formats::named(&located.artifact.kind).is_some_and(Kind::can_be_signed) {
         return Ok(());
     }
-    let captures = vault.snapshot()?.captures(located.artifact.id)?;
-    let state = |capture: &CaptureRow| State::new(capture.signature.as_ref());
+    let captures = vault.captures(&located.artifact)?;
+    let state = |capture: &CaptureRecord| State::new(capture.signature.as_ref());
     let preferred = state(&located.capture);
     if captures.iter().any(|capture| state(capture) != preferred) {
         let Located { artifact, capture } = located;

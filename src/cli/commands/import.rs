@@ -73,7 +73,7 @@ impl Args {
         let imported = if self.dry_run {
             let vault = vault.open_for_dry_run(self.create)?;
             let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
-            bundle::dry_run(snapshot.as_ref(), &bundle, &options, &mut printer)?
+            bundle::dry_run(snapshot.as_deref(), &bundle, &options, &mut printer)?
         } else {
             let vault = vault.open_to_add(self.create)?;
             let imported = vault.import(&bundle, &options, &mut printer)?;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::digest::{CoreHash, Digest};
-use runvault::storage::ArtifactRow;
+use runvault::storage::ArtifactRecord;
 use runvault::vault::query::{Direction, Graph, Link, LinkTarget, Origin, Traversal};
 use serde::Serialize;
 
@@ -172,7 +172,7 @@ pub(crate) fn print_parts(
 }
 
 /// Writes the heading of an artifact on its own line.
-pub(crate) fn heading(out: &mut dyn Write, artifact: &ArtifactRow) -> io::Result<()> {
+pub(crate) fn heading(out: &mut dyn Write, artifact: &ArtifactRecord) -> io::Result<()> {
     let kind = escaped(&artifact.kind).to_string();
     let core = fitting(artifact.core, fit::width(&kind) + 1);
     writeln!(out, "{kind} {HASH}{core}{HASH:#}")

@@ -10,7 +10,7 @@ use runvault::artifact::Kind;
 use runvault::clock;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, KeepReason, MoveOptions, MoveOutcome, Original};
-use runvault::storage::StoreError;
+use runvault::storage::StorageError;
 use runvault::validation::Report;
 use runvault::vault::add::{Examined, Outcome};
 
@@ -164,7 +164,7 @@ impl Mover {
         &mut self,
         waiting: &mut BTreeMap<PathBuf, Waiting>,
         vault: &Vault,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), StorageError> {
         let snapshot = vault.snapshot()?;
         let mut removed = Vec::new();
         for (path, waiting) in waiting.iter() {

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::vault::query::{self, LinkTarget, MAX_SEARCHED};
+use runvault::vault::query::{LinkTarget, MAX_SEARCHED};
 use serde::Serialize;
 
 use crate::cli::args::hash::Named;
@@ -39,7 +39,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let (one, other) = (self.one.locate(&vault)?.artifact, self.other.locate(&vault)?.artifact);
-        let Some(chain) = query::shortest_path(&vault.snapshot()?, &one, &other)? else {
+        let Some(chain) = vault.shortest_path(&one, &other)? else {
             return Err(Failure::No(format!(
                 "no path of links from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",
                 one.core, other.core

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args as ClapArgs;
-use runvault::storage::{ArtifactRow, Erasure, Remnant, Removed, SharedFile};
+use runvault::storage::{ArtifactRecord, Erasure, Remnant};
 use runvault::vault::query::Contained;
+use runvault::vault::{KeptFile, PinnedArtifact, Removed};
 use runvault::{Referenced, RemoveError, RemoveOptions, Vault};
 
 use crate::cli::args::hash::Named;
@@ -88,7 +89,7 @@ fn print(removed: &Removed, erased: Option<bool>) -> Result<(), Failure> {
     let (captures, size) = (counted(captures.len() as u64, "capture"), stdout::size(removed.size()));
     let mut out = stdout::text();
     writeln!(out, "{done} {} {captures}, {size}{left}", named(artifact))?;
-    for SharedFile { name, holders, count } in shared {
+    for KeptFile { name, holders, count } in shared {
         let mut names: Vec<String> = holders.iter().map(named).collect();
         let more = count.saturating_sub(holders.len() as u64);
         names.extend((more > 0).then(|| format!("{more} more")));
@@ -98,7 +99,7 @@ fn print(removed: &Removed, erased: Option<bool>) -> Result<(), Failure> {
 }
 
 /// Formats an artifact for lists.
-fn named(artifact: &ArtifactRow) -> String {
+fn named(artifact: &ArtifactRecord) -> String {
     let kind = escaped(&artifact.kind).to_string();
     format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
 }
@@ -112,9 +113,10 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
     match error {
         RemoveError::Store(error) => error.into(),
         RemoveError::Pinned { pins } => {
-            let line = |pin: &runvault::storage::PinRow| {
+            let line = |pinned: &PinnedArtifact| {
+                let PinnedArtifact { artifact, pin } = pinned;
                 let note = pin.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-                format!("{} {}{note}", pin.kind, pin.core)
+                format!("{} {}{note}", artifact.kind, artifact.core)
             };
             let message = format!("{message}; \"runvault pin remove\" allows removal");
             Failure::Refused { message, because: pins.iter().map(line).collect() }

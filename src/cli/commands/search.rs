@@ -8,6 +8,7 @@ use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
+use runvault::storage::Filter;
 use runvault::vault::query::Query;
 use runvault::vault::search::{Grouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words};
 use serde::Serialize;
@@ -128,7 +129,7 @@ impl Args {
                     hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(&hit.snippet)]).collect();
                 Some(Listed { artifact, matches: &[], below })
             });
-        hits::list(&mut out, &vault.snapshot()?, listed, self.conditions.by.basis())?;
+        hits::list(&mut out, &*vault.snapshot()?, listed, self.conditions.by.basis())?;
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
         let cut = if are_more { " (the best; --limit lists more)" } else { "" };
@@ -183,7 +184,7 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
         return Ok(());
     }
     let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
-    let artifacts = counted(vault.snapshot()?.artifact_count()?, "artifact");
+    let artifacts = counted(vault.snapshot()?.count(&Filter::default())?, "artifact");
     Err(Failure::No(format!(
         "{} has no search index; \"runvault index build\" builds one of the {artifacts} in this file of {}",
         vault.path().display(),

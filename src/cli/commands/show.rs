@@ -9,7 +9,7 @@ use runvault::artifact::{CREATED_AT, Kind, Versions};
 use runvault::clock;
 use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
-use runvault::storage::{CaptureRow, MAX_NOTE_BYTES, TimeBasis};
+use runvault::storage::{Attribute, CaptureRecord, MAX_NOTE_BYTES, TimeBasis};
 use runvault::validation::Violation;
 use runvault::vault::query::Extension;
 use serde::Serialize;
@@ -52,8 +52,13 @@ impl Args {
         let artifact = self.hash.locate(&vault)?.artifact;
         if let Some(template) = &self.format {
             let snapshot = vault.snapshot()?;
-            let line =
-                template.fill(&Subject::new(&snapshot, &artifact, &[], clock::now(), TimeBasis::LastSeen))?;
+            let line = template.fill(&Subject::new(
+                &*snapshot,
+                &artifact,
+                &[],
+                clock::now(),
+                TimeBasis::LastSeen,
+            ))?;
             writeln!(stdout::text(), "{line}")?;
             return Ok(Status::Done);
         }
@@ -119,16 +124,16 @@ fn print(out: &mut dyn Write, description: &Description) -> io::Result<()> {
 
 /// Adds the tags, note and pin of the artifact.
 fn marks(description: &Description, fields: &mut Fields) {
-    if !description.tags.is_empty() {
+    if !description.annotations.tags.is_empty() {
         let tags: Vec<String> =
-            description.tags.iter().map(|tag| format!("@{}", escaped(&tag.name))).collect();
+            description.annotations.tags.iter().map(|tag| format!("@{}", escaped(&tag.name))).collect();
         fields.push("tags", tags.join(" "), NAME);
     }
-    if let Some(note) = &description.note {
+    if let Some(note) = &description.annotations.note {
         let text = escaped(&note.text).up_to(MAX_NOTE_BYTES).to_string();
         fields.push("note", text, Style::new());
     }
-    if let Some(pin) = &description.pin {
+    if let Some(pin) = &description.annotations.pin {
         let why = pin.note.as_deref().map(|note| format!(": {}", escaped(note))).unwrap_or_default();
         fields.push("pinned", format!("{}{why}", time::shown(pin.at)), Style::new());
     }
@@ -149,17 +154,17 @@ fn extensions(description: &Description, fields: &mut Fields) {
 fn extension(Extension { artifact, attributes }: &Extension) -> String {
     let length =
         formats::named(&artifact.kind).and_then(Kind::versions).and_then(|Versions { length, .. }| {
-            let (_, count) = attributes.iter().find(|(name, _)| name == length.0)?;
+            let count = &attributes.iter().find(|attribute| attribute.name == length.0)?.value;
             Some(format!(" ({})", counted(count.parse().ok()?, length.1)))
         });
     format!("{} {:.12}{}", brief(&artifact.kind), artifact.core, length.unwrap_or_default())
 }
 
-fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
-    for group in attributes.chunk_by(|(one, _), (other, _)| one == other) {
-        let name = group.first().map(|(name, _)| brief(name).to_string()).unwrap_or_default();
+fn attributes(attributes: &[Attribute], fields: &mut Fields) {
+    for group in attributes.chunk_by(|one, other| one.name == other.name) {
+        let name = group.first().map(|first| brief(&first.name).to_string()).unwrap_or_default();
         let values: Vec<String> =
-            group.iter().take(LISTED).map(|(_, value)| brief(value).to_string()).collect();
+            group.iter().take(LISTED).map(|attribute| brief(&attribute.value).to_string()).collect();
         let more = match group.len().saturating_sub(LISTED) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -171,7 +176,7 @@ fn attributes(attributes: &[(String, String)], fields: &mut Fields) {
 fn print_capture(
     out: &mut dyn Write,
     fields: &Fields,
-    capture: &CaptureRow,
+    capture: &CaptureRecord,
     can_be_signed: bool,
 ) -> io::Result<()> {
     let mut rest = vec![stdout::size(capture.size), time::shown(capture.added_at)];
@@ -239,18 +244,20 @@ struct JsonCapture<'d> {
 
 impl<'d> JsonDescription<'d> {
     fn new(description: &'d Description) -> Self {
-        let Description {
-            artifact, attributes, mentions, captures, links, extended_by, tags, note, pin, ..
-        } = description;
+        let Description { artifact, attributes, mentions, captures, links, extended_by, annotations, .. } =
+            description;
         // They are sorted, and their order is chronological.
-        let created = attributes.iter().rfind(|(name, _)| name == CREATED_AT);
+        let created = attributes.iter().rfind(|attribute| attribute.name == CREATED_AT);
         Self {
             core_hash: artifact.core,
             kind: &artifact.kind,
             added_at: time::exact(artifact.added_at),
             seen_at: time::exact(artifact.seen_at),
-            created_at: created.map(|(_, value)| value.as_str()),
-            attributes: attributes.iter().map(|(name, value)| JsonAttribute { name, value }).collect(),
+            created_at: created.map(|attribute| attribute.value.as_str()),
+            attributes: attributes
+                .iter()
+                .map(|Attribute { name, value }| JsonAttribute { name, value })
+                .collect(),
             mentions: mentions
                 .iter()
                 .map(|count| JsonCount { role: &count.role, count: count.count })
@@ -270,9 +277,9 @@ impl<'d> JsonDescription<'d> {
                 .collect(),
             links: links.iter().map(JsonLink::new).collect(),
             extended_by: extended_by.iter().map(|extension| extension.artifact.core).collect(),
-            tags: tags.iter().map(|tag| tag.name.as_str()).collect(),
-            note: note.as_ref().map(|note| note.text.as_str()),
-            pinned: pin.is_some(),
+            tags: annotations.tags.iter().map(|tag| tag.name.as_str()).collect(),
+            note: annotations.note.as_ref().map(|note| note.text.as_str()),
+            pinned: annotations.pin.is_some(),
         }
     }
 }

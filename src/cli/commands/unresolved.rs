@@ -64,7 +64,7 @@ impl Args {
             role: self.role.clone(),
             all: self.all,
         };
-        let DanglingReferences { missing: all, left_out } = query::dangling(&vault.snapshot()?, &query)?;
+        let DanglingReferences { missing: all, left_out } = query::dangling(&*vault.snapshot()?, &query)?;
         let mut out = std::io::BufWriter::new(stdout::text());
         for dangling in &all {
             if self.json {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use runvault::artifact::Kind;
 use runvault::formats;
-use runvault::storage::{ArtifactRow, CaptureRow, Snapshot, TimeBasis};
+use runvault::storage::{ArtifactRecord, Attribute, CaptureRecord, Snapshot, TimeBasis};
 use runvault::vault::query::Match;
 
 use crate::cli::args::hash::DIGITS;
@@ -116,20 +116,20 @@ impl Column {
 
 /// An artifact whose properties are shown. Properties that require reading the vault are read on demand.
 pub(crate) struct Subject<'s> {
-    pub(crate) snapshot: &'s Snapshot<'s>,
-    pub(crate) artifact: &'s ArtifactRow,
+    pub(crate) snapshot: &'s dyn Snapshot,
+    pub(crate) artifact: &'s ArtifactRecord,
     pub(crate) matches: &'s [Match],
     pub(crate) now: DateTime<Utc>,
     /// The time from which its age is computed.
     pub(crate) by: TimeBasis,
-    attributes: OnceCell<Vec<(String, String)>>,
-    captures: OnceCell<Vec<CaptureRow>>,
+    attributes: OnceCell<Vec<Attribute>>,
+    captures: OnceCell<Vec<CaptureRecord>>,
 }
 
 impl<'s> Subject<'s> {
     pub(crate) fn new(
-        snapshot: &'s Snapshot<'s>,
-        artifact: &'s ArtifactRow,
+        snapshot: &'s dyn Snapshot,
+        artifact: &'s ArtifactRecord,
         matches: &'s [Match],
         now: DateTime<Utc>,
         by: TimeBasis,
@@ -164,15 +164,18 @@ impl<'s> Subject<'s> {
             }
             Column::Label => find::label(self.attributes()?),
             Column::Tags => {
-                let tags = snapshot.tags(Some(artifact.id))?;
+                let tags = snapshot.annotations_of(artifact.core)?.tags;
                 let names: Vec<String> = tags.iter().map(|tag| format!("@{}", tag.name)).collect();
                 names.join(" ")
             }
-            Column::Note => snapshot.note_of(artifact.id)?.map(|note| note.text).unwrap_or_default(),
+            Column::Note => {
+                let note = snapshot.annotations_of(artifact.core)?.note;
+                note.map(|note| note.text).unwrap_or_default()
+            }
             Column::Matches => self.matches.iter().map(find::match_text).collect::<Vec<_>>().join(", "),
             Column::Attribute(name) => {
-                let values = self.attributes()?.iter().filter(|(other, _)| other == name);
-                values.map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", ")
+                let values = self.attributes()?.iter().filter(|attribute| attribute.name == name);
+                values.map(|attribute| attribute.value.as_str()).collect::<Vec<_>>().join(", ")
             }
         })
     }
@@ -190,27 +193,23 @@ impl<'s> Subject<'s> {
 
     /// Returns one of its times; `None` if it does not have it.
     fn time(&self, basis: TimeBasis) -> Result<Option<DateTime<Utc>>, Failure> {
-        Ok(match basis {
-            TimeBasis::FirstSeen => Some(self.artifact.added_at),
-            TimeBasis::LastSeen => Some(self.artifact.seen_at),
-            TimeBasis::Created => self.snapshot.created_at(self.artifact.id)?,
-        })
+        Ok(self.snapshot.time_of(self.artifact, basis)?)
     }
 
     fn bytes(&self) -> Result<u64, Failure> {
         Ok(self.captures()?.iter().map(|capture| capture.size).sum())
     }
 
-    fn attributes(&self) -> Result<&[(String, String)], Failure> {
+    fn attributes(&self) -> Result<&[Attribute], Failure> {
         if self.attributes.get().is_none() {
-            let _ = self.attributes.set(self.snapshot.attributes(self.artifact.id)?);
+            let _ = self.attributes.set(self.snapshot.attributes_of(self.artifact.core)?);
         }
         Ok(self.attributes.get().map_or(&[], Vec::as_slice))
     }
 
-    fn captures(&self) -> Result<&[CaptureRow], Failure> {
+    fn captures(&self) -> Result<&[CaptureRecord], Failure> {
         if self.captures.get().is_none() {
-            let _ = self.captures.set(self.snapshot.captures(self.artifact.id)?);
+            let _ = self.captures.set(self.snapshot.captures_of(self.artifact.core)?);
         }
         Ok(self.captures.get().map_or(&[], Vec::as_slice))
     }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use runvault::LookupError;
 use runvault::files;
-use runvault::storage::StoreError;
+use runvault::storage::StorageError;
 use runvault::vault::add::Summary;
 use runvault::vault::bundle::BundleError;
 use runvault::vault::query::HashTarget;
@@ -87,8 +87,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
         Self::CouldNotRun(hints::with_hint(&error))
     }
 }

@@ -43,7 +43,7 @@ impl ForkNotes {
         let (mut told, mut left) = (HashSet::new(), COMPARED);
         for core in &self.added {
             let Some(artifact) = snapshot.artifact(*core)? else { continue };
-            let (forks, compared) = query::forks_of(&snapshot, &artifact, left)?;
+            let (forks, compared) = query::forks_of(&*snapshot, &artifact, left)?;
             left -= compared;
             for fork in forks {
                 let mut pair = fork.sides.each_ref().map(|(side, _)| side.core);

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use runvault::clock;
-use runvault::storage::{ArtifactRow, Snapshot, TimeBasis};
+use runvault::storage::{ArtifactRecord, Snapshot, TimeBasis};
 use runvault::vault::query::{Hit, Match};
 
 use crate::cli::commands::find::match_text;
@@ -26,7 +26,7 @@ fn columns(by: TimeBasis) -> [Column; 4] {
 
 /// An artifact to list.
 pub(crate) struct Listed<'h> {
-    pub(crate) artifact: &'h ArtifactRow,
+    pub(crate) artifact: &'h ArtifactRecord,
     /// Its matches.
     pub(crate) matches: &'h [Match],
     /// The cells below it.
@@ -43,7 +43,7 @@ impl<'h> From<&'h Hit> for Listed<'h> {
 /// Prints artifacts with the default columns and the time that is used.
 pub(crate) fn list<'h>(
     out: &mut dyn Write,
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     hits: impl IntoIterator<Item = Listed<'h>>,
     by: TimeBasis,
 ) -> Result<(), Failure> {
@@ -71,7 +71,7 @@ pub(crate) fn list<'h>(
 /// Prints the requested columns.
 pub(crate) fn table(
     out: &mut dyn Write,
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     hits: &[Hit],
     columns: &[Column],
     by: TimeBasis,
@@ -91,7 +91,7 @@ pub(crate) fn table(
 /// Prints each artifact formatted by `template`.
 pub(crate) fn fill(
     out: &mut dyn Write,
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     hits: &[Hit],
     template: &Template,
     by: TimeBasis,

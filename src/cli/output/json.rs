@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use runvault::artifact::{Kind, Signature};
 use runvault::digest::{CaptureHash, CoreHash};
-use runvault::storage::{Removed, SharedFile};
 use runvault::validation::Violation;
 use runvault::vault::add::Examined;
+use runvault::vault::{KeptFile, Removed};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
@@ -118,7 +118,7 @@ struct SharedLine<'r> {
 pub(crate) fn removed(out: &mut dyn Write, removed: &Removed, erased: Option<bool>) -> io::Result<()> {
     let captures = removed.captures.iter().map(|capture| capture.capture).collect();
     let Removed { artifact, shared, .. } = removed;
-    let shared = shared.iter().map(|SharedFile { name, holders, count }| SharedLine {
+    let shared = shared.iter().map(|KeptFile { name, holders, count }| SharedLine {
         file: name,
         artifacts: holders.iter().map(|holder| holder.core).collect(),
         count: *count,

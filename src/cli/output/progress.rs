@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use runvault::Vault;
-use runvault::storage::Snapshot;
+use runvault::storage::Filter;
 
 use crate::cli::output::{stdout, verbosity};
 use estimate::{Amount, Counting};
@@ -70,9 +70,8 @@ impl Progress {
 
     /// Sets the number of things to be done to the number of artifacts in the vault, if it is readable.
     pub(crate) fn count_artifacts(&mut self, vault: &Vault) {
-        let count = |snapshot: Snapshot<'_>| snapshot.artifact_count();
         if self.is_shown
-            && let Ok(total) = vault.snapshot().and_then(count)
+            && let Ok(total) = vault.snapshot().and_then(|snapshot| snapshot.count(&Filter::default()))
         {
             self.total = Total::Things(total);
         }

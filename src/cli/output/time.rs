@@ -61,7 +61,7 @@ pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), Failure> {
     if !vault.is_created() {
         return Ok(());
     }
-    let last = vault.snapshot()?.last_entry_at()?;
+    let last = vault.last_entry_at()?;
     if let Some(last) = last.filter(|last| last.signed_duration_since(clock::now()) > TOLERANCE) {
         stdout::warning(&format!(
             "the last journal entry is in the future ({}): a clock is or was wrong, and artifacts added until then are \

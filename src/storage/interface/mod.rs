@@ -2,20 +2,24 @@
 
 mod query;
 mod records;
+mod single;
 
 pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, Paged, Period};
 pub use records::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
     JournalRecord, ManualLink, MemberRecord, Mention, NameMention, NameUse, Names, Note, Pin, ReferenceEdge,
-    Resolution, Tag, UnresolvedReference, UnresolvedTarget,
+    Resolution, RoleCount, SharedFile, StoredMember, Tag, UnresolvedReference, UnresolvedTarget,
 };
 
+pub use single::created_at;
+
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::sqlite::{Head, JournalQuery, Prepared, Put, RemovedPolicy, Result, RoleCount, Tombstone};
+use super::{Actor, Head, JournalCheck, JournalQuery, Prepared, Put, RemovedPolicy, Result, Tombstone};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -47,7 +51,28 @@ pub trait Storage: Send + Sync {
     /// # Errors
     /// Returns an error if the vault cannot be written: the disk is full, other writers do not finish within
     /// [`PutOptions::patience`], or the vault is damaged.
-    fn put(&self, batch: &[Prepared], options: &PutOptions) -> Result<Vec<Put>>;
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>>;
+
+    /// Sets the actor that the journal records for all further changes.
+    fn set_actor(&mut self, actor: Actor);
+
+    /// Returns whether the vault exists. If it does not, storing something creates it.
+    fn is_created(&self) -> bool {
+        true
+    }
+
+    /// Returns the bytes of the preferred capture of a document if the engine has a faster way to them than a snapshot;
+    /// `None` otherwise, and if there are none or they are damaged: a snapshot returns the reason.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
+        let _ = core;
+        Ok(None)
+    }
+
+    /// Returns the engine, for operations that only it has.
+    fn as_any(&self) -> &dyn Any;
 
     /// Returns what the engine can do beyond this interface.
     fn capabilities(&self) -> Capabilities;
@@ -173,6 +198,17 @@ pub trait Snapshot {
     /// target, artifact and place.
     fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
 
+    /// Returns the captures with these hashes of these artifacts.
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>>;
+
+    /// Returns the preferred capture of each artifact: the one of the lowest [`preference`](super::preference), and of
+    /// those the one that was added first.
+    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>>;
+
+    /// Returns the files of each artifact, in any of its captures, whose bytes artifacts other than `of` also have, by
+    /// name.
+    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>>;
+
     /// Returns the members of a capture, sorted by name. Their bindings to the capture and to its artifact are hashed
     /// again; the bytes are not read.
     fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
@@ -186,6 +222,10 @@ pub trait Snapshot {
     /// Returns up to `limit` of the journal entries that match `query`, from the entry `from` on.
     fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
 
+    /// Recomputes the chain of the journal from the first entry to the last, and looks for the entry whose chain value is
+    /// `since`.
+    fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
+
     /// Returns the last journal entry.
     fn journal_head(&self) -> Result<Head>;
 
@@ -194,6 +234,9 @@ pub trait Snapshot {
 
     /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
     fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
+
+    /// Returns the artifact with each of these tags.
+    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>>;
 
     /// Returns the names of the attributes that artifacts have, sorted.
     fn attribute_names(&self) -> Result<Vec<String>>;

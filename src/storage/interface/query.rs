@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use super::records::{ArtifactRecord, Mention};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::sqlite::TimeBasis;
+use crate::storage::TimeBasis;
 
 /// The direction of an edge, seen from an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::artifact::{Place, Signature};
+use crate::artifact::{MemberBytes, Place, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::storage::sqlite::Tombstone;
+use crate::storage::Tombstone;
 use crate::validation::Violation;
 
 /// An artifact.
@@ -98,7 +98,8 @@ pub struct Resolution {
     pub artifacts: Vec<CoreHash>,
     /// The captures, by hash and core hash.
     pub captures: Vec<CaptureTarget>,
-    /// The tombstones of artifacts and captures that are not stored, by digest and entry.
+    /// The tombstones of hashes that begin with the prefix, the latest first; empty if an artifact or a capture has such a
+    /// hash.
     pub tombstones: Vec<Tombstone>,
 }
 
@@ -252,4 +253,46 @@ pub struct JournalRecord {
     pub entry: String,
     /// Its chain value.
     pub chain: Digest,
+}
+
+/// The number of an artifact's mentions in one role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleCount {
+    /// The role.
+    pub role: String,
+    /// The number of mentions.
+    pub count: u64,
+}
+
+/// A member of a capture, read and verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredMember {
+    /// Its name.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl StoredMember {
+    /// Borrows all `members` of a capture, in the form that kinds and archives expect.
+    #[must_use]
+    pub fn borrowed(members: &[Self]) -> Vec<MemberBytes<'_>> {
+        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
+    }
+}
+
+/// A file of an artifact whose bytes other artifacts also have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedFile {
+    /// Its name in the artifact.
+    pub name: String,
+    /// The artifacts that have the bytes, by core hash; at most [`SharedFile::LISTED`].
+    pub holders: Vec<CoreHash>,
+    /// The number of artifacts that have the bytes.
+    pub count: u64,
+}
+
+impl SharedFile {
+    /// The maximum number of artifacts that are listed; the others are counted.
+    pub const LISTED: usize = 5;
 }

@@ -14,10 +14,12 @@ use rusqlite::backup::{Backup as Copying, StepResult};
 
 use super::check::CatalogCounts;
 use super::check::finding::Finding;
+use super::error::BusyReason;
 use super::pool;
 use super::staging::{PlaceError, StagedFile};
-use super::{BusyReason, Head, Store, StoreError};
+use super::{StorageError, Store};
 use crate::digest::BlobHash;
+use crate::storage::Head;
 
 /// Number of pages that are copied per step; progress is reported after each step.
 const PAGES: i32 = 1024;
@@ -126,7 +128,7 @@ pub enum BackupError {
     },
     /// A store error.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 impl From<PlaceError> for BackupError {
@@ -171,9 +173,9 @@ pub(super) fn copy(
     from: &Connection,
     (to, name): (&Path, &Path),
     watch: &mut dyn FnMut(BackupProgress),
-) -> Result<(), StoreError> {
-    let failed = |error| StoreError::from_sqlite(to, error).about(name);
-    pool::create_private(to).map_err(|error| StoreError::io(name, error))?;
+) -> Result<(), StorageError> {
+    let failed = |error| StorageError::from_sqlite_named(to, name, error);
+    pool::create_private(to).map_err(|error| StorageError::io(name, error))?;
     let mut target = pool::connect(to).map_err(failed)?;
     let copying = Copying::new(from, &mut target).map_err(failed)?;
     loop {
@@ -185,7 +187,7 @@ pub(super) fn copy(
             StepResult::Done => return Ok(()),
             StepResult::More => {}
             // The copy is not shared, and the snapshot has already been read.
-            _ => return Err(StoreError::Busy { path: name.to_owned(), reason: BusyReason::Held }),
+            _ => return Err(StorageError::busy(name, BusyReason::Held)),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use rusqlite::{Connection, Transaction};
 use rusqlite_migration::HookResult;
 
-use super::{Result, StoreError};
+use super::{Result, StorageError};
 
 /// The current version, which changes whenever a kind derives different data from the same bytes.
 pub(super) const VERSION: i64 = 3;
@@ -33,13 +33,11 @@ pub(super) fn expect_current(connection: &Connection, path: &Path) -> Result<()>
     match version {
         Ok(version) if version < VERSION => {
             let found = format!("index version {version}, the current one is {VERSION}");
-            Err(StoreError::Older { path: path.to_owned(), found })
+            Err(StorageError::older(path, found))
         }
-        Ok(version) if version > VERSION => {
-            Err(StoreError::Newer { path: path.to_owned(), found: version, supported: VERSION })
-        }
+        Ok(version) if version > VERSION => Err(StorageError::newer(path, version, VERSION)),
         // A vault without the row is damaged, and can be checked and repaired.
         Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
-        Err(error) => Err(StoreError::from_sqlite(path, error)),
+        Err(error) => Err(StorageError::from_sqlite(path, error)),
     }
 }

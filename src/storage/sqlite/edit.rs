@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
-use super::actor::Actor;
 use super::journal::{Event, Journal};
 use super::mention_index;
 use super::pool::Lease;
 use super::read::{Snapshot, artifact_id};
-use super::rows::ArtifactRow;
-use super::{Result, StoreError};
+use super::{Result, StorageError};
+use crate::digest::CoreHash;
+use crate::storage::{Actor, Head};
 
 /// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
 /// before [`Edit::commit`], and nothing at all if that is not called.
-pub struct Edit<'s> {
+pub(crate) struct Edit<'s> {
     pub(super) snapshot: Snapshot<'s>,
     pub(super) journal: Journal,
     /// Blobs that may have become unreferenced.
@@ -34,7 +34,7 @@ impl<'s> Edit<'s> {
     ) -> Result<Self> {
         // Deleted content is overwritten.
         let snapshot = look(connection)?;
-        secure_delete(snapshot.connection(), true).map_err(|error| StoreError::from_sqlite(path, error))?;
+        secure_delete(snapshot.connection(), true).map_err(|error| StorageError::from_sqlite(path, error))?;
         let journal =
             Journal::open(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
@@ -42,21 +42,22 @@ impl<'s> Edit<'s> {
 
     /// Returns a snapshot that includes the changes so far.
     #[must_use]
-    pub fn snapshot(&self) -> &Snapshot<'s> {
+    pub(crate) fn snapshot(&self) -> &Snapshot<'s> {
         &self.snapshot
     }
 
-    /// Commits the changes. When this returns, they are on disk.
+    /// Commits the changes. When this returns, they are on disk. Returns the last journal entry.
     ///
     /// # Errors
     /// Returns an error if the changes cannot be written; then nothing was changed.
-    pub fn commit(mut self) -> Result<()> {
+    pub(crate) fn commit(mut self) -> Result<Head> {
         // Removes all entries together, because removed captures have many digests in common.
         let unlisted = std::mem::take(&mut self.unlisted);
         mention_index::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;
         self.sweep()?;
         let commit = || self.connection().prepare_cached("COMMIT")?.execute([]);
-        commit().map(drop).map_err(|error| self.snapshot.failed(error))
+        commit().map_err(|error| self.snapshot.failed(error))?;
+        Ok(self.journal.head())
     }
 
     pub(super) fn connection(&self) -> &Connection {
@@ -82,10 +83,9 @@ impl<'s> Edit<'s> {
 
     /// Returns the current row id of an artifact: it may have been removed since it was looked up, and its row id
     /// reused.
-    pub(super) fn number(&self, artifact: &ArtifactRow) -> Result<i64> {
-        let id =
-            artifact_id(self.connection(), artifact.core).map_err(|error| self.snapshot.failed(error))?;
-        id.ok_or(StoreError::Gone { core: artifact.core })
+    pub(super) fn number(&self, core: CoreHash) -> Result<i64> {
+        let id = artifact_id(self.connection(), core).map_err(|error| self.snapshot.failed(error))?;
+        id.ok_or_else(|| StorageError::gone(core))
     }
 }
 

@@ -4,51 +4,25 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::edit::Edit;
 use super::journal::Event;
-use super::rows::ArtifactRow;
-use super::{Result, StoreError};
-
-/// A manual link from `source` to `target`.
-#[derive(Clone, Copy, Debug)]
-pub struct StatedLink<'l> {
-    /// The source artifact.
-    pub source: &'l ArtifactRow,
-    /// The relation.
-    pub relation: &'l str,
-    /// The target artifact.
-    pub target: &'l ArtifactRow,
-}
-
-/// Returns whether `text` is a valid relation of a manual link: a lowercase letter, followed by at most 39 of a-z, 0-9
-/// and `-`.
-#[must_use]
-pub fn is_relation(text: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    text.len() <= MAX_RELATION_BYTES
-        && text.bytes().all(fits)
-        && text.starts_with(|c: char| c.is_ascii_lowercase())
-}
-
-/// Maximum length in bytes of the note of a manual link.
-pub const MAX_LINK_NOTE_BYTES: usize = 1 << 20;
-
-/// Maximum length in bytes of the relation of a manual link.
-pub const MAX_RELATION_BYTES: usize = 40;
+use super::{Result, StorageError};
+use crate::storage::StatedLink;
+use crate::storage::annotations::link_defect;
 
 impl Edit<'_> {
     /// Adds `link`; returns false if it already exists with this note.
     ///
     /// # Errors
-    /// Returns [`StoreError::NotAnAnnotation`] if the relation is not valid ([`is_relation`]), both ends are the same
-    /// artifact, or the note is longer than [`MAX_LINK_NOTE_BYTES`], [`StoreError::Gone`] if one of the ends was
+    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the relation is not valid ([`is_relation`]), both ends are the same
+    /// artifact, or the note is longer than [`MAX_LINK_NOTE_BYTES`], [`Gone`](crate::storage::ErrorKind::Gone) if one of the ends was
     /// removed, and an error if the database cannot be written.
-    pub fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
+    pub(crate) fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
-        if let Some(defect) = defect(&link, note) {
-            return Err(StoreError::NotAnAnnotation(defect));
+        if let Some(defect) = link_defect(source, relation, target, note) {
+            return Err(StorageError::invalid(defect));
         }
         let key = (self.number(source)?, relation, self.number(target)?);
         let at = self.journal.at().timestamp_millis();
-        let event = Event::Link { note, relation, source: source.core, target: target.core };
+        let event = Event::Link { note, relation, source, target };
         self.recorded(&event, |connection| {
             let known: Option<Option<String>> = connection
                 .prepare_cached("SELECT note FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
@@ -71,29 +45,15 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::state_link`].
-    pub fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
+    pub(crate) fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         let key = (self.number(source)?, relation, self.number(target)?);
-        let event = Event::Unlink { relation, source: source.core, target: target.core };
+        let event = Event::Unlink { relation, source, target };
         self.recorded(&event, |connection| {
             let sql = "DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3";
             changed(connection, sql, key)
         })
     }
-}
-
-/// Returns why a link is not valid, or `None` if it is.
-fn defect(link: &StatedLink<'_>, note: Option<&str>) -> Option<String> {
-    if !is_relation(link.relation) {
-        return Some(format!("{:?} cannot be the relation of a link", link.relation));
-    }
-    if link.source.core == link.target.core {
-        return Some(format!("{} cannot be linked to itself", link.source.core));
-    }
-    let bytes = note.map_or(0, str::len);
-    let is_too_long = bytes > MAX_LINK_NOTE_BYTES;
-    is_too_long
-        .then(|| format!("the note of a link has at most {MAX_LINK_NOTE_BYTES} bytes, this one has {bytes}"))
 }
 
 /// Runs `sql` and returns whether it changed anything.

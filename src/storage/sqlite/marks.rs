@@ -7,31 +7,22 @@ use super::journal::Event;
 use super::manual_links::changed;
 use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds, PinRow, TagRow};
-use super::{Result, StoreError};
+use super::{Result, StorageError};
 use crate::digest::CoreHash;
-
-/// Maximum length of a tag in bytes.
-pub const MAX_TAG_BYTES: usize = 100;
-
-/// Returns whether `name` is a valid tag: 1 to 100 of the letters a-z and A-Z, digits, and `-`, `_`, `.`, `/`.
-#[must_use]
-pub fn is_tag(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
-    (1..=MAX_TAG_BYTES).contains(&name.len()) && name.bytes().all(fits)
-}
+use crate::storage::annotations::tag_defect;
 
 impl Edit<'_> {
     /// Tags an artifact; returns false if it already has the tag. The tag is removed from any other artifact.
     ///
     /// # Errors
-    /// Returns [`StoreError::NotAnAnnotation`] if the tag is not valid ([`is_tag`]), [`StoreError::Gone`] if the
+    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid ([`is_tag`]), [`Gone`](crate::storage::ErrorKind::Gone) if the
     /// artifact was removed, and an error if the database cannot be written.
-    pub fn tag(&mut self, artifact: &ArtifactRow, name: &str) -> Result<bool> {
-        if !is_tag(name) {
-            return Err(StoreError::NotAnAnnotation(format!("{name:?} cannot be a tag")));
+    pub(crate) fn tag(&mut self, core: CoreHash, name: &str) -> Result<bool> {
+        if let Some(defect) = tag_defect(name) {
+            return Err(StorageError::invalid(defect));
         }
-        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
-        self.recorded(&Event::Tag { core: artifact.core, name }, |connection| {
+        let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Tag { core, name }, |connection| {
             let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)
                        ON CONFLICT DO UPDATE SET artifact = excluded.artifact, at = excluded.at
                         WHERE artifact <> excluded.artifact";
@@ -43,7 +34,7 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn untag(&mut self, name: &str) -> Result<bool> {
+    pub(crate) fn untag(&mut self, name: &str) -> Result<bool> {
         let Some(artifact) = self.snapshot.tagged(name)? else { return Ok(false) };
         self.recorded(&Event::Untag { core: artifact.core, name }, |connection| {
             changed(connection, "DELETE FROM tag WHERE name = ?1", [name])
@@ -54,9 +45,9 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn pin(&mut self, artifact: &ArtifactRow, note: Option<&str>) -> Result<bool> {
-        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
-        self.recorded(&Event::Pin { core: artifact.core, note }, |connection| {
+    pub(crate) fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Result<bool> {
+        let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Pin { core, note }, |connection| {
             let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
                        ON CONFLICT DO UPDATE SET note = excluded.note, at = excluded.at
                         WHERE note IS NOT excluded.note";
@@ -68,9 +59,9 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn unpin(&mut self, artifact: &ArtifactRow) -> Result<bool> {
-        let id = self.number(artifact)?;
-        self.recorded(&Event::Unpin { core: artifact.core }, |connection| {
+    pub(crate) fn unpin(&mut self, core: CoreHash) -> Result<bool> {
+        let id = self.number(core)?;
+        self.recorded(&Event::Unpin { core }, |connection| {
             changed(connection, "DELETE FROM pin WHERE artifact = ?1", [id])
         })
     }
@@ -81,7 +72,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn tagged(&self, name: &str) -> Result<Option<ArtifactRow>> {
+    pub(crate) fn tagged(&self, name: &str) -> Result<Option<ArtifactRow>> {
         let id = || -> rusqlite::Result<Option<ArtifactId>> {
             self.connection()
                 .prepare_cached("SELECT artifact FROM tag WHERE name = ?1")?
@@ -96,7 +87,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn tags(&self, artifact: Option<ArtifactId>) -> Result<Vec<TagRow>> {
+    pub(crate) fn tags(&self, artifact: Option<ArtifactId>) -> Result<Vec<TagRow>> {
         let sql = "SELECT t.name, a.id, a.core, t.at FROM tag t JOIN artifact a ON a.id = t.artifact
                     WHERE ?1 IS NULL OR t.artifact = ?1 ORDER BY t.name";
         self.rows(sql, [artifact.map(|id| id.0)], |row| {
@@ -105,22 +96,11 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns all pins in the order in which they were set.
-    ///
-    /// # Errors
-    /// Returns an error if a database operation fails.
-    pub fn pins(&self) -> Result<Vec<PinRow>> {
-        let sql = "SELECT a.id, a.core, k.name, p.note, p.at
-                     FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
-                    ORDER BY p.at, a.core";
-        self.rows(sql, [], pin_row)
-    }
-
     /// Returns the pin of an artifact, if it has one.
     ///
     /// # Errors
     /// Returns an error if a database operation fails.
-    pub fn pin_of(&self, artifact: ArtifactId) -> Result<Option<PinRow>> {
+    pub(crate) fn pin_of(&self, artifact: ArtifactId) -> Result<Option<PinRow>> {
         let sql = "SELECT a.id, a.core, k.name, p.note, p.at
                      FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
                     WHERE p.artifact = ?1";

@@ -4,7 +4,6 @@
 //! call of [`Store::put`] stores all of its artifacts or none, and they are on disk when it returns; everything that is
 //! read is hashed again.
 
-mod actor;
 mod backup;
 pub mod check;
 mod compress;
@@ -13,6 +12,7 @@ mod derived;
 mod dictionaries;
 mod digest_stripping;
 mod edit;
+mod engine;
 mod error;
 mod fetch;
 mod journal;
@@ -48,31 +48,20 @@ mod write;
 mod write_lock;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
-pub use actor::{Actor, ActorError};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use check::Inspection;
-pub use edit::Edit;
-pub use error::{BusyReason, PayloadDefect, StoreError};
-pub use manual_links::{MAX_LINK_NOTE_BYTES, MAX_RELATION_BYTES, StatedLink, is_relation};
-pub use marks::{MAX_TAG_BYTES, is_tag};
-pub use notes::{MAX_NOTE_BYTES, is_note};
-pub use payload::Prepared;
-pub use read::{Head, JournalCheck, JournalDefect, JournalQuery, Snapshot};
+use edit::Edit;
+pub(crate) use read::Snapshot;
 pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use reindex::{Readmitted, Reindexed};
-pub use release::Heirs;
-pub use remove::{Removed, SharedFile};
+use release::Heirs;
 pub use repair::{Repair, Restored};
-pub use rows::{
-    ArtifactId, ArtifactRow, CaptureRow, DigestEdge, FileRow, JournalRow, KindId, MemberRow, MentionRow,
-    NameMention, NoteRow, PinRow, Reference, RoleCount, StatedEdge, StoredMember, TagRow, Tombstone,
-};
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use search::{
     CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
@@ -80,11 +69,8 @@ pub use search::{
 };
 pub(crate) use sql::TIMES;
 pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
-pub use stats::{Dated, Day, Extremes, KindStats, Sized, Stats, Storage};
-pub use times::{Chronology, TimeBasis};
-pub use tombstones::RemovedPolicy;
+pub use stats::{Dated, Day, DiskUsage, Extremes, KindStats, Sized, Stats};
 pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
-pub use write::{KindConflict, Put, PutOutcome};
 
 use dictionaries::{Dictionaries, Readers};
 use pool::{BUSY_TIMEOUT, Lease, Pool};
@@ -92,13 +78,11 @@ use schema::CreatePolicy;
 use wal::Incident;
 use write::Putting;
 
-use crate::artifact::{Admitted, Signature};
+use crate::artifact::Signature;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
-
-/// The result of a store operation.
-pub type Result<T> = std::result::Result<T, StoreError>;
+use crate::storage::{Actor, ErrorKind, Prepared, Put, RemovedPolicy, Result, StorageError};
 
 /// A vault file.
 ///
@@ -108,6 +92,8 @@ pub struct Store {
     pool: Pool,
     readers: Readers,
     actor: Option<Actor>,
+    /// What preparing a removal has re-encoded, until the removal.
+    heirs: Mutex<Heirs>,
     /// The damage to the write-ahead log found when the vault was opened.
     log_damage: Option<Box<LogDamage>>,
     /// Set once the file exists. Must be the last field: the vault is open while the others are dropped.
@@ -125,30 +111,6 @@ pub struct Upgrade {
     pub is_outdated: bool,
 }
 
-/// A preparer of artifacts for storage in one vault, which compresses them with the dictionaries of their kinds.
-pub struct Preparer {
-    dictionaries: Dictionaries,
-    policy: RemovedPolicy,
-}
-
-impl Preparer {
-    fn new(dictionaries: Dictionaries) -> Self {
-        Self { dictionaries, policy: RemovedPolicy::default() }
-    }
-
-    /// Sets the policy for artifacts that were removed before. By default, they are rejected.
-    #[must_use]
-    pub fn with_policy(self, policy: RemovedPolicy) -> Self {
-        Self { policy, ..self }
-    }
-
-    /// Prepares `admitted`. Needs no database, so that other threads can do it while one writes.
-    #[must_use]
-    pub fn prepare(&self, admitted: Admitted) -> Prepared {
-        Prepared::new(admitted, &self.dictionaries)
-    }
-}
-
 impl Store {
     /// How long a writer waits for other writers.
     pub const PATIENCE: Duration = BUSY_TIMEOUT;
@@ -156,8 +118,8 @@ impl Store {
     /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
     ///
     /// # Errors
-    /// Returns [`StoreError::Missing`] if there is no file, [`StoreError::NotAVault`] if it is not a vault,
-    /// [`StoreError::Older`] or [`StoreError::Newer`] if another version of this program wrote it, and another error if
+    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no file, [`NotAVault`](crate::storage::ErrorKind::NotAVault) if it is not a vault,
+    /// [`Older`](crate::storage::ErrorKind::Older) or [`Newer`](crate::storage::ErrorKind::Newer) if another version of this program wrote it, and another error if
     /// the file cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
         Self::prepare(path, CreatePolicy::Open)
@@ -166,11 +128,11 @@ impl Store {
     /// Creates a vault at `path`, readable by its owner only.
     ///
     /// # Errors
-    /// Returns [`StoreError::Exists`] if the path exists and is not an empty file, and another error if the file cannot
+    /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if the path exists and is not an empty file, and another error if the file cannot
     /// be written.
     pub fn create(path: &Path) -> Result<Self> {
         if std::fs::symlink_metadata(path).is_ok_and(|file| file.len() > 0 || !file.is_file()) {
-            return Err(StoreError::Exists { path: path.to_owned() });
+            return Err(StorageError::exists(path));
         }
         Self::open_or_create(path)
     }
@@ -180,7 +142,7 @@ impl Store {
     /// [`Store::finish_reindex`].
     ///
     /// # Errors
-    /// Same as [`Store::open`], except [`StoreError::Older`].
+    /// Same as [`Store::open`], except [`Older`](crate::storage::ErrorKind::Older).
     pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
         let (_registration, incident) = Self::look(path)?;
         let from = schema::version(path)?;
@@ -191,22 +153,22 @@ impl Store {
             None => None,
         };
         let copy = (from < i64::from(SCHEMA_VERSION)).then(|| schema::copy_path(path, from));
-        let is_outdated =
-            matches!(derived::expect_current(&*store.connection()?, path), Err(StoreError::Older { .. }));
+        let is_outdated = derived::expect_current(&*store.connection()?, path)
+            .is_err_and(|error| error.kind() == ErrorKind::Older);
         Ok((store, Upgrade { from, copy, is_outdated }))
     }
 
     /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.
     ///
     /// # Errors
-    /// Same as [`Store::open`], except [`StoreError::Missing`].
+    /// Same as [`Store::open`], except [`Missing`](crate::storage::ErrorKind::Missing).
     pub fn open_or_create(path: &Path) -> Result<Self> {
         pool::create_file(path)?;
         Self::prepare(path, CreatePolicy::Create)
     }
 
     /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
-    /// it returns [`StoreError::Missing`].
+    /// it returns [`Missing`](crate::storage::ErrorKind::Missing).
     ///
     /// # Errors
     /// Same as [`Store::open`] if the file exists.
@@ -219,6 +181,7 @@ impl Store {
             pool: Pool::new(path, None),
             readers: Readers::default(),
             actor: None,
+            heirs: Mutex::default(),
             log_damage: None,
             created: OnceLock::new(),
         })
@@ -256,6 +219,7 @@ impl Store {
             pool,
             readers: Readers::default(),
             actor: None,
+            heirs: Mutex::default(),
             log_damage: None,
             created,
         }
@@ -265,8 +229,8 @@ impl Store {
     fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
         let look = |real: &Path| {
             pool::expect_file(path)?;
-            pool::expect_no_rollback_journal(real).map_err(|error| StoreError::from_sqlite(path, error))?;
-            wal::look(real).map_err(|source| StoreError::io(path, source))
+            pool::expect_no_rollback_journal(real).map_err(|error| StorageError::from_sqlite(path, error))?;
+            wal::look(real).map_err(|source| StorageError::io(path, source))
         };
         let (registration, incident) = Registration::after(path, look)?;
         Ok((registration, incident.flatten()))
@@ -295,71 +259,10 @@ impl Store {
         let connection = self.connection()?;
         let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
         last.and_then(|mut last| last.query_row([], |row| row.get(0)))
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    /// Returns a preparer of artifacts for this vault.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn preparer(&self) -> Result<Preparer> {
-        if !self.is_created() {
-            return Ok(Preparer::new(Dictionaries::default()));
-        }
-        Dictionaries::load(&*self.connection()?)
-            .map(Preparer::new)
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
-    }
-
-    /// Stores `batch` in one transaction. When this returns, all of it is on disk; if it fails, none of it is in the
-    /// vault. The outcomes are in the order of the batch; with [`RemovedPolicy::RefuseAndStop`] they end with the first
-    /// refusal.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be written: the disk is full, another writer does not finish, or the file
-    /// is damaged.
-    pub fn put<'p>(
-        &self,
-        batch: impl IntoIterator<Item = &'p Prepared>,
-        preparer: &Preparer,
-        at: DateTime<Utc>,
-    ) -> Result<Vec<Put>> {
-        self.put_within(batch, preparer, at, BUSY_TIMEOUT)
-    }
-
-    /// Like [`Store::put`], but waits no longer than `patience` for other writers.
-    ///
-    /// # Errors
-    /// Same as [`Store::put`]; returns [`StoreError::Busy`] if other writers do not finish in time.
-    pub fn put_within<'p>(
-        &self,
-        batch: impl IntoIterator<Item = &'p Prepared>,
-        preparer: &Preparer,
-        at: DateTime<Utc>,
-        patience: Duration,
-    ) -> Result<Vec<Put>> {
-        let mut batch = batch.into_iter().peekable();
-        if batch.peek().is_none() {
-            return Ok(Vec::new());
-        }
-        self.create_now()?;
-        let mut connection = self.connection()?;
-        write::put(&mut connection, batch, &Putting { patience, ..self.putting(preparer, at) })
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
-    }
-
-    /// Stores one artifact, in the same way as [`Store::put`].
-    ///
-    /// # Errors
-    /// Same as [`Store::put`].
-    pub fn put_one(&self, artifact: &Prepared, preparer: &Preparer, at: DateTime<Utc>) -> Result<Put> {
-        self.create_now()?;
-        let mut connection = self.connection()?;
-        write::put_one(&mut connection, artifact, &self.putting(preparer, at))
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
-    }
-
-    /// Stores one artifact whose capture was lost, like [`Store::put_one`]. Restores the previously `recorded`
+    /// Stores one artifact whose capture was lost, like [`Storage::put`](super::Storage::put). Restores the previously `recorded`
     /// signature state unless the signature was checked now.
     ///
     /// # Errors
@@ -367,21 +270,28 @@ impl Store {
     pub fn put_again(
         &self,
         artifact: &Prepared,
-        preparer: &Preparer,
         recorded: Option<Signature>,
         at: DateTime<Utc>,
     ) -> Result<Put> {
+        let dictionaries = payload::dictionaries(artifact)?;
+        let putting = Putting {
+            dictionaries,
+            actor: self.actor.as_ref(),
+            at,
+            policy: RemovedPolicy::default(),
+            patience: BUSY_TIMEOUT,
+        };
         self.create_now()?;
         let mut connection = self.connection()?;
-        write::put_again(&mut connection, artifact, recorded, &self.putting(preparer, at))
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+        write::put_again(&mut connection, artifact, recorded, &putting)
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Begins a change to the vault's content, after waiting for other writers to finish.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
+    pub(crate) fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
         let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
         Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
     }
@@ -392,7 +302,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn empty_log(&self) -> Result<bool> {
-        pool::empty_log(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
+        pool::empty_log(&*self.connection()?).map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Returns the bytes of the preferred capture of the document with this core hash, if the fast path applies; it
@@ -403,14 +313,14 @@ impl Store {
     /// Returns an error if the vault cannot be read or written.
     pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
         fetch::document(&*self.connection()?, &self.readers, core)
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn snapshot(&self) -> Result<Snapshot<'_>> {
+    pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
     }
 
@@ -420,11 +330,6 @@ impl Store {
     /// Returns an error if the database cannot be read.
     pub fn matcher(&self) -> Result<Matcher> {
         Matcher::new(&self.path)
-    }
-
-    fn putting<'s>(&'s self, preparer: &'s Preparer, at: DateTime<Utc>) -> Putting<'s> {
-        let Preparer { dictionaries, policy } = preparer;
-        Putting { dictionaries, actor: self.actor.as_ref(), at, policy: *policy, patience: BUSY_TIMEOUT }
     }
 
     /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
@@ -443,7 +348,7 @@ impl Store {
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
         reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Completes [`Store::reindex`]: rebuilds the mention index, and records in the journal how many artifacts there
@@ -454,12 +359,12 @@ impl Store {
     pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
         let mut connection = self.connection()?;
         reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
-            .map_err(|error| StoreError::from_sqlite(&self.path, error))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     fn connection(&self) -> Result<Lease<'_>> {
         if !self.is_created() {
-            return Err(StoreError::Missing { path: self.path.clone() });
+            return Err(StorageError::missing(&self.path));
         }
         self.pool.lease()
     }

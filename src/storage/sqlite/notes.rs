@@ -6,31 +6,23 @@ use super::edit::Edit;
 use super::journal::Event;
 use super::manual_links::changed;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow, Milliseconds, NoteRow};
-use super::{Result, StoreError};
-
-/// Maximum length of a note in bytes: about a page.
-pub const MAX_NOTE_BYTES: usize = 4096;
-
-/// Returns whether `text` is a valid note: not only white space, and at most 4,096 bytes.
-#[must_use]
-pub fn is_note(text: &str) -> bool {
-    text.len() <= MAX_NOTE_BYTES && !text.trim().is_empty()
-}
+use super::rows::{ArtifactId, Milliseconds, NoteRow};
+use super::{Result, StorageError};
+use crate::digest::CoreHash;
+use crate::storage::annotations::note_defect;
 
 impl Edit<'_> {
     /// Sets the note of an artifact, replacing any other; returns false if it already has this one.
     ///
     /// # Errors
-    /// Returns [`StoreError::NotAnAnnotation`] if the note is not valid ([`is_note`]); otherwise the same as
+    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the note is not valid ([`is_note`]); otherwise the same as
     /// [`Edit::tag`].
-    pub fn set_note(&mut self, artifact: &ArtifactRow, text: &str) -> Result<bool> {
-        if !is_note(text) {
-            let message = format!("a note must not be blank, and has at most {MAX_NOTE_BYTES} bytes");
-            return Err(StoreError::NotAnAnnotation(message));
+    pub(crate) fn set_note(&mut self, core: CoreHash, text: &str) -> Result<bool> {
+        if let Some(defect) = note_defect(text) {
+            return Err(StorageError::invalid(defect));
         }
-        let (id, at) = (self.number(artifact)?, self.journal.at().timestamp_millis());
-        self.recorded(&Event::Note { core: artifact.core, note: Some(text) }, |connection| {
+        let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
+        self.recorded(&Event::Note { core, note: Some(text) }, |connection| {
             let sql = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)
                        ON CONFLICT DO UPDATE SET text = excluded.text, at = excluded.at
                         WHERE text <> excluded.text";
@@ -42,9 +34,9 @@ impl Edit<'_> {
     ///
     /// # Errors
     /// Same as [`Edit::tag`].
-    pub fn remove_note(&mut self, artifact: &ArtifactRow) -> Result<bool> {
-        let id = self.number(artifact)?;
-        self.recorded(&Event::Note { core: artifact.core, note: None }, |connection| {
+    pub(crate) fn remove_note(&mut self, core: CoreHash) -> Result<bool> {
+        let id = self.number(core)?;
+        self.recorded(&Event::Note { core, note: None }, |connection| {
             changed(connection, "DELETE FROM note WHERE artifact = ?1", [id])
         })
     }
@@ -55,31 +47,12 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
+    pub(crate) fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
         let sql = "SELECT artifact, text, at FROM note WHERE artifact = ?1";
         Ok(self.rows(sql, [artifact.0], note_row)?.pop())
-    }
-
-    /// Returns all notes in the order in which the artifacts arrived.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn notes(&self) -> Result<Vec<NoteRow>> {
-        self.rows("SELECT artifact, text, at FROM note ORDER BY artifact", [], note_row)
     }
 }
 
 fn note_row(row: &Row<'_>) -> rusqlite::Result<NoteRow> {
     Ok(NoteRow { artifact: row.get(0)?, text: row.get(1)?, at: row.get::<_, Milliseconds>(2)?.0 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn notes_have_something_to_say_and_an_end() {
-        assert!(is_note("a") && is_note(&"a".repeat(MAX_NOTE_BYTES)) && is_note("two\nlines"));
-        assert!(!is_note("") && !is_note(" \n\t") && !is_note(&"a".repeat(MAX_NOTE_BYTES + 1)));
-    }
 }

@@ -10,9 +10,9 @@ use super::compress::{self, Beside, Dictionary};
 use super::dictionaries::{Choice, Dictionaries, Readers};
 use super::digest_stripping::{self, Stripped};
 use super::error::{PayloadDefect, ReadFailure};
-use super::tombstones;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, Digest};
+use crate::storage::{Prepared, StorageError};
 
 /// Encoding: the unmodified bytes.
 pub(super) const RAW: i64 = 0;
@@ -23,15 +23,12 @@ pub(super) const CUT: i64 = 2;
 /// Encoding: the same, both as deltas against another payload.
 pub(super) const DIFFERENCE: i64 = 3;
 
-/// An artifact whose files are compressed and ready to be stored. Preparing needs no database, so that other threads
-/// can do it while one writes.
-pub struct Prepared {
-    pub(super) admitted: Admitted,
-    pub(super) payloads: Vec<Payload>,
-    /// The artifacts embedded in it.
-    pub(super) embedded: Vec<Prepared>,
-    /// Every digest under which it or an embedded artifact may have been removed.
-    pub(super) digests: Vec<Digest>,
+/// What preparing an artifact makes.
+pub(super) struct Encoded {
+    /// The payloads of its members, in their order.
+    payloads: Vec<Payload>,
+    /// The dictionaries that they were made with.
+    dictionaries: Arc<Dictionaries>,
 }
 
 /// Bytes in their stored form, unless they are stored as a delta.
@@ -50,12 +47,10 @@ pub(super) enum Body {
     Waiting,
 }
 
-impl Prepared {
-    /// Compresses the files of `admitted` and of its embedded artifacts.
-    pub(super) fn new(mut admitted: Admitted, dictionaries: &Dictionaries) -> Self {
-        let digests = tombstones::digests(&admitted);
-        let embedded =
-            admitted.take_embedded().into_iter().map(|part| Self::new(part, dictionaries)).collect();
+/// Compresses the files of `admitted` and of its embedded artifacts. Needs no database, so that other threads can do it
+/// while one writes.
+pub(super) fn prepare(admitted: Admitted, dictionaries: &Arc<Dictionaries>) -> Prepared {
+    Prepared::new(admitted, &|admitted, digests| {
         let kind = admitted.kind().name();
         let payload = |bytes: &[u8]| {
             if bytes.len() >= LARGE {
@@ -63,7 +58,7 @@ impl Prepared {
             }
             let cut = digest_stripping::strip(bytes);
             let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
-            match dictionaries.for_text(kind, text, &digests) {
+            match dictionaries.for_text(kind, text, digests) {
                 Choice::Now(dictionary) => Payload::new(bytes, cut, dictionary),
                 Choice::Later => {
                     Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
@@ -71,25 +66,21 @@ impl Prepared {
             }
         };
         let payloads = admitted.members().iter().map(|member| payload(member.bytes())).collect();
-        Self { admitted, payloads, embedded, digests }
-    }
-
-    /// Returns the artifact.
-    #[must_use]
-    pub fn admitted(&self) -> &Admitted {
-        &self.admitted
-    }
-
-    /// Iterates over the artifacts that are stored with it.
-    pub fn embedded(&self) -> impl Iterator<Item = &Admitted> {
-        self.embedded.iter().map(Self::admitted)
-    }
+        Encoded { payloads, dictionaries: Arc::clone(dictionaries) }
+    })
 }
 
-impl AsRef<Admitted> for Prepared {
-    fn as_ref(&self) -> &Admitted {
-        &self.admitted
-    }
+/// Returns the dictionaries that `prepared` was made with.
+pub(super) fn dictionaries(prepared: &Prepared) -> Result<&Dictionaries, StorageError> {
+    let encoded = prepared.private::<Encoded>().map(|encoded| &*encoded.dictionaries);
+    encoded.ok_or_else(|| StorageError::invalid("the artifacts were prepared for another storage engine"))
+}
+
+/// Returns the payloads of `prepared`, in the order of its members.
+pub(super) fn payloads(prepared: &Prepared) -> rusqlite::Result<&[Payload]> {
+    let payloads = prepared.private::<Encoded>().map(|encoded| encoded.payloads.as_slice());
+    payloads
+        .ok_or_else(|| rusqlite::Error::ToSqlConversionFailure("it was prepared for another engine".into()))
 }
 
 /// Size in bytes above which the stripped text of a file is never in memory as a whole.

@@ -16,7 +16,7 @@ use rusqlite::{Connection, Error, ErrorCode, OpenFlags, ffi};
 
 pub(super) use lease::{Lease, Pool};
 
-use super::{Result, StoreError, wal};
+use super::{Result, StorageError, wal};
 use crate::files;
 
 /// The time that a writer waits for another one to finish.
@@ -30,10 +30,10 @@ const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
 pub(super) fn create_file(path: &Path) -> Result<()> {
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| StoreError::io(&path, source)
+        move |source| StorageError::io(&path, source)
     };
     if path.as_os_str().is_empty() {
-        return Err(StoreError::EmptyPath);
+        return Err(empty_path());
     }
     let directory = files::parent(path);
     files::create_dir_all(directory).map_err(failed(directory))?;
@@ -63,18 +63,18 @@ pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
 /// cannot open the file, and would block on a named pipe.
 pub(super) fn expect_file(path: &Path) -> Result<()> {
     let failed = |source: std::io::Error| match source.kind() {
-        ErrorKind::NotFound if path.as_os_str().is_empty() => StoreError::EmptyPath,
-        ErrorKind::NotFound => StoreError::Missing { path: path.to_owned() },
-        _ => StoreError::io(path, source),
+        ErrorKind::NotFound if path.as_os_str().is_empty() => empty_path(),
+        ErrorKind::NotFound => StorageError::missing(path),
+        _ => StorageError::io(path, source),
     };
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
         let reason = "it is not a file".to_owned();
-        return Err(StoreError::NotAVault { path: path.to_owned(), reason });
+        return Err(StorageError::not_a_vault(path, reason));
     }
     match links(&metadata) {
         0 | 1 => files::expect_readable(path).map_err(failed),
-        links => Err(StoreError::HardLinks { path: path.to_owned(), links }),
+        links => Err(StorageError::hard_links(path, links)),
     }
 }
 
@@ -252,4 +252,8 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
         busy => Ok(!busy?),
     }
+}
+
+fn empty_path() -> StorageError {
+    StorageError::invalid("the path of the vault is empty")
 }

@@ -6,11 +6,11 @@ mod files;
 mod journal;
 mod mentions;
 mod names;
+pub(super) mod owners;
 mod versions;
 
-pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
-
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -24,8 +24,12 @@ use super::pool::{BUSY_TIMEOUT, Lease};
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
 use super::signatures::signature;
 use super::write_lock;
-use super::{Result, StoreError};
+use super::{Result, StorageError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+use owners::Owners;
+
+/// Maximum number of core hashes that a snapshot remembers.
+const MAX_CORES: usize = 1 << 20;
 
 /// Returns the first bytes of a digest, by which it is indexed.
 pub(super) fn beginning(digest: &Digest) -> &[u8] {
@@ -91,12 +95,16 @@ macro_rules! captures {
 pub(super) use captures;
 
 /// A consistent view of the vault at one point in time.
-pub struct Snapshot<'s> {
+pub(crate) struct Snapshot<'s> {
     connection: Lease<'s>,
     readers: &'s Readers,
     path: &'s Path,
     /// The segments of the mention index, loaded on first use; `None` if the vault is to be changed.
     segments: Option<OnceCell<Segments>>,
+    /// The core hashes of artifacts that were looked up. Row ids are reused only after a removal, which no snapshot
+    /// follows by an addition.
+    cores: RefCell<HashMap<ArtifactId, CoreHash>>,
+    pub(super) owners: RefCell<Owners>,
     /// Whether the connection's transaction continues when this is dropped.
     goes_on: bool,
 }
@@ -110,7 +118,15 @@ impl<'s> Snapshot<'s> {
         to_change: bool,
     ) -> Result<Self> {
         let segments = (!to_change).then(OnceCell::new);
-        let snapshot = Self { connection, readers, path, segments, goes_on: false };
+        let snapshot = Self {
+            connection,
+            readers,
+            path,
+            segments,
+            cores: RefCell::default(),
+            owners: RefCell::default(),
+            goes_on: false,
+        };
         let begin = || {
             if to_change {
                 write_lock::in_turn(&snapshot.connection, BUSY_TIMEOUT, || {
@@ -128,14 +144,22 @@ impl<'s> Snapshot<'s> {
 
     /// Creates a snapshot of what the current transaction of `connection` sees. The transaction continues afterwards.
     pub(super) fn resume(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Self {
-        Self { connection, readers, path, segments: Some(OnceCell::new()), goes_on: true }
+        Self {
+            connection,
+            readers,
+            path,
+            segments: Some(OnceCell::new()),
+            cores: RefCell::default(),
+            owners: RefCell::default(),
+            goes_on: true,
+        }
     }
 
     /// Returns the artifact with this core hash.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
+    pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
                     WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
         Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
@@ -146,7 +170,7 @@ impl<'s> Snapshot<'s> {
     /// # Errors
     /// Returns an error if the database cannot be read, or if there is no such artifact, in which case the vault is
     /// damaged.
-    pub fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
+    pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
         self.connection
@@ -155,43 +179,29 @@ impl<'s> Snapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
-    /// Returns the artifact that was last added or seen again, or the one `back` positions before it; `None` if there
-    /// are not that many.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn latest(&self, back: u64) -> Result<Option<ArtifactRow>> {
-        // The database cannot count or contain more.
-        let Ok(back) = i64::try_from(back) else { return Ok(None) };
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
-                    WHERE a.id = (SELECT id FROM artifact ORDER BY arrival DESC, id DESC LIMIT 1 OFFSET ?1)";
-        Ok(self.rows(sql, [back], artifact_row)?.pop())
-    }
-
-    /// Returns up to `limit` artifacts of a kind, or of any kind, that were last added or seen before the artifact
-    /// `before`, newest first. Starts with the newest if `before` is `None`.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn newest(
-        &self,
-        kind: Option<&str>,
-        before: Option<&ArtifactRow>,
-        limit: u32,
-    ) -> Result<Vec<ArtifactRow>> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
-                     FROM artifact a JOIN kind k ON k.id = a.kind
-                    WHERE (?1 IS NULL OR k.name = ?1) AND (a.arrival, a.id) < (?2, ?3)
-                    ORDER BY a.arrival DESC, a.id DESC LIMIT ?4";
-        let last = before.map_or((i64::MAX, i64::MAX), |row| (row.arrival, row.id.0));
-        self.rows(sql, (kind, last.0, last.1, limit), artifact_row)
+    /// Returns the core hash of the artifact with this row id, which was read from the same snapshot.
+    pub(super) fn core_of(&self, id: ArtifactId) -> Result<CoreHash> {
+        if let Some(core) = self.cores.borrow().get(&id) {
+            return Ok(*core);
+        }
+        let core = self
+            .connection
+            .prepare_cached("SELECT core FROM artifact WHERE id = ?1")
+            .and_then(|mut statement| statement.query_row([id.0], |row| row.get(0)))
+            .map_err(|error| self.failed(error))?;
+        let mut cores = self.cores.borrow_mut();
+        if cores.len() >= MAX_CORES {
+            cores.clear();
+        }
+        cores.insert(id, core);
+        Ok(core)
     }
 
     /// Returns up to `limit` core hashes that begin with `prefix`, sorted.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn artifacts_with_prefix(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
+    pub(crate) fn artifacts_with_prefix(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
         let (low, high) = prefix.range();
         let sql = "SELECT core FROM artifact
                     WHERE substr(core, 1, 8) BETWEEN ?1 AND ?2 AND core BETWEEN ?3 AND ?4 ORDER BY core LIMIT ?5";
@@ -204,7 +214,7 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn captures_beginning(
+    pub(crate) fn captures_beginning(
         &self,
         prefix: &DigestPrefix,
         limit: u32,
@@ -225,30 +235,16 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
+    pub(crate) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
         let id = capture_id(&self.connection, core, capture).map_err(|error| self.failed(error))?;
         Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
-    }
-
-    /// Returns the captures with this hash in the order in which they were added: several if artifacts of different
-    /// kinds have the same bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn captures_with_hash(&self, capture: CaptureHash) -> Result<Vec<CaptureRow>> {
-        let sql = captures!(
-            "WHERE c.id IN (SELECT f.id FROM blob h JOIN capture f ON f.blob = h.id
-                             WHERE substr(h.digest, 1, 8) = ?1 AND h.digest = ?2
-                            UNION ALL SELECT id FROM capture WHERE digest = ?2) ORDER BY c.id"
-        );
-        self.rows(sql, (beginning(&capture.0), capture.0.as_bytes()), capture_row)
     }
 
     /// Returns the captures of an artifact in the order in which they were added.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
+    pub(crate) fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
         self.rows(captures!("WHERE c.artifact = ?1 ORDER BY c.id"), [artifact.0], capture_row)
     }
 
@@ -257,55 +253,16 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+    pub(crate) fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1");
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
-    }
-
-    /// Returns all artifacts, or those of one kind, ordered by core hash.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn artifacts(&self, kind: Option<&str>) -> Result<Vec<ArtifactRow>> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
-                     FROM artifact a JOIN kind k ON k.id = a.kind
-                    WHERE ?1 IS NULL OR k.name = ?1 ORDER BY a.core";
-        self.rows(sql, [kind], artifact_row)
-    }
-
-    /// Returns the number of artifacts.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn artifact_count(&self) -> Result<u64> {
-        let count = self.rows("SELECT count(*) FROM artifact", [], |row| row.get(0))?.pop();
-        Ok(count.unwrap_or_default())
-    }
-
-    /// Returns the row id of the last artifact, an upper bound of the number of artifacts.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn last_artifact(&self) -> Result<u64> {
-        let last = self.rows("SELECT coalesce(max(id), 0) FROM artifact", [], |row| row.get(0))?.pop();
-        Ok(last.unwrap_or_default())
-    }
-
-    /// Returns the artifacts that have this attribute.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn with_attribute(&self, name: &str, value: &str) -> Result<Vec<ArtifactId>> {
-        let sql = "SELECT a.artifact FROM attribute_value v JOIN attribute a ON a.value = v.id
-                    WHERE v.name = ?1 AND v.value = ?2 ORDER BY a.artifact";
-        self.rows(sql, (name, value), |row| row.get(0))
     }
 
     /// Returns the attributes of an artifact, sorted by name and value.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn attributes(&self, artifact: ArtifactId) -> Result<Vec<(String, String)>> {
+    pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<(String, String)>> {
         let sql = "SELECT v.name, v.value FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 ORDER BY v.name, v.value";
         self.rows(sql, [artifact.0], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -339,8 +296,8 @@ impl<'s> Snapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
-    pub(super) fn failed(&self, error: rusqlite::Error) -> StoreError {
-        StoreError::from_sqlite(self.path, error)
+    pub(super) fn failed(&self, error: rusqlite::Error) -> StorageError {
+        StorageError::from_sqlite(self.path, error)
     }
 }
 
@@ -358,7 +315,7 @@ fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<DateTime<Utc>> {
     row.get::<_, Milliseconds>(index).map(|time| time.0)
 }
 
-fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
+pub(super) fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
     Ok(ArtifactRow {
         id: row.get(0)?,
         core: row.get(1)?,

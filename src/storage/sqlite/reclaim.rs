@@ -16,7 +16,7 @@ use super::recode::Numbered;
 use super::remove::IS_ORPHAN;
 use super::search;
 use super::write_lock;
-use super::{Result, Store, StoreError};
+use super::{Result, StorageError, Store};
 
 /// The reclaimable space of a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Reclaimed {
 }
 
 /// The remains of removed artifacts in the vault's files.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erasure {
     /// The parts that contain, or may contain, remains until [`Store::reclaim`] has run. If it is empty, nothing
     /// remains except what other artifacts also have.
@@ -140,7 +140,7 @@ impl Store {
         if !has_changed && !left.has_removals && left.free_bytes == 0 {
             return Ok(None);
         }
-        let failed = |error| StoreError::from_sqlite(&self.path, error);
+        let failed = |error| StorageError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
         search::forget_words(&connection).map_err(failed)?;
         vacuum(&connection).map_err(failed)?;
@@ -166,7 +166,7 @@ impl Store {
     }
 
     fn try_to_erase(&self, remnants: &mut Vec<Remnant>) -> Result<()> {
-        let failed = |error| StoreError::from_sqlite(&self.path, error);
+        let failed = |error| StorageError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
         if database_size(&connection).map_err(failed)? > Erasure::REWRITTEN {
             remnants.push(Remnant::LargeFile);
@@ -193,7 +193,7 @@ impl Store {
         edit.recorded(&Event::Gc { blobs, bytes_after, bytes_before, dictionaries, recompressed }, |_| {
             Ok(true)
         })?;
-        edit.commit()
+        edit.commit().map(drop)
     }
 
     /// Returns the size of the vault's file and its log in bytes.
@@ -201,7 +201,7 @@ impl Store {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
         let size = std::fs::metadata(&self.path).map(|metadata| metadata.len());
-        let size = size.map_err(|source| StoreError::io(&self.path, source))?;
+        let size = size.map_err(|source| StorageError::io(&self.path, source))?;
         Ok(size + std::fs::metadata(log).map_or(0, |metadata| metadata.len()))
     }
 
@@ -245,7 +245,7 @@ impl Store {
             }
             edit.commit()?;
             if last <= after {
-                return Err(StoreError::from_sqlite(&self.path, out_of_order("payload")));
+                return Err(StorageError::from_sqlite(&self.path, out_of_order("payload")));
             }
             after = last;
         }

@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction};
 
-use super::actor::Actor;
 use super::check::{CaptureId, CheckedArtifact, is_damage};
 use super::derived;
 use super::dictionaries::{Dictionaries, Readers};
@@ -19,10 +18,11 @@ use super::payload::Payloads;
 use super::pool::BUSY_TIMEOUT;
 use super::read::blob_id;
 use super::signatures;
-use super::tombstones::RemovedPolicy;
 use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
 use super::write_lock;
 use crate::artifact::{Admitted, Kind};
+use crate::storage::Actor;
+use crate::storage::RemovedPolicy;
 
 /// Number of entries that are added to the new mention index at once.
 const ENTRIES: usize = 1 << 20;

@@ -9,14 +9,14 @@ use super::Result;
 use super::edit::Edit;
 use super::error::ReadFailure;
 use super::read::artifact_id;
-use super::rows::ArtifactRow;
+use crate::digest::CoreHash;
 
 /// Maximum number of payloads that one transaction re-encodes.
 const RELEASED: usize = 250;
 
 /// The new delta bases, by the bases that they replace.
 #[derive(Debug, Default)]
-pub struct Heirs(HashMap<i64, i64>);
+pub(crate) struct Heirs(HashMap<i64, i64>);
 
 impl Edit<'_> {
     /// Re-encodes payloads outside `leaving` that are stored as deltas against payloads that only `leaving` use. Does
@@ -24,20 +24,20 @@ impl Edit<'_> {
     /// not change.
     ///
     /// # Errors
-    /// Returns [`StoreError::Payload`](super::StoreError::Payload) if a payload cannot be read, and an error if the
+    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if a payload cannot be read, and an error if the
     /// database cannot be read or written.
-    pub fn release(&self, leaving: &[ArtifactRow], heirs: &mut Heirs) -> Result<bool> {
+    pub(crate) fn release(&self, leaving: &[CoreHash], heirs: &mut Heirs) -> Result<bool> {
         self.release_some(leaving, heirs).map_err(|failure| self.failed(failure))
     }
 
     fn release_some(
         &self,
-        leaving: &[ArtifactRow],
+        leaving: &[CoreHash],
         heirs: &mut Heirs,
     ) -> std::result::Result<bool, ReadFailure> {
         let mut blobs = BTreeSet::new();
         for artifact in leaving {
-            blobs.extend(self.own_blobs(artifact)?);
+            blobs.extend(self.own_blobs(*artifact)?);
         }
         let payloads = self.snapshot.payloads();
         let mut left = RELEASED;
@@ -77,8 +77,8 @@ impl Edit<'_> {
     }
 
     /// Returns the blobs of the captures of an artifact that no other artifact uses.
-    fn own_blobs(&self, artifact: &ArtifactRow) -> rusqlite::Result<Vec<i64>> {
-        let Some(artifact) = artifact_id(self.connection(), artifact.core)? else { return Ok(Vec::new()) };
+    fn own_blobs(&self, core: CoreHash) -> rusqlite::Result<Vec<i64>> {
+        let Some(artifact) = artifact_id(self.connection(), core)? else { return Ok(Vec::new()) };
         self.connection()
             .prepare_cached(
                 "SELECT b.blob FROM (SELECT blob FROM capture WHERE artifact = ?1 AND blob IS NOT NULL

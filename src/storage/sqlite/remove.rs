@@ -5,99 +5,48 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::ArtifactId;
 use super::Result;
 use super::edit::Edit;
-use super::error::{ReadFailure, StoreError};
+use super::error::{ReadFailure, StorageError};
 use super::journal::Event;
-use super::manual_links::StatedLink;
 use super::mention_index;
 use super::read::Snapshot;
-use super::rows::{ArtifactRow, CaptureRow, StatedEdge};
+use super::rows::{ArtifactId, ArtifactRow, CaptureRow, StatedEdge};
 use super::search;
 use super::signatures;
-use crate::digest::{CaptureHash, Digest};
-
-/// A removed artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removed {
-    /// The artifact before its removal.
-    pub artifact: ArtifactRow,
-    /// Its captures before their removal.
-    pub captures: Vec<CaptureRow>,
-    /// Its files that remain in the vault because other artifacts have the same bytes, if [`Edit::note_shared`] was
-    /// called.
-    pub shared: Vec<SharedFile>,
-    /// Its files by name, with their blobs.
-    files: BTreeSet<(String, i64)>,
-}
-
-/// A file of a removed artifact whose bytes other artifacts also have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SharedFile {
-    /// Its name in the artifact.
-    pub name: String,
-    /// The artifacts that have the bytes, by core hash; at most [`SharedFile::LISTED`].
-    pub holders: Vec<ArtifactRow>,
-    /// The number of artifacts that have the bytes.
-    pub count: u64,
-}
-
-impl SharedFile {
-    /// The maximum number of artifacts that are listed; the others are counted.
-    pub const LISTED: usize = 5;
-}
-
-impl Removed {
-    /// Returns the total size of its captures in bytes.
-    #[must_use]
-    pub fn size(&self) -> u64 {
-        self.captures.iter().map(|capture| capture.size).sum()
-    }
-}
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::{SharedFile, StatedLink};
 
 impl Snapshot<'_> {
-    /// Returns what [`Edit::remove`] and [`Edit::note_shared`] would return for `artifacts`, which still exist.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn planned_removal(&self, artifacts: &[ArtifactRow]) -> Result<Vec<Removed>> {
-        let mut removed = Vec::new();
-        for artifact in artifacts {
-            let captures = self.captures(artifact.id)?;
-            let files = files(self.connection(), artifact.id.0).map_err(|error| self.failed(error))?;
-            removed.push(Removed { artifact: artifact.clone(), captures, files, shared: Vec::new() });
-        }
-        let leaving: HashSet<ArtifactId> = artifacts.iter().map(|artifact| artifact.id).collect();
-        self.note_shared(&mut removed, &leaving)?;
-        Ok(removed)
-    }
-
-    /// Records which files of `removed` remain in the vault, and which artifacts other than `leaving` share them.
-    fn note_shared(&self, removed: &mut [Removed], leaving: &HashSet<ArtifactId>) -> Result<()> {
+    /// Returns the files of each artifact that artifacts other than these also have, by name.
+    pub(super) fn shared_files_of(&self, artifacts: &[Option<ArtifactId>]) -> Result<Vec<Vec<SharedFile>>> {
+        let leaving: HashSet<ArtifactId> = artifacts.iter().copied().flatten().collect();
         // A file shared by many artifacts, such as a policy, is looked up once.
         let mut known: HashMap<i64, Vec<ArtifactId>> = HashMap::new();
-        for removed in removed {
-            for (name, blob) in &removed.files {
-                let holders = match known.entry(*blob) {
+        let mut all = Vec::new();
+        for artifact in artifacts {
+            let mut shared = Vec::new();
+            let files = artifact.map(|artifact| files(self.connection(), artifact.0)).transpose();
+            for (name, blob) in files.map_err(|error| self.failed(error))?.unwrap_or_default() {
+                let holders = match known.entry(blob) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(unknown) => {
-                        let holders = artifacts_with_blob(self.connection(), *blob);
+                        let holders = artifacts_with_blob(self.connection(), blob);
                         let mut holders = holders.map_err(|error| self.failed(error))?;
                         holders.retain(|holder| !leaving.contains(holder));
                         unknown.insert(holders)
                     }
                 };
-                if holders.is_empty() {
-                    continue;
+                if !holders.is_empty() {
+                    let count = holders.len() as u64;
+                    let listed = holders.iter().copied().take(SharedFile::LISTED);
+                    let holders = listed.map(|holder| self.core_of(holder)).collect::<Result<_>>()?;
+                    shared.push(SharedFile { name, holders, count });
                 }
-                let count = holders.len() as u64;
-                let holders = holders.iter().copied().take(SharedFile::LISTED);
-                let holders = holders.map(|holder| self.artifact_by_id(holder)).collect::<Result<_>>()?;
-                removed.shared.push(SharedFile { name: name.clone(), holders, count });
             }
+            all.push(shared);
         }
-        Ok(())
+        Ok(all)
     }
 }
 
@@ -110,14 +59,14 @@ impl Edit<'_> {
     /// is also removed, unless other artifacts share it. A tombstone remains.
     ///
     /// # Errors
-    /// Returns [`StoreError::Gone`] if it was removed before, [`StoreError::Pinned`] if it is pinned,
-    /// [`StoreError::Payload`] if a delta against its content cannot be read, and another error if the database cannot
+    /// Returns [`Gone`](crate::storage::ErrorKind::Gone) if it was removed before, [`Pinned`](crate::storage::ErrorKind::Pinned) if it is pinned,
+    /// [`Damaged`](crate::storage::ErrorKind::Damaged) if a delta against its content cannot be read, and another error if the database cannot
     /// be read or written.
-    pub fn remove(&mut self, artifact: &ArtifactRow, reason: Option<&str>) -> Result<Removed> {
-        let id = self.number(artifact)?;
-        let artifact = ArtifactRow { id: super::ArtifactId(id), ..artifact.clone() };
+    pub(crate) fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
+        let id = self.number(core)?;
+        let artifact = self.snapshot.artifact_by_id(ArtifactId(id))?;
         if self.snapshot.pin_of(artifact.id)?.is_some() {
-            return Err(StoreError::Pinned { core: artifact.core });
+            return Err(StorageError::pinned(core));
         }
         for edge in self.snapshot.stated_edges(artifact.id)? {
             self.unlink(&edge)?;
@@ -125,28 +74,16 @@ impl Edit<'_> {
         for tag in self.snapshot.tags(Some(artifact.id))? {
             self.untag(&tag.name)?;
         }
-        self.remove_note(&artifact)?;
+        self.remove_note(core)?;
         let captures = self.snapshot.captures(artifact.id)?;
-        let files = files(self.snapshot.connection(), id).map_err(|error| self.snapshot.failed(error))?;
-        let removed = Removed { artifact, captures, files, shared: Vec::new() };
         self.take_out(id).map_err(|error| self.snapshot.failed(error))?;
-        self.bury(&removed, reason).map_err(|error| self.snapshot.failed(error))?;
-        Ok(removed)
-    }
-
-    /// Records which files of removed artifacts remain in the vault, and which other artifacts have them. Must be
-    /// called after all of them were removed: content that they share only with each other is removed.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn note_shared(&self, removed: &mut [Removed]) -> Result<()> {
-        self.snapshot.note_shared(removed, &HashSet::new())
+        self.bury(&artifact, &captures, reason).map_err(|error| self.snapshot.failed(error))
     }
 
     fn unlink(&mut self, edge: &StatedEdge) -> Result<()> {
-        let source = self.snapshot.artifact_by_id(edge.source)?;
-        let target = self.snapshot.artifact_by_id(edge.target)?;
-        let link = StatedLink { source: &source, relation: &edge.relation, target: &target };
+        let source = self.snapshot.core_of(edge.source)?;
+        let target = self.snapshot.core_of(edge.target)?;
+        let link = StatedLink { source, relation: &edge.relation, target };
         self.take_back_link(link).map(drop)
     }
 
@@ -188,9 +125,14 @@ impl Edit<'_> {
     }
 
     /// Adds the journal entry and the tombstones of a removal.
-    fn bury(&mut self, removed: &Removed, reason: Option<&str>) -> rusqlite::Result<()> {
+    fn bury(
+        &mut self,
+        artifact: &ArtifactRow,
+        captures: &[CaptureRow],
+        reason: Option<&str>,
+    ) -> rusqlite::Result<()> {
         let connection = self.snapshot.connection();
-        let Removed { artifact, captures, .. } = removed;
+        let size = captures.iter().map(|capture| capture.size).sum();
         let captures: Vec<CaptureHash> = captures.iter().map(|row| row.capture).collect();
         let event = Event::Remove {
             captures: &captures,
@@ -198,7 +140,7 @@ impl Edit<'_> {
             kind: &artifact.kind,
             left: 0,
             reason,
-            size: removed.size(),
+            size,
         };
         self.journal.append(connection, &event)?;
         let digests = captures.iter().map(|capture| capture.0).chain([artifact.core.0]);
@@ -240,12 +182,10 @@ impl Edit<'_> {
         sweep().map_err(|failure| self.failed(failure))
     }
 
-    pub(super) fn failed(&self, failure: ReadFailure) -> StoreError {
+    pub(super) fn failed(&self, failure: ReadFailure) -> StorageError {
         match failure {
             ReadFailure::Database(error) => self.snapshot.failed(error),
-            ReadFailure::Defect(defect) => {
-                StoreError::Payload { path: self.snapshot.path().to_owned(), defect: Box::new(defect) }
-            }
+            ReadFailure::Defect(defect) => StorageError::payload(self.snapshot.path(), defect),
         }
     }
 }

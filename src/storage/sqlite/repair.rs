@@ -15,7 +15,7 @@ use super::read::{artifact_id, capture_id};
 use super::search;
 use super::write::seal;
 use super::write_lock;
-use super::{Result, Store, StoreError};
+use super::{Result, StorageError, Store};
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
@@ -37,7 +37,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>> {
-        restrict_permissions(&self.path).map_err(|source| StoreError::io(&self.path, source))?;
+        restrict_permissions(&self.path).map_err(|source| StorageError::io(&self.path, source))?;
         self.repair(|_| Ok(vec![Repair { subject, did: "closed to others" }]))
     }
 
@@ -48,7 +48,7 @@ impl Store {
     pub fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
         let repaired = Repair { subject: Subject::File("database".to_owned()), did: "rebuilt SQL indexes" };
         match self.repair(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![repaired])) {
-            Err(StoreError::Corrupt { .. } | StoreError::Database { .. }) => Ok(Vec::new()),
+            Err(error) if error.is_of_damaged_file() => Ok(Vec::new()),
             outcome => outcome,
         }
     }
@@ -176,7 +176,7 @@ impl Store {
 
     fn with_connection<T>(&self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut connection = self.connection()?;
-        let failed = |error| StoreError::from_sqlite(Path::new(&self.path), error);
+        let failed = |error| StorageError::from_sqlite(Path::new(&self.path), error);
         work(&mut connection).map_err(failed)
     }
 }

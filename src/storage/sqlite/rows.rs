@@ -1,33 +1,20 @@
 //! Rows returned by queries.
 
-use std::fmt;
-
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::artifact::{MemberBytes, Place, Signature};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::artifact::{Place, Signature};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::{ArtifactRecord, CaptureRecord};
 use crate::validation::Violation;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ArtifactId(pub(super) i64);
-
-impl ArtifactId {
-    /// Returns the number, as the SQL views show it.
-    #[must_use]
-    pub fn number(self) -> i64 {
-        self.0
-    }
-}
-
-/// The row id of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KindId(pub(super) i64);
+pub(crate) struct ArtifactId(pub(super) i64);
 
 /// A row of the `artifact` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ArtifactRow {
+pub(crate) struct ArtifactRow {
     /// Its row id.
     pub id: ArtifactId,
     /// Its core hash.
@@ -43,9 +30,18 @@ pub struct ArtifactRow {
     pub arrival: i64,
 }
 
+impl ArtifactRow {
+    /// Returns the artifact without its row id.
+    pub(super) fn record(self) -> ArtifactRecord {
+        let Self { id, core, kind, added_at, seen_at, arrival } = self;
+        let (addition, arrival) = (id.0.cast_unsigned(), arrival.cast_unsigned());
+        ArtifactRecord { core, kind, added_at, seen_at, addition, arrival }
+    }
+}
+
 /// A row of the `capture` table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CaptureRow {
+pub(crate) struct CaptureRow {
     /// Its hash.
     pub capture: CaptureHash,
     /// Its artifact.
@@ -62,20 +58,17 @@ pub struct CaptureRow {
     pub signature: Option<Signature>,
 }
 
-/// A member of a capture.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MemberRow {
-    /// Its name.
-    pub name: String,
-    /// The hash of its bytes.
-    pub blob: BlobHash,
-    /// Its size in bytes.
-    pub size: u64,
+impl CaptureRow {
+    /// Returns the capture without row ids; `artifact` is its artifact.
+    pub(super) fn record(self, artifact: CoreHash) -> CaptureRecord {
+        let Self { capture, size, added_at, seen_at, warnings, signature, .. } = self;
+        CaptureRecord { capture, artifact, size, added_at, seen_at, warnings, signature }
+    }
 }
 
 /// A file of a capture of several files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileRow {
+pub(crate) struct FileRow {
     /// The artifact.
     pub artifact: ArtifactId,
     /// The capture.
@@ -84,26 +77,9 @@ pub struct FileRow {
     pub name: String,
 }
 
-/// A member of a capture, read and verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoredMember {
-    /// Its name.
-    pub name: String,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
-impl StoredMember {
-    /// Borrows all `members` of a capture, in the form that kinds and archives expect.
-    #[must_use]
-    pub fn borrowed(members: &[Self]) -> Vec<MemberBytes<'_>> {
-        members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect()
-    }
-}
-
 /// A mention in the vault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct MentionRow {
+pub(crate) struct MentionRow {
     /// The mentioning artifact.
     pub artifact: ArtifactId,
     /// The role.
@@ -118,7 +94,7 @@ pub struct MentionRow {
 
 /// A mention that relates its artifact to the one that the digest identifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DigestEdge {
+pub(crate) struct DigestEdge {
     /// The mention.
     pub mention: MentionRow,
     /// The relation of the mentioning artifact to the other.
@@ -129,20 +105,9 @@ pub struct DigestEdge {
     pub target: Option<ArtifactId>,
 }
 
-/// A name by which an artifact refers to others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameMention {
-    /// The relation of the artifact to them.
-    pub relation: String,
-    /// The name, as `namespace:name`.
-    pub handle: String,
-    /// Whether the reference is reported if no artifact has the name.
-    pub dangles: bool,
-}
-
 /// A manual link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatedEdge {
+pub(crate) struct StatedEdge {
     /// The source artifact.
     pub source: ArtifactId,
     /// The relation.
@@ -155,7 +120,7 @@ pub struct StatedEdge {
 
 /// A reference to something that the vault does not have, with one of the referring artifacts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference<T> {
+pub(crate) struct Reference<T> {
     /// The missing digest or name.
     pub missing: T,
     /// The referring artifact.
@@ -168,18 +133,9 @@ pub struct Reference<T> {
     pub place: Option<Place>,
 }
 
-/// The number of an artifact's mentions in one role.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RoleCount {
-    /// The role.
-    pub role: String,
-    /// The number of mentions.
-    pub count: u64,
-}
-
 /// A tag of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TagRow {
+pub(crate) struct TagRow {
     /// The name.
     pub name: String,
     /// The artifact.
@@ -192,7 +148,7 @@ pub struct TagRow {
 
 /// A pinned artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PinRow {
+pub(crate) struct PinRow {
     /// The artifact.
     pub artifact: ArtifactId,
     /// Its core hash.
@@ -207,75 +163,13 @@ pub struct PinRow {
 
 /// The note of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoteRow {
+pub(crate) struct NoteRow {
     /// The artifact.
     pub artifact: ArtifactId,
     /// The text.
     pub text: String,
     /// The time at which it was written.
     pub at: DateTime<Utc>,
-}
-
-/// A journal entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JournalRow {
-    /// Its number: 1, 2, 3, and so on.
-    pub seq: u64,
-    /// Its time.
-    pub at: DateTime<Utc>,
-    /// Its text: a JSON object in its RFC 8785 form.
-    pub entry: String,
-    /// Its chain value.
-    pub chain: Digest,
-}
-
-/// The journal's record of a removal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tombstone {
-    /// The removed core hash or capture hash.
-    pub digest: Digest,
-    /// The number of the entry.
-    pub entry: u64,
-    /// The time of the removal.
-    pub at: DateTime<Utc>,
-    /// The core hash of the artifact.
-    pub core: CoreHash,
-    /// The name of its kind.
-    pub kind: String,
-    /// The actor.
-    pub actor: Option<String>,
-    /// The reason.
-    pub reason: Option<String>,
-    /// Number of remaining captures of the artifact.
-    pub left: u64,
-    /// Number of bytes that were removed.
-    pub size: u64,
-}
-
-impl Tombstone {
-    /// Describes the removal: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, with the actor and the
-    /// reason if they are recorded.
-    #[must_use]
-    pub fn removal(&self) -> String {
-        let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
-        let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        format!("removed{by} on {}{why}", self.at.format("%Y-%m-%d %H:%M:%S UTC"))
-    }
-}
-
-impl fmt::Display for Tombstone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { digest, entry, at, core, kind, actor, reason, .. } = self;
-        let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
-        write!(f, "{digest} (a {kind}{whose}) was removed on {}", at.format("%Y-%m-%d %H:%M:%S UTC"))?;
-        if let Some(actor) = actor {
-            write!(f, " by {actor}")?;
-        }
-        if let Some(reason) = reason {
-            write!(f, ": {reason}")?;
-        }
-        write!(f, " (entry {entry} of the journal)")
-    }
 }
 
 impl FromSql for ArtifactId {

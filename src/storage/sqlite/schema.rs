@@ -15,7 +15,7 @@ use super::packed;
 use super::pool::{self, BUSY_TIMEOUT};
 use super::search;
 use super::staging::{PlaceError, StagedFile};
-use super::{Result, StoreError};
+use super::{Result, StorageError};
 
 /// The application id that the first migration writes into the header of every vault: "runv".
 const APPLICATION_ID: i64 = 0x7275_6e76;
@@ -64,7 +64,7 @@ pub(super) enum CreatePolicy {
 
 /// Opens the file at `path` as a vault of the current schema, after the changes that `policy` allows.
 pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
-    let mut connection = pool::connect(path).map_err(|source| StoreError::from_sqlite(path, source))?;
+    let mut connection = pool::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
     apply(&mut connection, path, &steps(), policy)?;
     if policy != CreatePolicy::Upgrade {
         derived::expect_current(&connection, path)?;
@@ -74,46 +74,40 @@ pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
 
 /// Returns the schema version of the vault at `path`.
 pub(super) fn version(path: &Path) -> Result<i64> {
-    let connection = pool::connect(path).map_err(|source| StoreError::from_sqlite(path, source))?;
-    match State::load(&connection).map_err(|source| StoreError::from_sqlite(path, source))? {
+    let connection = pool::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
+    match State::load(&connection).map_err(|source| StorageError::from_sqlite(path, source))? {
         State::Vault { version } => Ok(version),
-        State::Empty => {
-            Err(StoreError::NotAVault { path: path.to_owned(), reason: "it is empty".to_owned() })
-        }
-        State::Foreign => {
-            let reason = "it is a database of another program".to_owned();
-            Err(StoreError::NotAVault { path: path.to_owned(), reason })
-        }
+        State::Empty => Err(StorageError::not_a_vault(path, "it is empty")),
+        State::Foreign => Err(StorageError::not_a_vault(path, "it is a database of another program")),
     }
 }
 
 fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: CreatePolicy) -> Result<()> {
-    let not_a_vault =
-        |reason: &str| StoreError::NotAVault { path: path.to_owned(), reason: reason.to_owned() };
+    let not_a_vault = |reason: &str| StorageError::not_a_vault(path, reason);
     let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
-    let state = State::load(connection).map_err(|source| StoreError::from_sqlite(path, source))?;
+    let state = State::load(connection).map_err(|source| StorageError::from_sqlite(path, source))?;
     match state {
         State::Vault { version } if version == latest => {
-            return expect_tables(connection).map_err(|source| StoreError::from_sqlite(path, source));
+            return expect_tables(connection).map_err(|source| StorageError::from_sqlite(path, source));
         }
         State::Vault { version } if version > latest => {
-            return Err(StoreError::Newer { path: path.to_owned(), found: version, supported: latest });
+            return Err(StorageError::newer(path, version, latest));
         }
         State::Vault { version: ..1 } => return Err(not_a_vault("it has no schema version; it is damaged")),
         State::Vault { version } if policy != CreatePolicy::Upgrade => {
             let found = format!("schema version {version}, the current one is {latest}");
-            return Err(StoreError::Older { path: path.to_owned(), found });
+            return Err(StorageError::older(path, found));
         }
         State::Vault { version } => keep_copy(connection, path, version)?,
         State::Empty if policy != CreatePolicy::Create => return Err(not_a_vault("it is empty")),
-        State::Empty => begin(connection).map_err(|source| StoreError::from_sqlite(path, source))?,
+        State::Empty => begin(connection).map_err(|source| StorageError::from_sqlite(path, source))?,
         State::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
     migrate(connection, path, steps, latest)
 }
 
 fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i64) -> Result<()> {
-    let failed = |source| StoreError::from_sqlite(path, source);
+    let failed = |source| StorageError::from_sqlite(path, source);
     // Tables are recreated under the names of old ones that other tables refer to.
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
     // Content that is removed later must not remain in the pages of old tables.
@@ -129,8 +123,10 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
         Err(_) if matches!(State::load(connection), Ok(State::Vault { version }) if version == latest) => {
             Ok(())
         }
-        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => Err(StoreError::from_sqlite(path, err)),
-        Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
+        Err(rusqlite_migration::Error::RusqliteError { err, .. }) => {
+            Err(StorageError::from_sqlite(path, err))
+        }
+        Err(error) => Err(StorageError::migration(path, error)),
     }
 }
 
@@ -168,13 +164,13 @@ pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
 /// Returns the schema objects that a vault should have, from a temporary database created for this. `path` is the vault
 /// that errors name.
 pub(super) fn expected(path: &Path) -> Result<Objects> {
-    let failed = |source| StoreError::from_sqlite(path, source);
+    let failed = |source| StorageError::from_sqlite(path, source);
     // An unnamed database: SQLite keeps it private and deletes it.
     let mut connection = Connection::open_with_flags("", OpenFlags::default()).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
     match Migrations::new(steps()).to_latest(&mut connection) {
         Ok(()) => objects(&connection).map_err(failed),
-        Err(error) => Err(StoreError::Schema { path: path.to_owned(), message: error.to_string() }),
+        Err(error) => Err(StorageError::migration(path, error)),
     }
 }
 
@@ -239,7 +235,7 @@ pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
         connection.execute_batch(search::SCHEMA)?;
         objects(&connection)
     };
-    made().map_err(|source| StoreError::from_sqlite(path, source))
+    made().map_err(|source| StorageError::from_sqlite(path, source))
 }
 
 /// Sets properties of the file itself that cannot be changed later.
@@ -282,7 +278,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
         Ok(_) | Err(PlaceError::Exists(_)) => Ok(()),
         Err(PlaceError::Store(error)) => Err(error),
         Err(PlaceError::Refused { path, reason }) => {
-            Err(StoreError::Schema { path, message: format!("cannot keep a copy there: {reason}") })
+            Err(StorageError::migration(&path, format_args!("cannot keep a copy there: {reason}")))
         }
     }
 }
@@ -290,6 +286,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::ErrorKind;
 
     fn with_a_next_one() -> Vec<M<'static>> {
         let mut steps = steps();
@@ -319,7 +316,7 @@ mod tests {
         let longer = with_a_next_one();
         for policy in [CreatePolicy::Open, CreatePolicy::Create] {
             let refused = apply(&mut connection, &path, &longer, policy);
-            assert!(matches!(refused, Err(StoreError::Older { .. })));
+            assert!(refused.is_err_and(|error| error.kind() == ErrorKind::Older));
         }
         apply(&mut connection, &path, &longer, CreatePolicy::Upgrade).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
@@ -343,9 +340,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
         connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
-        assert!(matches!(
-            apply(&mut connection, &path, &steps(), CreatePolicy::Create),
-            Err(StoreError::NotAVault { .. })
-        ));
+        let refused = apply(&mut connection, &path, &steps(), CreatePolicy::Create);
+        assert!(refused.is_err_and(|error| error.kind() == ErrorKind::NotAVault));
     }
 }

@@ -20,9 +20,9 @@ use super::edit::secure_delete;
 use super::error::index_damage;
 use super::pool::BUSY_TIMEOUT;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow};
+use super::rows::ArtifactId;
 use super::write_lock;
-use super::{Result, Store, StoreError};
+use super::{Result, StorageError, Store};
 use crate::digest::CaptureHash;
 
 pub use compare::{SearchComparison, SearchDifferences};
@@ -103,7 +103,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn search_index(&self) -> Result<Option<SearchIndex>> {
+    pub(crate) fn search_index(&self) -> Result<Option<SearchIndex>> {
         let look = || {
             let Some(state) = state(self.connection())? else { return Ok(None) };
             let waiting = self
@@ -119,7 +119,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn search_index_size(&self) -> Result<u64> {
+    pub(crate) fn search_index_size(&self) -> Result<u64> {
         Ok(size(self.connection()).map_err(|error| self.failed(error))?.unwrap_or_default())
     }
 }
@@ -145,7 +145,7 @@ impl Store {
     /// The same, waiting for other writers no longer than `patience`.
     ///
     /// # Errors
-    /// Same as [`Store::begin_search_index`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    /// Same as [`Store::begin_search_index`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
     pub fn begin_search_index_within(&self, patience: Duration) -> Result<()> {
         self.change_search(patience, |connection| {
             drop_tables(connection)?;
@@ -171,7 +171,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn has_search_tables(&self) -> Result<bool> {
-        has_tables(&*self.connection()?).map_err(|error| StoreError::from_sqlite(&self.path, error))
+        has_tables(&*self.connection()?).map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     fn change_search(
@@ -191,7 +191,7 @@ impl Store {
         let outcome = change();
         // If this fails, additions are slower.
         let _ = secure_delete(&connection, false);
-        outcome.map_err(|error| StoreError::from_sqlite(&self.path, error))
+        outcome.map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 }
 

@@ -91,7 +91,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+    pub(crate) fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = super::read::captures!(
             "WHERE c.id = (SELECT f.id FROM capture f LEFT JOIN signature s ON s.capture = f.id
                             WHERE f.artifact = ?1 ORDER BY ",
@@ -99,26 +99,5 @@ impl Snapshot<'_> {
             ", f.id LIMIT 1)"
         );
         Ok(self.rows(sql, [artifact.0], super::read::capture_row)?.pop())
-    }
-
-    /// Returns the signed captures whose check resulted in `state`, in the order in which they were added; only those
-    /// that state this key id, if one is given.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn with_signature(&self, state: SignatureState, key_id: Option<&str>) -> Result<Vec<CaptureRow>> {
-        let sql =
-            super::read::captures!("WHERE s.state = ?1 AND (?2 IS NULL OR s.key_id = ?2) ORDER BY c.id");
-        self.rows(sql, (state.name(), key_id), super::read::capture_row)
-    }
-
-    /// Returns the artifacts that have an unsigned capture, ordered by row id.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn unsigned_artifacts(&self) -> Result<Vec<ArtifactId>> {
-        let sql = "SELECT DISTINCT c.artifact FROM capture c
-                    WHERE NOT EXISTS (SELECT 1 FROM signature s WHERE s.capture = c.id) ORDER BY c.artifact";
-        self.rows(sql, [], |row| row.get(0))
     }
 }

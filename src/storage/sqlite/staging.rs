@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::{StoreError, wal};
+use super::{StorageError, wal};
 use crate::files::{self, Replace, StagingDir, WriteError, WriteOptions};
 
 /// An error that prevents creating a database at a path.
@@ -14,7 +14,7 @@ pub(super) enum PlaceError {
     /// Another reason.
     Refused { path: PathBuf, reason: String },
     /// A store error.
-    Store(StoreError),
+    Store(StorageError),
 }
 
 impl From<WriteError> for PlaceError {
@@ -22,7 +22,7 @@ impl From<WriteError> for PlaceError {
         match error {
             WriteError::Exists { path } => Self::Exists(path),
             WriteError::Refused { path, reason } => Self::Refused { path, reason },
-            WriteError::Io { path, source } => Self::Store(StoreError::io(&path, source)),
+            WriteError::Io { path, source } => Self::Store(StorageError::io(&path, source)),
         }
     }
 }
@@ -69,15 +69,15 @@ impl<'v> StagedFile<'v> {
     }
 }
 
-impl From<StoreError> for PlaceError {
-    fn from(error: StoreError) -> Self {
+impl From<StorageError> for PlaceError {
+    fn from(error: StorageError) -> Self {
         Self::Store(error)
     }
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> PlaceError {
     let path = path.to_owned();
-    move |source| PlaceError::Store(StoreError::io(&path, source))
+    move |source| PlaceError::Store(StorageError::io(&path, source))
 }
 
 /// Checks that there is no log of a database at `path`: it would be applied to the new one. An empty log that nobody uses

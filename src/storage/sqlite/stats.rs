@@ -5,10 +5,10 @@ use rusqlite::{Connection, Row};
 
 use super::Result;
 use super::read::Snapshot;
-use super::rows::{ArtifactRow, Milliseconds};
-use super::times::TimeBasis;
+use super::rows::Milliseconds;
 use super::{mention_index, search};
 use crate::artifact::CREATED_AT;
+use crate::storage::{ArtifactRecord, TimeBasis};
 
 /// Number of largest artifacts that are listed.
 const LARGEST: u32 = 5;
@@ -21,7 +21,7 @@ pub struct Stats {
     /// The content of each kind that has any, by name.
     pub kinds: Vec<KindStats>,
     /// The disk usage.
-    pub storage: Storage,
+    pub storage: DiskUsage,
     /// Number of mentioned digests in the index; the same digest in two captures counts twice.
     pub mentions: u64,
     /// Number of manual links.
@@ -59,7 +59,7 @@ pub struct KindStats {
 
 /// The size of the stored bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Storage {
+pub struct DiskUsage {
     /// Number of blobs: each distinct file of a capture.
     pub blobs: u64,
     /// Their size in bytes before compression.
@@ -97,7 +97,7 @@ pub struct Extremes {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dated {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// The time.
     pub at: DateTime<Utc>,
 }
@@ -106,7 +106,7 @@ pub struct Dated {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sized {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// The size of its captures in bytes.
     pub bytes: u64,
     /// Number of its captures.
@@ -152,7 +152,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn stats(&self, by: TimeBasis) -> Result<Stats> {
+    pub(crate) fn stats(&self, by: TimeBasis) -> Result<Stats> {
         let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
                        FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                       GROUP BY k.id ORDER BY k.name";
@@ -192,9 +192,9 @@ impl Snapshot<'_> {
         let sql = "SELECT artifact, sum(size) AS bytes, count(*) FROM capture
                     GROUP BY artifact ORDER BY bytes DESC, artifact LIMIT ?1";
         let largest = self.rows(sql, [LARGEST], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let largest = largest
-            .into_iter()
-            .map(|(id, bytes, captures)| Ok(Sized { artifact: self.artifact_by_id(id)?, bytes, captures }));
+        let largest = largest.into_iter().map(|(id, bytes, captures)| {
+            Ok(Sized { artifact: self.artifact_by_id(id)?.record(), bytes, captures })
+        });
         let largest = largest.collect::<Result<_>>()?;
         Ok(Extremes { largest, oldest: self.extreme(by, "")?, newest: self.extreme(by, "DESC")? })
     }
@@ -208,7 +208,7 @@ impl Snapshot<'_> {
         };
         let sql = format!("SELECT id, at FROM ({}) WHERE at NOT NULL ORDER BY {order} LIMIT 1", dated(by));
         let found = self.rows(&sql, [], |row| Ok((row.get(0)?, row.get::<_, Milliseconds>(1)?.0)))?.pop();
-        found.map(|(id, at)| Ok(Dated { artifact: self.artifact_by_id(id)?, at })).transpose()
+        found.map(|(id, at)| Ok(Dated { artifact: self.artifact_by_id(id)?.record(), at })).transpose()
     }
 
     fn days(&self, by: TimeBasis) -> Result<Vec<Day>> {
@@ -256,10 +256,10 @@ fn read_day(row: &Row<'_>) -> rusqlite::Result<Day> {
     Ok(Day { date: begins.date_naive(), artifacts: row.get(1)?, captures: row.get(2)?, bytes: row.get(3)? })
 }
 
-fn storage(connection: &Connection) -> rusqlite::Result<Storage> {
+fn storage(connection: &Connection) -> rusqlite::Result<DiskUsage> {
     let number = |sql| number(connection, sql);
     let page = number("SELECT page_size FROM pragma_page_size")?;
-    Ok(Storage {
+    Ok(DiskUsage {
         blobs: number("SELECT count(*) FROM blob")?,
         blob_bytes: number("SELECT coalesce(sum(size), 0) FROM blob")?,
         shared_blobs: number(

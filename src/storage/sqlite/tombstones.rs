@@ -7,22 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::journal::AT;
 use super::read::{Snapshot, artifact_id};
 use super::remove::ARTIFACTS_WITH_BLOB;
-use super::rows::{Milliseconds, Tombstone};
-use super::{Result, StoreError};
+use super::rows::Milliseconds;
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
-
-/// The treatment of an artifact that was removed before and is added again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RemovedPolicy {
-    /// It is rejected.
-    #[default]
-    Refuse,
-    /// It is rejected, and nothing that follows it in its batch is stored.
-    RefuseAndStop,
-    /// It is stored. The journal records that the removal was reverted, and its tombstones are deleted.
-    TakeBack,
-}
+use crate::storage::prepared::removal_digests;
+use crate::storage::{Result, StorageError, Tombstone};
 
 fn columns() -> String {
     format!(
@@ -50,17 +39,6 @@ fn core(row: &Row<'_>, index: usize) -> rusqlite::Result<CoreHash> {
     row.get_ref(index)?.as_str()?.parse().map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(index, rusqlite::types::Type::Text, Box::new(error))
     })
-}
-
-/// Returns every digest under which `admitted` and the artifacts embedded in it may have been removed: core hashes,
-/// capture hashes and the hashes of files.
-pub(super) fn digests(admitted: &Admitted) -> Vec<Digest> {
-    let files = admitted.members().iter().map(|member| member.blob().0);
-    let mut digests: Vec<Digest> = files.chain([admitted.core().0, admitted.capture().0]).collect();
-    digests.extend(admitted.embedded().iter().flat_map(self::digests));
-    digests.sort_unstable();
-    digests.dedup();
-    digests
 }
 
 /// Returns whether there are any tombstones.
@@ -169,7 +147,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
+    pub(crate) fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
         let (low, high) = prefix.range();
         let sql = format!(
             "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
@@ -184,7 +162,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
+    pub(crate) fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
         let sql = format!(
             "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
               WHERE (?1 IS NULL OR j.entry ->> 'kind' = ?1)
@@ -206,8 +184,8 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        for_digests(self.connection(), &digests(admitted))
-            .map_err(|error| StoreError::from_sqlite(self.path(), error))
+    pub(crate) fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
+        for_digests(self.connection(), &removal_digests(admitted))
+            .map_err(|error| StorageError::from_sqlite(self.path(), error))
     }
 }

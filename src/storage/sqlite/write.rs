@@ -12,67 +12,21 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use super::actor::Actor;
 use super::delta::DeltaBaseFinder;
 use super::dictionaries::{self, Dictionaries};
 use super::error::out_of_order;
 use super::journal::{Addition, Journal};
 use super::mention_index;
-use super::payload::{Payloads, Prepared};
+use super::payload::Payloads;
 use super::read::{artifact_id, blob_id, capture_id};
-use super::rows::Tombstone;
 use super::synced_log::DeferredSync;
-use super::tombstones::{RemovedPolicy, Tombstones};
+use super::tombstones::Tombstones;
 use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
+use crate::storage::{Actor, Prepared, Put, PutOutcome, RemovedPolicy};
 use seen::Sightings;
 pub(super) use seen::arrival;
-
-/// The outcome of storing an artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PutOutcome {
-    /// The artifact is new.
-    Added,
-    /// The artifact existed, this capture of it is new.
-    NewCapture,
-    /// This capture existed; it is recorded as seen again, and nothing else changed.
-    Present,
-    /// It, or an artifact embedded in it, was removed before: nothing was stored. Contains the tombstones, one per
-    /// artifact.
-    Refused(Vec<Tombstone>),
-    /// The vault has an artifact of another kind with its core hash, or with that of an artifact embedded in it: nothing
-    /// was stored.
-    KindConflict(KindConflict),
-}
-
-impl PutOutcome {
-    /// Returns whether nothing was stored or recorded.
-    #[must_use]
-    pub fn is_refused(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::KindConflict(_))
-    }
-}
-
-/// An artifact in the vault whose core hash an artifact of another kind has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KindConflict {
-    /// The core hash.
-    pub core: CoreHash,
-    /// The name of the kind of the artifact in the vault.
-    pub kind: String,
-}
-
-/// The result of storing an artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Put {
-    /// The artifact.
-    pub core: CoreHash,
-    /// The capture.
-    pub capture: CaptureHash,
-    /// The outcome.
-    pub outcome: PutOutcome,
-}
 
 /// The context in which the artifacts of a transaction are stored.
 pub(super) struct Putting<'a> {
@@ -91,15 +45,6 @@ pub(super) fn put<'p>(
     putting: &Putting<'_>,
 ) -> rusqlite::Result<Vec<Put>> {
     in_one_transaction(connection, putting, |writer| writer.put_all(batch))
-}
-
-/// Stores one artifact.
-pub(super) fn put_one(
-    connection: &mut Connection,
-    prepared: &Prepared,
-    putting: &Putting<'_>,
-) -> rusqlite::Result<Put> {
-    in_one_transaction(connection, putting, |writer| writer.put_unless_removed(prepared))
 }
 
 /// Stores one artifact whose capture was lost, with its previously `recorded` signature state.
@@ -201,7 +146,7 @@ impl<'t> Writer<'t> {
     }
 
     fn put(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
-        for embedded in &prepared.embedded {
+        for embedded in prepared.embedded() {
             self.put(embedded)?;
         }
         let admitted = prepared.admitted();

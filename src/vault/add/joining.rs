@@ -8,7 +8,7 @@ use super::{Examination, Finding, Item};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use crate::intake::{Continuation, ExamineOptions, Original, Place, Predecessor, Rejection, Verdict};
-use crate::storage::{Result, Snapshot, StoreError};
+use crate::storage::{Result, Snapshot, StorageError};
 
 /// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
 /// again.
@@ -40,7 +40,7 @@ impl FirstPart {
 /// The destination of documents, which also finds their beginnings.
 pub(super) trait Target<A> {
     /// The error that stops processing.
-    type Error: From<StoreError>;
+    type Error: From<StorageError>;
 
     /// Returns the document that extends to `wanted` or further.
     fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>>;
@@ -263,20 +263,20 @@ impl<A> Examination<A> {
 
 /// Returns the document in a vault that extends to `wanted`: the one that ends there, else the first by core hash of
 /// those that extend further.
-pub(super) fn in_vault(snapshot: &Snapshot<'_>, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+pub(super) fn in_vault(snapshot: &dyn Snapshot, wanted: &Predecessor) -> Result<Option<FirstPart>> {
     let is_of_kind = |kind: &str| kind == wanted.kind.name();
     let exact = snapshot.artifact(CoreHash(wanted.after))?.filter(|artifact| is_of_kind(&artifact.kind));
     let artifact = if exact.is_some() {
         exact
     } else {
-        let mentions = snapshot.mentioning(wanted.after, Some(wanted.group))?.into_iter();
+        let mentions = snapshot.mentions_with(wanted.after, Some(wanted.group))?.into_iter();
         let mut artifacts =
-            mentions.map(|mention| snapshot.artifact_by_id(mention.artifact)).collect::<Result<Vec<_>>>()?;
+            mentions.map(|mention| snapshot.expect_artifact(mention.artifact)).collect::<Result<Vec<_>>>()?;
         artifacts.retain(|artifact| is_of_kind(&artifact.kind));
         artifacts.into_iter().min_by_key(|artifact| artifact.core)
     };
     let Some(artifact) = artifact else { return Ok(None) };
-    let Some(capture) = snapshot.first_capture(artifact.id)? else { return Ok(None) };
-    let mut members = snapshot.members(artifact.core, capture.capture)?;
+    let Some(capture) = snapshot.captures_of(artifact.core)?.into_iter().next() else { return Ok(None) };
+    let mut members = snapshot.read_members(artifact.core, capture.capture)?;
     Ok(members.pop().map(|member| FirstPart::new(artifact.core, member.bytes)))
 }

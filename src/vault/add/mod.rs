@@ -14,8 +14,8 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};
 use crate::intake::{self, ExamineOptions, Original, Place, Predecessor, Rejection, SourceError, Verdict};
 use crate::storage::{
-    KindConflict, Prepared, Preparer, Put, PutOutcome, RemovedPolicy, Result, Snapshot, Store, StoreError,
-    Tombstone,
+    self, ErrorKind, Filter, KindConflict, Order, Page, Prepared, Put, PutOptions, PutOutcome, RemovedPolicy,
+    Result, Snapshot, Storage, StorageError, TimeBasis, Tombstone,
 };
 use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
@@ -186,17 +186,17 @@ pub type Found = std::result::Result<intake::Item, SourceError>;
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
 pub fn add(
-    store: &Store,
+    storage: &dyn Storage,
     inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
-    let preparer = store.preparer()?.with_policy(policy(options, monitor));
-    let times = if store.last_artifact()? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
+    let preparer = storage.preparer()?;
+    let times = if additions(storage)? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
     let at = clock::now();
     let batch = Batch {
-        store,
-        preparer: &preparer,
+        storage,
+        policy: policy(options, monitor),
         at,
         waiting: Vec::new(),
         bytes: 0,
@@ -230,18 +230,28 @@ pub fn add(
     Ok(adding.reporter.summary)
 }
 
+/// Returns the position of the last artifact in the order of additions, which is approximately the number of artifacts.
+fn additions(storage: &dyn Storage) -> Result<u64> {
+    if !storage.is_created() {
+        return Ok(0);
+    }
+    let newest = Order::Newest(TimeBasis::FirstSeen);
+    let last = storage.snapshot()?.find(&Filter::default(), newest, &Page::first(1))?.items.pop();
+    Ok(last.map_or(0, |hit| hit.artifact.addition))
+}
+
 /// Joins a rejected document that continues one in the vault to its beginning there, and returns the rejection if that
 /// is not possible.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read.
 pub(crate) fn joined(
-    store: &Store,
+    storage: &dyn Storage,
     mut rejection: Rejection,
     options: &ExamineOptions,
 ) -> Result<std::result::Result<Admitted, Rejection>> {
     let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
-    let report = match in_store(store, &continuation.wanted())? {
+    let report = match in_storage(storage, &continuation.wanted())? {
         Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
             Ok(admitted) => return Ok(Ok(admitted)),
             Err(report) => report,
@@ -252,11 +262,11 @@ pub(crate) fn joined(
 }
 
 /// Returns the document in a vault that extends to `wanted`. A vault that is created by the first addition has none yet.
-fn in_store(store: &Store, wanted: &Predecessor) -> Result<Option<FirstPart>> {
-    if !store.is_created() {
+fn in_storage(storage: &dyn Storage, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+    if !storage.is_created() {
         return Ok(None);
     }
-    joining::in_vault(&store.snapshot()?, wanted)
+    joining::in_vault(&*storage.snapshot()?, wanted)
 }
 
 /// The state of adding to a vault.
@@ -273,7 +283,7 @@ impl Target<Prepared> for Adding<'_, '_> {
         if let Some(beginning) = self.batch.beginning(wanted) {
             return Ok(Some(beginning));
         }
-        in_store(self.batch.store, wanted)
+        in_storage(self.batch.storage, wanted)
     }
 
     fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {
@@ -307,11 +317,11 @@ fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
 enum End {
     /// At a failed document, as requested.
     Stopped,
-    Failed(StoreError),
+    Failed(StorageError),
 }
 
-impl From<StoreError> for End {
-    fn from(error: StoreError) -> Self {
+impl From<StorageError> for End {
+    fn from(error: StorageError) -> Self {
         Self::Failed(error)
     }
 }
@@ -377,7 +387,7 @@ pub fn verify(
 /// # Errors
 /// Returns an error if the vault cannot be read.
 pub fn dry_run(
-    snapshot: Option<&Snapshot<'_>>,
+    snapshot: Option<&dyn Snapshot>,
     inputs: impl Iterator<Item = Found> + Send,
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
@@ -420,7 +430,7 @@ enum Grown {
 }
 
 impl Target<Admitted> for DryRun<'_, '_> {
-    type Error = StoreError;
+    type Error = StorageError;
 
     fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
         let core = CoreHash(wanted.after);
@@ -600,7 +610,7 @@ impl From<Admitted> for Brief {
 
 impl From<Prepared> for Brief {
     fn from(prepared: Prepared) -> Self {
-        Self::new(prepared.admitted(), prepared.embedded())
+        Self::new(prepared.admitted(), prepared.embedded().iter().map(Prepared::admitted))
     }
 }
 
@@ -648,8 +658,8 @@ impl<A: Into<Brief>> Examination<A> {
 /// Documents to be stored together, with those between them that are not to be stored, so that the monitor receives all
 /// of them in order and none too early.
 struct Batch<'s> {
-    store: &'s Store,
-    preparer: &'s Preparer,
+    storage: &'s dyn Storage,
+    policy: RemovedPolicy,
     /// One time for a whole `add`, so that the order within it is not recorded.
     at: DateTime<Utc>,
     waiting: Vec<(usize, Item<Prepared>)>,
@@ -700,12 +710,13 @@ impl Batch<'_> {
     /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
     /// without the write lock, so that it can be reported even if another process holds the lock for a long time.
     fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<Fate>> {
-        let prepared = || self.waiting.iter().filter_map(|(_, item)| prepared_of(item));
-        let are_present = self.are_present(prepared())?;
-        let patience = if are_present { self.seen_patience } else { Store::PATIENCE };
-        match self.store.put_within(prepared(), self.preparer, self.at, patience) {
-            Err(StoreError::Busy { .. }) if are_present && accepts_unrecorded => {
-                let fates = prepared().map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect();
+        let prepared: Vec<&Prepared> =
+            self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).collect();
+        let are_present = self.are_present(&prepared)?;
+        let patience = if are_present { self.seen_patience } else { storage::PATIENCE };
+        match self.storage.put(&prepared, &PutOptions { policy: self.policy, at: self.at, patience }) {
+            Err(error) if error.kind() == ErrorKind::Busy && are_present && accepts_unrecorded => {
+                let fates = prepared.iter().map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect();
                 self.seen_patience = Duration::ZERO;
                 Ok(fates)
             }
@@ -714,13 +725,13 @@ impl Batch<'_> {
     }
 
     /// Returns whether adding these artifacts would change only when they were last seen.
-    fn are_present<'p>(&self, artifacts: impl Iterator<Item = &'p Prepared>) -> Result<bool> {
-        if !self.store.is_created() {
+    fn are_present(&self, artifacts: &[&Prepared]) -> Result<bool> {
+        if !self.storage.is_created() {
             return Ok(false);
         }
-        let snapshot = self.store.snapshot()?;
+        let snapshot = self.storage.snapshot()?;
         for artifact in artifacts {
-            if !snapshot.has_all_of(artifact)? {
+            if snapshot.captures_with(&artifact.targets())?.contains(&None) {
                 return Ok(false);
             }
         }
@@ -811,7 +822,7 @@ pub(crate) fn conflicting(core: CoreHash, conflict: &KindConflict) -> Report {
 
 /// The contents of the vault, with what would have been added so far.
 struct Seen<'s> {
-    snapshot: Option<&'s Snapshot<'s>>,
+    snapshot: Option<&'s dyn Snapshot>,
     allow_removed: bool,
     cores: HashMap<CoreHash, &'static str>,
     captures: HashSet<(CoreHash, CaptureHash)>,

@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, 
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{ArtifactRow, TimeBasis};
+use crate::storage::{ArtifactRecord, TimeBasis};
 
 /// A time in UTC with milliseconds, written as RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -114,8 +114,8 @@ pub struct ArtifactSummary {
     pub seen_at: Timestamp,
 }
 
-impl From<&ArtifactRow> for ArtifactSummary {
-    fn from(artifact: &ArtifactRow) -> Self {
+impl From<&ArtifactRecord> for ArtifactSummary {
+    fn from(artifact: &ArtifactRecord) -> Self {
         Self {
             core_hash: artifact.core,
             kind: artifact.kind.clone(),

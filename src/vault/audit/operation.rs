@@ -6,9 +6,9 @@ use crate::artifact::{Kind, Place, group};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRow, Snapshot, StoreError, StoredMember};
+use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
 use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, StatedDigest, Terms};
-use crate::vault::query::{Direction, LinkTarget};
+use crate::vault::query::LinkTarget;
 use crate::vault::{Located, LookupError, Vault, expect_kind};
 
 impl Vault {
@@ -18,10 +18,10 @@ impl Vault {
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract, and [`LookupError::Store`] if the vault
     /// cannot be read.
-    pub fn governed_runs(&self, contract: &ArtifactRow) -> Result<Vec<ArtifactRow>, LookupError> {
+    pub fn governed_runs(&self, contract: &ArtifactRecord) -> Result<Vec<ArtifactRecord>, LookupError> {
         let kind = formats::TERMS;
         expect_kind(contract, kind)?;
-        let mut runs: Vec<ArtifactRow> = Vec::new();
+        let mut runs: Vec<ArtifactRecord> = Vec::new();
         let mut known = HashSet::new();
         for link in self.links(contract)? {
             let governs =
@@ -39,8 +39,8 @@ impl Vault {
     ///
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract; otherwise the same as [`Vault::read`].
-    pub fn terms(&self, contract: &ArtifactRow) -> Result<Terms, LookupError> {
-        terms(&self.snapshot()?, contract)
+    pub fn terms(&self, contract: &ArtifactRecord) -> Result<Terms, LookupError> {
+        terms(&*self.snapshot()?, contract)
     }
 
     /// Audits a run against a contract: which effects are proved, and which actions the contract does not cover. Reads
@@ -50,28 +50,27 @@ impl Vault {
     /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract, [`LookupError::NotARun`] if `run` records no
     /// run, [`LookupError::Unreadable`] if this program cannot interpret a document; otherwise the same as
     /// [`Vault::read`].
-    pub fn audit(&self, contract: &ArtifactRow, run: &ArtifactRow) -> Result<Audit, LookupError> {
+    pub fn audit(&self, contract: &ArtifactRecord, run: &ArtifactRecord) -> Result<Audit, LookupError> {
         let snapshot = self.snapshot()?;
-        let terms = terms(&snapshot, contract)?;
+        let terms = terms(&*snapshot, contract)?;
         let kind = formats::named(&run.kind).filter(|kind| kind.is_run());
         let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
-        let members = first_members(&snapshot, run)?;
-        let digests = digests_of_files(&snapshot, kind, run, &members)?;
+        let members = first_members(&*snapshot, run)?;
+        let digests = digests_of_files(&*snapshot, kind, run, &members)?;
         let members = StoredMember::borrowed(&members);
-        let stated = stated_contents(&snapshot, kind, run)?;
+        let stated = stated_contents(&*snapshot, kind, run)?;
         let run_to_audit = AuditedRun { kind, members: &members, digests: &digests, stated: &stated };
-        audit::audit(&terms, &run_to_audit, &mut |digest| held(&snapshot, digest)).map_err(
-            |error| match error {
-                AuditError::Unreadable(error) => {
-                    LookupError::Unreadable { core: run.core, message: error.to_string() }
-                }
-                AuditError::Vault(error) => error,
-            },
-        )
+        let audit = audit::audit(&terms, &run_to_audit, &mut |digest| held(&*snapshot, digest));
+        audit.map_err(|error| match error {
+            AuditError::Unreadable(error) => {
+                LookupError::Unreadable { core: run.core, message: error.to_string() }
+            }
+            AuditError::Vault(error) => error,
+        })
     }
 }
 
-fn terms(snapshot: &Snapshot<'_>, contract: &ArtifactRow) -> Result<Terms, LookupError> {
+fn terms(snapshot: &dyn Snapshot, contract: &ArtifactRecord) -> Result<Terms, LookupError> {
     expect_kind(contract, formats::TERMS)?;
     let members = first_members(snapshot, contract)?;
     let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
@@ -80,24 +79,27 @@ fn terms(snapshot: &Snapshot<'_>, contract: &ArtifactRow) -> Result<Terms, Looku
 }
 
 /// Returns the files of an artifact's preferred capture.
-fn first_members(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<StoredMember>, LookupError> {
+fn first_members(
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
+) -> Result<Vec<StoredMember>, LookupError> {
     let Located { artifact, capture } = crate::vault::locate(snapshot, &artifact.core.0.into())?;
-    Ok(snapshot.members(artifact.core, capture.capture)?)
+    Ok(snapshot.read_members(artifact.core, capture.capture)?)
 }
 
 /// Returns the digests that identify the files of a run that has several: those of their bytes, and those that its kind
 /// assigns to them.
 fn digests_of_files(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     kind: Kind,
-    run: &ArtifactRow,
+    run: &ArtifactRecord,
     members: &[StoredMember],
-) -> Result<Vec<(String, Digest)>, StoreError> {
+) -> Result<Vec<(String, Digest)>, StorageError> {
     if kind.document_member().is_some() {
         return Ok(Vec::new());
     }
     let of_bytes = members.iter().map(|member| (member.name.clone(), Digest::from_content(&member.bytes)));
-    let mentions = snapshot.mentions_of(run.id, group::MEMBER)?.into_iter();
+    let mentions = snapshot.mentions_of(run.core, group::MEMBER)?.into_iter();
     let given = mentions.filter_map(|mention| match mention.place {
         Place::Pointer(name) => Some((name, mention.digest)),
         Place::Index(_) => None,
@@ -107,14 +109,14 @@ fn digests_of_files(
 
 /// Returns the contents outside the run whose digests it states, each digest once, with its first location.
 fn stated_contents(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     kind: Kind,
-    run: &ArtifactRow,
-) -> Result<Vec<StatedDigest>, StoreError> {
+    run: &ArtifactRecord,
+) -> Result<Vec<StatedDigest>, StorageError> {
     let mut stated = Vec::new();
     for content in kind.contents() {
         let mut known = HashSet::new();
-        for mention in snapshot.mentions_of(run.id, content.group)? {
+        for mention in snapshot.mentions_of(run.core, content.group)? {
             if known.insert(mention.digest) {
                 let place = match mention.unit.as_str() {
                     "" => mention.place.to_string(),
@@ -129,7 +131,7 @@ fn stated_contents(
 
 /// Returns the bytes in the vault with a digest: the core of an artifact, a capture, or a file of a capture. They are
 /// hashed again.
-fn held(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<Held>, LookupError> {
+fn held(snapshot: &dyn Snapshot, digest: Digest) -> Result<Option<Held>, LookupError> {
     if let Some(artifact) = snapshot.artifact(CoreHash(digest))? {
         let located = crate::vault::locate(snapshot, &digest.into())?;
         let bytes = crate::vault::core_of(snapshot, &located)?;
@@ -139,7 +141,7 @@ fn held(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<Held>, LookupE
         }));
     }
     let Some((artifact, capture, name)) = file_with(snapshot, digest)? else { return Ok(None) };
-    let bytes = snapshot.blob(artifact.core, capture, BlobHash(digest))?;
+    let bytes = snapshot.read(artifact.core, capture, BlobHash(digest))?;
     let of_artifact = format!("{} {:.12}", artifact.kind, artifact.core);
     let name = match name {
         Some(name) => format!("the file {name} of {of_artifact}"),
@@ -150,17 +152,18 @@ fn held(snapshot: &Snapshot<'_>, digest: Digest) -> Result<Option<Held>, LookupE
 
 /// Returns the document or the member of a capture with these bytes; members have names.
 fn file_with(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     digest: Digest,
-) -> Result<Option<(ArtifactRow, CaptureHash, Option<String>)>, StoreError> {
-    // Captures of different artifacts with this hash have the same bytes.
-    if let Some(capture) = snapshot.captures_with_hash(CaptureHash(digest))?.into_iter().next() {
-        let artifact = snapshot.artifact_by_id(capture.artifact)?;
+) -> Result<Option<(ArtifactRecord, CaptureHash, Option<String>)>, StorageError> {
+    // Captures of different artifacts with this hash have the same bytes. The first by core hash will do.
+    let captures = snapshot.resolve(&digest.into(), 1)?.captures;
+    if let Some(CaptureTarget { capture, artifact }) = captures.first().copied() {
+        let artifact = snapshot.expect_artifact(artifact)?;
         // The hash of a capture with several files is not the hash of any bytes.
         if formats::named(&artifact.kind).is_some_and(|kind| kind.document_member().is_some()) {
-            return Ok(Some((artifact, capture.capture, None)));
+            return Ok(Some((artifact, capture, None)));
         }
     }
-    let Some(file) = snapshot.file_with(BlobHash(digest))? else { return Ok(None) };
-    Ok(Some((snapshot.artifact_by_id(file.artifact)?, file.capture, Some(file.name))))
+    let Some(file) = snapshot.files(&[BlobHash(digest)])?.pop().flatten() else { return Ok(None) };
+    Ok(Some((snapshot.expect_artifact(file.artifact)?, file.capture, Some(file.name))))
 }

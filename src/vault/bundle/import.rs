@@ -8,7 +8,7 @@ use super::read::Bundle;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::intake::{ExamineOptions, SourceError};
-use crate::storage::{Edit, Result, Snapshot, StatedLink, Store};
+use crate::storage::{Annotation, ManualLink, Result, Snapshot, Storage, Transaction};
 use crate::vault::add::{self, Examined, Monitor, Outcome, Summary};
 
 /// The result of an import.
@@ -73,20 +73,20 @@ pub enum LinkOutcome {
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
 pub fn add(
-    store: &Store,
+    storage: &dyn Storage,
     bundle: &Bundle,
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
 ) -> Result<Imported> {
-    let summary = add::add(store, bundle.items(), options, monitor)?;
-    if !store.is_created() {
+    let summary = add::add(storage, bundle.items(), options, monitor)?;
+    if !storage.is_created() {
         // Nothing was admitted, so there is nothing to link or tag.
         return relate(None, bundle, &HashSet::new(), summary);
     }
     let links = bundle.manifest().links.iter();
-    let links = links.map(|link| state(store, link)).collect::<Result<_>>()?;
-    let tags = give_tags(store, bundle)?;
-    Ok(Imported { summary, links, tags, notes: notes::give(store, bundle)? })
+    let links = links.map(|link| state(storage, link)).collect::<Result<_>>()?;
+    let tags = give_tags(storage, bundle)?;
+    Ok(Imported { summary, links, tags, notes: notes::give(storage, bundle)? })
 }
 
 /// Examines everything in `bundle` without storing it, and returns what [`add`] would do to the vault in `snapshot`, or
@@ -95,7 +95,7 @@ pub fn add(
 /// # Errors
 /// Returns an error if the vault cannot be read.
 pub fn dry_run(
-    snapshot: Option<&Snapshot<'_>>,
+    snapshot: Option<&dyn Snapshot>,
     bundle: &Bundle,
     options: &ExamineOptions,
     monitor: &mut dyn Monitor,
@@ -107,7 +107,7 @@ pub fn dry_run(
 
 /// Returns the import results for the links, tags and notes of `bundle` if the vault also contained `cores`.
 fn relate(
-    snapshot: Option<&Snapshot<'_>>,
+    snapshot: Option<&dyn Snapshot>,
     bundle: &Bundle,
     cores: &HashSet<CoreHash>,
     summary: Summary,
@@ -135,16 +135,16 @@ fn relate(
 
 /// Returns the outcomes for the tags of `bundle` if the vault also contained `cores`.
 fn planned_tags(
-    snapshot: Option<&Snapshot<'_>>,
+    snapshot: Option<&dyn Snapshot>,
     bundle: &Bundle,
     cores: &HashSet<CoreHash>,
 ) -> Result<Vec<ImportedTag>> {
     let would = |(artifact, name): (&BundledArtifact, &str)| {
         let core = artifact.core_hash;
-        let holder = snapshot.map(|snapshot| snapshot.tagged(name)).transpose()?.flatten();
+        let holder = snapshot.map(|snapshot| snapshot.with_tag(name)).transpose()?.flatten();
         let outcome = match holder {
-            Some(holder) if holder.core == core => TagOutcome::Present,
-            Some(holder) => TagOutcome::Taken(holder.core),
+            Some(holder) if holder == core => TagOutcome::Present,
+            Some(holder) => TagOutcome::Taken(holder),
             None if cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
             None => TagOutcome::Missing,
         };
@@ -153,7 +153,7 @@ fn planned_tags(
     tags(bundle).map(would).collect()
 }
 
-fn has(snapshot: Option<&Snapshot<'_>>, core: CoreHash) -> Result<bool> {
+fn has(snapshot: Option<&dyn Snapshot>, core: CoreHash) -> Result<bool> {
     snapshot.map_or(Ok(false), |snapshot| Ok(snapshot.artifact(core)?.is_some()))
 }
 
@@ -162,47 +162,48 @@ fn tags(bundle: &Bundle) -> impl Iterator<Item = (&BundledArtifact, &str)> {
     artifacts.flat_map(|artifact| artifact.tags.iter().map(move |tag| (artifact, tag.as_str())))
 }
 
-fn give_tags(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
+fn give_tags(storage: &dyn Storage, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
     if tags(bundle).next().is_none() {
         return Ok(Vec::new());
     }
     // If nothing changes, there is no need to wait for other writers.
-    let planned = planned_tags(Some(&store.snapshot()?), bundle, &HashSet::new())?;
+    let planned = planned_tags(Some(&*storage.snapshot()?), bundle, &HashSet::new())?;
     if !planned.iter().any(|tag| tag.outcome == TagOutcome::Set) {
         return Ok(planned);
     }
-    let mut edit = store.edit(clock::now())?;
-    let given = tags(bundle).map(|(artifact, name)| tag(&mut edit, artifact.core_hash, name));
+    let mut change = storage.transaction(clock::now())?;
+    let given = tags(bundle).map(|(artifact, name)| tag(&mut *change, artifact.core_hash, name));
     let given = given.collect::<Result<_>>()?;
-    edit.commit()?;
+    change.commit()?;
     Ok(given)
 }
 
-fn tag(edit: &mut Edit<'_>, core: CoreHash, name: &str) -> Result<ImportedTag> {
-    let artifact = edit.snapshot().artifact(core)?;
-    let outcome = match (edit.snapshot().tagged(name)?, artifact) {
-        (Some(holder), _) if holder.core == core => TagOutcome::Present,
-        (Some(holder), _) => TagOutcome::Taken(holder.core),
+fn tag(change: &mut dyn Transaction, core: CoreHash, name: &str) -> Result<ImportedTag> {
+    let artifact = change.snapshot().artifact(core)?;
+    let outcome = match (change.snapshot().with_tag(name)?, artifact) {
+        (Some(holder), _) if holder == core => TagOutcome::Present,
+        (Some(holder), _) => TagOutcome::Taken(holder),
         (None, None) => TagOutcome::Missing,
-        (None, Some(artifact)) => {
-            edit.tag(&artifact, name)?;
+        (None, Some(_)) => {
+            change.annotate(&Annotation::SetTag { core, name })?;
             TagOutcome::Set
         }
     };
     Ok(ImportedTag { name: name.to_owned(), core, outcome })
 }
 
-fn state(store: &Store, link: &BundledLink) -> Result<ImportedLink> {
-    let snapshot = store.snapshot()?;
+fn state(storage: &dyn Storage, link: &BundledLink) -> Result<ImportedLink> {
+    let snapshot = storage.snapshot()?;
     let (source, target) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?);
     let outcome = match (source, target) {
-        (Some(_), Some(_)) if is_stated(&snapshot, link)? => LinkOutcome::Present,
-        (Some(source), Some(target)) => {
+        (Some(_), Some(_)) if is_stated(&*snapshot, link)? => LinkOutcome::Present,
+        (Some(_), Some(_)) => {
             drop(snapshot);
-            let stated = StatedLink { source: &source, relation: &link.relation, target: &target };
-            let mut edit = store.edit(clock::now())?;
-            edit.state_link(stated, link.note.as_deref())?;
-            edit.commit()?;
+            let BundledLink { source, relation, target, note } = link;
+            let (source, target, note) = (*source, *target, note.as_deref());
+            let mut change = storage.transaction(clock::now())?;
+            change.annotate(&Annotation::AddLink { source, relation, target, note })?;
+            change.commit()?;
             LinkOutcome::Stated
         }
         (source, target) => {
@@ -214,15 +215,12 @@ fn state(store: &Store, link: &BundledLink) -> Result<ImportedLink> {
 }
 
 /// Returns whether the vault has the link, with any note.
-fn is_stated(snapshot: &Snapshot<'_>, link: &BundledLink) -> Result<bool> {
-    let (Some(source), Some(target)) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?)
-    else {
-        return Ok(false);
+fn is_stated(snapshot: &dyn Snapshot, link: &BundledLink) -> Result<bool> {
+    let is_it = |known: ManualLink| {
+        (known.source, known.relation.as_str(), known.target)
+            == (link.source, link.relation.as_str(), link.target)
     };
-    let is_it = |edge: crate::storage::StatedEdge| {
-        (edge.source, edge.relation, edge.target) == (source.id, link.relation.clone(), target.id)
-    };
-    Ok(snapshot.stated_edges(source.id)?.into_iter().any(is_it))
+    Ok(snapshot.manual_links_of(link.source)?.into_iter().any(is_it))
 }
 
 /// A monitor that collects what would be in the vault, and forwards all events.

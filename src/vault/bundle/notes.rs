@@ -3,7 +3,7 @@
 use super::read::Bundle;
 use crate::clock;
 use crate::digest::CoreHash;
-use crate::storage::{Result, Snapshot, Store};
+use crate::storage::{Annotation, Result, Snapshot, Storage};
 
 /// A note of a bundle and its import result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,34 +35,34 @@ fn notes(bundle: &Bundle) -> impl Iterator<Item = (CoreHash, &str)> {
 }
 
 /// Sets the notes of a bundle on the artifacts in the vault.
-pub(super) fn give(store: &Store, bundle: &Bundle) -> Result<Vec<ImportedNote>> {
+pub(super) fn give(storage: &dyn Storage, bundle: &Bundle) -> Result<Vec<ImportedNote>> {
     if notes(bundle).next().is_none() {
         return Ok(Vec::new());
     }
     // Who changes nothing need not wait for those who write.
-    let snapshot = store.snapshot()?;
-    let planned = dry_run(Some(&snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some()))?;
+    let snapshot = storage.snapshot()?;
+    let planned = dry_run(Some(&*snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some()))?;
     if !planned.iter().any(|note| note.outcome == NoteOutcome::Set) {
         return Ok(planned);
     }
     drop(snapshot);
-    let mut edit = store.edit(clock::now())?;
+    let mut change = storage.transaction(clock::now())?;
     let mut given = Vec::new();
     for (core, note) in notes(bundle) {
-        let artifact = edit.snapshot().artifact(core)?;
-        let outcome = outcome(Some(edit.snapshot()), core, note, artifact.is_some())?;
-        if let (NoteOutcome::Set, Some(artifact)) = (outcome, artifact) {
-            edit.set_note(&artifact, note)?;
+        let artifact = change.snapshot().artifact(core)?;
+        let outcome = outcome(Some(change.snapshot()), core, note, artifact.is_some())?;
+        if let (NoteOutcome::Set, Some(_)) = (outcome, artifact) {
+            change.annotate(&Annotation::SetNote { core, text: Some(note) })?;
         }
         given.push(ImportedNote { core, note: note.to_owned(), outcome });
     }
-    edit.commit()?;
+    change.commit()?;
     Ok(given)
 }
 
 /// Returns what [`give`] would do if `is_there` returned which artifacts are in the vault.
 pub(super) fn dry_run(
-    snapshot: Option<&Snapshot<'_>>,
+    snapshot: Option<&dyn Snapshot>,
     bundle: &Bundle,
     is_there: impl Fn(CoreHash) -> Result<bool>,
 ) -> Result<Vec<ImportedNote>> {
@@ -74,15 +74,14 @@ pub(super) fn dry_run(
 }
 
 fn outcome(
-    snapshot: Option<&Snapshot<'_>>,
+    snapshot: Option<&dyn Snapshot>,
     core: CoreHash,
     note: &str,
     is_there: bool,
 ) -> Result<NoteOutcome> {
-    let artifact = snapshot.map(|snapshot| snapshot.artifact(core)).transpose()?.flatten();
-    let known = match (snapshot, artifact) {
-        (Some(snapshot), Some(artifact)) => snapshot.note_of(artifact.id)?,
-        _ => None,
+    let known = match snapshot {
+        Some(snapshot) => snapshot.annotations_of(core)?.note,
+        None => None,
     };
     Ok(match known {
         Some(known) if known.text == note => NoteOutcome::Present,

@@ -1,6 +1,6 @@
 //! Selection of linked artifacts.
 
-use crate::storage::{ArtifactRow, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Result, Snapshot};
 use crate::vault::query;
 
 /// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
@@ -8,6 +8,6 @@ use crate::vault::query;
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn with_links(snapshot: &Snapshot<'_>, artifacts: Vec<ArtifactRow>) -> Result<Vec<ArtifactRow>> {
+pub fn with_links(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<Vec<ArtifactRecord>> {
     query::reachable(snapshot, artifacts)
 }

@@ -9,7 +9,7 @@ use super::container::Packer;
 use super::manifest::{self, BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::files;
-use crate::storage::{ArtifactRow, CaptureRow, MemberRow, Snapshot, StoreError};
+use crate::storage::{ArtifactRecord, CaptureRecord, ManualLink, MemberRecord, Snapshot, StorageError};
 
 /// The name of the first entry.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -50,7 +50,7 @@ pub enum WriteError {
     Inconsistent(String),
     /// A store error.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
     /// The bundle cannot be written.
     #[error("cannot write the bundle: {}", files::describe(.0))]
     Io(#[from] io::Error),
@@ -68,11 +68,11 @@ struct Needed {
 /// # Errors
 /// Returns a [`WriteError`]; the output is then not a valid bundle.
 pub fn write(
-    snapshot: &Snapshot<'_>,
-    artifacts: &[ArtifactRow],
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
     out: &mut dyn Write,
 ) -> Result<Written, WriteError> {
-    let by_core: BTreeMap<CoreHash, &ArtifactRow> =
+    let by_core: BTreeMap<CoreHash, &ArtifactRecord> =
         artifacts.iter().map(|artifact| (artifact.core, artifact)).collect();
     let mut needed = BTreeMap::new();
     let mut bundled = Vec::with_capacity(by_core.len());
@@ -90,7 +90,7 @@ pub fn write(
     let mut packer = Packer::new(out, sizes.chain([text.len() as u64]))?;
     packer.entry(MANIFEST, &text)?;
     for (blob, Needed { core, capture, .. }) in &needed {
-        packer.entry(&entry_of(*blob), &snapshot.blob(*core, *capture, *blob)?)?;
+        packer.entry(&entry_of(*blob), &snapshot.read(*core, *capture, *blob)?)?;
     }
     packer.finish()?.flush()?;
     let captures = manifest.artifacts.iter().flat_map(|artifact| &artifact.captures);
@@ -105,15 +105,15 @@ pub fn write(
 }
 
 fn describe(
-    snapshot: &Snapshot<'_>,
-    artifact: &ArtifactRow,
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
     needed: &mut BTreeMap<BlobHash, Needed>,
-) -> Result<BundledArtifact, StoreError> {
+) -> Result<BundledArtifact, StorageError> {
     let core = artifact.core;
     let mut captures = Vec::new();
-    for CaptureRow { capture, added_at, .. } in snapshot.captures(artifact.id)? {
+    for CaptureRecord { capture, added_at, .. } in snapshot.captures_of(core)? {
         let members: Vec<BundledMember> =
-            snapshot.member_rows(core, capture)?.into_iter().map(BundledMember::from).collect();
+            snapshot.members(core, capture)?.into_iter().map(BundledMember::from).collect();
         for BundledMember { blob, size, .. } in &members {
             needed.entry(*blob).or_insert(Needed { core, capture, size: *size });
         }
@@ -121,34 +121,32 @@ fn describe(
         let added_at = added_at.to_rfc3339_opts(SecondsFormat::Millis, true);
         captures.push(BundledCapture { added_at, capture_hash: capture, members, size });
     }
+    let annotations = snapshot.annotations_of(core)?;
     Ok(BundledArtifact {
         captures,
         core_hash: core,
         kind: artifact.kind.clone(),
-        note: snapshot.note_of(artifact.id)?.map(|note| note.text),
-        tags: snapshot.tags(Some(artifact.id))?.into_iter().map(|tag| tag.name).collect(),
+        note: annotations.note.map(|note| note.text),
+        tags: annotations.tags.into_iter().map(|tag| tag.name).collect(),
     })
 }
 
-impl From<MemberRow> for BundledMember {
-    fn from(row: MemberRow) -> Self {
-        let MemberRow { name, blob, size } = row;
+impl From<MemberRecord> for BundledMember {
+    fn from(row: MemberRecord) -> Self {
+        let MemberRecord { name, blob, size } = row;
         Self { blob, name, size }
     }
 }
 
 /// Returns the manual links from or to `artifacts`, sorted.
 fn links<'a>(
-    snapshot: &Snapshot<'_>,
-    artifacts: impl Iterator<Item = &'a ArtifactRow>,
-) -> Result<Vec<BundledLink>, StoreError> {
+    snapshot: &dyn Snapshot,
+    artifacts: impl Iterator<Item = &'a ArtifactRecord>,
+) -> Result<Vec<BundledLink>, StorageError> {
     let mut links = BTreeMap::new();
     for artifact in artifacts {
-        for edge in snapshot.stated_edges(artifact.id)? {
-            let (source, target) =
-                (snapshot.artifact_by_id(edge.source)?.core, snapshot.artifact_by_id(edge.target)?.core);
-            let link = BundledLink { note: edge.note, relation: edge.relation, source, target };
-            links.insert((source, link.relation.clone(), target), link);
+        for ManualLink { source, relation, target, note } in snapshot.manual_links_of(artifact.core)? {
+            links.insert((source, relation.clone(), target), BundledLink { note, relation, source, target });
         }
     }
     Ok(links.into_values().collect())

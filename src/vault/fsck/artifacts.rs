@@ -9,7 +9,7 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};
 use crate::storage::check::finding::{EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject};
 use crate::storage::check::{CheckedArtifact, Facts, Inspection, Removals};
-use crate::storage::{Result, Store, StoreError};
+use crate::storage::{Result, StorageError, Store};
 
 /// Checks the artifacts that `options` select, and, if these are all artifacts, whether lookups of digests find them.
 pub(super) fn check(
@@ -54,7 +54,7 @@ pub(super) fn check(
 enum Judged {
     Capture { findings: Vec<Finding>, admitted: Option<Found>, bytes: u64 },
     End(Arc<CheckedArtifact>, End),
-    Failed(StoreError),
+    Failed(StorageError),
 }
 
 /// The data derived from an admitted capture.

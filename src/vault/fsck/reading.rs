@@ -13,7 +13,7 @@ use crate::storage::check::finding::{
     CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCapture};
-use crate::storage::{Result, Store, StoreError, StoredMember};
+use crate::storage::{Result, StorageError, Store, StoredMember};
 use crate::validation::Report;
 
 /// An item read from the vault: first the captures of an artifact, then its index entries.
@@ -22,7 +22,7 @@ pub(super) enum Item {
     /// The end of the artifact's captures, all readable ones of which were returned.
     End(Arc<CheckedArtifact>, End),
     /// The check cannot continue.
-    Failed(StoreError),
+    Failed(StorageError),
 }
 
 /// The data that follows the captures of an artifact.

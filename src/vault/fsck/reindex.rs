@@ -10,7 +10,7 @@ use crate::artifact::{Admitted, KeyRing};
 use crate::intake::pipeline::{self, Event};
 use crate::storage::check::finding::{Finding, SIGNATURE_WRONG, Subject};
 use crate::storage::check::{CaptureId, CheckedArtifact};
-use crate::storage::{Readmitted, Reindexed, Result, Store, StoreError};
+use crate::storage::{Readmitted, Reindexed, Result, StorageError, Store};
 
 /// Artifacts or bytes per written batch.
 const BATCH_ARTIFACTS: usize = 500;
@@ -52,7 +52,7 @@ pub(super) fn reindex(store: &Store, keys: &KeyRing, reporter: &mut Reporter<'_>
 enum Judged {
     Capture { id: CaptureId, findings: Vec<Finding>, admitted: Option<Box<Admitted>>, bytes: u64 },
     End(Arc<CheckedArtifact>, Vec<CaptureId>),
-    Failed(StoreError),
+    Failed(StorageError),
 }
 
 fn judge(item: Item, keys: &KeyRing) -> Judged {

@@ -19,7 +19,7 @@ use crate::storage::check::finding::{
     SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::storage::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
-use crate::storage::{Repair, Result, Store, StoreError, StoredMember};
+use crate::storage::{ErrorKind, Repair, Result, Storage, Store, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -86,12 +86,12 @@ pub(super) fn repair(
 /// Ignores errors caused by damage, so that the other steps run; the next check finds what remains.
 fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
     match outcome {
-        Err(
-            StoreError::Corrupt { .. }
-            | StoreError::Database { .. }
-            | StoreError::Index { .. }
-            | StoreError::Damaged { .. },
-        ) => Ok(()),
+        Err(error)
+            if error.is_of_damaged_file()
+                || matches!(error.kind(), ErrorKind::IndexDamaged | ErrorKind::Damaged) =>
+        {
+            Ok(())
+        }
         outcome => outcome,
     }
 }
@@ -325,7 +325,7 @@ impl Repairer<'_> {
         if !self.store.snapshot()?.tombstones_of(&admitted)?.is_empty() {
             return Ok(());
         }
-        let preparer = self.store.preparer()?;
+        let preparer = Storage::preparer(self.store)?;
         let subject = Subject::Capture(admitted.capture());
         let is_damaged = self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject);
         // An earlier step may have restored it.
@@ -336,7 +336,7 @@ impl Repairer<'_> {
             self.done.append(&mut self.store.drop_capture(admitted.core(), admitted.capture())?);
         }
         let recorded = self.signatures.get(&(admitted.core(), admitted.capture())).cloned();
-        let put = self.store.put_again(&preparer.prepare(admitted), &preparer, recorded, clock::now())?;
+        let put = self.store.put_again(&preparer.prepare(admitted), recorded, clock::now())?;
         if put.outcome.is_refused() {
             return Ok(());
         }

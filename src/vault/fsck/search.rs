@@ -2,7 +2,7 @@
 
 use super::Reporter;
 use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
-use crate::storage::{Result, Store, StoreError};
+use crate::storage::{ErrorKind, Result, Store};
 use crate::vault::search;
 
 /// Compares the index, if there is one, with the captures that it contains.
@@ -10,10 +10,8 @@ pub(super) fn check(store: &Store, reporter: &mut Reporter<'_>) -> Result<()> {
     let differences = match search::compare(store, &mut |what, done, of| reporter.progress(what, done, of)) {
         Ok(differences) => differences.unwrap_or_default(),
         // Other findings report the documents themselves.
-        Err(
-            error @ (StoreError::Corrupt { .. } | StoreError::Database { .. } | StoreError::Index { .. }),
-        ) => {
-            let detail = format!("it cannot be compared with the artifacts: {}", cause(&error));
+        Err(error) if error.is_of_damaged_file() || error.kind() == ErrorKind::IndexDamaged => {
+            let detail = format!("it cannot be compared with the artifacts: {}", error.cause());
             reporter.add(Finding::new(SEARCH_DAMAGED, Subject::Search, detail));
             return Ok(());
         }
@@ -32,15 +30,6 @@ pub(super) fn check(store: &Store, reporter: &mut Reporter<'_>) -> Result<()> {
         reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Artifact(core), detail));
     }
     Ok(())
-}
-
-/// Returns the cause of an error, without location and hints.
-fn cause(error: &StoreError) -> String {
-    match error {
-        StoreError::Corrupt { source, .. } | StoreError::Database { source, .. } => source.to_string(),
-        StoreError::Index { message, .. } => message.clone(),
-        error => error.to_string(),
-    }
 }
 
 /// Rebuilds the index if there is one, complete or not.

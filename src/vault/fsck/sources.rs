@@ -14,7 +14,7 @@ use crate::intake::archive::{self, Format};
 use crate::intake::{self, ExamineOptions, Input, Inputs, Verdict};
 use crate::json::reader::Limits;
 use crate::storage::check::RecordedCapture;
-use crate::storage::{Result, Store, StoreError, StoredMember};
+use crate::storage::{Result, StorageError, Store, StoredMember};
 
 /// Another vault, or files.
 pub(super) enum Source {
@@ -26,7 +26,7 @@ impl Source {
     /// Opens the source at `path`: a directory, or otherwise a vault.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let metadata = fs::metadata(path);
-        let metadata = metadata.map_err(|source| StoreError::io(path, source))?;
+        let metadata = metadata.map_err(|source| StorageError::io(path, source))?;
         if metadata.is_dir() {
             Ok(Self::Files(path.to_owned()))
         } else {

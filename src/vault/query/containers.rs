@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use crate::digest::CoreHash;
-use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
 /// An artifact whose bytes other artifacts also contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contained {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// Those that contain its bytes, by core hash: packs that it is a member of, and artifacts of another kind with the
     /// same bytes.
-    pub containers: Vec<ArtifactRow>,
+    pub containers: Vec<ArtifactRecord>,
 }
 
 /// Returns those of `artifacts` whose bytes would remain in other artifacts after those in `leaving` are removed.
@@ -20,13 +20,13 @@ pub struct Contained {
 /// # Errors
 /// Returns an error if the database cannot be read or the index is damaged.
 pub fn contained(
-    snapshot: &Snapshot<'_>,
-    artifacts: &[ArtifactRow],
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
     leaving: &BTreeSet<CoreHash>,
 ) -> Result<Vec<Contained>> {
     let mut contained = Vec::new();
     for artifact in artifacts {
-        let mut containers = snapshot.holders_of_bytes(artifact.id)?;
+        let mut containers = holders_of_bytes(snapshot, artifact)?;
         containers.retain(|container| !leaving.contains(&container.core));
         if !containers.is_empty() {
             contained.push(Contained { artifact: artifact.clone(), containers });
@@ -40,13 +40,13 @@ pub fn contained(
 ///
 /// # Errors
 /// Same as [`contained`].
-pub fn all_containers(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Result<Vec<ArtifactRow>> {
-    let mut known: BTreeSet<ArtifactId> = artifacts.iter().map(|artifact| artifact.id).collect();
-    let mut waiting: Vec<ArtifactRow> = artifacts.to_vec();
+pub fn all_containers(snapshot: &dyn Snapshot, artifacts: &[ArtifactRecord]) -> Result<Vec<ArtifactRecord>> {
+    let mut known: BTreeSet<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+    let mut waiting: Vec<ArtifactRecord> = artifacts.to_vec();
     let mut found = Vec::new();
     while let Some(artifact) = waiting.pop() {
-        for container in snapshot.holders_of_bytes(artifact.id)? {
-            if known.insert(container.id) {
+        for container in holders_of_bytes(snapshot, &artifact)? {
+            if known.insert(container.core) {
                 waiting.push(container.clone());
                 found.push(container);
             }
@@ -54,4 +54,13 @@ pub fn all_containers(snapshot: &Snapshot<'_>, artifacts: &[ArtifactRow]) -> Res
     }
     found.sort_by_key(|container| container.core);
     Ok(found)
+}
+
+/// Returns the other artifacts that have the bytes of an artifact, by core hash.
+pub(super) fn holders_of_bytes(
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
+) -> Result<Vec<ArtifactRecord>> {
+    let holders = snapshot.containers_of(artifact.core, Containment::Bytes)?;
+    if holders.is_empty() { Ok(Vec::new()) } else { snapshot.stored_artifacts(&holders) }
 }

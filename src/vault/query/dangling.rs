@@ -2,7 +2,8 @@
 
 use super::links::LinkTarget;
 use crate::artifact::Place;
-use crate::storage::{ArtifactRow, Reference, Result, Snapshot};
+use crate::digest::CoreHash;
+use crate::storage::{ArtifactRecord, Result, Snapshot, StorageError, UnresolvedReference, UnresolvedTarget};
 
 /// A missing artifact, with all references to it.
 #[derive(Clone, Debug)]
@@ -17,7 +18,7 @@ pub struct Dangling {
 #[derive(Clone, Debug)]
 pub struct Referrer {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// The relation of the reference.
     pub relation: String,
     /// The role; `None` for names.
@@ -53,15 +54,12 @@ pub struct DanglingReferences {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn dangling(snapshot: &Snapshot<'_>, query: &DanglingQuery) -> Result<DanglingReferences> {
-    let mut digests = snapshot.missing_digests()?;
-    let mut names = snapshot.missing_names()?;
+pub fn dangling(snapshot: &dyn Snapshot, query: &DanglingQuery) -> Result<DanglingReferences> {
+    let mut references = snapshot.unresolved()?;
     if let Some(role) = &query.role {
-        digests.retain(|reference| reference.role.as_ref() == Some(role) || reference.relation == *role);
-        names.retain(|reference| reference.relation == *role);
+        references.retain(|reference| reference.role.as_ref() == Some(role) || reference.relation == *role);
     }
-    let mut missing = grouped(snapshot, &digests, LinkTarget::MissingDigest)?;
-    missing.append(&mut grouped(snapshot, &names, LinkTarget::MissingName)?);
+    let mut missing = grouped(snapshot, &references)?;
     let mut left_out = 0;
     for dangling in &mut missing {
         if let Some(kind) = &query.kind {
@@ -77,28 +75,28 @@ pub fn dangling(snapshot: &Snapshot<'_>, query: &DanglingQuery) -> Result<Dangli
     Ok(DanglingReferences { missing, left_out })
 }
 
-fn grouped<T: PartialEq + Clone>(
-    snapshot: &Snapshot<'_>,
-    references: &[Reference<T>],
-    target: fn(T) -> LinkTarget,
-) -> Result<Vec<Dangling>> {
+fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Result<Vec<Dangling>> {
     let mut all = Vec::new();
     for group in references.chunk_by(|one, other| one.missing == other.missing) {
         let Some(first) = group.first() else { continue };
-        let referrers = group.iter().map(|reference| {
-            Ok(Referrer {
-                artifact: snapshot.artifact_by_id(reference.artifact)?,
+        let cores: Vec<CoreHash> = group.iter().map(|reference| reference.artifact).collect();
+        let mut referrers = Vec::new();
+        for (reference, artifact) in group.iter().zip(snapshot.artifacts(&cores)?) {
+            referrers.push(Referrer {
+                artifact: artifact.ok_or_else(|| StorageError::gone(reference.artifact))?,
                 relation: reference.relation.clone(),
                 role: reference.role.clone(),
                 is_of_no_kind: reference.place.as_ref().is_some_and(Place::is_of_no_kind),
                 place: reference.place.as_ref().map(ToString::to_string).unwrap_or_default(),
-            })
-        });
-        let mut referrers = referrers.collect::<Result<Vec<_>>>()?;
-        // Row ids depend on the order of arrival, hashes do not.
+            });
+        }
         referrers
             .sort_by(|one, other| (one.artifact.core, &one.place).cmp(&(other.artifact.core, &other.place)));
-        all.push(Dangling { target: target(first.missing.clone()), referrers });
+        let target = match first.missing.clone() {
+            UnresolvedTarget::Digest(digest) => LinkTarget::MissingDigest(digest),
+            UnresolvedTarget::Name(name) => LinkTarget::MissingName(name),
+        };
+        all.push(Dangling { target, referrers });
     }
     Ok(all)
 }

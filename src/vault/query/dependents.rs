@@ -5,16 +5,15 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::exchanges::ExchangeCache;
 use super::links::{Direction, Link, LinkTarget, Origin, place};
 use crate::digest::CoreHash;
-use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
 /// Artifacts that depend on others for one reason. An artifact may depend on itself.
 #[derive(Clone, Debug)]
 pub struct Group {
     /// The dependents. Those with several relations are listed several times.
-    pub holders: Vec<ArtifactId>,
+    pub holders: Vec<CoreHash>,
     why: Vec<Why>,
 }
 
@@ -38,7 +37,7 @@ pub struct Hold {
 #[derive(Clone, Debug)]
 pub enum Holding {
     /// The dependent contains its bytes.
-    Contained(ArtifactRow),
+    Contained(ArtifactRecord),
     /// The dependent links to it.
     Linked(Link),
 }
@@ -46,7 +45,7 @@ pub enum Holding {
 /// Finds the dependents of many artifacts of one snapshot.
 #[derive(Default)]
 pub struct DependentFinder {
-    known: ExchangeCache,
+    leaving: BTreeSet<CoreHash>,
     groups: Vec<Group>,
     by_name: HashMap<String, usize>,
 }
@@ -55,7 +54,7 @@ impl DependentFinder {
     /// Creates a finder that does not count `leaving` as dependents.
     #[must_use]
     pub fn without(leaving: BTreeSet<CoreHash>) -> Self {
-        Self { known: ExchangeCache::without(leaving), ..Self::default() }
+        Self { leaving, ..Self::default() }
     }
 
     /// Returns the group with this number.
@@ -68,14 +67,10 @@ impl DependentFinder {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn containers(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Option<Hold>> {
-        let containers = snapshot.holders_of_bytes(artifact.id)?.into_iter();
-        let holders: Vec<_> = containers.map(|container| (container.id, Why::Bytes)).collect();
-        if holders.is_empty() {
-            Ok(None)
-        } else {
-            self.add(snapshot, holders).map(|group| Some(Hold::new(group)))
-        }
+    pub fn containers(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Option<Hold>> {
+        let containers = snapshot.containers_of(artifact.core, Containment::Bytes)?.into_iter();
+        let holders: Vec<_> = containers.map(|container| (container, Why::Bytes)).collect();
+        if holders.is_empty() { Ok(None) } else { Ok(Some(Hold::new(self.add(holders)))) }
     }
 
     /// Returns the dependents of `artifact` that link to it. Links that follow from what the artifact itself states,
@@ -83,17 +78,17 @@ impl DependentFinder {
     ///
     /// # Errors
     /// Same as [`DependentFinder::containers`].
-    pub fn linking(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Hold>> {
+    pub fn linking(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Hold>> {
         let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
-        for handle in snapshot.names_of(artifact.id)? {
+        for handle in snapshot.names_of(artifact.core)?.own {
             let group = if let Some(known) = self.by_name.get(&handle) {
                 *known
             } else {
-                let referring = snapshot.referring_to(&handle)?.into_iter();
+                let referring = snapshot.uses_of(&handle)?.referring.into_iter();
                 let origin = || Origin::Derived(format!("this is {handle}"));
                 let why = |relation| Why::Link { relation, origin: origin() };
                 let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
-                let group = self.add(snapshot, holders)?;
+                let group = self.add(holders);
                 self.by_name.insert(handle, group);
                 group
             };
@@ -103,57 +98,53 @@ impl DependentFinder {
     }
 
     /// Returns the group of dependents that have a manual link to the artifact, or refer to it by core hash.
-    fn by_edges(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Option<usize>> {
+    fn by_edges(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Option<usize>> {
         let mut holders = Vec::new();
-        for edge in snapshot.stated_edges(artifact.id)? {
-            if edge.target == artifact.id {
+        for edge in snapshot.manual_links_of(artifact.core)? {
+            if edge.target == artifact.core {
                 let origin = Origin::Stated(edge.note);
                 holders.push((edge.source, Why::Link { relation: edge.relation, origin }));
             }
         }
-        let own: BTreeSet<(String, ArtifactId)> = snapshot
-            .digest_edges_from(artifact.id)?
+        let own: BTreeSet<(String, CoreHash)> = snapshot
+            .references_of(artifact.core, Direction::Out)?
             .into_iter()
-            .filter_map(|edge| Some((edge.inverse?, edge.target?)))
+            .filter(|edge| edge.is_resolved)
+            .filter_map(|edge| Some((edge.inverse?, CoreHash(edge.mention.digest))))
             .collect();
-        for edge in snapshot.digest_edges_to(artifact)? {
+        for edge in snapshot.references_of(artifact.core, Direction::In)? {
             let key = (edge.relation, edge.mention.artifact);
             if !own.contains(&key) {
                 let because = format!("{} of the other artifact states this core hash", place(&edge.mention));
                 holders.push((key.1, Why::Link { relation: key.0, origin: Origin::Derived(because) }));
             }
         }
-        if holders.is_empty() { Ok(None) } else { self.add(snapshot, holders).map(Some) }
+        Ok(if holders.is_empty() { None } else { Some(self.add(holders)) })
     }
 
     /// Adds a group of the dependents that are not to be removed, and returns its number.
-    fn add(&mut self, snapshot: &Snapshot<'_>, holders: Vec<(ArtifactId, Why)>) -> Result<usize> {
+    fn add(&mut self, holders: Vec<(CoreHash, Why)>) -> usize {
         let mut group = Group { holders: Vec::new(), why: Vec::new() };
         let mut seen = BTreeSet::new();
         for (holder, why) in holders {
-            if seen.insert((why.relation().to_owned(), holder)) && !self.known.is_leaving(snapshot, holder)? {
+            if seen.insert((why.relation().to_owned(), holder)) && !self.leaving.contains(&holder) {
                 group.holders.push(holder);
                 group.why.push(why);
             }
         }
         self.groups.push(group);
-        Ok(self.groups.len() - 1)
+        self.groups.len() - 1
     }
 
     /// Returns why `holder`, a member of the group of `hold`, depends on an artifact; `None` if it is not a member.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn holding(
-        &self,
-        snapshot: &Snapshot<'_>,
-        hold: &Hold,
-        holder: ArtifactId,
-    ) -> Result<Option<Holding>> {
+    pub fn holding(&self, snapshot: &dyn Snapshot, hold: &Hold, holder: CoreHash) -> Result<Option<Holding>> {
         let Some(group) = self.group(hold.group) else { return Ok(None) };
         let at = group.holders.iter().position(|other| *other == holder);
         let Some(why) = at.and_then(|at| group.why.get(at)) else { return Ok(None) };
-        let row = snapshot.artifact_by_id(holder)?;
+        let row = snapshot.expect_artifact(holder)?;
         Ok(Some(match why.link(&row) {
             Some(link) => Holding::Linked(link),
             None => Holding::Contained(row),
@@ -166,8 +157,8 @@ impl DependentFinder {
     /// Same as [`DependentFinder::containers`].
     pub fn links_to(
         &mut self,
-        snapshot: &Snapshot<'_>,
-        artifact: &ArtifactRow,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
         limit: usize,
     ) -> Result<(Vec<Link>, u64)> {
         let mut links = Vec::new();
@@ -175,9 +166,9 @@ impl DependentFinder {
         for hold in self.linking(snapshot, artifact)? {
             let Some(group) = self.groups.get(hold.group) else { continue };
             for (holder, why) in group.holders.iter().zip(&group.why) {
-                let is_new = *holder != artifact.id && seen.insert((why.relation(), *holder));
+                let is_new = *holder != artifact.core && seen.insert((why.relation(), *holder));
                 if is_new && links.len() < limit {
-                    links.extend(why.link(&snapshot.artifact_by_id(*holder)?));
+                    links.extend(why.link(&snapshot.expect_artifact(*holder)?));
                 }
             }
         }
@@ -196,7 +187,7 @@ impl Why {
     }
 
     /// Returns the link of `holder`, if it depends on the artifact by one.
-    fn link(&self, holder: &ArtifactRow) -> Option<Link> {
+    fn link(&self, holder: &ArtifactRecord) -> Option<Link> {
         let origin = match self {
             Self::Bytes => return None,
             Self::Link { origin, .. } => origin.clone(),

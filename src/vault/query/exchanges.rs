@@ -1,15 +1,14 @@
 //! Exchanges: prompts with their responses, which runs and sessions share.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::forks::{self, Shared};
 use super::histories::Histories;
 use super::links::place;
 use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::check::CaptureId;
-use crate::storage::{ArtifactId, ArtifactRow, KindId, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 pub(super) type Pair = (Digest, Digest);
 
@@ -34,7 +33,7 @@ struct Places {
 impl Exchanges {
     /// Reads the exchanges of an artifact. The response to a prompt is at the first location with a response at or
     /// after the prompt's.
-    pub(super) fn read(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Self> {
+    pub(super) fn read(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Self> {
         let prompts = snapshot.mentions_of(artifact, PROMPT)?;
         let responses = snapshot.mentions_of(artifact, RESPONSE)?;
         let mut pairs: BTreeMap<Pair, Places> = BTreeMap::new();
@@ -68,11 +67,11 @@ impl Exchanges {
     /// examined are added to it.
     pub(super) fn shared_with_others(
         &self,
-        snapshot: &Snapshot<'_>,
-        artifact: &ArtifactRow,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
         known: &mut ExchangeCache,
         mut passed: Option<&mut HashSet<(bool, Pair)>>,
-    ) -> Result<BTreeMap<ArtifactId, (String, String)>> {
+    ) -> Result<BTreeMap<CoreHash, (String, String)>> {
         let mut is_new =
             |pair: &Pair| passed.as_mut().is_none_or(|passed| passed.insert((self.is_recording, *pair)));
         let pairs: Vec<_> = self.pairs.iter().filter(|(pair, _)| is_new(pair)).collect();
@@ -93,10 +92,6 @@ pub(super) struct ExchangeCache {
     /// By the kind of the queried artifact: recordings and runs are of different kinds.
     by_kind: HashMap<String, OfKind>,
     histories: HashMap<Shared, Histories>,
-    artifacts: HashMap<CaptureId, Option<(ArtifactId, KindId)>>,
-    /// The artifacts to ignore, and below whether the artifacts encountered so far are among them.
-    leaving: BTreeSet<CoreHash>,
-    is_leaving: HashMap<ArtifactId, bool>,
     /// The number of cached exchanges, histories, and artifacts that have them.
     size: usize,
 }
@@ -105,12 +100,9 @@ pub(super) struct ExchangeCache {
 #[derive(Default)]
 struct OfKind {
     /// The other kinds that have exchanges.
-    others: Option<Vec<KindId>>,
-    /// All captures of artifacts of those kinds, if there are few.
-    captures: Option<HashMap<CaptureId, ArtifactId>>,
-    /// If `captures` is `None`, there are more than this number.
-    more_than: usize,
-    of_digest: HashMap<Digest, Vec<ArtifactId>>,
+    others: Option<Vec<String>>,
+    /// The artifacts that may mention a digest, by core hash.
+    of_digest: HashMap<Digest, Vec<CoreHash>>,
     sharers: BTreeMap<Pair, Artifacts>,
 }
 
@@ -118,44 +110,36 @@ struct OfKind {
 #[derive(Default)]
 struct Artifacts {
     /// Those with both digests at one location, and that location as text.
-    together: Vec<(ArtifactId, String)>,
+    together: Vec<(CoreHash, String)>,
     /// The others, with the location of the prompt.
-    apart: Vec<(ArtifactId, String)>,
+    apart: Vec<(CoreHash, String)>,
 }
 
 impl ExchangeCache {
     /// Maximum number of cached exchanges and of their artifacts.
     const MOST: usize = 1 << 20;
 
-    /// If a digest has more candidate captures than this, all captures of the other kinds are read at once.
-    const MANY: usize = 1_000;
-
-    /// Creates a cache whose results ignore these artifacts.
-    pub(super) fn without(leaving: BTreeSet<CoreHash>) -> Self {
-        Self { leaving, ..Self::default() }
-    }
-
     /// Clears the cache if it exceeds its limit. Artifacts queried together share most exchanges, others few.
     pub(super) fn forget_what_is_too_much(&mut self) {
         if self.size > Self::MOST {
-            *self = Self::without(std::mem::take(&mut self.leaving));
+            *self = Self::default();
         }
     }
 
     /// Returns the artifacts with an exchange: recordings for runs, and runs for recordings.
     pub(super) fn sharers(
         &self,
-        artifact: &ArtifactRow,
+        artifact: &ArtifactRecord,
         is_recording: bool,
         pair: &Pair,
-    ) -> &[(ArtifactId, String)] {
+    ) -> &[(CoreHash, String)] {
         let of_kind = self.by_kind.get(&artifact.kind);
         let Some(sharers) = of_kind.and_then(|of_kind| of_kind.sharers.get(pair)) else { return &[] };
         if is_recording { &sharers.apart } else { &sharers.together }
     }
 
     /// Returns the histories that share this.
-    pub(super) fn histories(&mut self, snapshot: &Snapshot<'_>, shared: &Shared) -> Result<&Histories> {
+    pub(super) fn histories(&mut self, snapshot: &dyn Snapshot, shared: &Shared) -> Result<&Histories> {
         match self.histories.entry(shared.clone()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(unknown) => {
@@ -166,29 +150,16 @@ impl ExchangeCache {
         }
     }
 
-    /// Returns whether an artifact is one of those to ignore.
-    pub(super) fn is_leaving(&mut self, snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<bool> {
-        if self.leaving.is_empty() {
-            return Ok(false);
-        }
-        if let Some(known) = self.is_leaving.get(&artifact) {
-            return Ok(*known);
-        }
-        let is_leaving = self.leaving.contains(&snapshot.artifact_by_id(artifact)?.core);
-        self.is_leaving.insert(artifact, is_leaving);
-        Ok(is_leaving)
-    }
-
     /// Finds the artifacts of other kinds than `artifact` that have these exchanges. Each candidate is read once for
     /// all exchanges.
     pub(super) fn learn<'p>(
         &mut self,
-        snapshot: &Snapshot<'_>,
-        artifact: &ArtifactRow,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
         pairs: impl Iterator<Item = &'p Pair>,
     ) -> Result<()> {
         let mut of_kind = self.by_kind.remove(&artifact.kind).unwrap_or_default();
-        let mut to_read: BTreeMap<ArtifactId, Vec<Pair>> = BTreeMap::new();
+        let mut to_read: BTreeMap<CoreHash, Vec<Pair>> = BTreeMap::new();
         for pair @ (prompt, response) in pairs {
             if of_kind.sharers.contains_key(pair) {
                 continue;
@@ -219,14 +190,12 @@ impl ExchangeCache {
     /// for each digest would take quadratic time.
     fn candidates(
         &mut self,
-        snapshot: &Snapshot<'_>,
-        artifact: &ArtifactRow,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
         of_kind: &mut OfKind,
         digests: [Digest; 2],
-    ) -> Result<Vec<ArtifactId>> {
-        for digest in digests {
-            self.look_up(snapshot, artifact, of_kind, digest)?;
-        }
+    ) -> Result<Vec<CoreHash>> {
+        self.look_up(snapshot, artifact, of_kind, digests)?;
         let of = |digest| of_kind.of_digest.get(digest).map(Vec::as_slice).unwrap_or_default();
         let [one, other] = digests.each_ref().map(of);
         let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
@@ -235,75 +204,31 @@ impl ExchangeCache {
 
     fn look_up(
         &mut self,
-        snapshot: &Snapshot<'_>,
-        artifact: &ArtifactRow,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
         of_kind: &mut OfKind,
-        digest: Digest,
+        digests: [Digest; 2],
     ) -> Result<()> {
-        if of_kind.of_digest.contains_key(&digest) {
+        let mut unknown = digests.to_vec();
+        unknown.retain(|digest| !of_kind.of_digest.contains_key(digest));
+        unknown.dedup();
+        if unknown.is_empty() {
             return Ok(());
         }
         let others = match of_kind.others.take() {
             Some(others) => others,
-            None => snapshot.other_kinds(artifact.id, PROMPT)?,
-        };
-        let captures = snapshot.candidate_captures(digest)?;
-        if captures.len() > Self::MANY {
-            of_kind.read_captures(snapshot, &others, captures.len())?;
-        }
-        let mut artifacts = Vec::new();
-        for capture in captures {
-            let found = match &of_kind.captures {
-                Some(all) => all.get(&capture).copied(),
-                None => self
-                    .artifact_of(snapshot, capture)?
-                    .filter(|(_, kind)| others.contains(kind))
-                    .map(|(id, _)| id),
-            };
-            if let Some(found) = found
-                && !self.is_leaving(snapshot, found)?
-            {
-                artifacts.push(found);
+            None => {
+                let mut kinds = snapshot.kinds_with_group(PROMPT)?;
+                kinds.retain(|kind| *kind != artifact.kind);
+                kinds
             }
-        }
+        };
+        let found = snapshot.candidates(&unknown, &others)?;
         of_kind.others = Some(others);
-        artifacts.sort_unstable();
-        artifacts.dedup();
-        self.size += artifacts.len();
-        of_kind.of_digest.insert(digest, artifacts);
-        Ok(())
-    }
-
-    fn artifact_of(
-        &mut self,
-        snapshot: &Snapshot<'_>,
-        capture: CaptureId,
-    ) -> Result<Option<(ArtifactId, KindId)>> {
-        if let Some(known) = self.artifacts.get(&capture) {
-            return Ok(*known);
+        for (digest, artifacts) in unknown.into_iter().zip(found) {
+            self.size += artifacts.len();
+            of_kind.of_digest.insert(digest, artifacts);
         }
-        let artifact = snapshot.artifact_of(capture)?;
-        self.artifacts.insert(capture, artifact);
-        self.size += 1;
-        Ok(artifact)
-    }
-}
-
-impl OfKind {
-    /// Reads all captures of artifacts of the other kinds, unless there are more than `limit`.
-    fn read_captures(&mut self, snapshot: &Snapshot<'_>, others: &[KindId], limit: usize) -> Result<()> {
-        if self.captures.is_some() || limit <= self.more_than {
-            return Ok(());
-        }
-        let mut captures = HashMap::new();
-        for kind in others {
-            let Some(found) = snapshot.captures_of_kind(*kind, limit)? else {
-                self.more_than = limit;
-                return Ok(());
-            };
-            captures.extend(found);
-        }
-        self.captures = Some(captures);
         Ok(())
     }
 }

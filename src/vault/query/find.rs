@@ -1,12 +1,10 @@
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
 use chrono::{DateTime, Utc};
 
-use crate::artifact::{Place, Signature, SignatureState};
-use crate::digest::{CaptureHash, Digest};
-use crate::storage::{ArtifactId, ArtifactRow, MentionRow, Result, Snapshot, StoreError, TimeBasis};
+use crate::artifact::SignatureState;
+use crate::digest::Digest;
+use crate::storage::{self, Condition, Order, Page, Period, Result, Snapshot, StorageError, TimeBasis};
+
+pub use crate::storage::{Hit, Match};
 
 /// A query for artifacts. All conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -62,10 +60,47 @@ pub enum Filter {
     },
 }
 
+impl From<&Filter> for Condition {
+    fn from(filter: &Filter) -> Self {
+        match filter.clone() {
+            Filter::Mention { group, digest } => Self::Mention { group: group.map(str::to_owned), digest },
+            Filter::Attribute { name, value } => Self::Attribute { name, value },
+            Filter::Signature { state, key_id } => Self::Signature { state, key_id },
+            Filter::Unsigned => Self::Unsigned,
+            Filter::Note { text } => Self::Note { text },
+        }
+    }
+}
+
+impl From<Sort> for Order {
+    fn from(sort: Sort) -> Self {
+        match sort {
+            Sort::Newest(basis) => Self::Newest(basis),
+            Sort::Core => Self::Core,
+            Sort::Kind => Self::Kind,
+        }
+    }
+}
+
+impl Query {
+    /// Returns the query as a filter of the storage.
+    fn filter(&self) -> storage::Filter {
+        let Self { kind, filters, through_members, by, since, until, .. } = self;
+        let has_period = since.is_some() || until.is_some();
+        storage::Filter {
+            kinds: kind.iter().cloned().collect(),
+            conditions: filters.iter().map(Condition::from).collect(),
+            through_members: *through_members,
+            period: has_period.then_some(Period { basis: *by, since: *since, until: *until }),
+            digits: None,
+        }
+    }
+}
+
 /// The order of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// Newest first by this time, as by [`Chronology::newest_first`](crate::storage::Chronology::newest_first).
+    /// Newest first by this time, as by [`Order::Newest`].
     Newest(TimeBasis),
     /// By core hash.
     Core,
@@ -80,232 +115,41 @@ impl Default for Sort {
     }
 }
 
-/// A matching artifact.
-#[derive(Clone, Debug)]
-pub struct Hit {
-    /// The artifact.
-    pub artifact: ArtifactRow,
-    /// The matches, in the order of the filters.
-    pub matches: Vec<Match>,
-}
-
-/// A match of a filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Match {
-    /// A mention of the digest.
-    Mention {
-        /// The role.
-        role: String,
-        /// The unit of the location; empty if it is a pointer.
-        unit: String,
-        /// The location.
-        place: Place,
-        /// The digest.
-        digest: Digest,
-    },
-    /// The attribute.
-    Attribute {
-        /// The name.
-        name: String,
-        /// The value.
-        value: String,
-    },
-    /// A signed capture.
-    Signature {
-        /// The capture.
-        capture: CaptureHash,
-        /// The state of its signature.
-        signature: Signature,
-    },
-    /// The artifact has an unsigned capture.
-    Unsigned,
-    /// The note.
-    Note {
-        /// Its full text.
-        text: String,
-    },
-}
-
 /// Returns the artifacts that match `query`.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn find(snapshot: &Snapshot<'_>, query: &Query) -> Result<Vec<Hit>> {
-    let mut hits: Vec<Hit> = if let Some(matches) = matching(snapshot, query)? {
-        let hit = |(id, matches)| Ok(Hit { artifact: snapshot.artifact_by_id(id)?, matches });
-        matches.into_iter().map(hit).collect::<Result<_>>()?
-    } else {
-        let artifacts = snapshot.artifacts(query.kind.as_deref())?.into_iter();
-        artifacts.map(|artifact| Hit { artifact, matches: Vec::new() }).collect()
-    };
-    hits.retain(|hit| query.kind.as_ref().is_none_or(|kind| *kind == hit.artifact.kind));
-    if query.since.is_some() || query.until.is_some() {
-        let times = snapshot.chronology(query.by)?;
-        hits.retain(|hit| {
-            times.time(&hit.artifact).is_some_and(|time| {
-                query.since.is_none_or(|since| time >= since) && query.until.is_none_or(|until| time < until)
-            })
-        });
-    }
-    sort(snapshot, &mut hits, query.sort)?;
-    hits.truncate(query.limit.unwrap_or(usize::MAX));
-    Ok(hits)
+pub fn find(snapshot: &dyn Snapshot, query: &Query) -> Result<Vec<Hit>> {
+    let page = Page::first(query.limit.unwrap_or(usize::MAX));
+    Ok(snapshot.find(&query.filter(), query.sort.into(), &page)?.items)
 }
 
-/// Passes the artifacts that match `query` to `visit`, in its order, until it returns false. If the order is that of
-/// the journal and the only filter is one mention or the kind, no more is read than needed.
+/// The number of artifacts of the first page that [`find_until`] reads, and of the largest.
+const PAGES: (usize, usize) = (64, 4_096);
+
+/// Passes the artifacts that match `query` to `visit`, in its order, until it returns false. They are read in pages, so
+/// that little more is read than needed.
 ///
 /// # Errors
 /// Returns the error of `visit`, or one if the database cannot be read.
-pub fn find_until<E: From<StoreError>>(
-    snapshot: &Snapshot<'_>,
+pub fn find_until<E: From<StorageError>>(
+    snapshot: &dyn Snapshot,
     query: &Query,
     visit: &mut dyn FnMut(Hit) -> std::result::Result<bool, E>,
 ) -> std::result::Result<(), E> {
-    let by_arrival = query.sort == Sort::Newest(TimeBasis::LastSeen);
-    let times_are_plain = query.by == TimeBasis::LastSeen || (query.since.is_none() && query.until.is_none());
-    let mention = match query.filters.as_slice() {
-        _ if !by_arrival || !times_are_plain || query.through_members => None,
-        [] => Some(None),
-        [Filter::Mention { group, digest }] => {
-            let captures = snapshot.candidate_captures(*digest)?;
-            let artifacts = snapshot.last_artifact()?;
-            let are_dense = captures.len() > FEW && captures.len() as u64 >= artifacts / SPARSE;
-            are_dense.then_some(Some((*group, *digest, captures)))
-        }
-        _ => None,
-    };
-    let Some(mention) = mention else {
-        for hit in find(snapshot, query)? {
-            if !visit(hit)? {
-                break;
-            }
-        }
-        return Ok(());
-    };
+    let filter = query.filter();
     let mut left = query.limit.unwrap_or(usize::MAX);
-    let mut last: Option<ArtifactRow> = None;
-    loop {
-        let page = snapshot.newest(query.kind.as_deref(), last.as_ref(), PAGE)?;
-        let Some(end) = page.last() else { return Ok(()) };
-        last = Some(end.clone());
-        for artifact in page {
-            let is_within = query.since.is_none_or(|since| artifact.seen_at >= since)
-                && query.until.is_none_or(|until| artifact.seen_at < until);
-            let matches = match &mention {
-                _ if !is_within => continue,
-                None => Vec::new(),
-                Some((group, digest, captures)) => {
-                    let rows = snapshot.mentions_in(artifact.id, captures, *digest, *group)?;
-                    rows.into_iter().map(|row| mention_match(row).1).collect()
-                }
-            };
-            if mention.is_some() && matches.is_empty() {
-                continue;
-            }
-            if left == 0 || !visit(Hit { artifact, matches })? {
+    let mut page = Page::first(PAGES.0.min(left));
+    while left > 0 {
+        let found = snapshot.find(&filter, query.sort.into(), &page)?;
+        left -= found.items.len();
+        for hit in found.items {
+            if !visit(hit)? {
                 return Ok(());
             }
-            left -= 1;
         }
-    }
-}
-
-/// If no more artifacts than this may mention something, they are examined individually,
-const FEW: usize = 1_000;
-
-/// and also if they are fewer than one in this many artifacts.
-const SPARSE: u64 = 16;
-
-/// Number of artifacts read at a time.
-const PAGE: u32 = 256;
-
-fn sort(snapshot: &Snapshot<'_>, hits: &mut [Hit], sort: Sort) -> Result<()> {
-    match sort {
-        Sort::Core => hits.sort_by_key(|hit| hit.artifact.core),
-        Sort::Newest(basis) => {
-            let times = snapshot.chronology(basis)?;
-            hits.sort_by(|one, other| times.newest_first(&one.artifact, &other.artifact));
-        }
-        Sort::Kind => hits.sort_by(|one, other| {
-            let key = |hit: &Hit| Reverse(hit.artifact.arrival);
-            one.artifact.kind.cmp(&other.artifact.kind).then_with(|| key(one).cmp(&key(other)))
-        }),
+        let Some(next) = found.next else { return Ok(()) };
+        page = Page { limit: (page.limit * 2).min(PAGES.1).min(left), after: Some(next) };
     }
     Ok(())
-}
-
-/// Returns the artifacts that match all filters, with their matches; `None` if there are no filters.
-fn matching(snapshot: &Snapshot<'_>, query: &Query) -> Result<Option<BTreeMap<ArtifactId, Vec<Match>>>> {
-    let mut all: Option<BTreeMap<ArtifactId, Vec<Match>>> = None;
-    for filter in &query.filters {
-        let mut found: BTreeMap<ArtifactId, Vec<Match>> = BTreeMap::new();
-        let mut containers: BTreeMap<ArtifactId, Vec<ArtifactId>> = BTreeMap::new();
-        for (artifact, place) in matches_of(snapshot, filter)? {
-            if query.through_members {
-                let containers = match containers.entry(artifact) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(unknown) => unknown.insert(snapshot.containers_of(artifact)?),
-                };
-                for container in containers {
-                    found.entry(*container).or_default().push(place.clone());
-                }
-            }
-            found.entry(artifact).or_default().push(place);
-        }
-        all = Some(match all {
-            None => found,
-            Some(before) => both(before, found),
-        });
-    }
-    Ok(all)
-}
-
-fn both(
-    before: BTreeMap<ArtifactId, Vec<Match>>,
-    mut found: BTreeMap<ArtifactId, Vec<Match>>,
-) -> BTreeMap<ArtifactId, Vec<Match>> {
-    let join = |(artifact, mut matches): (ArtifactId, Vec<Match>)| {
-        matches.append(&mut found.remove(&artifact)?);
-        Some((artifact, matches))
-    };
-    before.into_iter().filter_map(join).collect()
-}
-
-fn matches_of(snapshot: &Snapshot<'_>, filter: &Filter) -> Result<Vec<(ArtifactId, Match)>> {
-    match filter {
-        Filter::Mention { group, digest } => {
-            let mentions = snapshot.mentioning(*digest, *group)?.into_iter();
-            Ok(mentions.map(mention_match).collect())
-        }
-        Filter::Attribute { name, value } => {
-            let place = || Match::Attribute { name: name.clone(), value: value.clone() };
-            let artifacts = snapshot.with_attribute(name, value)?.into_iter();
-            Ok(artifacts.map(|artifact| (artifact, place())).collect())
-        }
-        Filter::Signature { state, key_id } => {
-            let captures = snapshot.with_signature(*state, key_id.as_deref())?.into_iter();
-            Ok(captures
-                .filter_map(|row| {
-                    let (capture, signature) = (row.capture, row.signature?);
-                    Some((row.artifact, Match::Signature { capture, signature }))
-                })
-                .collect())
-        }
-        Filter::Unsigned => {
-            let artifacts = snapshot.unsigned_artifacts()?.into_iter();
-            Ok(artifacts.map(|artifact| (artifact, Match::Unsigned)).collect())
-        }
-        Filter::Note { text } => {
-            let sought = text.to_lowercase();
-            let notes = snapshot.notes()?.into_iter();
-            let found = notes.filter(|note| note.text.to_lowercase().contains(&sought));
-            Ok(found.map(|note| (note.artifact, Match::Note { text: note.text })).collect())
-        }
-    }
-}
-
-fn mention_match(row: MentionRow) -> (ArtifactId, Match) {
-    let MentionRow { artifact, role, unit, place, digest } = row;
-    (artifact, Match::Mention { role, unit, place, digest })
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::histories::Histories;
 use crate::artifact::{Place, group};
-use crate::digest::Digest;
-use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// Roles of records and steps.
 const RECORD: &str = group::RECORD;
@@ -22,7 +22,7 @@ pub struct Fork {
     /// The index of the first record or step that differs, from 0.
     pub index: usize,
     /// Both artifacts, with the hash of their record or step at that index.
-    pub sides: [(ArtifactRow, Digest); 2],
+    pub sides: [(ArtifactRecord, Digest); 2],
 }
 
 /// The common identity of the histories of one run.
@@ -49,22 +49,22 @@ impl Shared {
 pub struct Forks {
     histories: Vec<Histories>,
     /// The numbers of the histories that an artifact is in, if there are several: run packs may state two ids.
-    several: HashMap<ArtifactId, Vec<usize>>,
+    several: HashMap<CoreHash, Vec<usize>>,
 }
 
 /// Finds every pair of artifacts that forks. The work is linear in the number of records and steps.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn forks(snapshot: &Snapshot<'_>) -> Result<Forks> {
+pub fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
     let mut histories = Vec::new();
-    let mut member_of: HashMap<ArtifactId, Vec<usize>> = HashMap::new();
+    let mut member_of: HashMap<CoreHash, Vec<usize>> = HashMap::new();
     for header in snapshot.shared_first_mentions(RECORD)? {
         let artifacts = beginning_with(snapshot, header)?;
         histories.push(Histories::read(snapshot, Shared::Header(header), &artifacts)?);
     }
     for name in snapshot.shared_names(STEP)? {
-        let artifacts = snapshot.originals_named(&name, STEP)?;
+        let artifacts = originals(snapshot, &name)?;
         for artifact in &artifacts {
             member_of.entry(*artifact).or_default().push(histories.len());
         }
@@ -92,7 +92,7 @@ impl Forks {
 
     /// Returns whether both sides are also together in histories with a lower number.
     fn is_repeated(&self, number: usize, fork: &Fork) -> bool {
-        let [one, other] = fork.sides.each_ref().map(|(side, _)| self.several.get(&side.id));
+        let [one, other] = fork.sides.each_ref().map(|(side, _)| self.several.get(&side.core));
         let both = |number: &usize| other.is_some_and(|others| others.contains(number));
         one.is_some_and(|ours| ours.iter().take_while(|before| **before < number).any(both))
     }
@@ -103,14 +103,18 @@ impl Forks {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -> Result<(Vec<Fork>, usize)> {
+pub fn forks_of(
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
+    limit: usize,
+) -> Result<(Vec<Fork>, usize)> {
     let mut compared = 0;
     let mut forks = Vec::new();
     // Histories of one run share a name, which is cheaper to look up than their records.
-    if !snapshot.has_namesake(artifact.id)? {
+    if !has_namesake(snapshot, artifact.core)? {
         return Ok((forks, compared));
     }
-    for (shared, ours, others) in relatives(snapshot, artifact.id)? {
+    for (shared, ours, others) in relatives(snapshot, artifact.core)? {
         for other in others {
             if compared == limit {
                 return Ok((forks, compared));
@@ -122,7 +126,7 @@ pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -
             }
             compared += 1;
             if let Some((index, [ours, theirs])) = ours.parting(&theirs) {
-                let sides = [(artifact.clone(), ours), (snapshot.artifact_by_id(other)?, theirs)];
+                let sides = [(artifact.clone(), ours), (snapshot.expect_artifact(other)?, theirs)];
                 forks.push(Fork { shared: shared.clone(), index, sides });
             }
         }
@@ -132,14 +136,11 @@ pub fn forks_of(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, limit: usize) -
 
 /// Returns the other artifacts that may record the same run as `artifact`, each once, with what they share and the
 /// history of `artifact`.
-fn relatives(
-    snapshot: &Snapshot<'_>,
-    artifact: ArtifactId,
-) -> Result<Vec<(Shared, History, Vec<ArtifactId>)>> {
+fn relatives(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<(Shared, History, Vec<CoreHash>)>> {
     let mut relatives = Vec::new();
     let mut known = BTreeSet::from([artifact]);
-    for name in snapshot.own_names(artifact, STEP)? {
-        let mut others = snapshot.originals_named(&name, STEP)?;
+    for name in own_names(snapshot, artifact)? {
+        let mut others = originals(snapshot, &name)?;
         others.retain(|other| known.insert(*other));
         if !others.is_empty() {
             relatives.push((run_id(&name), History::read(snapshot, artifact, STEP)?, others));
@@ -147,7 +148,8 @@ fn relatives(
     }
     let records = History::read(snapshot, artifact, RECORD)?;
     if let Some(header) = records.0.first().copied() {
-        let mut others = snapshot.candidates_mentioning(header)?;
+        let kinds = snapshot.kinds_with_group(RECORD)?;
+        let mut others = snapshot.candidates(&[header], &kinds)?.pop().unwrap_or_default();
         others.retain(|other| known.insert(*other));
         relatives.push((Shared::Header(header), records, others));
     }
@@ -155,23 +157,46 @@ fn relatives(
 }
 
 /// Returns what an artifact shares with other histories of its run: run ids, and the header.
-pub(super) fn shared_by(snapshot: &Snapshot<'_>, artifact: ArtifactId) -> Result<Vec<Shared>> {
-    if !snapshot.has_namesake(artifact)? {
+pub(super) fn shared_by(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<Shared>> {
+    if !has_namesake(snapshot, artifact)? {
         return Ok(Vec::new());
     }
-    let names = snapshot.own_names(artifact, STEP)?;
+    let names = own_names(snapshot, artifact)?;
     let mut shared: Vec<Shared> = names.iter().map(|name| run_id(name)).collect();
     shared.extend(History::read(snapshot, artifact, RECORD)?.0.first().copied().map(Shared::Header));
     Ok(shared)
 }
 
 /// Returns the histories that share this.
-pub(super) fn histories(snapshot: &Snapshot<'_>, shared: &Shared) -> Result<Histories> {
+pub(super) fn histories(snapshot: &dyn Snapshot, shared: &Shared) -> Result<Histories> {
     let artifacts = match shared {
         Shared::Header(header) => beginning_with(snapshot, *header)?,
-        Shared::RunId(id) => snapshot.originals_named(&format!("{RUN}:{id}"), STEP)?,
+        Shared::RunId(id) => originals(snapshot, &format!("{RUN}:{id}"))?,
     };
     Histories::read(snapshot, shared.clone(), &artifacts)
+}
+
+/// Returns the artifacts with steps that have a name and do not refer to it.
+fn originals(snapshot: &dyn Snapshot, name: &str) -> Result<Vec<CoreHash>> {
+    let originals = snapshot.uses_of(name)?.originals;
+    let kinds = snapshot.kinds_with_group(STEP)?;
+    let is_of_steps = |artifact: &ArtifactRecord| kinds.contains(&artifact.kind);
+    let artifacts = snapshot.stored_artifacts(&originals)?.into_iter();
+    Ok(artifacts.filter(is_of_steps).map(|artifact| artifact.core).collect())
+}
+
+/// Returns the names of which an artifact with steps is an original.
+fn own_names(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<String>> {
+    let names = snapshot.names_of(artifact)?.original;
+    if names.is_empty() {
+        return Ok(names);
+    }
+    let kind = snapshot.expect_artifact(artifact)?.kind;
+    Ok(if snapshot.kinds_with_group(STEP)?.contains(&kind) { names } else { Vec::new() })
+}
+
+fn has_namesake(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<bool> {
+    Ok(snapshot.has_namesake(&[artifact])?.contains(&true))
 }
 
 /// The namespace of run names.
@@ -182,10 +207,10 @@ fn run_id(name: &str) -> Shared {
     Shared::RunId(name.split_once(':').map_or(name, |(_, id)| id).to_owned())
 }
 
-fn beginning_with(snapshot: &Snapshot<'_>, header: Digest) -> Result<Vec<ArtifactId>> {
-    let mentions = snapshot.mentioning(header, Some(RECORD))?.into_iter();
+fn beginning_with(snapshot: &dyn Snapshot, header: Digest) -> Result<Vec<CoreHash>> {
+    let mentions = snapshot.mentions_with(header, Some(RECORD))?.into_iter();
     let beginning = mentions.filter(|mention| mention.place == Place::Index(0));
-    let mut artifacts: Vec<ArtifactId> = beginning.map(|mention| mention.artifact).collect();
+    let mut artifacts: Vec<CoreHash> = beginning.map(|mention| mention.artifact).collect();
     artifacts.sort_unstable();
     artifacts.dedup();
     Ok(artifacts)
@@ -195,7 +220,7 @@ fn beginning_with(snapshot: &Snapshot<'_>, header: Digest) -> Result<Vec<Artifac
 struct History(Vec<Digest>);
 
 impl History {
-    fn read(snapshot: &Snapshot<'_>, artifact: ArtifactId, group: &str) -> Result<Self> {
+    fn read(snapshot: &dyn Snapshot, artifact: CoreHash, group: &str) -> Result<Self> {
         Ok(Self(snapshot.mentions_of(artifact, group)?.into_iter().map(|mention| mention.digest).collect()))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::exchanges::ExchangeCache;
 use super::links::{Direction, Link, LinkTarget, Origin, Selection, links_knowing};
-use crate::storage::{ArtifactRow, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// The limits of a traversal.
 #[derive(Clone, Debug)]
@@ -93,7 +93,7 @@ pub struct Edge {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn traverse(snapshot: &Snapshot<'_>, artifact: &ArtifactRow, traversal: &Traversal) -> Result<Graph> {
+pub fn traverse(snapshot: &dyn Snapshot, artifact: &ArtifactRecord, traversal: &Traversal) -> Result<Graph> {
     let beginning = LinkTarget::Artifact(artifact.clone());
     let mut walker = Walker {
         numbers: BTreeMap::from([(beginning.key(), 0)]),

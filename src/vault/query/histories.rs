@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::forks::{Fork, Shared};
-use crate::digest::Digest;
-use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// The maximum number of record hashes in memory while histories are compared.
 const MAX_HASHES: usize = 1 << 20;
@@ -15,8 +15,8 @@ const MAX_HASHES: usize = 1 << 20;
 pub(super) struct Histories {
     shared: Shared,
     /// The artifacts, by core hash.
-    members: Vec<ArtifactRow>,
-    numbers: HashMap<ArtifactId, usize>,
+    members: Vec<ArtifactRecord>,
+    numbers: HashMap<CoreHash, usize>,
     /// The nodes, parents before their children.
     nodes: Vec<Node>,
     /// The members in the order of the nodes at which they end, and below the position of each member in it.
@@ -52,14 +52,13 @@ impl Histories {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub(super) fn read(snapshot: &Snapshot<'_>, shared: Shared, artifacts: &[ArtifactId]) -> Result<Self> {
-        let rows = artifacts.iter().map(|artifact| snapshot.artifact_by_id(*artifact));
-        let mut members = rows.collect::<Result<Vec<_>>>()?;
+    pub(super) fn read(snapshot: &dyn Snapshot, shared: Shared, artifacts: &[CoreHash]) -> Result<Self> {
+        let mut members = snapshot.stored_artifacts(artifacts)?;
         members.sort_by_key(|member| member.core);
         let count = members.len();
         let mut tree = Self {
             shared,
-            numbers: members.iter().map(|member| member.id).zip(0..).collect(),
+            numbers: members.iter().map(|member| member.core).zip(0..).collect(),
             members,
             nodes: Vec::new(),
             order: Vec::with_capacity(count),
@@ -137,7 +136,7 @@ impl Histories {
     }
 
     /// Returns the artifacts.
-    pub(super) fn members(&self) -> &[ArtifactRow] {
+    pub(super) fn members(&self) -> &[ArtifactRecord] {
         &self.members
     }
 
@@ -162,20 +161,20 @@ impl Histories {
     }
 
     /// Iterates over the forks of an artifact.
-    pub(super) fn forks_of(&self, artifact: ArtifactId) -> impl Iterator<Item = Fork> {
+    pub(super) fn forks_of(&self, artifact: CoreHash) -> impl Iterator<Item = Fork> {
         let one = self.numbers.get(&artifact).copied();
         one.into_iter()
             .flat_map(move |one| self.parting_from(one).filter_map(move |parting| self.fork(one, &parting)))
     }
 
     /// Returns whether two histories diverge, from their stored positions.
-    pub(super) fn do_part(&self, one: ArtifactId, other: ArtifactId) -> bool {
+    pub(super) fn do_part(&self, one: CoreHash, other: CoreHash) -> bool {
         let numbers = self.numbers.get(&one).zip(self.numbers.get(&other));
         numbers.is_some_and(|(one, other)| !self.goes_on(*one, *other) && !self.goes_on(*other, *one))
     }
 
     /// Returns the fork of two artifacts, if they diverge.
-    pub(super) fn fork_between(&self, one: ArtifactId, other: ArtifactId) -> Option<Fork> {
+    pub(super) fn fork_between(&self, one: CoreHash, other: CoreHash) -> Option<Fork> {
         let (one, other) = (*self.numbers.get(&one)?, *self.numbers.get(&other)?);
         let place = *self.places.get(other)?;
         let mut below = *self.ends.get(one)?;
@@ -245,7 +244,7 @@ struct Parting {
 
 /// The hashes of the records or steps of members, as many at a time as `MAX_HASHES` allows.
 struct Hashes<'s> {
-    snapshot: &'s Snapshot<'s>,
+    snapshot: &'s dyn Snapshot,
     group: &'static str,
     loaded: HashMap<usize, Window>,
 }
@@ -258,7 +257,7 @@ struct Window {
 
 impl Hashes<'_> {
     /// Ensures that the hashes of the members of a class at `depth` are loaded.
-    fn load(&mut self, rows: &[ArtifactRow], class: &[usize], depth: usize) -> Result<()> {
+    fn load(&mut self, rows: &[ArtifactRecord], class: &[usize], depth: usize) -> Result<()> {
         let is_known = |member: &usize| {
             let window = self.loaded.get(member);
             window.is_some_and(|window| window.is_last || depth < window.from + window.hashes.len())
@@ -270,7 +269,7 @@ impl Hashes<'_> {
         let most = (MAX_HASHES / class.len().max(1)).max(1);
         for member in class {
             let Some(row) = rows.get(*member) else { continue };
-            let mentions = self.snapshot.mentions_of(row.id, self.group)?;
+            let mentions = self.snapshot.mentions_of(row.core, self.group)?;
             let hashes: Vec<Digest> =
                 mentions.iter().skip(depth).take(most).map(|mention| mention.digest).collect();
             let is_last = depth + hashes.len() >= mentions.len();

@@ -14,23 +14,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use super::exchanges::{ExchangeCache, Exchanges, Pair};
 use super::forks::{self, Fork, Shared};
 use crate::artifact::relation;
-use crate::digest::Digest;
-use crate::storage::{ArtifactId, ArtifactRow, MentionRow, NameMention, Result, Snapshot};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::{ArtifactRecord, Mention, NameMention, Result, Snapshot};
 
-/// The direction of a link, seen from an artifact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Direction {
-    /// From the artifact to the other.
-    Out,
-    /// From the other to the artifact.
-    In,
-}
+pub use crate::storage::Direction;
 
 /// The other end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkTarget {
     /// An artifact in the vault.
-    Artifact(ArtifactRow),
+    Artifact(ArtifactRecord),
     /// A core hash that is not in the vault.
     MissingDigest(Digest),
     /// A name that is not in the vault.
@@ -75,7 +68,7 @@ pub struct Link {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn links(snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
+pub fn links(snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
     links_knowing(snapshot, artifact, &mut ExchangeCache::default(), &mut Selection::default())
 }
 
@@ -90,7 +83,7 @@ impl Linker {
     ///
     /// # Errors
     /// Same as [`links`].
-    pub fn links(&mut self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Link>> {
+    pub fn links(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
         self.known.forget_what_is_too_much();
         links_knowing(snapshot, artifact, &mut self.known, &mut Selection::default())
     }
@@ -114,7 +107,7 @@ impl Selection<'_> {
     }
 
     /// Returns whether links to the artifact are wanted.
-    fn is_new(&self, artifact: ArtifactId) -> bool {
+    fn is_new(&self, artifact: CoreHash) -> bool {
         self.reached.as_ref().is_none_or(|reached| !reached.artifacts.contains(&artifact))
     }
 }
@@ -124,20 +117,20 @@ impl Selection<'_> {
 #[derive(Default)]
 pub(super) struct Reached {
     /// The artifacts reached so far.
-    pub(super) artifacts: HashSet<ArtifactId>,
+    pub(super) artifacts: HashSet<CoreHash>,
     /// Names of which all bearers have been reached, and below of which all referrers have.
     having: HashSet<String>,
     referring: HashSet<String>,
     /// Exchanges of which all runs, or all recordings, have been reached.
     exchanges: HashSet<(bool, Pair)>,
     /// The histories of each run that have not been reached.
-    histories: HashMap<Shared, Vec<ArtifactId>>,
+    histories: HashMap<Shared, Vec<CoreHash>>,
 }
 
 /// Finds the links of `artifact` that match `selection`. In a search, their targets are then counted as reached.
 pub(super) fn links_knowing(
-    snapshot: &Snapshot<'_>,
-    artifact: &ArtifactRow,
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
     known: &mut ExchangeCache,
     selection: &mut Selection<'_>,
 ) -> Result<Vec<Link>> {
@@ -149,10 +142,10 @@ pub(super) fn links_knowing(
     found.forks(artifact, known)?;
     let links = found.links;
     if let Some(reached) = &mut selection.reached {
-        reached.artifacts.insert(artifact.id);
+        reached.artifacts.insert(artifact.core);
         for link in links.values() {
             if let LinkTarget::Artifact(target) = &link.target {
-                reached.artifacts.insert(target.id);
+                reached.artifacts.insert(target.core);
             }
         }
     }
@@ -163,7 +156,7 @@ pub(super) fn links_knowing(
 type LinkKey = (Direction, String, (u8, String), bool);
 
 struct Found<'s, 'w> {
-    snapshot: &'s Snapshot<'s>,
+    snapshot: &'s dyn Snapshot,
     selection: &'s mut Selection<'w>,
     /// One link for each relation and target, however many locations it is derived from.
     links: BTreeMap<LinkKey, Link>,
@@ -183,31 +176,32 @@ impl Found<'_, '_> {
         self.add(direction, relation, target, Origin::Derived(because));
     }
 
-    fn artifact(&self, id: ArtifactId) -> Result<LinkTarget> {
-        self.snapshot.artifact_by_id(id).map(LinkTarget::Artifact)
+    fn artifact(&self, core: CoreHash) -> Result<LinkTarget> {
+        self.snapshot.expect_artifact(core).map(LinkTarget::Artifact)
     }
 
-    fn manual_links(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        for edge in self.snapshot.stated_edges(artifact.id)? {
+    fn manual_links(&mut self, artifact: &ArtifactRecord) -> Result<()> {
+        for edge in self.snapshot.manual_links_of(artifact.core)? {
             let origin = Origin::Stated(edge.note);
-            if edge.source == artifact.id {
+            if edge.source == artifact.core {
                 self.add(Direction::Out, &edge.relation, self.artifact(edge.target)?, origin.clone());
             }
-            if edge.target == artifact.id {
+            if edge.target == artifact.core {
                 self.add(Direction::In, &edge.relation, self.artifact(edge.source)?, origin);
             }
         }
         Ok(())
     }
 
-    fn by_digest(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        for edge in self.snapshot.digest_edges_from(artifact.id)? {
+    fn by_digest(&mut self, artifact: &ArtifactRecord) -> Result<()> {
+        for edge in self.snapshot.references_of(artifact.core, Direction::Out)? {
             let because = format!("{} states its core hash", place(&edge.mention));
-            let Some(target) = edge.target else {
+            if !edge.is_resolved {
                 let target = LinkTarget::MissingDigest(edge.mention.digest);
                 self.derive(Direction::Out, &edge.relation, target, place(&edge.mention));
                 continue;
-            };
+            }
+            let target = CoreHash(edge.mention.digest);
             if !self.selection.is_new(target) {
                 continue;
             }
@@ -217,7 +211,7 @@ impl Found<'_, '_> {
             }
             self.derive(Direction::Out, &edge.relation, target, because);
         }
-        for edge in self.snapshot.digest_edges_to(artifact)? {
+        for edge in self.snapshot.references_of(artifact.core, Direction::In)? {
             let because = format!("{} of the other artifact states this core hash", place(&edge.mention));
             if !self.selection.is_new(edge.mention.artifact) {
                 continue;
@@ -231,16 +225,17 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn by_name(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        for mention in self.snapshot.names_mentioned(artifact.id)? {
+    fn by_name(&mut self, artifact: &ArtifactRecord) -> Result<()> {
+        let names = self.snapshot.names_of(artifact.core)?;
+        for mention in names.mentioned {
             let NameMention { relation, handle, dangles } = mention;
             let is_wanted = self.selection.takes(Direction::Out, &relation);
             let reached = self.selection.reached.as_mut();
             if !is_wanted || reached.is_some_and(|reached| !reached.having.insert(handle.clone())) {
                 continue;
             }
-            let mut named = self.snapshot.named(&handle)?;
-            named.retain(|other| *other != artifact.id);
+            let mut named = self.snapshot.uses_of(&handle)?.identified;
+            named.retain(|other| *other != artifact.core);
             if named.is_empty() && dangles {
                 let because = "nothing in the vault has this name".to_owned();
                 self.derive(Direction::Out, &relation, LinkTarget::MissingName(handle), because);
@@ -251,14 +246,14 @@ impl Found<'_, '_> {
                 self.derive(Direction::Out, &relation, target, format!("it is {handle}"));
             }
         }
-        for handle in self.snapshot.names_of(artifact.id)? {
+        for handle in names.own {
             let reached = self.selection.reached.as_mut();
             if reached.is_some_and(|reached| !reached.referring.insert(handle.clone())) {
                 continue;
             }
-            for (relation, other) in self.snapshot.referring_to(&handle)? {
+            for (relation, other) in self.snapshot.uses_of(&handle)?.referring {
                 let is_wanted = self.selection.takes(Direction::In, &relation);
-                if other != artifact.id && is_wanted && self.selection.is_new(other) {
+                if other != artifact.core && is_wanted && self.selection.is_new(other) {
                     let target = self.artifact(other)?;
                     self.derive(Direction::In, &relation, target, format!("this is {handle}"));
                 }
@@ -267,11 +262,11 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn replays(&mut self, artifact: &ArtifactRow, known: &mut ExchangeCache) -> Result<()> {
+    fn replays(&mut self, artifact: &ArtifactRecord, known: &mut ExchangeCache) -> Result<()> {
         if self.selection.relation.is_some_and(|relation| relation != REPLAYS) {
             return Ok(());
         }
-        let exchanges = Exchanges::read(self.snapshot, artifact.id)?;
+        let exchanges = Exchanges::read(self.snapshot, artifact.core)?;
         let passed = self.selection.reached.as_mut().map(|reached| &mut reached.exchanges);
         let shared = exchanges.shared_with_others(self.snapshot, artifact, known, passed)?;
         for (other, (ours, theirs)) in shared {
@@ -289,21 +284,21 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn forks(&mut self, artifact: &ArtifactRow, known: &mut ExchangeCache) -> Result<()> {
+    fn forks(&mut self, artifact: &ArtifactRecord, known: &mut ExchangeCache) -> Result<()> {
         // Neither of two histories came first, so a fork looks the same from both sides.
         if !self.selection.takes(Direction::Out, FORKS) {
             return Ok(());
         }
-        for shared in forks::shared_by(self.snapshot, artifact.id)? {
+        for shared in forks::shared_by(self.snapshot, artifact.core)? {
             let histories = known.histories(self.snapshot, &shared)?;
             let forks: Vec<Fork> = match &mut self.selection.reached {
-                None => histories.forks_of(artifact.id).collect(),
+                None => histories.forks_of(artifact.core).collect(),
                 Some(Reached { artifacts, histories: waiting, .. }) => {
-                    let all = || histories.members().iter().map(|member| member.id).collect();
+                    let all = || histories.members().iter().map(|member| member.core).collect();
                     let waiting = waiting.entry(shared).or_insert_with(all);
-                    waiting.retain(|other| *other != artifact.id && !artifacts.contains(other));
-                    let parting = waiting.extract_if(.., |other| histories.do_part(artifact.id, *other));
-                    parting.filter_map(|other| histories.fork_between(artifact.id, other)).collect()
+                    waiting.retain(|other| *other != artifact.core && !artifacts.contains(other));
+                    let parting = waiting.extract_if(.., |other| histories.do_part(artifact.core, *other));
+                    parting.filter_map(|other| histories.fork_between(artifact.core, other)).collect()
                 }
             };
             for Fork { shared, index, sides: [_, (other, _)] } in forks {
@@ -328,7 +323,7 @@ pub(super) const REPLAYS: &str = relation::REPLAYS;
 const FORKS: &str = relation::FORKS;
 
 /// Formats the location of a mention: `interaction 3`, or its pointer.
-pub(super) fn place(mention: &MentionRow) -> String {
+pub(super) fn place(mention: &Mention) -> String {
     match mention.unit.as_str() {
         "" => mention.place.to_string(),
         unit => format!("{unit} {}", mention.place),

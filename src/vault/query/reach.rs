@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use super::exchanges::ExchangeCache;
 use super::links::{Link, LinkTarget, Reached, Selection, links_knowing};
 use crate::digest::CoreHash;
-use crate::storage::{ArtifactRow, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// A step of a chain of links: the link, and the artifact that it is seen from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStep {
     /// Where the step begins.
-    pub from: ArtifactRow,
+    pub from: ArtifactRecord,
     /// Where it leads, and why.
     pub link: Link,
 }
@@ -29,9 +29,9 @@ pub const MAX_SEARCHED: usize = 10_000;
 /// # Errors
 /// Returns an error if the database cannot be read.
 pub fn shortest_path(
-    snapshot: &Snapshot<'_>,
-    one: &ArtifactRow,
-    other: &ArtifactRow,
+    snapshot: &dyn Snapshot,
+    one: &ArtifactRecord,
+    other: &ArtifactRecord,
 ) -> Result<Option<Vec<PathStep>>> {
     let mut reached_by: HashMap<CoreHash, Option<PathStep>> = HashMap::from([(one.core, None)]);
     let mut waiting = VecDeque::from([one.clone()]);
@@ -67,8 +67,8 @@ pub fn shortest_path(
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn reachable(snapshot: &Snapshot<'_>, artifacts: Vec<ArtifactRow>) -> Result<Vec<ArtifactRow>> {
-    let mut reached: BTreeMap<CoreHash, ArtifactRow> = BTreeMap::new();
+pub fn reachable(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<Vec<ArtifactRecord>> {
+    let mut reached: BTreeMap<CoreHash, ArtifactRecord> = BTreeMap::new();
     let mut search = Search::default();
     let mut waiting = VecDeque::from(artifacts);
     while let Some(artifact) = waiting.pop_front() {
@@ -98,9 +98,9 @@ impl Search {
     /// Returns the links of `artifact` to artifacts that have not been reached before.
     fn new_links(
         &mut self,
-        snapshot: &Snapshot<'_>,
-        artifact: &ArtifactRow,
-    ) -> Result<Vec<(ArtifactRow, Link)>> {
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
+    ) -> Result<Vec<(ArtifactRecord, Link)>> {
         self.known.forget_what_is_too_much();
         let links = links_knowing(snapshot, artifact, &mut self.known, &mut self.selection)?.into_iter();
         let target = |link: Link| match &link.target {

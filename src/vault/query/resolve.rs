@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
-use crate::storage::{Result, Snapshot};
+use crate::storage::{Resolution, Result, Snapshot};
 
 /// The target of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ impl HashTarget {
 }
 
 /// Maximum number of candidates listed for an ambiguous prefix.
-const MAX_CANDIDATES: u32 = 20;
+const MAX_CANDIDATES: usize = 20;
 
 /// Resolves `prefix` among the core hashes and capture hashes in the vault. For an ambiguous prefix, the first 20
 /// candidates of each type are returned. A complete capture hash is ambiguous if artifacts of several kinds have those
@@ -32,20 +32,19 @@ const MAX_CANDIDATES: u32 = 20;
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
+pub fn resolve(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
     if let Some(digest) = prefix.whole()
         && snapshot.artifact(CoreHash(digest))?.is_some()
     {
         return Ok(PrefixResolution::One(HashTarget::Artifact(CoreHash(digest))));
     }
-    let artifacts: BTreeSet<CoreHash> =
-        snapshot.artifacts_with_prefix(prefix, MAX_CANDIDATES)?.into_iter().collect();
-    let captures = snapshot.captures_beginning(prefix, MAX_CANDIDATES)?.into_iter();
+    let Resolution { artifacts, captures, .. } = snapshot.resolve(prefix, MAX_CANDIDATES)?;
+    let artifacts: BTreeSet<CoreHash> = artifacts.into_iter().collect();
     // A document in canonical form has its core hash as its capture hash too. The artifact takes precedence: adding
     // that document must not change what its hash resolves to.
-    let captures = captures.filter(|(_, capture)| !artifacts.contains(&CoreHash(capture.0)));
+    let captures = captures.into_iter().filter(|target| !artifacts.contains(&CoreHash(target.capture.0)));
     let captures: Vec<HashTarget> =
-        captures.map(|(core, capture)| HashTarget::Capture(core, capture)).collect();
+        captures.map(|target| HashTarget::Capture(target.artifact, target.capture)).collect();
     let mut candidates: Vec<HashTarget> =
         artifacts.into_iter().map(HashTarget::Artifact).chain(captures).collect();
     candidates.sort_unstable_by_key(|candidate| (candidate.digest(), *candidate));
@@ -58,12 +57,12 @@ pub fn resolve(snapshot: &Snapshot<'_>, prefix: &DigestPrefix) -> Result<PrefixR
 /// # Errors
 /// Returns an error if the database cannot be read.
 pub fn resolve_mentioned(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     prefix: &DigestPrefix,
     group: Option<&str>,
 ) -> Result<PrefixResolution<Digest>> {
     if let Some(digest) = prefix.whole() {
         return Ok(PrefixResolution::One(digest));
     }
-    Ok(snapshot.mentioned_beginning(prefix, group, MAX_CANDIDATES)?.into_iter().collect())
+    Ok(snapshot.mentioned_with_prefix(prefix, group, MAX_CANDIDATES)?.into_iter().collect())
 }

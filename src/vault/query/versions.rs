@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use super::links::{Direction, Link, LinkTarget, Origin};
 use crate::artifact::Versions;
-use crate::storage::{ArtifactId, ArtifactRow, Result, Snapshot};
+use crate::digest::CoreHash;
+use crate::storage::{ArtifactRecord, Attribute, Result, Snapshot};
 
 /// An artifact that extends another one.
 #[derive(Clone, Debug)]
 pub struct Extension {
     /// The longer artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// Its attributes, sorted by name and value.
-    pub attributes: Vec<(String, String)>,
+    pub attributes: Vec<Attribute>,
 }
 
 /// Returns those of `artifacts` that another one of them extends, by the kinds whose artifacts can.
@@ -20,14 +21,14 @@ pub struct Extension {
 /// # Errors
 /// Returns an error if the database cannot be read.
 pub fn extended<'a>(
-    snapshot: &Snapshot<'_>,
-    artifacts: &(impl Iterator<Item = &'a ArtifactRow> + Clone),
+    snapshot: &dyn Snapshot,
+    artifacts: &(impl Iterator<Item = &'a ArtifactRecord> + Clone),
     versions: &[(&str, Versions)],
-) -> Result<BTreeSet<ArtifactId>> {
+) -> Result<BTreeSet<CoreHash>> {
     let mut all = BTreeSet::new();
     for (kind, Versions { relation, attribute, .. }) in versions {
-        let of_kind: Vec<&ArtifactRow> =
-            artifacts.clone().filter(|artifact| artifact.kind == *kind).collect();
+        let of_kind = artifacts.clone().filter(|artifact| artifact.kind == *kind);
+        let of_kind: Vec<CoreHash> = of_kind.map(|artifact| artifact.core).collect();
         if of_kind.len() > 1 {
             all.extend(snapshot.related_among(&of_kind, relation, attribute)?);
         }
@@ -41,8 +42,8 @@ pub fn extended<'a>(
 /// # Errors
 /// Returns an error if the database cannot be read.
 pub fn longest_extensions(
-    snapshot: &Snapshot<'_>,
-    artifact: &ArtifactRow,
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
     links: &[Link],
     versions: Versions,
 ) -> Result<Vec<Extension>> {
@@ -54,9 +55,9 @@ pub fn longest_extensions(
         LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
     });
     let extended = extended(snapshot, &longer, &[(&artifact.kind, versions)])?;
-    let longest = longer.filter(|other| !extended.contains(&other.id));
-    let extension = |artifact: &ArtifactRow| {
-        Ok(Extension { artifact: artifact.clone(), attributes: snapshot.attributes(artifact.id)? })
+    let longest = longer.filter(|other| !extended.contains(&other.core));
+    let extension = |artifact: &ArtifactRecord| {
+        Ok(Extension { artifact: artifact.clone(), attributes: snapshot.attributes_of(artifact.core)? })
     };
     longest.map(extension).collect()
 }

@@ -3,18 +3,19 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{Decision, Reason};
-use crate::storage::{ArtifactId, Result, Snapshot};
+use crate::digest::CoreHash;
+use crate::storage::{Result, Snapshot};
 use crate::vault::query::{DependentFinder, Hold, Holding};
 
 /// Keeps artifacts whose bytes a kept artifact contains or that it links to, until no further artifact is kept for
 /// this. Each group of dependents is examined once, and again when its first member is kept.
 pub(super) fn keep_held(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     decisions: &mut [Decision],
     ignores_links: bool,
 ) -> Result<()> {
     let leaving = decisions.iter().filter(|decision| !decision.is_kept());
-    let leaving: HashSet<ArtifactId> = leaving.map(|decision| decision.artifact.id).collect();
+    let leaving: HashSet<CoreHash> = leaving.map(|decision| decision.artifact.core).collect();
     let mut finder = DependentFinder::default();
     let mut waiting = Vec::new();
     for (number, decision) in decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept()) {
@@ -40,15 +41,15 @@ struct Waiting {
 /// The groups of dependents.
 struct Groups {
     /// The first kept dependent of each group that has one.
-    kept: HashMap<usize, ArtifactId>,
+    kept: HashMap<usize, CoreHash>,
     /// The waiting artifacts that the members of each other group depend on.
     held: HashMap<usize, Vec<usize>>,
     /// The other groups that each artifact is a member of.
-    of_holder: HashMap<ArtifactId, Vec<usize>>,
+    of_holder: HashMap<CoreHash, Vec<usize>>,
 }
 
 impl Groups {
-    fn new(finder: &DependentFinder, waiting: &[Waiting], leaving: &HashSet<ArtifactId>) -> Self {
+    fn new(finder: &DependentFinder, waiting: &[Waiting], leaving: &HashSet<CoreHash>) -> Self {
         let mut groups = Self { kept: HashMap::new(), held: HashMap::new(), of_holder: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
             for Hold { group, .. } in &waiting.holds {
@@ -63,7 +64,7 @@ impl Groups {
         groups
     }
 
-    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &HashSet<ArtifactId>) {
+    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &HashSet<CoreHash>) {
         let holders = finder.group(group).map(|group| group.holders.as_slice()).unwrap_or_default();
         if let Some(holder) = holders.iter().find(|holder| !leaving.contains(holder)) {
             self.kept.insert(group, *holder);
@@ -77,13 +78,13 @@ impl Groups {
 }
 
 fn settle(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     decisions: &mut [Decision],
     finder: &DependentFinder,
     (waiting, mut groups): (Vec<Waiting>, Groups),
 ) -> Result<()> {
     // Start with the artifacts that have a dependent kept by a rule, each with the first such reason.
-    let mut due: VecDeque<(usize, usize, ArtifactId)> = VecDeque::new();
+    let mut due: VecDeque<(usize, usize, CoreHash)> = VecDeque::new();
     for (at, one) in waiting.iter().enumerate() {
         let held = one.holds.iter().find_map(|hold| Some((hold.group, *groups.kept.get(&hold.group)?)));
         due.extend(held.map(|(group, holder)| (at, group, holder)));
@@ -96,7 +97,7 @@ fn settle(
         let Some(hold) = holds.iter().find(|hold| hold.group == group) else { continue };
         let Some(holding) = finder.holding(snapshot, hold, holder)? else { continue };
         decision.reasons.push(reason(holding));
-        let kept = decision.artifact.id;
+        let kept = decision.artifact.core;
         for group in groups.of_holder.remove(&kept).unwrap_or_default() {
             let waiting = groups.held.remove(&group).unwrap_or_default();
             due.extend(waiting.into_iter().map(|at| (at, group, kept)));

@@ -11,7 +11,11 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Duration, Utc};
 
-use crate::storage::{ArtifactRow, Chronology, Head, Result, Snapshot, TimeBasis};
+use crate::digest::CoreHash;
+use crate::storage::{
+    Annotations, ArtifactRecord, Attribute, Filter, Head, Order, Page, Result, Snapshot, Tag, TimeBasis,
+    created_at,
+};
 use crate::vault::query::Link;
 
 pub use pattern::{PatternError, TagPattern};
@@ -93,7 +97,7 @@ pub enum Reason {
     /// It does not have the time that the policy uses: it states no time of creation.
     Undated,
     /// A kept artifact contains its bytes, as a pack contains its session, so that they would remain.
-    Contained(Box<ArtifactRow>),
+    Contained(Box<ArtifactRecord>),
     /// A kept artifact links to it.
     Linked(Box<Link>),
 }
@@ -117,7 +121,7 @@ pub enum Miss {
 #[derive(Clone, Debug)]
 pub struct Decision {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// The group.
     pub group: Group,
     /// The time that is used, if the artifact has it.
@@ -167,18 +171,26 @@ impl Plan {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn new(snapshot: &Snapshot<'_>, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
-        let times = snapshot.chronology(policy.by)?;
-        let mut groups: BTreeMap<Group, Vec<ArtifactRow>> = BTreeMap::new();
-        for artifact in snapshot.artifacts(None)? {
-            if policy.kinds.is_empty() || policy.kinds.contains(&artifact.kind) {
-                groups.entry(group(snapshot, &policy, &artifact)?).or_default().push(artifact);
-            }
+    pub fn new(snapshot: &dyn Snapshot, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
+        let mut groups: BTreeMap<Group, Vec<Dated>> = BTreeMap::new();
+        let filter = Filter { kinds: policy.kinds.clone(), ..Filter::default() };
+        // Newest first, and so are the artifacts of each group.
+        for hit in snapshot.find(&filter, Order::Newest(policy.by), &Page::all())?.items {
+            let artifact = hit.artifact;
+            let needs_attributes = policy.by == TimeBasis::Created || policy.has_attributes();
+            let attributes =
+                if needs_attributes { snapshot.attributes_of(artifact.core)? } else { Vec::new() };
+            let at = match policy.by {
+                TimeBasis::FirstSeen => Some(artifact.added_at),
+                TimeBasis::LastSeen => Some(artifact.seen_at),
+                TimeBasis::Created => created_at(&attributes),
+            };
+            let group = group(&policy, &artifact, &attributes);
+            groups.entry(group).or_default().push(Dated { artifact, at });
         }
         let mut decisions = Vec::new();
-        for (group, mut artifacts) in groups {
-            artifacts.sort_by(|one, other| times.newest_first(one, other));
-            decide(snapshot, (&policy, now), &times, (group, artifacts), &mut decisions)?;
+        for (group, artifacts) in groups {
+            decide(snapshot, (&policy, now), (group, artifacts), &mut decisions)?;
         }
         held::keep_held(snapshot, &mut decisions, policy.ignores_links)?;
         Ok(Self { policy, now, head: snapshot.journal_head()?, decisions })
@@ -203,44 +215,51 @@ impl Plan {
     }
 }
 
+/// An artifact with the time that a policy uses.
+struct Dated {
+    artifact: ArtifactRecord,
+    at: Option<DateTime<Utc>>,
+}
+
 /// Returns the group of an artifact.
-fn group(snapshot: &Snapshot<'_>, policy: &Policy, artifact: &ArtifactRow) -> Result<Group> {
-    let has_attributes = policy.group_by.iter().any(|key| *key != GroupKey::Kind);
-    let attributes = if has_attributes { snapshot.attributes(artifact.id)? } else { Vec::new() };
+fn group(policy: &Policy, artifact: &ArtifactRecord, attributes: &[Attribute]) -> Group {
     let values = |key: &GroupKey| match key {
         GroupKey::Kind => ("kind".to_owned(), vec![artifact.kind.clone()]),
         GroupKey::Attribute(name) => {
-            let values = attributes.iter().filter(|(other, _)| other == name);
-            (name.clone(), values.map(|(_, value)| value.clone()).collect())
+            let values = attributes.iter().filter(|attribute| attribute.name == *name);
+            (name.clone(), values.map(|attribute| attribute.value.clone()).collect())
         }
     };
-    Ok(policy.group_by.iter().map(values).collect())
+    policy.group_by.iter().map(values).collect()
 }
 
 /// Decides on the artifacts of a group, which are sorted newest first.
 fn decide(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     (policy, now): (&Policy, DateTime<Utc>),
-    times: &Chronology,
-    (group, artifacts): (Group, Vec<ArtifactRow>),
+    (group, artifacts): (Group, Vec<Dated>),
     decisions: &mut Vec<Decision>,
 ) -> Result<()> {
-    let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| times.time(artifact)).collect();
+    let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| artifact.at).collect();
     // Artifacts without a time come last.
     let mut verdicts = policy.by_time(&dated, now).into_iter();
-    for artifact in artifacts {
-        let at = times.time(&artifact);
+    let cores: Vec<CoreHash> = artifacts.iter().map(|dated| dated.artifact.core).collect();
+    let captures = snapshot.captures(&cores)?;
+    let annotations = snapshot.annotations(&cores)?;
+    for ((Dated { artifact, at }, captures), annotations) in
+        artifacts.into_iter().zip(captures).zip(annotations)
+    {
         let undated = || Verdict { reasons: vec![Reason::Undated], misses: Vec::new() };
         let Verdict { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
-        let tagged = policy.by_tag(snapshot, &artifact)?;
+        let tagged = policy.by_tags(&annotations);
         if tagged.is_empty() && !policy.keep_tags.is_empty() {
             misses.push(Miss::Tag);
         }
         reasons.extend(tagged);
-        if snapshot.pin_of(artifact.id)?.is_some() {
+        if annotations.pin.is_some() {
             reasons.push(Reason::Pinned);
         }
-        let size = snapshot.captures(artifact.id)?.iter().map(|capture| capture.size).sum();
+        let size = captures.iter().map(|capture| capture.size).sum();
         decisions.push(Decision { artifact, group: group.clone(), at, size, reasons, misses });
     }
     Ok(())
@@ -299,15 +318,24 @@ impl Policy {
         verdicts
     }
 
+    /// Returns whether artifacts are grouped by attributes.
+    fn has_attributes(&self) -> bool {
+        self.group_by.iter().any(|key| *key != GroupKey::Kind)
+    }
+
     /// Returns the reasons to keep an artifact because of its tags.
-    pub(crate) fn by_tag(&self, snapshot: &Snapshot<'_>, artifact: &ArtifactRow) -> Result<Vec<Reason>> {
+    pub(crate) fn by_tag(&self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Reason>> {
         if self.keep_tags.is_empty() {
             return Ok(Vec::new());
         }
-        let reason = |tag: String| {
-            let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(&tag))?.clone();
-            Some(Reason::Tag { pattern, tag })
+        Ok(self.by_tags(&snapshot.annotations_of(artifact.core)?))
+    }
+
+    fn by_tags(&self, annotations: &Annotations) -> Vec<Reason> {
+        let reason = |tag: &Tag| {
+            let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(&tag.name))?.clone();
+            Some(Reason::Tag { pattern, tag: tag.name.clone() })
         };
-        Ok(snapshot.tags(Some(artifact.id))?.into_iter().filter_map(|tag| reason(tag.name)).collect())
+        annotations.tags.iter().filter_map(reason).collect()
     }
 }

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use super::indexer::{Read, weighed};
 use crate::digest::CoreHash;
 use crate::intake::pipeline::{self, Event};
-use crate::storage::{CapturePassages, SearchDifferences, SearchableCapture, Snapshot, Store, StoreError};
+use crate::storage::{
+    CapturePassages, FileSnapshot, SearchDifferences, SearchableCapture, StorageError, Store,
+};
 
 /// Captures looked up per step.
 const CHUNK: u32 = 1_000;
@@ -18,7 +20,7 @@ const CHUNK: u32 = 1_000;
 pub fn compare(
     store: &Store,
     watch: &mut dyn FnMut(&'static str, u64, u64),
-) -> Result<Option<SearchDifferences>, StoreError> {
+) -> Result<Option<SearchDifferences>, StorageError> {
     let snapshot = store.snapshot()?;
     let begun = snapshot.compare_search_index(&mut |done, of| watch("search index read", done, of))?;
     let Some(mut comparison) = begun else { return Ok(None) };
@@ -48,7 +50,7 @@ struct Compared {
     is_whole: bool,
 }
 
-fn compared(read: Result<Read, StoreError>) -> Result<Compared, StoreError> {
+fn compared(read: Result<Read, StorageError>) -> Result<Compared, StorageError> {
     let read = read?;
     let (core, is_whole) = (read.capture.artifact.core, read.is_whole());
     Ok(Compared { core, passages: read.passages().0, is_whole })
@@ -56,13 +58,13 @@ fn compared(read: Result<Read, StoreError>) -> Result<Compared, StoreError> {
 
 /// A reader of the captures that should be in the index.
 struct Reading<'s> {
-    snapshot: Snapshot<'s>,
+    snapshot: FileSnapshot<'s>,
     chunk: VecDeque<SearchableCapture>,
     last: Option<SearchableCapture>,
 }
 
 impl Reading<'_> {
-    fn read(&mut self) -> Result<Option<Read>, StoreError> {
+    fn read(&mut self) -> Result<Option<Read>, StorageError> {
         if self.chunk.is_empty() {
             self.chunk = self.snapshot.indexed(self.last.as_ref(), CHUNK)?.into();
             self.last = self.chunk.back().cloned();
@@ -72,7 +74,7 @@ impl Reading<'_> {
 }
 
 impl Iterator for Reading<'_> {
-    type Item = Result<Read, StoreError>;
+    type Item = Result<Read, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()

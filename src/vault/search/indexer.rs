@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::passages::{indexed, member_passages};
 use crate::digest::CoreHash;
 use crate::intake::pipeline::{self, Event};
-use crate::storage::{CapturePassages, SearchableCapture, Snapshot, Store, StoreError, StoredMember};
+use crate::storage::{
+    CapturePassages, ErrorKind, FileSnapshot, SearchableCapture, StorageError, Store, StoredMember,
+};
 
 /// Number of captures read from one snapshot. While a snapshot is open, the write-ahead log grows.
 const ROUND: u32 = 10_000;
@@ -41,7 +43,7 @@ pub struct Indexed {
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Entries already indexed are kept, and the next call of
 /// [`sync_index`] continues.
-pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
+pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
     store.begin_search_index()?;
     Ok(sync_index(store, watch)?.unwrap_or_default())
 }
@@ -51,19 +53,19 @@ pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, 
 ///
 /// # Errors
 /// Same as [`build`].
-pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
+pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StorageError> {
     sync_index_within(store, Store::PATIENCE, watch)
 }
 
 /// Same as [`sync_index`], but waits at most `patience` for other writers each time.
 ///
 /// # Errors
-/// Same as [`build`]; also [`StoreError::Busy`] if other writers do not finish.
+/// Same as [`build`]; also [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish.
 pub fn sync_index_within(
     store: &Store,
     patience: Duration,
     watch: &mut dyn FnMut(Progress),
-) -> Result<Option<Indexed>, StoreError> {
+) -> Result<Option<Indexed>, StorageError> {
     match store.snapshot()?.search_index()? {
         None => return Ok(None),
         Some(index) if !index.is_current => store.begin_search_index_within(patience)?,
@@ -73,7 +75,7 @@ pub fn sync_index_within(
     let mut keeping = Keeping { patience, ..Keeping::new(store, watch) };
     while keeping.round()? {
         if keeping.rounds_without_progress > MOST_ROUNDS_WITHOUT_PROGRESS {
-            return Err(StoreError::out_of_order(store.path(), "capture"));
+            return Err(StorageError::out_of_order(store.path(), "capture"));
         }
     }
     Ok(Some(keeping.indexed))
@@ -112,7 +114,7 @@ impl<'k> Keeping<'k> {
     }
 
     /// Indexes the next captures; returns false if there are none.
-    fn round(&mut self) -> Result<bool, StoreError> {
+    fn round(&mut self) -> Result<bool, StorageError> {
         let snapshot = self.store.snapshot()?;
         let captures = snapshot.unindexed(ROUND)?;
         if captures.is_empty() {
@@ -126,7 +128,7 @@ impl<'k> Keeping<'k> {
         self.of = self.indexed.captures + waiting;
         self.is_late = false;
         let reading = captures.into_iter().map(move |capture| Read::new(&snapshot, capture));
-        let work = |read: Result<Read, StoreError>| read.map(Read::passages);
+        let work = |read: Result<Read, StorageError>| read.map(Read::passages);
         pipeline::in_order(reading, weighed, work, |event| match event {
             Event::Result(passages) => self.take(passages?),
             Event::Idle => Ok(()),
@@ -135,7 +137,7 @@ impl<'k> Keeping<'k> {
         Ok(true)
     }
 
-    fn take(&mut self, (passages, damaged): (CapturePassages, Option<CoreHash>)) -> Result<(), StoreError> {
+    fn take(&mut self, (passages, damaged): (CapturePassages, Option<CoreHash>)) -> Result<(), StorageError> {
         if self.is_late {
             return Ok(());
         }
@@ -148,7 +150,7 @@ impl<'k> Keeping<'k> {
         Ok(())
     }
 
-    fn write(&mut self) -> Result<(), StoreError> {
+    fn write(&mut self) -> Result<(), StorageError> {
         self.bytes = 0;
         let batch = std::mem::take(&mut self.batch);
         if self.is_late || batch.is_empty() {
@@ -175,16 +177,16 @@ pub(super) struct Read {
 }
 
 impl Read {
-    pub(super) fn new(snapshot: &Snapshot<'_>, capture: SearchableCapture) -> Result<Self, StoreError> {
+    pub(super) fn new(snapshot: &FileSnapshot<'_>, capture: SearchableCapture) -> Result<Self, StorageError> {
         let core = capture.artifact.core;
         let (members, is_damaged) = match snapshot.members(core, capture.capture) {
-            Err(StoreError::Damaged { .. }) => (Vec::new(), true),
+            Err(error) if error.kind() == ErrorKind::Damaged => (Vec::new(), true),
             members => (members?, false),
         };
         let (first, is_first_damaged) = match capture.first.map(|first| snapshot.members(core, first)) {
             None => (Vec::new(), false),
             // A damaged capture has no entries in the index.
-            Some(Err(StoreError::Damaged { .. })) => (Vec::new(), true),
+            Some(Err(error)) if error.kind() == ErrorKind::Damaged => (Vec::new(), true),
             Some(members) => (members?, false),
         };
         Ok(Self { capture, members, first, is_damaged, is_first_damaged })
@@ -206,7 +208,7 @@ impl Read {
 }
 
 /// Returns the result with its size in memory, in bytes.
-pub(super) fn weighed(read: Result<Read, StoreError>) -> (Result<Read, StoreError>, u64) {
+pub(super) fn weighed(read: Result<Read, StorageError>) -> (Result<Read, StorageError>, u64) {
     let files = read.iter().flat_map(|read| read.members.iter().chain(&read.first));
     let bytes = files.map(|file| file.bytes.len() as u64).sum();
     (read, bytes)

@@ -12,11 +12,11 @@ mod passages;
 mod snippet;
 mod words;
 
-use std::collections::BTreeSet;
-
 use crate::artifact::{Field, Passage, Place};
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::{ArtifactId, ArtifactRow, FoundPassage, Matcher, Snapshot, Store, StoreError, Terms};
+use crate::storage::{
+    ArtifactRecord, FileSnapshot, FoundPassage, Matcher, Snapshot, StorageError, Store, Terms,
+};
 use crate::vault::query::{self, Query};
 
 pub use crate::storage::{Grouping, SearchIndex};
@@ -56,7 +56,7 @@ impl SearchQuery {
 #[derive(Clone, Debug)]
 pub struct SearchHit {
     /// The artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// The capture that the passage was read from.
     pub capture: CaptureHash,
     /// The field.
@@ -87,7 +87,7 @@ pub enum SearchError {
     },
     /// A store error.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }
 
 /// Returns the passages that match, best first.
@@ -102,18 +102,18 @@ pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, Sear
     }
     let among = query.among.as_ref().map(|among| ids(&snapshot, among)).transpose()?;
     let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
-    let found = snapshot.search(&terms, among.as_ref(), query.grouping, query.limit)?;
+    let found = snapshot.search(&terms, among.as_deref(), query.grouping, query.limit)?;
     Answer { snapshot, matcher: store.matcher()?, terms, width: query.width }.hits(found)
 }
 
-fn ids(snapshot: &Snapshot<'_>, among: &Query) -> Result<BTreeSet<ArtifactId>, StoreError> {
+fn ids(snapshot: &dyn Snapshot, among: &Query) -> Result<Vec<CoreHash>, StorageError> {
     let all = Query { limit: None, ..among.clone() };
-    Ok(query::find(snapshot, &all)?.into_iter().map(|hit| hit.artifact.id).collect())
+    Ok(query::find(snapshot, &all)?.into_iter().map(|hit| hit.artifact.core).collect())
 }
 
 /// The inputs for building the hits.
 struct Answer<'s> {
-    snapshot: Snapshot<'s>,
+    snapshot: FileSnapshot<'s>,
     matcher: Matcher,
     terms: Terms,
     width: usize,
@@ -131,8 +131,9 @@ impl Answer<'_> {
         };
         for group in by_capture.chunk_by(|(_, one), (_, other)| is_same(one, other)) {
             let Some((_, first)) = group.first() else { continue };
-            let artifact = self.snapshot.artifact_by_id(first.artifact)?;
-            let passages = capture_passages(&self.snapshot, &artifact, first.capture)?;
+            let snapshot: &dyn Snapshot = &self.snapshot;
+            let artifact = snapshot.expect_artifact(first.artifact)?;
+            let passages = capture_passages(snapshot, &artifact, first.capture)?;
             for (place, found) in group {
                 let differs = || SearchError::Differs { core: artifact.core };
                 let passage = passages.get(found.number).ok_or_else(differs)?;
@@ -148,9 +149,9 @@ impl Answer<'_> {
     fn hit(
         &self,
         found: &FoundPassage,
-        artifact: &ArtifactRow,
+        artifact: &ArtifactRecord,
         passage: &Passage,
-    ) -> Result<Option<SearchHit>, StoreError> {
+    ) -> Result<Option<SearchHit>, StorageError> {
         let matches = self.matcher.matches(&self.terms, passage.field, &passage.text)?;
         Ok(matches.map(|matches| SearchHit {
             artifact: artifact.clone(),

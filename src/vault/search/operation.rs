@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::storage::StoreError;
+use crate::storage::StorageError;
 use crate::vault::Vault;
 use crate::vault::search::{self, Indexed, Progress, SearchError, SearchHit, SearchIndex, SearchQuery};
 
@@ -15,7 +15,7 @@ pub struct CaughtUp {
     /// Counts of what was indexed; zero if there was a hindrance.
     pub indexed: Indexed,
     /// The reason why the index does not contain everything in the vault, if any.
-    pub hindrance: Option<StoreError>,
+    pub hindrance: Option<StorageError>,
 }
 
 impl Vault {
@@ -51,7 +51,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::search`].
     pub fn search_as_is(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-        search::search(&self.store, query)
+        search::search(self.file("full-text search")?, query)
     }
 
     /// Adds new captures to the search index as far as possible without waiting for other writers: at most about a
@@ -60,7 +60,7 @@ impl Vault {
     /// # Errors
     /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
     pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
-        match search::sync_index_within(&self.store, SHORT, watch) {
+        match search::sync_index_within(self.file("full-text search")?, SHORT, watch) {
             Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
             Err(error)
                 if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>
@@ -75,16 +75,17 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn search_index(&self) -> Result<Option<SearchIndex>, StoreError> {
-        self.snapshot()?.search_index()
+    pub fn search_index(&self) -> Result<Option<SearchIndex>, StorageError> {
+        self.file("full-text search")?.snapshot()?.search_index()
     }
 
-    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
+    /// Returns the search index, `None` if the vault has none, and the number of bytes that it takes in the vault's file.
     ///
     /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn search_index_size(&self) -> Result<u64, StoreError> {
-        self.snapshot()?.search_index_size()
+    /// Returns an error if the vault cannot be read.
+    pub fn search_index_with_size(&self) -> Result<(Option<SearchIndex>, u64), StorageError> {
+        let snapshot = self.file("full-text search")?.snapshot()?;
+        Ok((snapshot.search_index()?, snapshot.search_index_size()?))
     }
 
     /// Builds the search index, replacing any existing one. Others can use the vault during this. If it is interrupted,
@@ -92,23 +93,23 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StoreError> {
-        search::build(&self.store, watch)
+    pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
+        search::build(self.file("full-text search")?, watch)
     }
 
     /// Indexes artifacts added since the last update. Returns `None` if there is no index.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StoreError> {
-        search::sync_index(&self.store, watch)
+    pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StorageError> {
+        search::sync_index(self.file("full-text search")?, watch)
     }
 
     /// Removes the search index; returns false if there is none. [`Vault::reclaim`] frees the space.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn drop_search(&self) -> Result<bool, StoreError> {
-        self.store.drop_search_index()
+    pub fn drop_search(&self) -> Result<bool, StorageError> {
+        self.file("full-text search")?.drop_search_index()
     }
 }

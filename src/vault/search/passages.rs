@@ -6,16 +6,16 @@ use crate::artifact::{Field, Passage, Place};
 use crate::digest::CaptureHash;
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRow, Snapshot, StoreError, StoredMember};
+use crate::storage::{ArtifactRecord, Snapshot, StorageError, StoredMember};
 
 /// Returns the passages of a capture, from its verified bytes; none if its kind is not supported or it cannot be
 /// parsed.
 pub(crate) fn capture_passages(
-    snapshot: &Snapshot<'_>,
-    artifact: &ArtifactRow,
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
     capture: CaptureHash,
-) -> Result<Vec<Passage>, StoreError> {
-    Ok(member_passages(&artifact.kind, &snapshot.members(artifact.core, capture)?))
+) -> Result<Vec<Passage>, StorageError> {
+    Ok(member_passages(&artifact.kind, &snapshot.read_members(artifact.core, capture)?))
 }
 
 /// Returns the passages of an artifact of a kind with these files.

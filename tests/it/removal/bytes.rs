@@ -5,6 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use runvault::intake::ExamineOptions;
+use runvault::storage::{PATIENCE, PutOptions, RemovedPolicy, Storage};
 use rusqlite::Connection;
 
 use super::{count, expect_whole, recordings};
@@ -144,12 +145,11 @@ fn gc_gives_space_back_and_says_how_much() {
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
     // As a removal leaves it that was killed before it wrote the file anew.
     let vault = runvault::storage::Store::open(&sandbox.vault()).unwrap();
-    let mut edit = vault.edit(runvault::clock::now()).unwrap();
+    let mut change = Storage::transaction(&vault, runvault::clock::now()).unwrap();
     for core in &cores[..5] {
-        let artifact = edit.snapshot().artifact(core.parse().unwrap()).unwrap().unwrap();
-        edit.remove(&artifact, None).unwrap();
+        change.remove(core.parse().unwrap(), None).unwrap();
     }
-    edit.commit().unwrap();
+    change.commit().unwrap();
     vault.empty_log().unwrap();
     drop(vault);
     let before = size();
@@ -225,7 +225,7 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     assert!(known(&sandbox), "the dictionary has it");
     // Made ready with the old dictionary, and stored after gc.
     let late = runvault::storage::Store::open(&sandbox.vault()).unwrap();
-    let old = late.preparer().unwrap();
+    let old = Storage::preparer(&late).unwrap();
     let admitted = |number| {
         let text = wordy(number).into_bytes();
         let options = ExamineOptions::default();
@@ -249,8 +249,9 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     expect_whole(&sandbox);
     // Who still has the old dictionary cannot bring it back.
     let at = runvault::clock::now();
-    late.put_one(&prepared, &old, at).unwrap();
-    late.put_one(&old.prepare(admitted(9_001)), &old, at).unwrap();
+    let options = PutOptions { policy: RemovedPolicy::default(), at, patience: PATIENCE };
+    late.put(&[&prepared], &options).unwrap();
+    late.put(&[&old.prepare(admitted(9_001))], &options).unwrap();
     drop(late);
     assert!(!known(&sandbox));
     expect_whole(&sandbox);

@@ -7,6 +7,7 @@ use super::{PACK, SESSION, count, examples, expect_whole, recordings};
 use crate::journal::sql;
 use crate::packs;
 use crate::sandbox::{Sandbox, session};
+use runvault::storage::Storage;
 
 /// Adds a pack with these files beside its `run.json`, and gives its core hash.
 fn add_pack(sandbox: &Sandbox, name: &str, files: &[(&str, &str)]) -> String {
@@ -294,10 +295,9 @@ fn bytes_of_what_was_removed_are_found_by_a_check() {
     let core = add(&sandbox, "s.json", &text);
     // As earlier versions left it: the artifact is gone, and the pack has its bytes.
     let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
-    let mut edit = store.edit(runvault::clock::now()).unwrap();
-    let artifact = edit.snapshot().artifact(core.parse().unwrap()).unwrap().unwrap();
-    edit.remove(&artifact, Some("it names a customer")).unwrap();
-    edit.commit().unwrap();
+    let mut change = Storage::transaction(&store, runvault::clock::now()).unwrap();
+    change.remove(core.parse().unwrap(), Some("it names a customer")).unwrap();
+    change.commit().unwrap();
     drop(store);
     for arguments in [&["fsck", "--quick"][..], &["fsck"], &["fsck", "--repair"], &["fsck"]] {
         let found = sandbox.run(arguments).expect(1).stdout;

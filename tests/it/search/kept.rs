@@ -205,7 +205,7 @@ fn what_was_read_before_it_was_removed_does_not_come_back() {
         let cores = sandbox.add(["second", "third"].map(|word| written(&sandbox, word, word)));
         let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
         let text = |word: &str| vec![Some((runvault::artifact::Field::RESPONSE, word.to_owned()))];
-        let read = store.snapshot().unwrap().unindexed(10).unwrap();
+        let read = store.unindexed(10).unwrap();
         let batch = [read[0].with(text("second")), read[1].with(text("third"))];
         sandbox.run(["rm", &cores[1]]).expect(0);
         if is_replaced {

@@ -3,6 +3,7 @@
 use super::{examples, found, hits};
 use crate::journal::sql;
 use crate::sandbox::{Sandbox, session};
+use runvault::storage::Storage;
 
 /// Whether these bytes are anywhere in the vault's files.
 fn is_somewhere(sandbox: &Sandbox, text: &str) -> bool {
@@ -84,10 +85,9 @@ fn where_the_file_is_not_written_anew_gc_takes_the_words_out() {
     let (sandbox, cores) = filled(40);
     // As a removal leaves it that was killed before it wrote the file anew, or in a large vault.
     let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
-    let mut edit = store.edit(runvault::clock::now()).unwrap();
-    let artifact = edit.snapshot().artifact(cores[7].parse().unwrap()).unwrap().unwrap();
-    edit.remove(&artifact, None).unwrap();
-    edit.commit().unwrap();
+    let mut change = Storage::transaction(&store, runvault::clock::now()).unwrap();
+    change.remove(cores[7].parse().unwrap(), None).unwrap();
+    change.commit().unwrap();
     drop(store);
     assert_eq!(found(&sandbox, &[&secret(7)]), [""; 0]);
     expect_clean(&sandbox);

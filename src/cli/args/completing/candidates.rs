@@ -6,7 +6,7 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::PREFIX;
 use runvault::formats;
-use runvault::storage::{ArtifactRow, Snapshot, StoreError};
+use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, StorageError, TimeBasis};
 
 use super::line::Line;
 use crate::cli::args::hash;
@@ -122,8 +122,8 @@ impl Source {
 
     /// Returns the candidates for the typed text; none if there is any error.
     pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
-        let vault = |ask: &dyn Fn(&Snapshot<'_>) -> Result<Vec<CompletionCandidate>, StoreError>| {
-            let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&snapshot)).ok();
+        let vault = |ask: &dyn Fn(&dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError>| {
+            let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&*snapshot)).ok();
             line.vault().and_then(asked).unwrap_or_default()
         };
         match self {
@@ -188,10 +188,10 @@ fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
 
 /// Returns the tags, then the newest artifacts.
 fn artifacts(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     typed: &str,
     which: Which,
-) -> Result<Vec<CompletionCandidate>, StoreError> {
+) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
     if which == Which::Any && LATEST.starts_with(typed) {
         candidates.extend(candidate(LATEST.to_owned(), "the artifact that arrived last".to_owned()));
@@ -207,7 +207,11 @@ fn artifacts(
     if digits.chars().all(|c| c.is_ascii_hexdigit()) {
         // If more digits were typed than lists show, the full hash is offered.
         let shown = if digits.len() > hash::DIGITS || !prefix.is_empty() { 64 } else { hash::DIGITS };
-        for row in snapshot.candidates(&digits, which.kinds().as_deref(), OFFERED)? {
+        let kinds = which.kinds().unwrap_or_default().into_iter().map(str::to_owned).collect();
+        let filter =
+            Filter { kinds, digits: Some(digits).filter(|digits| !digits.is_empty()), ..Filter::default() };
+        let order = Order::Newest(TimeBasis::LastSeen);
+        for Hit { artifact: row, .. } in snapshot.find(&filter, order, &Page::first(OFFERED))?.items {
             let hex = row.core.0.hex();
             let value = format!("{prefix}{}", hex.get(..shown).unwrap_or(&hex));
             candidates.extend(candidate(value, what_it_is(snapshot, &row)?));
@@ -216,34 +220,39 @@ fn artifacts(
     Ok(candidates)
 }
 
-fn what_it_is(snapshot: &Snapshot<'_>, row: &ArtifactRow) -> Result<String, StoreError> {
-    let label = find::label(&snapshot.attributes(row.id)?);
+fn what_it_is(snapshot: &dyn Snapshot, row: &ArtifactRecord) -> Result<String, StorageError> {
+    let label = find::label(&snapshot.attributes_of(row.core)?);
     Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
 }
 
 fn tags(
-    snapshot: &Snapshot<'_>,
+    snapshot: &dyn Snapshot,
     prefix: &str,
     typed: &str,
     which: Which,
-) -> Result<Vec<CompletionCandidate>, StoreError> {
+) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
-    for tag in snapshot.tags(None)?.into_iter().filter(|tag| tag.name.starts_with(typed)).take(OFFERED) {
-        let row = snapshot.artifact_by_id(tag.artifact)?;
+    let tags = runvault::vault::tags(snapshot)?.into_iter();
+    for tag in tags.filter(|tag| tag.name.starts_with(typed)).take(OFFERED) {
+        let row = tag.artifact;
         if formats::named(&row.kind).is_none_or(|kind| which.has(kind)) {
-            let about = format!("{:.12} {}", tag.core, what_it_is(snapshot, &row)?);
+            let about = format!("{:.12} {}", row.core, what_it_is(snapshot, &row)?);
             candidates.extend(candidate(format!("{prefix}{}", tag.name), about));
         }
     }
     Ok(candidates)
 }
 
-fn values(snapshot: &Snapshot<'_>, name: &str, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+fn values(
+    snapshot: &dyn Snapshot,
+    name: &str,
+    typed: &str,
+) -> Result<Vec<CompletionCandidate>, StorageError> {
     let values = snapshot.attribute_values(name, typed, OFFERED)?;
     Ok(values.into_iter().filter_map(|value| candidate(value, String::new())).collect())
 }
 
-fn attributes(snapshot: &Snapshot<'_>, typed: &str) -> Result<Vec<CompletionCandidate>, StoreError> {
+fn attributes(snapshot: &dyn Snapshot, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
     let pairs: Vec<String> = match typed.split_once('=') {
         Some((name, value)) => {
             let values = snapshot.attribute_values(name, value, OFFERED)?;

@@ -76,7 +76,7 @@ impl Side {
         let kind = formats::named(&located.artifact.kind).ok_or_else(|| {
             Failure::CouldNotRun(format!("this version of runvault does not know the kind of {name}"))
         })?;
-        let captures = vault.snapshot()?.captures(located.artifact.id)?;
+        let captures = vault.captures(&located.artifact)?;
         let others = captures.into_iter().filter(|capture| capture.capture != located.capture.capture);
         let mut sides = Vec::new();
         for capture in std::iter::once(located.capture.clone()).chain(others) {

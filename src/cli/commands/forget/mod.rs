@@ -130,7 +130,7 @@ impl Args {
         }
         let (count, size, did) = match done {
             Some(Forgetting { removal, .. }) => {
-                let size = removal.removed.iter().map(runvault::storage::Removed::size).sum();
+                let size = removal.removed.iter().map(runvault::vault::Removed::size).sum();
                 (removal.removed.len(), size, "removed")
             }
             None => {

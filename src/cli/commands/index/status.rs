@@ -31,9 +31,7 @@ struct JsonIndex {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let snapshot = vault.open()?;
-        let snapshot = snapshot.snapshot()?;
-        let (index, bytes) = (snapshot.search_index()?, snapshot.search_index_size()?);
+        let (index, bytes) = vault.open()?.search_index_with_size()?;
         let status = if index.is_some() { Status::Done } else { Status::No };
         if self.json {
             let current = index.as_ref().map(|index| index.is_current);

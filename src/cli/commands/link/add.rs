@@ -41,9 +41,9 @@ impl Ends {
     pub(crate) fn locate(
         &self,
         vault: &runvault::Vault,
-    ) -> Result<(runvault::storage::ArtifactRow, runvault::storage::ArtifactRow), Failure> {
+    ) -> Result<(runvault::storage::ArtifactRecord, runvault::storage::ArtifactRecord), Failure> {
         let (source, target) = (self.from.locate(vault)?.artifact, self.to.locate(vault)?.artifact);
-        if source.id == target.id {
+        if source.core == target.core {
             return Err(Failure::Usage("an artifact cannot be linked to itself".to_owned()));
         }
         Ok((source, target))
@@ -54,7 +54,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
-        let link = StatedLink { source: &source, relation: &self.ends.relation, target: &target };
+        let link = StatedLink { source: source.core, relation: &self.ends.relation, target: target.core };
         let new = vault.state_link(link, self.note.as_deref())?;
         stdout::note(if new { "linked" } else { "already linked" });
         Ok(Status::Done)

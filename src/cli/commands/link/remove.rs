@@ -21,7 +21,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
-        let link = StatedLink { source: &source, relation: &self.ends.relation, target: &target };
+        let link = StatedLink { source: source.core, relation: &self.ends.relation, target: target.core };
         if !vault.take_back_link(link)? {
             return Err(Failure::No(format!(
                 "there is no manual link {:.12} {} {:.12}; \"runvault links\" lists links",

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::storage::{JournalQuery, JournalRow};
+use runvault::storage::{JournalQuery, JournalRecord};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -81,7 +81,7 @@ impl Args {
             if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
         let mut out = io::BufWriter::new(&mut out);
         let mut count = 0;
-        vault.snapshot()?.journal::<Failure>(&query, |row| {
+        vault.journal::<Failure>(&query, |row| {
             count += 1;
             if self.json { Ok(json::line(&mut out, &Line::from_row(&row)?)?) } else { print(&mut out, &row) }
         })?;
@@ -104,7 +104,7 @@ impl Args {
     }
 }
 
-fn print(out: &mut dyn Write, row: &JournalRow) -> Result<(), Failure> {
+fn print(out: &mut dyn Write, row: &JournalRecord) -> Result<(), Failure> {
     let members = members(row)?;
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     let action = escaped(text("action").unwrap_or("?")).to_string();
@@ -163,7 +163,7 @@ fn what(members: &Map<String, Value>) -> String {
     }
 }
 
-fn members(row: &JournalRow) -> Result<Map<String, Value>, Failure> {
+fn members(row: &JournalRecord) -> Result<Map<String, Value>, Failure> {
     serde_json::from_str(&row.entry).map_err(|error| {
         Failure::CouldNotRun(format!("entry {} of the journal cannot be read: {error}", row.seq))
     })
@@ -177,7 +177,7 @@ struct Line {
 }
 
 impl Line {
-    fn from_row(row: &JournalRow) -> Result<Self, Failure> {
+    fn from_row(row: &JournalRecord) -> Result<Self, Failure> {
         Ok(Self { seq: row.seq, chain: row.chain, entry: members(row)? })
     }
 }

@@ -4,7 +4,7 @@ mod remove;
 mod set;
 mod show;
 
-use runvault::storage::ArtifactRow;
+use runvault::storage::ArtifactRecord;
 
 use crate::cli::output::exit::Failure;
 
@@ -16,7 +16,7 @@ super::verbs! {
     Set(set), Show(show), Remove(remove)
 }
 
-fn has_none(artifact: &ArtifactRow) -> Failure {
+fn has_none(artifact: &ArtifactRecord) -> Failure {
     let core = artifact.core;
     Failure::No(format!("{core} has no note; \"runvault note set {core:.12} TEXT\" writes one"))
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::storage::{MAX_NOTE_BYTES, NoteRow};
+use runvault::storage::{MAX_NOTE_BYTES, Note};
 use serde::Serialize;
 
 use crate::cli::args::hash::Named;
@@ -37,7 +37,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        let Some(NoteRow { text, at, .. }) = vault.snapshot()?.note_of(artifact.id)? else {
+        let Some(Note { text, at }) = vault.annotations(&artifact)?.note else {
             return Err(super::has_none(&artifact));
         };
         if self.json {

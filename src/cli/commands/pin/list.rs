@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::storage::PinRow;
+use runvault::storage::{ArtifactRecord, Pin};
+use runvault::vault::PinnedArtifact;
 use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
@@ -35,10 +36,11 @@ struct Line<'p> {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let pins = vault.open()?.snapshot()?.pins()?;
+        let pins = vault.open()?.pins()?;
         let mut out = io::BufWriter::new(stdout::text());
         if self.json {
-            for PinRow { core, kind, note, at, .. } in &pins {
+            for PinnedArtifact { artifact: ArtifactRecord { core, kind, .. }, pin: Pin { note, at } } in &pins
+            {
                 let (note, pinned_at) = (note.as_deref(), time::exact(*at));
                 json::line(&mut out, &Line { core_hash: *core, kind, note, pinned_at })?;
             }
@@ -51,7 +53,7 @@ impl Args {
             whole("since").minor(),
             Column::new("note"),
         ]);
-        for PinRow { core, kind, note, at, .. } in &pins {
+        for PinnedArtifact { artifact: ArtifactRecord { core, kind, .. }, pin: Pin { note, at } } in &pins {
             table.push(vec![
                 Cell::new(&format!("{core:.12}"), HASH),
                 Cell::plain(kind),

@@ -2,6 +2,7 @@
 
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
+use runvault::storage::Mention;
 use runvault::vault::query::{Hit, Match};
 use runvault::vault::replay::Miss;
 use runvault::{LookupError, RecordingFilter};
@@ -59,9 +60,9 @@ fn recordings(vault: &Vault, prompt: Digest) -> Result<Vec<Hit>, Failure> {
 
 /// Describes a session: its hash, the location of the prompt, and its label.
 fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
-    let attributes = vault.snapshot()?.attributes(hit.artifact.id)?;
+    let attributes = vault.attributes(&hit.artifact)?;
     let first = hit.matches.iter().find_map(|place| match place {
-        Match::Mention { unit, place, .. } => Some(escaped(&place::text(unit, place)).to_string()),
+        Match::Mention(Mention { unit, place, .. }) => Some(escaped(&place::text(unit, place)).to_string()),
         _ => None,
     });
     let (core, place) = (hit.artifact.core, first.unwrap_or_default());

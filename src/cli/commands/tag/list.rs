@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::storage::TagRow;
+use runvault::storage::ArtifactRecord;
+use runvault::vault::TaggedArtifact;
 use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
@@ -31,10 +32,10 @@ struct Line<'t> {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let tags = vault.open()?.snapshot()?.tags(None)?;
+        let tags = vault.open()?.tags()?;
         let mut out = io::BufWriter::new(stdout::text());
         if self.json {
-            for TagRow { name, core, at, .. } in &tags {
+            for TaggedArtifact { name, artifact: ArtifactRecord { core, .. }, at } in &tags {
                 let line = Line { name, core_hash: *core, tagged_at: time::exact(*at) };
                 json::line(&mut out, &line)?;
             }
@@ -42,7 +43,7 @@ impl Args {
         }
         let whole = |title| Column::new(title).whole();
         let mut table = Table::new(vec![whole("hash"), whole("since").minor(), Column::new("name")]);
-        for TagRow { name, core, at, .. } in &tags {
+        for TaggedArtifact { name, artifact: ArtifactRecord { core, .. }, at } in &tags {
             table.push(vec![
                 Cell::new(&format!("{core:.12}"), HASH),
                 Cell::new(&time::shown(*at), FAINT),

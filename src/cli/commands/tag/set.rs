@@ -25,10 +25,10 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        let before = vault.snapshot()?.tagged(&self.name)?.filter(|before| before.id != artifact.id);
+        let before = vault.snapshot()?.with_tag(&self.name)?.filter(|before| *before != artifact.core);
         let new = vault.tag(&artifact, &self.name)?;
         stdout::note(&match before {
-            Some(before) if new => format!("tagged; @{} was {:.12}", self.name, before.core),
+            Some(before) if new => format!("tagged; @{} was {:.12}", self.name, before),
             _ if new => "tagged".to_owned(),
             _ => "already tagged".to_owned(),
         });

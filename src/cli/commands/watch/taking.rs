@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Original, PollingWatcher, Scan, SourceError};
-use runvault::storage::StoreError;
+use runvault::storage::StorageError;
 use runvault::vault::add::{Examined, Monitor, Summary};
 
 use super::{Failure, Printer, Status};
@@ -48,7 +48,7 @@ impl Taking {
         options: &ExamineOptions,
         stop: &Stop,
         is_last: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<(), StorageError> {
         if look.settled.is_empty() {
             return Ok(());
         }

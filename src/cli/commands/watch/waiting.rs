@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use runvault::storage::StoreError;
+use runvault::storage::StorageError;
 
 use crate::cli::hints;
 use crate::cli::output::stdout;
@@ -22,7 +22,7 @@ struct Trouble {
 
 impl Waiting {
     /// Reports the error, once, and returns how long to wait before the next attempt.
-    pub(super) fn waits(&mut self, error: &StoreError) -> Duration {
+    pub(super) fn waits(&mut self, error: &StorageError) -> Duration {
         let message = hints::with_hint(error);
         let before = self.0.take().filter(|trouble| trouble.message == message);
         let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));

@@ -7,7 +7,8 @@ use crate::digest::BlobHash;
 use crate::storage::sqlite::check::finding::Finding;
 use crate::storage::sqlite::check::{CatalogCounts, JournalInspection};
 use crate::storage::sqlite::error::ReadFailure;
-use crate::storage::sqlite::{Head, Result, Snapshot, Store, StoreError};
+use crate::storage::sqlite::{Snapshot, Store};
+use crate::storage::{Head, Result, StorageError};
 
 /// The result of verifying a copy.
 pub(super) struct Verified {
@@ -71,7 +72,7 @@ fn check(
 ) -> std::result::Result<(), BackupError> {
     match snapshot.payloads().bytes(id, blob) {
         Ok(_) => Ok(()),
-        Err(ReadFailure::Database(error)) => Err(StoreError::from_sqlite(original, error).into()),
+        Err(ReadFailure::Database(error)) => Err(StorageError::from_sqlite(original, error).into()),
         Err(ReadFailure::Defect(defect)) => {
             let (path, defect) = (original.to_owned(), defect.to_string());
             Err(BackupError::Payload { path, blob, defect })

@@ -5,10 +5,10 @@ use rusqlite::{OptionalExtension, Row};
 use super::finding::{BLOB_DAMAGED, BLOB_MISSING, Finding, SIZE_WRONG, Subject};
 use super::{Inspection, is_damage};
 use crate::digest::BlobHash;
+use crate::storage::StoredMember;
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
 use crate::storage::sqlite::read::blob_id;
-use crate::storage::sqlite::rows::StoredMember;
-use crate::storage::sqlite::{Result, StoreError};
+use crate::storage::sqlite::{Result, StorageError};
 
 /// A named blob.
 pub(super) struct File {
@@ -39,7 +39,7 @@ impl Inspection<'_> {
             Err(ReadFailure::Database(error)) if is_damage(&error) => {
                 findings.push(Finding::new(BLOB_DAMAGED, subject, error.to_string()));
             }
-            Err(ReadFailure::Database(error)) => return Err(StoreError::from_sqlite(self.path, error)),
+            Err(ReadFailure::Database(error)) => return Err(StorageError::from_sqlite(self.path, error)),
         }
         Ok(None)
     }

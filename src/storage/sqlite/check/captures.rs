@@ -5,11 +5,12 @@ use super::blobs::{File, file};
 use super::finding::{CAPTURE_DAMAGED, Finding, SEAL_BROKEN, SIZE_WRONG, Subject};
 use crate::artifact::{Signature, is_capture_of};
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::StoredMember;
 use crate::storage::sqlite::read::capture_id;
-use crate::storage::sqlite::rows::{ArtifactId, StoredMember};
+use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::sqlite::signatures::signature;
 use crate::storage::sqlite::write::seal;
-use crate::storage::sqlite::{Result, StoreError};
+use crate::storage::sqlite::{Result, StorageError};
 use crate::validation::Violation;
 
 /// A capture's row id.
@@ -28,7 +29,7 @@ impl CaptureId {
 #[derive(Clone, Debug)]
 pub struct CheckedArtifact {
     /// Its row id.
-    pub id: ArtifactId,
+    pub(in crate::storage) id: ArtifactId,
     /// The core hash that it should have.
     pub core: CoreHash,
     /// The name of its kind; `None` if the vault no longer has it.
@@ -128,7 +129,7 @@ impl Inspection<'_> {
     /// Returns an error if the database cannot be read.
     pub fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
         let id = capture_id(&self.connection, core, capture)
-            .map_err(|error| StoreError::from_sqlite(self.path, error))?;
+            .map_err(|error| StorageError::from_sqlite(self.path, error))?;
         Ok(id.is_some())
     }
 

@@ -10,7 +10,7 @@ use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subje
 use super::journal_state::{Change, Entry, EntryDefect, JournalState, Replay, TombstoneKey, entry, replay};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::sqlite::{JournalCheck, Result};
+use crate::storage::{JournalCheck, Result};
 
 /// The removals that the journal records.
 pub struct Removals(BTreeSet<Digest>);

@@ -15,9 +15,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Deserialize;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::sqlite::read::{JournalCheck, JournalDefect};
 use crate::storage::sqlite::schema;
 use crate::storage::sqlite::write::{arrival, seal};
+use crate::storage::{JournalCheck, JournalDefect};
 
 /// A journal entry, as far as it affects the catalog.
 #[derive(Debug, Deserialize)]
@@ -391,6 +391,14 @@ pub(in crate::storage) fn entry(connection: &Connection, seq: i64) -> rusqlite::
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::journal::tests::examples;
+
+    #[test]
+    fn every_entry_that_is_written_can_be_read() {
+        for (text, _) in examples() {
+            assert!(Entry::parse(&text).is_ok(), "{text}");
+        }
+    }
 
     fn digest(text: &str) -> Digest {
         Digest::from_content(text.as_bytes())

@@ -26,7 +26,7 @@ use super::error::index_damage_in;
 use super::lists::Lists;
 use super::payload::Payloads;
 use super::pool::Lease;
-use super::{Result, StoreError};
+use super::{Result, StorageError};
 use finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
 pub use captures::{CaptureId, CheckedArtifact, ReadCapture};
@@ -65,7 +65,7 @@ impl<'s> Inspection<'s> {
             connection.execute_batch("BEGIN DEFERRED")?;
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         };
-        begin().map_err(|error| StoreError::from_sqlite(path, error))?;
+        begin().map_err(|error| StorageError::from_sqlite(path, error))?;
         Ok(Self { connection, readers: Readers::default(), path })
     }
 
@@ -96,7 +96,7 @@ impl<'s> Inspection<'s> {
                 });
                 Ok(None)
             }
-            Err(error) => Err(StoreError::from_sqlite(self.path, error)),
+            Err(error) => Err(StorageError::from_sqlite(self.path, error)),
         }
     }
 }

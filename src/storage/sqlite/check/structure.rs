@@ -12,7 +12,8 @@ use super::finding::{
 use super::{Inspection, Integrity, is_damage};
 use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::storage::sqlite::dictionaries::Sealed;
-use crate::storage::sqlite::{PayloadDefect, Result, StoreError, schema};
+use crate::storage::sqlite::schema;
+use crate::storage::{PayloadDefect, Result, StorageError};
 
 /// Maximum number of lines of SQLite's integrity check that become findings; a damaged file can produce any number.
 const LINES: usize = 100;
@@ -80,7 +81,7 @@ impl Inspection<'_> {
     /// Reads all pages of every table and index, and returns a line for each table or index that cannot be read.
     /// SQLite's own check accepts an interior page without cells.
     fn unreachable(&self) -> Result<Vec<String>> {
-        let failed = |error| StoreError::from_sqlite(self.path, error);
+        let failed = |error| StorageError::from_sqlite(self.path, error);
         let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema
                     WHERE type IN ('table', 'index') AND rootpage > 0 ORDER BY name";
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));

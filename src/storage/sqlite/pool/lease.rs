@@ -12,7 +12,7 @@ use rusqlite::{Connection, Error, MAIN_DB, ffi};
 use scheduled_thread_pool::ScheduledThreadPool;
 
 use super::{BUSY_TIMEOUT, connect};
-use crate::storage::sqlite::{Result, StoreError, synced_log};
+use crate::storage::sqlite::{Result, StorageError, synced_log};
 
 /// Maximum number of connections of one pool. Each uses several file handles, of which a process often has 1,024.
 const MAX_CONNECTIONS: u32 = 256;
@@ -73,7 +73,7 @@ impl Pool {
     }
 
     pub(in crate::storage::sqlite) fn lease(&self) -> Result<Lease<'_>> {
-        self.try_lease().map_err(|error| StoreError::from_sqlite(&self.path, error))
+        self.try_lease().map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     fn try_lease(&self) -> rusqlite::Result<Lease<'_>> {

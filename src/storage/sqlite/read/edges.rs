@@ -4,14 +4,13 @@ use std::collections::BTreeSet;
 
 use rusqlite::OptionalExtension;
 
-use super::Snapshot;
 use super::mentions::{Roles, mention};
+use super::{Snapshot, artifact_id};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::sqlite::rows::{
-    ArtifactId, ArtifactRow, DigestEdge, MentionRow, NameMention, Reference, StatedEdge,
-};
-use crate::storage::sqlite::{Result, mention_index};
+use crate::storage::sqlite::mention_index;
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, Reference, StatedEdge};
+use crate::storage::{NameMention, Result};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = relation::CONTAINS;
@@ -22,7 +21,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
+    pub(crate) fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
         for stated in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
@@ -47,7 +46,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
+    pub(crate) fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
         let inverse = self.stated_by(&artifact.kind)?;
@@ -74,7 +73,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+    pub(crate) fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
         let core = self.artifact_by_id(artifact)?.core.0;
         let find = || {
             let mut containers = BTreeSet::new();
@@ -98,13 +97,33 @@ impl Snapshot<'_> {
         find().map_err(|error| self.failed(error))
     }
 
-    /// Returns the other artifacts that have the bytes of an artifact, by core hash: those that have one of its
+    /// Returns the artifacts that an artifact contains, such as the session of a pack.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged.
+    pub(crate) fn contained_in(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
+        let find = || {
+            let mut contained = BTreeSet::new();
+            let mut roles = Roles::default();
+            for stated in self.lists().for_artifact(artifact.0)? {
+                if roles.get(self, stated.role)?.relation.as_deref() == Some(CONTAINS) {
+                    contained
+                        .extend(artifact_id(self.connection(), CoreHash(stated.digest))?.map(ArtifactId));
+                }
+            }
+            contained.remove(&artifact);
+            Ok(contained.into_iter().collect())
+        };
+        find().map_err(|error| self.failed(error))
+    }
+
+    /// Returns the other artifacts that have the bytes of an artifact: those that have one of its
     /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
     /// such as a policy, do not make one pack part of another.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<Vec<ArtifactRow>> {
+    pub(crate) fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
         let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
                    UNION
                    SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
@@ -113,9 +132,6 @@ impl Snapshot<'_> {
             self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
         holders.extend(self.containers_of(artifact)?);
         holders.remove(&artifact);
-        let holders = holders.into_iter().map(|holder| self.artifact_by_id(holder));
-        let mut holders = holders.collect::<Result<Vec<_>>>()?;
-        holders.sort_by_key(|holder| holder.core);
         Ok(holders)
     }
 
@@ -123,7 +139,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
+    pub(crate) fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
         let sql = "SELECT relation, handle, dangles FROM name_mention WHERE artifact = ?1 ORDER BY relation, handle";
         self.rows(sql, [artifact.0], |row| {
             Ok(NameMention { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
@@ -134,7 +150,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
+    pub(crate) fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
         let sql = "SELECT handle FROM identity WHERE artifact = ?1 ORDER BY handle";
         self.rows(sql, [artifact.0], |row| row.get(0))
     }
@@ -143,7 +159,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
+    pub(crate) fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
         let sql = "SELECT artifact FROM identity WHERE handle = ?1 ORDER BY artifact";
         self.rows(sql, [handle], |row| row.get(0))
     }
@@ -153,7 +169,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
+    pub(crate) fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
         let sql = "SELECT relation, artifact FROM name_mention WHERE handle = ?1 ORDER BY relation, artifact";
         self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
     }
@@ -162,7 +178,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
+    pub(crate) fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
         let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
                     ORDER BY relation, source, target";
         self.rows(sql, [artifact.0], |row| {
@@ -179,7 +195,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
+    pub(crate) fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
         let mut missing = Vec::new();
         let sql =
             "SELECT a.id FROM artifact a WHERE a.kind IN (SELECT kind FROM role WHERE dangles) ORDER BY a.id";
@@ -200,7 +216,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn missing_names(&self) -> Result<Vec<Reference<String>>> {
+    pub(crate) fn missing_names(&self) -> Result<Vec<Reference<String>>> {
         let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
                     WHERE n.dangles AND NOT EXISTS
                       (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)

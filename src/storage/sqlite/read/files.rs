@@ -6,18 +6,18 @@ use super::{Snapshot, beginning, blob_id};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
-use crate::storage::sqlite::rows::{FileRow, MemberRow, StoredMember};
+use crate::storage::sqlite::rows::FileRow;
 use crate::storage::sqlite::write::seal;
-use crate::storage::sqlite::{Result, StoreError};
+use crate::storage::{MemberRecord, Result, StorageError, StoredMember};
 
 impl Snapshot<'_> {
     /// Returns the members of a capture, sorted by name. Every byte is hashed again, and so are the bindings of the
     /// bytes to the capture and of the capture to its artifact.
     ///
     /// # Errors
-    /// Returns [`StoreError::Damaged`] if the bytes are not those that were stored for `core`, and another error if the
+    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored for `core`, and another error if the
     /// database cannot be read.
-    pub fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
+    pub(crate) fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
         let read = |member: Member| {
             let bytes = self.payload(core, capture, member.id, member.row.blob)?;
             Ok(StoredMember { name: member.row.name, bytes })
@@ -30,7 +30,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Same as [`Snapshot::members`].
-    pub fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRow>> {
+    pub(crate) fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
         Ok(self.own_members(core, capture)?.into_iter().map(|member| member.row).collect())
     }
 
@@ -38,10 +38,10 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Same as [`Snapshot::members`].
-    pub fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+    pub(crate) fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
         let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
-        let defect = || Box::new(PayloadDefect::Missing { blob });
-        let id = id.ok_or_else(|| StoreError::Damaged { core, capture, defect: defect() })?;
+        let defect = PayloadDefect::Missing { blob };
+        let id = id.ok_or_else(|| StorageError::damaged(core, capture, defect))?;
         self.payload(core, capture, id, blob)
     }
 
@@ -50,7 +50,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
+    pub(crate) fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
         let sql = "SELECT c.artifact, c.digest, m.name
                      FROM blob b JOIN member m ON m.blob = b.id JOIN capture c ON c.id = m.capture
                     WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 ORDER BY c.id, m.name LIMIT 1";
@@ -61,14 +61,14 @@ impl Snapshot<'_> {
 
     fn payload(&self, core: CoreHash, capture: CaptureHash, id: i64, blob: BlobHash) -> Result<Vec<u8>> {
         self.payloads().bytes(id, blob).map_err(|failure| match failure {
-            ReadFailure::Defect(defect) => StoreError::Damaged { core, capture, defect: Box::new(defect) },
+            ReadFailure::Defect(defect) => StorageError::damaged(core, capture, defect),
             ReadFailure::Database(error) => self.failed(error),
         })
     }
 
     /// Returns the members of a capture after checking that they belong to it and that it belongs to its artifact.
     fn own_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
-        let damaged = |defect| StoreError::Damaged { core, capture, defect: Box::new(defect) };
+        let damaged = |defect| StorageError::damaged(core, capture, defect);
         let members = self.stored_members(core, capture)?;
         if members.is_empty() {
             return Err(damaged(PayloadDefect::NoMembers));
@@ -85,7 +85,7 @@ impl Snapshot<'_> {
         let expected_seal = seal(core, capture);
         let member = |row: &Row<'_>| {
             Ok(Member {
-                row: MemberRow { name: row.get(0)?, blob: BlobHash(row.get(2)?), size: row.get(4)? },
+                row: MemberRecord { name: row.get(0)?, blob: BlobHash(row.get(2)?), size: row.get(4)? },
                 id: row.get(1)?,
                 sealed: row.get_ref(3)?.as_blob()? == expected_seal.as_slice(),
             })
@@ -109,7 +109,7 @@ impl Snapshot<'_> {
 
 /// A member of a capture whose bytes have not been read.
 struct Member {
-    row: MemberRow,
+    row: MemberRecord,
     id: i64,
     /// Whether the capture's seal matches its artifact.
     sealed: bool,

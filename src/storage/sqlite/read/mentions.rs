@@ -8,11 +8,11 @@ use rusqlite::OptionalExtension;
 use super::Snapshot;
 use crate::artifact::Place;
 use crate::digest::{Digest, DigestPrefix};
-use crate::storage::sqlite::check::CaptureId;
 use crate::storage::sqlite::lists::Stated;
+use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::mention_index::Segments;
-use crate::storage::sqlite::rows::{ArtifactId, KindId, MentionRow, RoleCount};
-use crate::storage::sqlite::{Result, mention_index};
+use crate::storage::sqlite::rows::{ArtifactId, MentionRow};
+use crate::storage::{Result, RoleCount};
 
 /// A row of the `role` table.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
+    pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
         let find = || self.in_group(self.stating(digest)?, group);
         find().map_err(|error| self.failed(error))
     }
@@ -62,10 +62,10 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn mentions_in(
+    pub(crate) fn mentions_in(
         &self,
         artifact: ArtifactId,
-        captures: &[CaptureId],
+        captures: &[i64],
         digest: Digest,
         group: Option<&str>,
     ) -> Result<Vec<MentionRow>> {
@@ -73,8 +73,8 @@ impl Snapshot<'_> {
             let mut found = Vec::new();
             let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
             for capture in own.query_map([artifact.0], |row| row.get(0))? {
-                let capture = capture?;
-                if captures.binary_search(&CaptureId(capture)).is_err() {
+                let capture: i64 = capture?;
+                if captures.binary_search(&capture).is_err() {
                     continue;
                 }
                 let stated = self.lists().with(capture, |stated| *stated == digest)?;
@@ -89,7 +89,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentioned_beginning(
+    pub(crate) fn mentioned_beginning(
         &self,
         prefix: &DigestPrefix,
         group: Option<&str>,
@@ -117,7 +117,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
+    pub(crate) fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
@@ -139,7 +139,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
+    pub(crate) fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
@@ -159,7 +159,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
+    pub(crate) fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
         let find = || {
             let mut roles = Roles::default();
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -178,7 +178,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
+    pub(crate) fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
         let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
         let sql = "SELECT a.id FROM artifact a
                     WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
@@ -193,66 +193,10 @@ impl Snapshot<'_> {
         Ok(shared.map(|(digest, _)| digest).collect())
     }
 
-    /// Returns the captures that may mention `digest`, sorted: all that do, and few others.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn candidate_captures(&self, digest: Digest) -> Result<Vec<CaptureId>> {
-        let captures =
-            self.captures_stating(mention_index::key(&digest)).map_err(|error| self.failed(error))?;
-        Ok(captures.into_iter().map(CaptureId).collect())
-    }
-
-    /// Returns the artifacts that may mention `digest`, sorted: all that do, and few others.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn candidates_mentioning(&self, digest: Digest) -> Result<Vec<ArtifactId>> {
-        let mut artifacts = Vec::new();
-        for capture in self.candidate_captures(digest)? {
-            artifacts.extend(self.artifact_with(capture.0).map_err(|error| self.failed(error))?);
-        }
-        artifacts.sort_unstable();
-        artifacts.dedup();
-        Ok(artifacts)
-    }
-
-    /// Returns the artifact of a capture and the row id of its kind, or `None` if there is no such capture.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn artifact_of(&self, capture: CaptureId) -> Result<Option<(ArtifactId, KindId)>> {
-        let sql = "SELECT a.id, a.kind FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1";
-        Ok(self.rows(sql, [capture.0], |row| Ok((row.get(0)?, KindId(row.get(1)?))))?.pop())
-    }
-
-    /// Returns the kinds, other than that of the artifact, whose artifacts mention digests in the roles of a group.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn other_kinds(&self, artifact: ArtifactId, group: &str) -> Result<Vec<KindId>> {
-        let sql = "SELECT DISTINCT r.kind FROM role r
-                    WHERE r.role_group = ?2 AND r.kind <> (SELECT kind FROM artifact WHERE id = ?1) ORDER BY 1";
-        self.rows(sql, (artifact.0, group), |row| row.get(0).map(KindId))
-    }
-
-    /// Returns the captures of all artifacts of a kind, each with its artifact, or `None` if there are more than
-    /// `limit`.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn captures_of_kind(
+    pub(in crate::storage::sqlite) fn artifact_with(
         &self,
-        kind: KindId,
-        limit: usize,
-    ) -> Result<Option<Vec<(CaptureId, ArtifactId)>>> {
-        let sql = "SELECT c.id, a.id FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.kind = ?1 LIMIT ?2";
-        let limits = (kind.0, limit.saturating_add(1));
-        let captures = self.rows(sql, limits, |row| Ok((CaptureId(row.get(0)?), row.get(1)?)))?;
-        Ok((captures.len() <= limit).then_some(captures))
-    }
-
-    fn artifact_with(&self, capture: i64) -> rusqlite::Result<Option<ArtifactId>> {
+        capture: i64,
+    ) -> rusqlite::Result<Option<ArtifactId>> {
         self.connection
             .prepare_cached("SELECT artifact FROM capture WHERE id = ?1")?
             .query_row([capture], |row| row.get(0))
@@ -260,7 +204,7 @@ impl Snapshot<'_> {
     }
 
     /// Returns the captures whose lists may contain a digest with this key.
-    pub(super) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
+    pub(in crate::storage::sqlite) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
         let Some(known) = &self.segments else { return mention_index::captures(&self.connection, key) };
         let index = if let Some(index) = known.get() {
             index

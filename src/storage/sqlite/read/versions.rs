@@ -17,7 +17,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn related_among(
+    pub(crate) fn related_among(
         &self,
         artifacts: &[&ArtifactRow],
         relation: &str,

@@ -12,7 +12,8 @@ use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
 use crate::storage::sqlite::read::blob_id;
 use crate::storage::sqlite::write::seal;
-use crate::storage::sqlite::{PayloadDefect, Result, Store, digest_stripping};
+use crate::storage::sqlite::{Store, digest_stripping};
+use crate::storage::{PayloadDefect, Result};
 
 impl Store {
     /// Replaces the damaged or missing bytes of `blob` with `bytes`. Deltas against them become readable again. Repairs

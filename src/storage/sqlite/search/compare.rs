@@ -14,7 +14,7 @@ use rusqlite::{Connection, ErrorCode};
 use super::highlight::temporary;
 use super::{CapturePassages, SCHEMA, Snapshot, VERSION, indexer, pages, state};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::sqlite::{Result, StoreError};
+use crate::storage::sqlite::{Result, StorageError};
 
 /// The words of an index with their places.
 const WORDS: &str =
@@ -65,7 +65,10 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the index cannot be read, or there is no space for a copy.
-    pub fn compare_search_index(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<Option<SearchComparison>> {
+    pub(crate) fn compare_search_index(
+        &self,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<SearchComparison>> {
         let vault = self.connection();
         let mut begin = || {
             if state(vault)?.is_none_or(|state| state.version != VERSION) {
@@ -110,7 +113,7 @@ impl SearchComparison {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 self.differences.artifacts.insert(core);
             }
-            Err(error) => return Err(StoreError::from_sqlite(&self.path, error)),
+            Err(error) => return Err(StorageError::from_sqlite(&self.path, error)),
         }
         Ok(())
     }
@@ -127,7 +130,7 @@ impl SearchComparison {
     pub fn finish(mut self) -> Result<SearchDifferences> {
         self.differences.strays += self.ranges.len() as u64;
         let path = std::mem::take(&mut self.path);
-        self.compare().map_err(|error| StoreError::from_sqlite(&path, error))?;
+        self.compare().map_err(|error| StorageError::from_sqlite(&path, error))?;
         Ok(self.differences)
     }
 

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use super::columns;
 use super::terms::Terms;
 use crate::artifact::Field;
-use crate::storage::sqlite::{Result, StoreError};
+use crate::storage::sqlite::{Result, StorageError};
 
 /// Returns the statement that creates the table of the vault's index, for use in memory, so that the same words match.
 fn table() -> String {
@@ -31,7 +31,7 @@ impl Matcher {
     pub(in crate::storage) fn new(path: &Path) -> Result<Self> {
         let connection =
             in_memory().and_then(|connection| connection.execute_batch(&table()).map(|()| connection));
-        let connection = connection.map_err(|error| StoreError::from_sqlite(path, error))?;
+        let connection = connection.map_err(|error| StorageError::from_sqlite(path, error))?;
         Ok(Self { connection, path: path.to_owned() })
     }
 
@@ -42,7 +42,7 @@ impl Matcher {
     /// Returns an error if the in-memory database fails.
     pub fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
         let marked =
-            self.marked(terms, field, text).map_err(|error| StoreError::from_sqlite(&self.path, error))?;
+            self.marked(terms, field, text).map_err(|error| StorageError::from_sqlite(&self.path, error))?;
         Ok(marked.map(|(text, marks)| ranges(&text, marks)))
     }
 

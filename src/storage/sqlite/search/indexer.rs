@@ -5,11 +5,12 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::totals::Totals;
-use super::{ArtifactRow, Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
+use super::{Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::ArtifactRecord;
 use crate::storage::sqlite::error::out_of_order;
-use crate::storage::sqlite::{Result, Store, StoreError, write_lock};
+use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
 
 /// A capture whose passages are or should be in the index.
 #[derive(Clone, Debug)]
@@ -18,7 +19,7 @@ pub struct SearchableCapture {
     /// Its hash.
     pub capture: CaptureHash,
     /// Its artifact.
-    pub artifact: ArtifactRow,
+    pub artifact: ArtifactRecord,
     /// The artifact's first capture, if this is not the first.
     pub first: Option<CaptureHash>,
 }
@@ -63,7 +64,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+    pub(crate) fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         match state.filter(|state| state.version == VERSION) {
             None => Ok(Vec::new()),
@@ -76,7 +77,11 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+    pub(crate) fn indexed(
+        &self,
+        after: Option<&SearchableCapture>,
+        limit: u32,
+    ) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         let Some(State { capture: last, .. }) = state else { return Ok(Vec::new()) };
         self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)
@@ -101,7 +106,7 @@ impl Snapshot<'_> {
             }
             before = id;
             let first = if first == id { None } else { self.first_capture(artifact)? };
-            let artifact = self.artifact_by_id(artifact)?;
+            let artifact = self.artifact_by_id(artifact)?.record();
             captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
         }
         Ok(captures)
@@ -109,6 +114,15 @@ impl Snapshot<'_> {
 }
 
 impl Store {
+    /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
+    /// none if there is no index, or one of another version.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        self.snapshot()?.unindexed(limit)
+    }
+
     /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come
     /// next; returns false and changes nothing if another process has already indexed them.
     ///
@@ -121,7 +135,7 @@ impl Store {
     /// The same, waiting for other writers no longer than `patience`.
     ///
     /// # Errors
-    /// Same as [`Store::index_passages`]; returns [`StoreError::Busy`] if other writers do not finish in time.
+    /// Same as [`Store::index_passages`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
     pub fn index_passages_within(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
         let connection = self.connection()?;
         let index = || {
@@ -143,7 +157,7 @@ impl Store {
             Some(ErrorCode::ConstraintViolation) => index_damage(format!("the search index: {error}")),
             _ => error,
         };
-        index().map_err(|error| StoreError::from_sqlite(&self.path, failed(error)))
+        index().map_err(|error| StorageError::from_sqlite(&self.path, failed(error)))
     }
 }
 

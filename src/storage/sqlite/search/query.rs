@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{Connection, Error, OptionalExtension};
 
 use super::{ArtifactId, Snapshot, Terms, hash_of, index_damage};
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::sqlite::Result;
+use crate::storage::sqlite::read::artifact_id;
 
 /// The grouping of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum Grouping {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FoundPassage {
     /// Its artifact.
-    pub artifact: ArtifactId,
+    pub artifact: CoreHash,
     /// The capture that contains it.
     pub capture: CaptureHash,
     /// Its number among the passages of the capture, from 0.
@@ -64,17 +65,23 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the vault has no index.
-    pub fn search(
+    pub(crate) fn search(
         &self,
         terms: &Terms,
-        among: Option<&BTreeSet<ArtifactId>>,
+        among: Option<&[CoreHash]>,
         grouping: Grouping,
         limit: usize,
     ) -> Result<Vec<FoundPassage>> {
         if terms.is_empty() {
             return Ok(Vec::new());
         }
-        let rows = matches(self.connection(), &terms.expression(), among, grouping);
+        let ids = |among: &[CoreHash]| {
+            let ids = among.iter().map(|core| artifact_id(self.connection(), *core));
+            ids.filter_map(rusqlite::Result::transpose).map(|id| id.map(ArtifactId)).collect()
+        };
+        let among: rusqlite::Result<Option<BTreeSet<ArtifactId>>> = among.map(ids).transpose();
+        let rows =
+            among.and_then(|among| matches(self.connection(), &terms.expression(), among.as_ref(), grouping));
         let mut rows = rows.map_err(|error| self.failed(error))?;
         rows.sort_by(by_score);
         // Ties in score are broken by artifact.
@@ -101,6 +108,7 @@ impl Snapshot<'_> {
         let hash = || hash_of(self.connection(), row.capture)?.ok_or(Error::QueryReturnedNoRows);
         let capture = hash().map_err(|error| self.failed(error))?;
         let Row { artifact, number, score, more, .. } = row;
+        let artifact = self.core_of(artifact)?;
         Ok(FoundPassage { artifact, capture, number, score, more })
     }
 }

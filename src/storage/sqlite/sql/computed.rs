@@ -13,8 +13,9 @@ use rusqlite::{Connection, Error};
 use super::SqlError;
 use crate::artifact::{Cell, Cells, Column};
 use crate::files::open_vaults::Registration;
-use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
-use crate::storage::sqlite::{Snapshot, Store, StoreError};
+use crate::storage::sqlite::rows::ArtifactId;
+use crate::storage::sqlite::{Snapshot, StorageError, Store};
+use crate::storage::{ArtifactRecord, interface};
 
 /// Maximum size in bytes of the cached rows, which joins read repeatedly.
 const KEPT_BYTES: usize = 64 << 20;
@@ -41,8 +42,11 @@ pub struct Computed {
 }
 
 /// A function that computes the rows of an artifact.
-pub type RowsOf =
-    Box<dyn Fn(&Snapshot<'_>, &ArtifactRow) -> std::result::Result<Vec<Cells>, SqlError> + Send + Sync>;
+pub type RowsOf = Box<
+    dyn Fn(&dyn interface::Snapshot, &ArtifactRecord) -> std::result::Result<Vec<Cells>, SqlError>
+        + Send
+        + Sync,
+>;
 
 type Kept = HashMap<(usize, i64), Arc<Vec<Cells>>>;
 
@@ -99,7 +103,7 @@ impl Source {
         *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
     }
 
-    fn note_rereading(&self) -> Result<(), StoreError> {
+    fn note_rereading(&self) -> Result<(), StorageError> {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if asked.is_multiple_of(OFTEN) && asked / OFTEN_FOR_EACH >= self.store.last_artifact()? {
             let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -151,7 +155,7 @@ impl Source {
     fn make(&self, view: &Computed, artifact: ArtifactId) -> Result<Vec<Cells>, SqlError> {
         let connection = self.store.connection()?;
         let snapshot = Snapshot::resume(connection, &self.store.readers, &self.store.path);
-        let artifact = snapshot.artifact_by_id(artifact)?;
+        let artifact = snapshot.artifact_by_id(artifact)?.record();
         (view.rows)(&snapshot, &artifact)
     }
 

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use crate::digest::CoreHash;
-use crate::storage::sqlite::StoreError;
+use crate::storage::sqlite::StorageError;
 
 /// An error that prevents answering an SQL query, or answering it completely.
 #[derive(Debug, thiserror::Error)]
@@ -48,5 +48,5 @@ pub enum SqlError {
     Interrupted,
     /// A store error.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] StorageError),
 }

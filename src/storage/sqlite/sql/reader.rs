@@ -10,7 +10,9 @@ use super::guard::Guard;
 use super::{Computed, SqlError, View};
 use crate::artifact::Cell;
 use crate::digest::Digest;
-use crate::storage::sqlite::{BusyReason, Store, StoreError, pool, schema};
+use crate::storage::StorageError;
+use crate::storage::sqlite::error::BusyReason;
+use crate::storage::sqlite::{Store, pool, schema};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
@@ -30,10 +32,10 @@ impl Store {
     /// kinds declare, and these computed ones.
     ///
     /// # Errors
-    /// Returns [`StoreError::Busy`] if others write so often that no state of the vault could be held, and another
+    /// Returns [`Busy`](crate::storage::ErrorKind::Busy) if others write so often that no state of the vault could be held, and another
     /// error if the vault cannot be read.
     pub fn reader(&self, of_kinds: Vec<View>, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
-        let failed = |error| StoreError::from_sqlite(self.path(), error);
+        let failed = |error| StorageError::from_sqlite(self.path(), error);
         let mut views: Vec<View> = View::plain().into_iter().chain(of_kinds).collect();
         let [connection, other] = connect_twice(self.path())?;
         schema::expect_views(&connection, |name| views.iter().any(|view| view.name == name))
@@ -51,7 +53,7 @@ impl Store {
 }
 
 /// Opens two connections that see the same state of the vault at `path`.
-fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
+fn connect_twice(path: &Path) -> Result<[Connection; 2], StorageError> {
     /// Maximum number of attempts. If others write this often, they do not stop.
     const TRIES: usize = 1000;
     let connect = || {
@@ -65,8 +67,8 @@ fn connect_twice(path: &Path) -> Result<[Connection; 2], StoreError> {
         }
         Ok(None)
     };
-    let both = connect().map_err(|error| StoreError::from_sqlite(path, error))?;
-    both.ok_or_else(|| StoreError::Busy { path: path.to_owned(), reason: BusyReason::Contended })
+    let both = connect().map_err(|error| StorageError::from_sqlite(path, error))?;
+    both.ok_or_else(|| StorageError::busy(path, BusyReason::Contended))
 }
 
 /// Returns the head of the journal. It identifies a state, since every change to a vault has an entry.
@@ -133,7 +135,7 @@ impl Reader<'_> {
                 let message = message.unwrap_or_else(|| code.to_string());
                 SqlError::Query(format!("{message}{}", self.hint(&message, query)))
             }
-            error => StoreError::from_sqlite(self.path, error).into(),
+            error => StorageError::from_sqlite(self.path, error).into(),
         }
     }
 

@@ -9,7 +9,7 @@ use super::reader::Bound;
 use super::{Reader, SqlError, View};
 use crate::artifact::{Column, ColumnType};
 use crate::storage::sqlite::staging::{PlaceError, StagedFile};
-use crate::storage::sqlite::{StoreError, pool};
+use crate::storage::sqlite::{StorageError, pool};
 
 /// A completed export.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,8 +48,8 @@ impl Reader<'_> {
     ) -> Result<Saved, SqlError> {
         let place = StagedFile::at(path, self.path(), force)?;
         let unfinished = place.temp_path().to_owned();
-        pool::create_private(&unfinished).map_err(|error| StoreError::io(path, error))?;
-        let failed = |error| StoreError::from_sqlite(path, error);
+        pool::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
+        let failed = |error| StorageError::from_sqlite(path, error);
         let mut target = pool::connect(&unfinished).map_err(failed)?;
         // The file is not visible until it is complete, so nothing needs to be undone.
         target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;").map_err(failed)?;
@@ -70,7 +70,7 @@ impl Reader<'_> {
         path: &Path,
         watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
     ) -> Result<u64, SqlError> {
-        let failed = |error| SqlError::from(StoreError::from_sqlite(path, error));
+        let failed = |error| SqlError::from(StorageError::from_sqlite(path, error));
         target.execute_batch(&table(view)).map_err(failed)?;
         let marks = vec!["?"; view.columns.len()].join(", ");
         let insert = format!("INSERT INTO \"{}\" VALUES ({marks})", view.name);

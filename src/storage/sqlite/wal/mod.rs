@@ -24,7 +24,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::check::finding::{Finding, LOG_DAMAGED, Subject};
-use super::{Result, Store, StoreError, pool};
+use super::{Result, StorageError, Store, pool};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::files::open_vaults::has_open;
 use copies::{LogCopy, beside};
@@ -374,9 +374,9 @@ fn chain_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Digest
 
 /// Returns the journal entries in a log that are not in the vault.
 fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<Vec<LoggedEntry>> {
-    let failed = |error| StoreError::from_sqlite(log, error);
+    let failed = |error| StorageError::from_sqlite(log, error);
     let mut missing = Vec::new();
-    for entry in entries(log, scan).map_err(|source| StoreError::io(log, source))? {
+    for entry in entries(log, scan).map_err(|source| StorageError::io(log, source))? {
         let is_missing = match chain_of(connection, entry.seq).map_err(failed)? {
             // A damaged frame may contain anything.
             Some(chain) => chain != entry.chain && entry.frame != scan.broken,
@@ -434,7 +434,7 @@ impl Store {
     pub fn check_logs(&self) -> Result<Vec<Finding>> {
         let connection = self.connection()?;
         let vault = real(&self.path);
-        let failed = |source| StoreError::io(&vault, source);
+        let failed = |source| StorageError::io(&vault, source);
         let mut findings = Vec::new();
         if let Some(damage) = self.log_damage().filter(|damage| damage.copy.is_none()) {
             findings.push(finding(&beside(&vault, "-wal"), damage));
@@ -453,7 +453,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the directory cannot be read.
     pub fn log_copies(&self) -> Result<Vec<PathBuf>> {
-        let copies = copies::all(&real(&self.path)).map_err(|source| StoreError::io(&self.path, source))?;
+        let copies = copies::all(&real(&self.path)).map_err(|source| StorageError::io(&self.path, source))?;
         Ok(copies.into_iter().map(|copy| copy.path).collect())
     }
 }

@@ -16,10 +16,10 @@ use super::{LogDefect, LoggedEntry, Sight, missing_entries, real};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
+use crate::storage::StatedLink;
 use crate::storage::sqlite::check::finding::Subject;
 use crate::storage::sqlite::check::{Change, RecordedCapture, RecordedEntry};
-use crate::storage::sqlite::manual_links::StatedLink;
-use crate::storage::sqlite::{Repair, Result, Store, StoreError, pool};
+use crate::storage::sqlite::{Repair, Result, StorageError, Store, pool};
 
 /// The tables whose rows are recovered from a log.
 const TABLES: [&str; 7] = ["kind", "artifact", "blob", "dictionary", "payload", "capture", "member"];
@@ -64,7 +64,7 @@ impl Store {
     /// Returns an error if the directory of the vault cannot be read.
     pub fn salvager(&self) -> Result<Salvager<'_>> {
         let copies =
-            copies::pending(&real(&self.path)).map_err(|source| StoreError::io(&self.path, source))?;
+            copies::pending(&real(&self.path)).map_err(|source| StorageError::io(&self.path, source))?;
         Ok(Salvager { store: self, copies })
     }
 }
@@ -83,8 +83,8 @@ impl Iterator for Salvager<'_> {
 
 impl Store {
     fn salvage(&self, copy: LogCopy) -> Result<SalvagedLog> {
-        let sight =
-            Sight::of_copy(&copy, &real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
+        let sight = Sight::of_copy(&copy, &real(&self.path))
+            .map_err(|source| StorageError::io(&copy.path, source))?;
         let nothing = |copy| SalvagedLog {
             captures: Vec::new(),
             scratch: None,
@@ -99,16 +99,16 @@ impl Store {
         let missing = missing_entries(&connection, &copy.path, &scan)?;
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let directory = StagingDir::new_in(directory.unwrap_or(Path::new(".")))
-            .map_err(|source| StoreError::io(&self.path, source))?;
+            .map_err(|source| StorageError::io(&self.path, source))?;
         let path = directory.path("scratch");
         let scratch = Self::create(&path)?;
-        let failed = |error| StoreError::from_sqlite(&path, error);
+        let failed = |error| StorageError::from_sqlite(&path, error);
         let to = pool::connect(&path).map_err(failed)?;
         fill(&to, &connection, |scratch| {
             rows::each(&copy.path, &scan, &mut |row| scratch.take(&row, scan.broken))
         })
         .map_err(failed)?
-        .map_err(|source| StoreError::io(&copy.path, source))?;
+        .map_err(|source| StorageError::io(&copy.path, source))?;
         let mut captures = Vec::new();
         for (core, capture) in lost(&missing) {
             captures.push(RecordedCapture { core, capture, kind: None });
@@ -145,7 +145,7 @@ impl Store {
         }
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let subject = Subject::File(name(&copy.path));
-        copy.retire(&real(&self.path)).map_err(|source| StoreError::io(&copy.path, source))?;
+        copy.retire(&real(&self.path)).map_err(|source| StorageError::io(&copy.path, source))?;
         let did = "taken from it what it still had, and renamed to .salvaged-wal";
         done.append(&mut self.record_repair(subject, did)?);
         Ok(done)
@@ -157,28 +157,29 @@ impl Store {
         let did = match change {
             Change::Tag { core, name } => {
                 match (edit.snapshot().artifact(*core)?, edit.snapshot().tagged(name)?) {
-                    (Some(artifact), None) => edit.tag(&artifact, name)?,
+                    (Some(artifact), None) => edit.tag(artifact.core, name)?,
                     _ => false,
                 }
             }
             Change::Pin { core, note } => match edit.snapshot().artifact(*core)? {
                 Some(artifact) if edit.snapshot().pin_of(artifact.id)?.is_none() => {
-                    edit.pin(&artifact, note.as_deref())?
+                    edit.pin(artifact.core, note.as_deref())?
                 }
                 _ => false,
             },
             Change::Note { core, note: Some(text) } => match edit.snapshot().artifact(*core)? {
                 Some(artifact) if edit.snapshot().note_of(artifact.id)?.is_none() => {
-                    edit.set_note(&artifact, text)?
+                    edit.set_note(artifact.core, text)?
                 }
                 _ => false,
             },
             Change::Link { source, relation, target, note } => {
                 let ends = edit.snapshot().artifact(*source)?.zip(edit.snapshot().artifact(*target)?);
                 match &ends {
-                    Some((source, target)) => {
-                        edit.state_link(StatedLink { source, relation, target }, note.as_deref())?
-                    }
+                    Some((source, target)) => edit.state_link(
+                        StatedLink { source: source.core, relation, target: target.core },
+                        note.as_deref(),
+                    )?,
                     None => false,
                 }
             }

@@ -2,9 +2,10 @@
 
 use super::{StoredBlob, Writer};
 use crate::artifact::{Kind, Member};
+use crate::storage::Prepared;
 use crate::storage::sqlite::compress::Dictionary;
 use crate::storage::sqlite::delta::Difference;
-use crate::storage::sqlite::payload::{self, Body, Payload, Payloads, Prepared};
+use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
 use crate::storage::sqlite::read::blob_id;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
 
@@ -28,7 +29,7 @@ impl Writer<'_> {
                 None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
             }
         };
-        admitted.members().iter().zip(&prepared.payloads).map(store).collect()
+        admitted.members().iter().zip(payload::payloads(prepared)?).map(store).collect()
     }
 
     /// Returns a blob that is in the vault.

@@ -1,11 +1,11 @@
 //! Treatment of artifacts that cannot be stored: those that were removed before are rejected, or their removal is
 //! reverted on request; those whose core hash identifies an artifact of another kind are rejected.
 
-use super::{KindConflict, Put, PutOutcome, Writer};
+use super::Writer;
 use crate::storage::sqlite::journal::Event;
-use crate::storage::sqlite::payload::Prepared;
 use crate::storage::sqlite::read::artifact_kind;
-use crate::storage::sqlite::tombstones::{self, RemovedPolicy};
+use crate::storage::sqlite::tombstones;
+use crate::storage::{KindConflict, Prepared, Put, PutOutcome, RemovedPolicy};
 
 impl Writer<'_> {
     /// Stores an artifact, unless it or an artifact or file in it was removed, or the vault has its core hash for an
@@ -15,7 +15,7 @@ impl Writer<'_> {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
         }
-        let removed = tombstones::for_digests(self.transaction, &prepared.digests)?;
+        let removed = tombstones::for_digests(self.transaction, prepared.digests())?;
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });
@@ -35,7 +35,7 @@ impl Writer<'_> {
         if let Some(kind) = stored.filter(|kind| kind != admitted.kind().name()) {
             return Ok(Some(KindConflict { core, kind }));
         }
-        for embedded in &prepared.embedded {
+        for embedded in prepared.embedded() {
             if let Some(conflict) = self.conflict(embedded)? {
                 return Ok(Some(conflict));
             }

@@ -5,8 +5,6 @@ use std::collections::HashSet;
 use super::Writer;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::sqlite::journal::Event;
-use crate::storage::sqlite::payload::Prepared;
-use crate::storage::sqlite::{Result, Snapshot};
 
 /// Maximum number of captures in an entry, to limit the memory for an entry.
 const MAX_CAPTURES: usize = 1_000;
@@ -38,22 +36,6 @@ impl Sightings {
             numbers: Vec::new(),
             pending: HashSet::new(),
         }
-    }
-}
-
-impl Snapshot<'_> {
-    /// Returns whether the vault contains the capture and all captures embedded in it, so that storing it again would
-    /// only update when it was seen.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn has_all_of(&self, artifact: &Prepared) -> Result<bool> {
-        for part in &artifact.embedded {
-            if !self.has_all_of(part)? {
-                return Ok(false);
-            }
-        }
-        Ok(self.capture(artifact.admitted().core(), artifact.admitted().capture())?.is_some())
     }
 }
 

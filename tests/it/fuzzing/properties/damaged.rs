@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
-use runvault::storage::{JournalQuery, StoreError};
+use runvault::storage::{JournalQuery, StorageError};
 use runvault::vault::api::TimeBasisName;
 use runvault::vault::fsck::{self, Finding};
 use runvault::vault::query::{self, DanglingQuery, Query, Traversal};
@@ -163,9 +163,9 @@ fn read(vault: &Vault) {
     let _ = vault.latest(1);
     let _ = vault.tagged("golden");
     if let Ok(snapshot) = vault.snapshot() {
-        let _ = query::dangling(&snapshot, &DanglingQuery { kind: None, role: None, all: true });
-        let _ = query::forks(&snapshot);
-        let _ = snapshot.journal::<StoreError>(&JournalQuery::default(), |_| Ok(()));
+        let _ = query::dangling(&*snapshot, &DanglingQuery { kind: None, role: None, all: true });
+        let _ = query::forks(&*snapshot);
+        let _ = vault.journal::<StorageError>(&JournalQuery::default(), |_| Ok(()));
     }
     for hit in vault.find(&Query::default()).unwrap_or_default().iter().take(20) {
         let _ = vault

@@ -78,7 +78,7 @@ fn agree(vault: &Vault, document: &[u8]) {
     let options = ExamineOptions::default();
     let (mut verified, mut rehearsed, mut added) = (Told::default(), Told::default(), Told::default());
     add::verify(inputs(document), &options, &mut verified);
-    add::dry_run(Some(&vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
+    add::dry_run(Some(&*vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
     vault.add(inputs(document), &options, &mut added).unwrap();
     assert_eq!(rehearsed, added);
     let outcome = added.outcome.take();

@@ -6,7 +6,7 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::storage::{JournalQuery, StoreError};
+use runvault::storage::{JournalQuery, StorageError};
 use runvault::vault::add::{Examined, Monitor};
 use runvault::vault::bundle::{self, Imported};
 use runvault::vault::query::{Query, Sort};
@@ -43,7 +43,7 @@ impl Place {
         let artifacts: Vec<_> =
             self.vault.find(&Query::default()).unwrap().into_iter().map(|hit| hit.artifact).collect();
         let mut bundle = Vec::new();
-        bundle::write(&self.vault.snapshot().unwrap(), &artifacts, &mut bundle).unwrap();
+        bundle::write(&*self.vault.snapshot().unwrap(), &artifacts, &mut bundle).unwrap();
         bundle
     }
 }
@@ -104,7 +104,7 @@ pub(super) fn journal(data: &[u8]) {
         replace(&text).unwrap();
         let mut entries = 0;
         // An entry that is no JSON is an error of who asks for its action, not of who checks.
-        let _ = place.vault.snapshot().unwrap().journal::<StoreError>(&JournalQuery::default(), |_| {
+        let _ = place.vault.journal::<StorageError>(&JournalQuery::default(), |_| {
             entries += 1;
             Ok(())
         });
@@ -121,7 +121,7 @@ pub(super) fn bundle_seeds(root: &Path) -> Vec<Vec<u8>> {
     let mut seeds = vec![all.everything()];
     for hit in all.vault.find(&Query::default()).unwrap() {
         let mut bundle = Vec::new();
-        bundle::write(&all.vault.snapshot().unwrap(), &[hit.artifact], &mut bundle).unwrap();
+        bundle::write(&*all.vault.snapshot().unwrap(), &[hit.artifact], &mut bundle).unwrap();
         seeds.push(zstd::decode_all(bundle.as_slice()).unwrap());
         seeds.push(bundle);
     }

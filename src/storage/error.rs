@@ -1,0 +1,196 @@
+//! The error of every engine.
+
+use std::error::Error;
+use std::fmt;
+use std::path::Path;
+use std::{io, result};
+
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::files;
+
+/// The result of a storage operation.
+pub type Result<T> = result::Result<T, StorageError>;
+
+/// An error of a storage operation: what a caller can act on, and a message for people.
+#[derive(Debug)]
+pub struct StorageError {
+    kind: ErrorKind,
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// The kind of a storage error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The vault does not exist.
+    Missing,
+    /// A vault cannot be created because there is something.
+    Exists,
+    /// What is there is not a vault.
+    NotAVault,
+    /// The file of the vault has several names, so that changes could be lost.
+    HardLinks,
+    /// The vault was written by a newer program.
+    Newer,
+    /// The vault was written by an older program and must be upgraded before use.
+    Older,
+    /// The vault could not be upgraded.
+    Migration,
+    /// No space is left.
+    Full,
+    /// The vault cannot be written.
+    ReadOnly,
+    /// Others were using the vault, so that this operation could not run within its timeout.
+    Busy,
+    /// The stored bytes of an artifact are damaged.
+    Damaged,
+    /// The vault itself is damaged.
+    VaultDamaged,
+    /// The index derived from the artifacts is damaged; the artifacts may be intact.
+    IndexDamaged,
+    /// An artifact no longer exists.
+    Gone,
+    /// A value is not valid: a tag, a note, a manual link or an address. Nothing was changed.
+    Invalid,
+    /// An artifact is pinned and cannot be removed.
+    Pinned,
+    /// The engine cannot do this.
+    Unsupported,
+    /// A file cannot be read or written.
+    Io,
+    /// The device of the vault cannot be read or written. Systems also report this for quotas and disconnected disks.
+    Device,
+    /// The database reported another error.
+    Database,
+}
+
+impl StorageError {
+    /// Creates an error with a message.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    /// Returns the same error with its cause.
+    #[must_use]
+    pub fn with_source(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
+    /// Creates the error for an artifact that no longer exists.
+    #[must_use]
+    pub fn gone(core: CoreHash) -> Self {
+        Self::new(ErrorKind::Gone, format!("{core} was removed in the meantime"))
+    }
+
+    /// Creates the error for an artifact that is pinned and cannot be removed.
+    #[must_use]
+    pub fn pinned(core: CoreHash) -> Self {
+        Self::new(ErrorKind::Pinned, format!("{core} is pinned"))
+    }
+
+    /// Creates the error for a value that is not valid.
+    #[must_use]
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// Creates the error for an operation that the engine does not have.
+    #[must_use]
+    pub fn unsupported(operation: &str) -> Self {
+        Self::new(ErrorKind::Unsupported, format!("this storage engine does not support {operation}"))
+    }
+
+    /// Creates the error for damaged bytes of a capture. Its source is the defect.
+    #[must_use]
+    pub fn damaged(core: CoreHash, capture: CaptureHash, defect: PayloadDefect) -> Self {
+        let message = format!("the bytes stored for {core} (capture {capture}) are damaged: {defect}");
+        Self::new(ErrorKind::Damaged, message).with_source(defect)
+    }
+
+    /// Creates an error from an I/O error of the file at `path`.
+    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::full(path),
+            _ => {
+                let message = format!("{}: {}", path.display(), files::describe(&source));
+                Self::new(ErrorKind::Io, message).with_source(source)
+            }
+        }
+    }
+
+    /// Creates the error for a vault without space.
+    pub(in crate::storage) fn full(path: &Path) -> Self {
+        let path = path.display();
+        let message = format!(
+            "the disk is full: no space left for {path}; this step was not stored, free some space and retry"
+        );
+        Self::new(ErrorKind::Full, message)
+    }
+
+    /// Returns what kind of error this is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Returns the cause without where it occurred, or the message if there is no cause.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        self.source.as_ref().map_or_else(|| self.message.clone(), ToString::to_string)
+    }
+
+    /// Returns whether retrying may succeed without a change to the vault: when another process has finished, or space
+    /// has become available.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        use ErrorKind::{Busy, Device, Full, Io, ReadOnly};
+        matches!(self.kind, Full | ReadOnly | Busy | Io | Device)
+    }
+}
+
+impl fmt::Display for StorageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for StorageError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let source: &(dyn Error + 'static) = self.source.as_deref()?;
+        Some(source)
+    }
+}
+
+/// A defect of stored bytes.
+#[derive(Debug, thiserror::Error)]
+pub enum PayloadDefect {
+    /// They have a different hash.
+    #[error("blob {blob} now has the hash {actual}")]
+    Hash {
+        /// The expected hash.
+        blob: BlobHash,
+        /// The actual hash.
+        actual: BlobHash,
+    },
+    /// They cannot be decompressed.
+    #[error("blob {blob} cannot be decompressed: {message}")]
+    Compression {
+        /// The expected hash.
+        blob: BlobHash,
+        /// The cause.
+        message: String,
+    },
+    /// They are missing.
+    #[error("blob {blob} has no stored bytes")]
+    Missing {
+        /// The expected hash.
+        blob: BlobHash,
+    },
+    /// They belong to another artifact or capture.
+    #[error("the stored bytes belong to another artifact or capture")]
+    NotItsOwn,
+    /// The capture has no members.
+    #[error("the capture has no members")]
+    NoMembers,
+}

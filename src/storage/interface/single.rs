@@ -1,0 +1,140 @@
+//! Reads for a single key, made of the batched ones.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, Filter,
+    ManualLink, Mention, NameUse, Names, Order, Page, ReferenceEdge, Snapshot, StoredMember,
+};
+use crate::artifact::CREATED_AT;
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::{Result, StorageError, TimeBasis};
+
+/// Returns the only value of a batch of one.
+fn only<T: Default>(batch: Vec<T>) -> T {
+    batch.into_iter().next().unwrap_or_default()
+}
+
+#[expect(clippy::missing_errors_doc, reason = "the errors are those of the trait")]
+impl dyn Snapshot + '_ {
+    /// Returns the artifact with this core hash.
+    pub fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRecord>> {
+        self.artifacts(&[core]).map(only)
+    }
+
+    /// Returns the artifact with this core hash, or an error of the kind `Gone` if it is not stored.
+    pub fn expect_artifact(&self, core: CoreHash) -> Result<ArtifactRecord> {
+        self.artifact(core)?.ok_or_else(|| StorageError::gone(core))
+    }
+
+    /// Returns the artifacts with these core hashes that are stored.
+    pub fn stored_artifacts(&self, of: &[CoreHash]) -> Result<Vec<ArtifactRecord>> {
+        Ok(self.artifacts(of)?.into_iter().flatten().collect())
+    }
+
+    /// Returns all artifacts, or those of one kind, by core hash.
+    pub fn all_artifacts(&self, kind: Option<&str>) -> Result<Vec<ArtifactRecord>> {
+        let filter = Filter { kinds: kind.map(str::to_owned).into_iter().collect(), ..Filter::default() };
+        let hits = self.find(&filter, Order::Core, &Page::all())?.items.into_iter();
+        Ok(hits.map(|hit| hit.artifact).collect())
+    }
+
+    /// Returns the captures of an artifact in the order in which they were added.
+    pub fn captures_of(&self, core: CoreHash) -> Result<Vec<CaptureRecord>> {
+        self.captures(&[core]).map(only)
+    }
+
+    /// Returns a capture of an artifact.
+    pub fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRecord>> {
+        self.captures_with(&[CaptureTarget { capture, artifact: core }]).map(only)
+    }
+
+    /// Returns the preferred capture of an artifact.
+    pub fn preferred_capture(&self, core: CoreHash) -> Result<Option<CaptureRecord>> {
+        self.preferred_captures(&[core]).map(only)
+    }
+
+    /// Returns the members of a capture with their bytes, sorted by name. Every byte is hashed again, and so are the
+    /// bindings of the bytes to the capture and of the capture to its artifact.
+    pub fn read_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
+        let members = self.members(core, capture)?.into_iter();
+        let read = |member: super::MemberRecord| {
+            Ok(StoredMember { bytes: self.read(core, capture, member.blob)?, name: member.name })
+        };
+        members.map(read).collect()
+    }
+
+    /// Returns the attributes of an artifact, sorted by name and value.
+    pub fn attributes_of(&self, core: CoreHash) -> Result<Vec<Attribute>> {
+        self.attributes(&[core]).map(only)
+    }
+
+    /// Returns the creation time that an artifact states: the latest of those that its captures state. `None` if it
+    /// states none.
+    pub fn created_at(&self, core: CoreHash) -> Result<Option<DateTime<Utc>>> {
+        Ok(created_at(&self.attributes_of(core)?))
+    }
+
+    /// Returns a time of an artifact, or `None` if it states no creation time.
+    pub fn time_of(&self, artifact: &ArtifactRecord, basis: TimeBasis) -> Result<Option<DateTime<Utc>>> {
+        match basis {
+            TimeBasis::FirstSeen => Ok(Some(artifact.added_at)),
+            TimeBasis::LastSeen => Ok(Some(artifact.seen_at)),
+            TimeBasis::Created => self.created_at(artifact.core),
+        }
+    }
+
+    /// Returns the tags, the note and the pin of an artifact.
+    pub fn annotations_of(&self, core: CoreHash) -> Result<Annotations> {
+        self.annotations(&[core]).map(only)
+    }
+
+    /// Returns the artifact with a tag.
+    pub fn with_tag(&self, name: &str) -> Result<Option<CoreHash>> {
+        self.tagged(&[name.to_owned()]).map(only)
+    }
+
+    /// Returns the mentions of an artifact in the roles of one group.
+    pub fn mentions_of(&self, core: CoreHash, group: &str) -> Result<Vec<Mention>> {
+        self.mentions(&[core], Some(group)).map(only)
+    }
+
+    /// Returns the mentions of a digest, in any role or in those of one group.
+    pub fn mentions_with(&self, digest: Digest, group: Option<&str>) -> Result<Vec<Mention>> {
+        self.mentioning(&[digest], group).map(only)
+    }
+
+    /// Returns the references of an artifact, or those to it.
+    pub fn references_of(&self, core: CoreHash, direction: Direction) -> Result<Vec<ReferenceEdge>> {
+        self.references(&[core], direction).map(only)
+    }
+
+    /// Returns the names that an artifact has and refers to.
+    pub fn names_of(&self, core: CoreHash) -> Result<Names> {
+        self.names(&[core]).map(only)
+    }
+
+    /// Returns the artifacts that use a name.
+    pub fn uses_of(&self, name: &str) -> Result<NameUse> {
+        self.named(&[name.to_owned()]).map(only)
+    }
+
+    /// Returns the manual links from and to an artifact.
+    pub fn manual_links_of(&self, core: CoreHash) -> Result<Vec<ManualLink>> {
+        self.manual_links(&[core]).map(only)
+    }
+
+    /// Returns the other artifacts that contain an artifact.
+    pub fn containers_of(&self, core: CoreHash, by: Containment) -> Result<Vec<CoreHash>> {
+        self.containers(&[core], by).map(only)
+    }
+}
+
+/// Returns the creation time that an artifact with these attributes states. An invalid value is damage, which a check
+/// reports.
+#[must_use]
+pub fn created_at(attributes: &[Attribute]) -> Option<DateTime<Utc>> {
+    let stated = attributes.iter().filter(|attribute| attribute.name == CREATED_AT);
+    let text = stated.map(|attribute| attribute.value.as_str()).max()?;
+    DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
+}

@@ -1,0 +1,92 @@
+//! How artifacts are stored and by which time they are ordered.
+
+use std::time::Duration;
+
+use super::Tombstone;
+use crate::artifact::{Signature, SignatureState};
+use crate::digest::{CaptureHash, CoreHash};
+
+/// How long a writer waits for other writers.
+pub const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The treatment of an artifact that was removed before and is added again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RemovedPolicy {
+    /// It is rejected.
+    #[default]
+    Refuse,
+    /// It is rejected, and nothing that follows it in its batch is stored.
+    RefuseAndStop,
+    /// It is stored. The journal records that the removal was reverted, and its tombstones are deleted.
+    TakeBack,
+}
+
+/// The outcome of storing an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PutOutcome {
+    /// The artifact is new.
+    Added,
+    /// The artifact existed, this capture of it is new.
+    NewCapture,
+    /// This capture existed; it is recorded as seen again, and nothing else changed.
+    Present,
+    /// It, or an artifact embedded in it, was removed before: nothing was stored. Contains the tombstones, one per
+    /// artifact.
+    Refused(Vec<Tombstone>),
+    /// The vault has an artifact of another kind with its core hash, or with that of an artifact embedded in it: nothing
+    /// was stored.
+    KindConflict(KindConflict),
+}
+
+impl PutOutcome {
+    /// Returns whether nothing was stored or recorded.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused(_) | Self::KindConflict(_))
+    }
+}
+
+/// An artifact in the vault whose core hash an artifact of another kind has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindConflict {
+    /// The core hash.
+    pub core: CoreHash,
+    /// The name of the kind of the artifact in the vault.
+    pub kind: String,
+}
+
+/// The result of storing an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Put {
+    /// The artifact.
+    pub core: CoreHash,
+    /// The capture.
+    pub capture: CaptureHash,
+    /// The outcome.
+    pub outcome: PutOutcome,
+}
+
+/// One of the times that an artifact has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeBasis {
+    /// The time at which it was first added.
+    FirstSeen,
+    /// The time at which it was last added or seen again.
+    #[default]
+    LastSeen,
+    /// The creation time that it states: the latest of those that its captures state. It may state none.
+    Created,
+}
+
+/// Returns the rank of a capture with this signature among the captures of one artifact: captures with a verified
+/// signature come first, then unsigned ones, then those with an unchecked signature, and those with a wrong signature
+/// last. Among equals, the one that was added first is preferred.
+#[must_use]
+pub fn preference(signature: Option<&Signature>) -> u8 {
+    match signature.map(|signature| signature.state) {
+        Some(SignatureState::Verified) => 0,
+        None => 1,
+        Some(SignatureState::Unchecked) => 2,
+        Some(SignatureState::Wrong) => 3,
+    }
+}

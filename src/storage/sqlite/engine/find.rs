@@ -1,0 +1,253 @@
+//! Finding artifacts by conditions, in an order, page by page.
+//!
+//! There are two ways. If few artifacts can match one of the conditions, these are read, ordered and examined.
+//! Otherwise artifacts are read in the order of the answer, by an index, and examined until the page is full. If very
+//! many are examined before that, the first way is taken after all.
+
+mod conditions;
+mod scan;
+
+use std::cmp::{Ordering, Reverse};
+
+use chrono::{DateTime, Utc};
+
+use super::super::read::Snapshot;
+use super::super::rows::{ArtifactId, ArtifactRow};
+use crate::storage::interface::{Cursor, Filter, Hit, Match, Order, Page, Paged};
+use crate::storage::{Result, TimeBasis};
+use conditions::Known;
+
+/// Maximum number of artifacts that are all examined for one page.
+const FEW: usize = 2_000;
+
+/// Maximum number of artifacts that are examined in the order of the answer before all that can match are.
+const BUDGET: usize = 100_000;
+
+/// Numbers of artifacts that are read at a time: the first and the largest one.
+const READ: (usize, usize) = (64, 4_096);
+
+/// An artifact with its place in the order of the answer.
+struct Placed {
+    row: ArtifactRow,
+    place: Cursor,
+}
+
+/// A query with what was looked up for it.
+struct Finder<'q, 's> {
+    snapshot: &'q Snapshot<'s>,
+    filter: &'q Filter,
+    order: Order,
+    /// The row ids of the kinds, by name; all if `None`.
+    kinds: Option<Vec<i64>>,
+    conditions: Vec<Known<'q>>,
+}
+
+impl Snapshot<'_> {
+    /// Returns a page of the artifacts that match `filter`.
+    pub(super) fn find_page(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>> {
+        let finder = Finder::new(self, filter, order)?;
+        let wanted = page.limit.saturating_add(1);
+        let mut found = match finder.few(if page.limit > BUDGET { usize::MAX } else { FEW })? {
+            Some(ids) => finder.examine(ids, page.after.as_ref(), wanted)?,
+            None => finder.read_in_order(page.after.as_ref(), wanted)?,
+        };
+        let is_more = found.len() > page.limit;
+        found.truncate(page.limit);
+        let next = found.last().filter(|_| is_more).map(|(_, place)| place.clone());
+        Ok(Paged { items: found.into_iter().map(|(hit, _)| hit).collect(), next })
+    }
+
+    /// Returns the number of artifacts that match `filter`.
+    pub(super) fn count_matches(&self, filter: &Filter) -> Result<u64> {
+        if filter.conditions.is_empty() {
+            return Finder::new(self, filter, Order::Core)?.count();
+        }
+        Ok(self.find_page(filter, Order::Core, &Page::all())?.items.len() as u64)
+    }
+}
+
+impl<'q, 's> Finder<'q, 's> {
+    fn new(snapshot: &'q Snapshot<'s>, filter: &'q Filter, order: Order) -> Result<Self> {
+        let mut kinds = None;
+        if !filter.kinds.is_empty() {
+            let mut names = filter.kinds.clone();
+            names.sort_unstable();
+            names.dedup();
+            kinds = Some(snapshot.kind_ids(&names)?);
+        }
+        let conditions = filter.conditions.iter().map(|condition| Known::new(snapshot, condition));
+        Ok(Self { snapshot, filter, order, kinds, conditions: conditions.collect::<Result<_>>()? })
+    }
+
+    /// Returns the artifacts that can match one of the conditions, if one has at most `limit`.
+    fn few(&self, limit: usize) -> Result<Option<Vec<ArtifactId>>> {
+        for condition in &self.conditions {
+            if let Some(mut ids) = condition.candidates(self.snapshot, FEW)? {
+                self.add_containers(&mut ids)?;
+                return Ok(Some(ids));
+            }
+        }
+        if let Some(ids) = self.few_by_index(FEW)? {
+            return Ok(Some(ids));
+        }
+        if limit > FEW { self.all() } else { Ok(None) }
+    }
+
+    /// Returns all artifacts that can match the first condition; `None` if there is no condition.
+    fn all(&self) -> Result<Option<Vec<ArtifactId>>> {
+        let Some(first) = self.conditions.first() else { return Ok(None) };
+        let mut ids = first.candidates(self.snapshot, usize::MAX - 1)?.unwrap_or_default();
+        self.add_containers(&mut ids)?;
+        Ok(Some(ids))
+    }
+
+    fn add_containers(&self, ids: &mut Vec<ArtifactId>) -> Result<()> {
+        if self.filter.through_members {
+            let members = ids.clone();
+            for member in members {
+                ids.extend(self.snapshot.containers_of(member)?);
+            }
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        Ok(())
+    }
+
+    /// Orders these artifacts and examines them until `wanted` are found.
+    fn examine(
+        &self,
+        ids: Vec<ArtifactId>,
+        after: Option<&Cursor>,
+        wanted: usize,
+    ) -> Result<Vec<(Hit, Cursor)>> {
+        let mut placed = Vec::new();
+        for id in ids {
+            let row = self.snapshot.artifact_by_id(id)?;
+            if self.is_selected(&row)? {
+                placed.push(self.place(row)?);
+            }
+        }
+        placed.retain(|placed| after.is_none_or(|after| self.compare(&placed.place, after).is_gt()));
+        placed.sort_by(|one, other| self.compare(&one.place, &other.place));
+        let mut found = Vec::new();
+        for placed in placed {
+            self.take(placed, &mut found)?;
+            if found.len() == wanted {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads artifacts in the order of the answer until `wanted` are found.
+    fn read_in_order(&self, after: Option<&Cursor>, wanted: usize) -> Result<Vec<(Hit, Cursor)>> {
+        let mut found = Vec::new();
+        let mut after = after.cloned();
+        let (mut size, mut examined) = (READ.0.max(wanted.min(READ.1)), 0);
+        let begin = after.clone();
+        loop {
+            let rows = self.scan(after.as_ref(), size)?;
+            let is_last = rows.len() < size;
+            examined += rows.len();
+            for row in rows {
+                let placed = self.place(row)?;
+                after = Some(placed.place.clone());
+                self.take(placed, &mut found)?;
+                if found.len() == wanted {
+                    return Ok(found);
+                }
+            }
+            if is_last {
+                return Ok(found);
+            }
+            size = (size * 2).min(READ.1);
+            if examined > BUDGET
+                && found.len() < wanted / 2
+                && let Some(ids) = self.all()?
+            {
+                return self.examine(ids, begin.as_ref(), wanted);
+            }
+        }
+    }
+
+    /// Adds an artifact to `found` if it matches all conditions.
+    fn take(&self, placed: Placed, found: &mut Vec<(Hit, Cursor)>) -> Result<()> {
+        let mut matches: Vec<Match> = Vec::new();
+        if !self.conditions.is_empty() {
+            let parts = self.parts(&placed.row)?;
+            for condition in &self.conditions {
+                let before = matches.len();
+                for part in &parts {
+                    condition.add_matches(self.snapshot, *part, &mut matches)?;
+                }
+                if matches.len() == before {
+                    return Ok(());
+                }
+            }
+        }
+        found.push((Hit { artifact: placed.row.record(), matches }, placed.place));
+        Ok(())
+    }
+
+    /// Returns the artifacts whose matches count for an artifact, by core hash.
+    fn parts(&self, row: &ArtifactRow) -> Result<Vec<ArtifactId>> {
+        if !self.filter.through_members {
+            return Ok(vec![row.id]);
+        }
+        let mut parts = vec![(row.core, row.id)];
+        for member in self.snapshot.contained_in(row.id)? {
+            parts.push((self.snapshot.core_of(member)?, member));
+        }
+        parts.sort_unstable();
+        parts.dedup();
+        Ok(parts.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// Returns whether the artifact is of one of the kinds, in the period, and has the digits.
+    fn is_selected(&self, row: &ArtifactRow) -> Result<bool> {
+        let Filter { kinds, period, digits, .. } = self.filter;
+        if !kinds.is_empty() && !kinds.contains(&row.kind) {
+            return Ok(false);
+        }
+        if digits.as_ref().is_some_and(|digits| !row.core.0.hex().to_string().starts_with(digits.as_str())) {
+            return Ok(false);
+        }
+        let Some(period) = period else { return Ok(true) };
+        let time = self.time(row, period.basis)?;
+        Ok(time.is_some_and(|time| {
+            period.since.is_none_or(|since| time >= since) && period.until.is_none_or(|until| time < until)
+        }))
+    }
+
+    fn time(&self, row: &ArtifactRow, basis: TimeBasis) -> Result<Option<DateTime<Utc>>> {
+        match basis {
+            TimeBasis::FirstSeen => Ok(Some(row.added_at)),
+            TimeBasis::LastSeen => Ok(Some(row.seen_at)),
+            TimeBasis::Created => self.snapshot.created_at(row.id),
+        }
+    }
+
+    /// Returns an artifact with its place in the order.
+    fn place(&self, row: ArtifactRow) -> Result<Placed> {
+        let (kind, time, position) = match self.order {
+            Order::Core => (None, None, 0),
+            Order::Kind => (Some(row.kind.clone()), None, row.arrival),
+            Order::Newest(TimeBasis::FirstSeen) => (None, Some(row.added_at), row.id.0),
+            Order::Newest(basis) => (None, self.time(&row, basis)?, row.arrival),
+        };
+        let place = Cursor { kind, time, position: position.cast_unsigned(), core: row.core };
+        Ok(Placed { row, place })
+    }
+
+    /// Compares two places.
+    fn compare(&self, one: &Cursor, other: &Cursor) -> Ordering {
+        let by_position = Reverse(one.position).cmp(&Reverse(other.position));
+        let first = match self.order {
+            Order::Core => Ordering::Equal,
+            Order::Kind => one.kind.cmp(&other.kind).then(by_position),
+            Order::Newest(TimeBasis::LastSeen) => by_position,
+            Order::Newest(_) => Reverse(one.time).cmp(&Reverse(other.time)).then(by_position),
+        };
+        first.then_with(|| one.core.cmp(&other.core))
+    }
+}

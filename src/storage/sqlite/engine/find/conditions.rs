@@ -1,0 +1,168 @@
+//! Conditions: which artifacts can match one, and how an artifact matches.
+
+use rusqlite::{OptionalExtension, Params};
+
+use crate::artifact::{Signature, SignatureState};
+use crate::digest::{CaptureHash, Digest};
+use crate::storage::Result;
+use crate::storage::interface::{Condition, Match};
+use crate::storage::sqlite::mention_index;
+use crate::storage::sqlite::read::Snapshot;
+use crate::storage::sqlite::rows::ArtifactId;
+
+/// A condition with what was looked up for it.
+pub(super) enum Known<'q> {
+    Mention {
+        group: Option<&'q str>,
+        digest: Digest,
+        /// The captures that may mention the digest, sorted.
+        captures: Vec<i64>,
+    },
+    Attribute {
+        name: &'q str,
+        value: &'q str,
+        /// The row id of the value; `None` if no artifact has it.
+        id: Option<i64>,
+    },
+    Signature {
+        state: SignatureState,
+        key_id: Option<&'q str>,
+    },
+    Unsigned,
+    /// The text in lowercase.
+    Note(String),
+    Tagged(Option<&'q str>),
+    Pinned,
+}
+
+impl<'q> Known<'q> {
+    pub(super) fn new(snapshot: &Snapshot<'_>, condition: &'q Condition) -> Result<Self> {
+        Ok(match condition {
+            Condition::Mention { group, digest } => {
+                let captures = snapshot.captures_stating(mention_index::key(digest));
+                let mut captures = captures.map_err(|error| snapshot.failed(error))?;
+                captures.sort_unstable();
+                Self::Mention { group: group.as_deref(), digest: *digest, captures }
+            }
+            Condition::Attribute { name, value } => {
+                let sql = "SELECT id FROM attribute_value WHERE name = ?1 AND value = ?2";
+                let id = snapshot.rows(sql, (name, value), |row| row.get(0))?.pop();
+                Self::Attribute { name, value, id }
+            }
+            Condition::Signature { state, key_id } => {
+                Self::Signature { state: *state, key_id: key_id.as_deref() }
+            }
+            Condition::Unsigned => Self::Unsigned,
+            Condition::Note { text } => Self::Note(text.to_lowercase()),
+            Condition::Tagged { name } => Self::Tagged(name.as_deref()),
+            Condition::Pinned => Self::Pinned,
+        })
+    }
+
+    /// Returns the artifacts that can match, sorted by row id, if there are at most `limit`.
+    pub(super) fn candidates(
+        &self,
+        snapshot: &Snapshot<'_>,
+        limit: usize,
+    ) -> Result<Option<Vec<ArtifactId>>> {
+        let most = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
+        let mut ids: Vec<ArtifactId> = match self {
+            Self::Mention { captures, .. } if captures.len() > limit => return Ok(None),
+            Self::Mention { captures, .. } => {
+                let mut ids = Vec::new();
+                for capture in captures {
+                    ids.extend(snapshot.artifact_with(*capture).map_err(|error| snapshot.failed(error))?);
+                }
+                ids
+            }
+            Self::Attribute { id, .. } => {
+                let sql = "SELECT artifact FROM attribute WHERE value = ?1 LIMIT ?2";
+                snapshot.rows(sql, (id, most), |row| row.get(0))?
+            }
+            Self::Signature { state, key_id } => {
+                let sql = "SELECT c.artifact FROM signature s JOIN capture c ON c.id = s.capture
+                            WHERE s.state = ?1 AND (?2 IS NULL OR s.key_id = ?2) LIMIT ?3";
+                snapshot.rows(sql, (state.name(), key_id, most), |row| row.get(0))?
+            }
+            Self::Unsigned if most < i64::MAX => return Ok(None),
+            Self::Unsigned => snapshot.rows("SELECT id FROM artifact", [], |row| row.get(0))?,
+            Self::Note(_) => snapshot.rows("SELECT artifact FROM note LIMIT ?1", [most], |row| row.get(0))?,
+            Self::Tagged(name) => {
+                let sql = "SELECT artifact FROM tag WHERE ?1 IS NULL OR name = ?1 LIMIT ?2";
+                snapshot.rows(sql, (name, most), |row| row.get(0))?
+            }
+            Self::Pinned => snapshot.rows("SELECT artifact FROM pin LIMIT ?1", [most], |row| row.get(0))?,
+        };
+        if ids.len() > limit {
+            return Ok(None);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(Some(ids))
+    }
+
+    /// Adds the matches of an artifact.
+    pub(super) fn add_matches(
+        &self,
+        snapshot: &Snapshot<'_>,
+        artifact: ArtifactId,
+        matches: &mut Vec<Match>,
+    ) -> Result<()> {
+        match self {
+            Self::Mention { group, digest, captures } => {
+                let rows = snapshot.mentions_in(artifact, captures, *digest, *group)?.into_iter();
+                for row in rows {
+                    matches.push(Match::Mention(snapshot.mention(row)?));
+                }
+            }
+            Self::Attribute { name, value, id } => {
+                let sql = "SELECT 1 FROM attribute WHERE value = ?1 AND artifact = ?2";
+                if id.is_some() && exists(snapshot, sql, (id, artifact.0))? {
+                    let (name, value) = ((*name).to_owned(), (*value).to_owned());
+                    matches.push(Match::Attribute { name, value });
+                }
+            }
+            Self::Signature { state, key_id } => matches.extend(signed(snapshot, artifact, *state, *key_id)?),
+            Self::Unsigned => {
+                let sql = "SELECT 1 FROM capture c WHERE c.artifact = ?1
+                              AND NOT EXISTS (SELECT 1 FROM signature s WHERE s.capture = c.id) LIMIT 1";
+                if exists(snapshot, sql, [artifact.0])? {
+                    matches.push(Match::Unsigned);
+                }
+            }
+            Self::Note(text) => {
+                let note = snapshot.note_of(artifact)?.map(|note| note.text);
+                matches.extend(note.filter(|note| note.to_lowercase().contains(text)).map(Match::Note));
+            }
+            Self::Tagged(name) => {
+                let tags = snapshot.tags(Some(artifact))?.into_iter().map(|tag| tag.name);
+                matches.extend(tags.filter(|tag| name.is_none_or(|name| name == tag)).map(Match::Tag));
+            }
+            Self::Pinned => matches.extend(snapshot.pin_of(artifact)?.map(|_| Match::Pinned)),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the signed captures of an artifact in this state, in the order in which they were added.
+fn signed(
+    snapshot: &Snapshot<'_>,
+    artifact: ArtifactId,
+    state: SignatureState,
+    key_id: Option<&str>,
+) -> Result<Vec<Match>> {
+    let sql = "SELECT coalesce(c.digest, b.digest), s.key_id
+                 FROM capture c JOIN signature s ON s.capture = c.id LEFT JOIN blob b ON b.id = c.blob
+                WHERE c.artifact = ?1 AND s.state = ?2 AND (?3 IS NULL OR s.key_id = ?3) ORDER BY c.id";
+    snapshot.rows(sql, (artifact.0, state.name(), key_id), |row| {
+        let capture: CaptureHash = row.get(0)?;
+        Ok(Match::Signature { capture, signature: Signature { state, key_id: row.get(1)? } })
+    })
+}
+
+fn exists(snapshot: &Snapshot<'_>, sql: &str, parameters: impl Params) -> Result<bool> {
+    let find = || -> rusqlite::Result<Option<i64>> {
+        snapshot.connection().prepare_cached(sql)?.query_row(parameters, |row| row.get(0)).optional()
+    };
+    Ok(find().map_err(|error| snapshot.failed(error))?.is_some())
+}

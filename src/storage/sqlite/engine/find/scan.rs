@@ -1,0 +1,315 @@
+//! Reading artifacts in an order, by an index.
+
+use chrono::{DateTime, Utc};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params_from_iter};
+
+use super::Finder;
+use crate::artifact::{CREATED_AT, timestamp_text};
+use crate::digest::Digest;
+use crate::storage::interface::{Cursor, Order, Period};
+use crate::storage::sqlite::read::artifact_row;
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, Milliseconds};
+use crate::storage::{Result, TimeBasis};
+
+const COLUMNS: &str = "a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival";
+
+/// The creation time of the artifact `a`, as text; NULL if it states none.
+const CREATED: &str = "(SELECT max(v.value) FROM attribute t JOIN attribute_value v ON v.id = t.value
+    WHERE t.artifact = a.id AND v.name = 'created_at')";
+
+/// A condition in SQL, with its parameters.
+#[derive(Clone)]
+struct Where {
+    sql: String,
+    parameters: Vec<Value>,
+}
+
+impl Where {
+    fn new() -> Self {
+        debug_assert_eq!(CREATED_AT, "created_at");
+        Self { sql: "1".to_owned(), parameters: Vec::new() }
+    }
+
+    /// Adds a condition with one `?` for each value.
+    fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.parameters.extend(values);
+    }
+}
+
+fn blob(digest: &Digest) -> Value {
+    Value::Blob(digest.as_bytes().to_vec())
+}
+
+fn beginning(digest: &Digest) -> Value {
+    Value::Blob(digest.as_bytes().iter().take(8).copied().collect())
+}
+
+/// Returns the first millisecond that is not before `time`.
+fn milliseconds(time: DateTime<Utc>) -> i64 {
+    let floor = time.timestamp_millis();
+    floor + i64::from(time.timestamp_subsec_nanos() % 1_000_000 > 0)
+}
+
+/// Returns the text with which texts of creation times compare as their times with `time`.
+fn text(time: DateTime<Utc>) -> Value {
+    let time = DateTime::from_timestamp_millis(milliseconds(time)).unwrap_or(time);
+    Value::Text(match chrono::Datelike::year(&time) {
+        ..0 => String::new(),
+        0..=9999 => timestamp_text(time),
+        _ => "~".to_owned(),
+    })
+}
+
+impl Finder<'_, '_> {
+    /// Returns the condition on kinds, the period and digits.
+    fn selection(&self) -> Where {
+        let mut selection = Where::new();
+        if let Some(kinds) = &self.kinds {
+            let list = vec!["?"; kinds.len()].join(", ");
+            selection.and(&format!("a.kind IN ({list})"), kinds.iter().copied().map(Value::Integer));
+        }
+        if let Some(period) = &self.filter.period {
+            add_period(&mut selection, period);
+        }
+        if let Some(digits) = &self.filter.digits {
+            match bounds(digits) {
+                Some((low, high)) => {
+                    let values = [beginning(&low), beginning(&high), blob(&low), blob(&high)];
+                    selection.and("substr(a.core, 1, 8) BETWEEN ? AND ? AND a.core BETWEEN ? AND ?", values);
+                }
+                None => selection.and("0", []),
+            }
+        }
+        selection
+    }
+
+    /// Returns the number of artifacts that are selected.
+    pub(super) fn count(&self) -> Result<u64> {
+        let Where { sql, parameters } = self.selection();
+        let sql = format!("SELECT count(*) FROM artifact a WHERE {sql}");
+        let count = self.snapshot.rows(&sql, params_from_iter(parameters), |row| row.get(0))?.pop();
+        Ok(count.unwrap_or_default())
+    }
+
+    /// Returns the artifacts that an index selects and that are not read in the order of the answer anyway, if there
+    /// are at most `limit`.
+    pub(super) fn few_by_index(&self, limit: usize) -> Result<Option<Vec<ArtifactId>>> {
+        let mut tries: Vec<Where> = Vec::new();
+        if let Some((low, high)) =
+            self.filter.digits.as_ref().filter(|digits| !digits.is_empty()).and_then(|digits| bounds(digits))
+        {
+            let mut digits = Where::new();
+            digits.and("substr(a.core, 1, 8) BETWEEN ? AND ?", [beginning(&low), beginning(&high)]);
+            tries.push(digits);
+        }
+        let is_by_arrival = matches!(self.order, Order::Kind | Order::Newest(TimeBasis::LastSeen));
+        if let Some(kinds) = self.kinds.as_ref().filter(|_| !is_by_arrival) {
+            let mut of_kinds = Where::new();
+            let list = vec!["?"; kinds.len()].join(", ");
+            of_kinds.and(&format!("a.kind IN ({list})"), kinds.iter().copied().map(Value::Integer));
+            tries.push(of_kinds);
+        }
+        for Where { sql, mut parameters } in tries {
+            let sql = format!("SELECT a.id FROM artifact a WHERE {sql} LIMIT ?");
+            parameters.push(Value::Integer(i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX)));
+            let ids = self.snapshot.rows(&sql, params_from_iter(parameters), |row| row.get(0))?;
+            if ids.len() <= limit {
+                return Ok(Some(ids));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the next `count` selected artifacts in the order of the answer, fewer only at the end.
+    pub(super) fn scan(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+        match self.order {
+            Order::Core => self.by_core(after, count),
+            Order::Kind => self.by_kind(after, count),
+            Order::Newest(TimeBasis::LastSeen) => self.by_arrival(after, count),
+            Order::Newest(TimeBasis::FirstSeen) => self.by_addition(after, count),
+            Order::Newest(TimeBasis::Created) => self.by_creation(after, count),
+        }
+    }
+
+    fn read(&self, from: &str, condition: Where, order: &str, count: usize) -> Result<Vec<ArtifactRow>> {
+        let Where { sql, mut parameters } = condition;
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {from} JOIN kind k ON k.id = a.kind WHERE {sql} ORDER BY {order} LIMIT ?"
+        );
+        parameters.push(Value::Integer(i64::try_from(count).unwrap_or(i64::MAX)));
+        self.snapshot.rows(&sql, params_from_iter(parameters), artifact_row)
+    }
+
+    fn by_core(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+        let mut selection = self.selection();
+        if let Some(Cursor { core, .. }) = after {
+            selection.and("substr(a.core, 1, 8) >= ? AND a.core > ?", [beginning(&core.0), blob(&core.0)]);
+        }
+        self.read("artifact a", selection, "substr(a.core, 1, 8), a.core", count)
+    }
+
+    fn by_arrival(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+        let mut selection = self.selection();
+        add_arrival(&mut selection, after);
+        self.add_arrival_bounds(&mut selection)?;
+        match self.kinds.as_deref() {
+            None | Some([_]) => self.read("artifact a", selection, "a.arrival DESC, a.core", count),
+            Some(kinds) => {
+                // One index has the arrivals of each kind.
+                let mut all = Vec::new();
+                for kind in kinds {
+                    let mut of_kind = selection.clone();
+                    of_kind.and("a.kind = ?", [Value::Integer(*kind)]);
+                    all.append(&mut self.read("artifact a", of_kind, "a.arrival DESC, a.core", count)?);
+                }
+                all.sort_by_key(|row| (std::cmp::Reverse(row.arrival), row.core));
+                all.truncate(count);
+                Ok(all)
+            }
+        }
+    }
+
+    fn by_kind(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+        let sql = "SELECT id, name FROM kind ORDER BY name";
+        let kinds =
+            self.snapshot.rows(sql, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
+        let mut found = Vec::new();
+        for (id, name) in kinds {
+            let begun = after.and_then(|after| after.kind.as_ref());
+            let is_passed = begun.is_some_and(|begun| name < *begun);
+            if is_passed || self.kinds.as_ref().is_some_and(|kinds| !kinds.contains(&id)) {
+                continue;
+            }
+            let mut selection = self.selection();
+            selection.and("a.kind = ?", [Value::Integer(id)]);
+            add_arrival(&mut selection, after.filter(|_| begun == Some(&name)));
+            let left = count - found.len();
+            found.append(&mut self.read("artifact a", selection, "a.arrival DESC, a.core", left)?);
+            if found.len() >= count {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn by_addition(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+        let mut selection = self.selection();
+        if let Some(Cursor { time: Some(time), position, .. }) = after {
+            let (time, id) =
+                (Value::Integer(time.timestamp_millis()), Value::Integer(position.cast_signed()));
+            selection.and("a.added_at <= ? AND (a.added_at < ? OR a.id < ?)", [time.clone(), time, id]);
+        }
+        self.read(
+            "artifact a INDEXED BY artifact_by_addition",
+            selection,
+            "a.added_at DESC, a.id DESC",
+            count,
+        )
+    }
+
+    /// Artifacts that state a creation time come first.
+    fn by_creation(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+        let mut found = Vec::new();
+        if after.is_none_or(|after| after.time.is_some()) {
+            let mut dated = self.selection();
+            dated.and(&format!("v.name = 'created_at' AND v.value = {CREATED}"), []);
+            if let Some(Cursor { time: Some(time), position, core, .. }) = after {
+                let (time, position) = (text(*time), Value::Integer(position.cast_signed()));
+                dated.and(
+                    "v.value <= ? AND (v.value < ? OR a.arrival < ? OR (a.arrival = ? AND a.core > ?))",
+                    [time.clone(), time, position.clone(), position, blob(&core.0)],
+                );
+            }
+            let from = "attribute_value v CROSS JOIN attribute t ON t.value = v.id
+                        CROSS JOIN artifact a ON a.id = t.artifact";
+            found = self.read(from, dated, "v.value DESC, a.arrival DESC, a.core", count)?;
+        }
+        if found.len() < count {
+            let mut undated = self.selection();
+            undated.and(&format!("{CREATED} IS NULL"), []);
+            add_arrival(&mut undated, after.filter(|after| after.time.is_none()));
+            let left = count - found.len();
+            found.append(&mut self.read("artifact a", undated, "a.arrival DESC, a.core", left)?);
+        }
+        Ok(found)
+    }
+
+    /// Adds the bounds of arrivals in the period: the time at which artifacts were last seen does not decrease with
+    /// their arrival.
+    fn add_arrival_bounds(&self, selection: &mut Where) -> Result<()> {
+        let Some(Period { basis: TimeBasis::LastSeen, since, until }) = &self.filter.period else {
+            return Ok(());
+        };
+        if let Some(since) = since {
+            let first = self.first_arrival(milliseconds(*since))?;
+            selection.and("a.arrival >= ?", [Value::Integer(first)]);
+        }
+        if let Some(until) = until {
+            let first = self.first_arrival(milliseconds(*until))?;
+            selection.and("a.arrival < ?", [Value::Integer(first)]);
+        }
+        Ok(())
+    }
+
+    /// Returns the first arrival that is not before this time, or the largest number if there is none.
+    fn first_arrival(&self, time: i64) -> Result<i64> {
+        let find = || -> rusqlite::Result<i64> {
+            let mut next = self.snapshot.connection().prepare_cached(
+                "SELECT arrival, seen_at FROM artifact WHERE arrival >= ?1 ORDER BY arrival LIMIT 1",
+            )?;
+            let (mut low, mut high) = (0_i64, i64::MAX);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                let found = next
+                    .query_row([middle], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Milliseconds>(1)?.0)))
+                    .optional()?;
+                match found {
+                    Some((arrival, seen)) if seen.timestamp_millis() < time => {
+                        low = arrival.max(middle).saturating_add(1);
+                    }
+                    _ => high = middle,
+                }
+            }
+            Ok(low)
+        };
+        find().map_err(|error| self.snapshot.failed(error))
+    }
+}
+
+/// Adds the condition that an artifact comes after this place in the order of arrivals.
+fn add_arrival(selection: &mut Where, after: Option<&Cursor>) {
+    if let Some(Cursor { position, core, .. }) = after {
+        let position = Value::Integer(position.cast_signed());
+        selection.and(
+            "a.arrival <= ? AND (a.arrival < ? OR a.core > ?)",
+            [position.clone(), position, blob(&core.0)],
+        );
+    }
+}
+
+fn add_period(selection: &mut Where, Period { basis, since, until }: &Period) {
+    let (column, value): (&str, fn(DateTime<Utc>) -> Value) = match basis {
+        TimeBasis::FirstSeen => ("a.added_at", |time| Value::Integer(milliseconds(time))),
+        TimeBasis::LastSeen => ("a.seen_at", |time| Value::Integer(milliseconds(time))),
+        TimeBasis::Created => (CREATED, text),
+    };
+    if let Some(since) = since {
+        selection.and(&format!("{column} >= ?"), [value(*since)]);
+    }
+    if let Some(until) = until {
+        selection.and(&format!("{column} < ?"), [value(*until)]);
+    }
+    if since.is_none() && until.is_none() && *basis == TimeBasis::Created {
+        selection.and(&format!("{CREATED} IS NOT NULL"), []);
+    }
+}
+
+/// Returns the first and the last digest that begin with these digits, which are lowercase; `None` if they are not
+/// digits.
+fn bounds(digits: &str) -> Option<(Digest, Digest)> {
+    let fill = |with: &str| format!("{digits}{}", with.repeat(64_usize.saturating_sub(digits.len())));
+    Some((fill("0").parse().ok()?, fill("f").parse().ok()?))
+}

@@ -1,0 +1,78 @@
+//! The storage interface for vault files: hashes outside, row ids inside.
+
+mod find;
+mod snapshot;
+mod transaction;
+
+use std::any::Any;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use super::write::Putting;
+use super::{Dictionaries, Store, payload, write};
+use crate::artifact::Admitted;
+use crate::digest::CoreHash;
+use crate::storage::interface::{Capabilities, Preparer, PutOptions, Snapshot, Storage, Transaction};
+use crate::storage::{Actor, Prepared, Put, Result, StorageError};
+use transaction::Change;
+
+impl Storage for Store {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
+        Ok(Box::new(Self::snapshot(self)?))
+    }
+
+    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(Change::begin(self, at)?))
+    }
+
+    fn preparer(&self) -> Result<Box<dyn Preparer>> {
+        let dictionaries = if self.is_created() {
+            Dictionaries::load(&*self.connection()?)
+                .map_err(|error| StorageError::from_sqlite(&self.path, error))?
+        } else {
+            Dictionaries::default()
+        };
+        Ok(Box::new(Compressor(Arc::new(dictionaries))))
+    }
+
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
+        let Some(first) = batch.first() else { return Ok(Vec::new()) };
+        let dictionaries = payload::dictionaries(first)?;
+        self.create_now()?;
+        let PutOptions { policy, at, patience } = *options;
+        let putting = Putting { dictionaries, actor: self.actor.as_ref(), at, policy, patience };
+        let mut connection = self.connection()?;
+        write::put(&mut connection, batch.iter().copied(), &putting)
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    fn set_actor(&mut self, actor: Actor) {
+        self.actor = Some(actor);
+    }
+
+    fn is_created(&self) -> bool {
+        Self::is_created(self)
+    }
+
+    fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
+        Self::document(self, core)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { sql: true, file_backup: true, full_text: true }
+    }
+}
+
+/// A preparer that compresses artifacts with the dictionaries of their kinds.
+struct Compressor(Arc<Dictionaries>);
+
+impl Preparer for Compressor {
+    fn prepare(&self, admitted: Admitted) -> Prepared {
+        payload::prepare(admitted, &self.0)
+    }
+}

@@ -1,0 +1,351 @@
+//! Reads.
+
+use std::collections::BTreeSet;
+
+use super::super::read;
+use super::super::read::artifact_id;
+use super::super::rows::{ArtifactId, DigestEdge, MentionRow, Reference, StatedEdge};
+use super::super::schema;
+use crate::artifact::Admitted;
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::interface::{
+    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, FileRecord,
+    Filter, Hit, JournalRecord, ManualLink, MemberRecord, Mention, NameUse, Names, Note, Order, Page, Paged,
+    Pin, ReferenceEdge, Resolution, RoleCount, SharedFile, Snapshot, Tag, UnresolvedReference,
+    UnresolvedTarget,
+};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, Tombstone};
+
+impl read::Snapshot<'_> {
+    /// Returns the row id of an artifact.
+    pub(super) fn id_of(&self, core: CoreHash) -> Result<Option<ArtifactId>> {
+        let id = artifact_id(self.connection(), core).map_err(|error| self.failed(error))?;
+        Ok(id.map(ArtifactId))
+    }
+
+    /// Returns the value of `read` for each artifact, and an empty value for those that are not stored.
+    fn each<T: Default>(
+        &self,
+        of: &[CoreHash],
+        mut read: impl FnMut(CoreHash, ArtifactId) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let value = |core: &CoreHash| match self.id_of(*core)? {
+            Some(id) => read(*core, id),
+            None => Ok(T::default()),
+        };
+        of.iter().map(value).collect()
+    }
+
+    pub(super) fn cores(&self, ids: impl IntoIterator<Item = ArtifactId>) -> Result<Vec<CoreHash>> {
+        ids.into_iter().map(|id| self.core_of(id)).collect()
+    }
+
+    fn sorted_cores(&self, ids: impl IntoIterator<Item = ArtifactId>) -> Result<Vec<CoreHash>> {
+        let mut cores = self.cores(ids)?;
+        cores.sort_unstable();
+        Ok(cores)
+    }
+
+    pub(super) fn mention(&self, row: MentionRow) -> Result<Mention> {
+        let MentionRow { artifact, role, unit, place, digest } = row;
+        Ok(Mention { artifact: self.core_of(artifact)?, role, unit, place, digest })
+    }
+
+    /// Returns mentions ordered by artifact, role and place.
+    pub(super) fn mentions_by_artifact(&self, rows: Vec<MentionRow>) -> Result<Vec<Mention>> {
+        let mentions = rows.into_iter().map(|row| self.mention(row)).collect::<Result<Vec<_>>>();
+        let mut mentions = mentions?;
+        let key = |mention: &Mention| (mention.artifact, mention.role.clone(), mention.place.clone());
+        mentions.sort_by_cached_key(key);
+        Ok(mentions)
+    }
+
+    fn edge(&self, edge: DigestEdge) -> Result<ReferenceEdge> {
+        let DigestEdge { mention, relation, inverse, target } = edge;
+        Ok(ReferenceEdge {
+            mention: self.mention(mention)?,
+            relation,
+            inverse,
+            is_resolved: target.is_some(),
+        })
+    }
+
+    fn manual_link(&self, edge: StatedEdge) -> Result<ManualLink> {
+        let StatedEdge { source, relation, target, note } = edge;
+        Ok(ManualLink { source: self.core_of(source)?, relation, target: self.core_of(target)?, note })
+    }
+
+    fn missing<T>(
+        &self,
+        references: Vec<Reference<T>>,
+        target: fn(T) -> UnresolvedTarget,
+    ) -> Result<Vec<UnresolvedReference>> {
+        let missing = references.into_iter().map(|reference| {
+            let Reference { missing, artifact, relation, role, place } = reference;
+            let artifact = self.core_of(artifact)?;
+            Ok(UnresolvedReference { missing: target(missing), artifact, relation, role, place })
+        });
+        let mut missing = missing.collect::<Result<Vec<_>>>()?;
+        missing.sort_by(|one, other| {
+            let key = |reference: &UnresolvedReference| (reference.missing.clone(), reference.artifact);
+            key(one)
+                .cmp(&key(other))
+                .then_with(|| one.place.cmp(&other.place))
+                .then_with(|| (&one.role, &one.relation).cmp(&(&other.role, &other.relation)))
+        });
+        Ok(missing)
+    }
+}
+
+impl Snapshot for read::Snapshot<'_> {
+    fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
+        of.iter().map(|core| Ok(self.artifact(*core)?.map(|row| row.record()))).collect()
+    }
+
+    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
+        self.each(of, |core, id| Ok(self.captures(id)?.into_iter().map(|row| row.record(core)).collect()))
+    }
+
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
+        let capture = |target: &CaptureTarget| {
+            let row = self.capture(target.artifact, target.capture)?;
+            Ok(row.map(|row| row.record(target.artifact)))
+        };
+        targets.iter().map(capture).collect()
+    }
+
+    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
+        self.each(of, |core, id| Ok(self.preferred_capture(id)?.map(|row| row.record(core))))
+    }
+
+    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>> {
+        let attribute = |(name, value)| Attribute { name, value };
+        self.each(of, |_, id| Ok(self.attributes(id)?.into_iter().map(attribute).collect()))
+    }
+
+    fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>> {
+        self.each(of, |_, id| {
+            let tags = self.tags(Some(id))?.into_iter().map(|tag| Tag { name: tag.name, at: tag.at });
+            let note = self.note_of(id)?.map(|note| Note { text: note.text, at: note.at });
+            let pin = self.pin_of(id)?.map(|pin| Pin { note: pin.note, at: pin.at });
+            Ok(Annotations { tags: tags.collect(), note, pin })
+        })
+    }
+
+    fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution> {
+        let most = u32::try_from(limit).unwrap_or(u32::MAX);
+        let artifacts = self.artifacts_with_prefix(prefix, most)?;
+        let captures = self.captures_beginning(prefix, most)?.into_iter();
+        let captures: Vec<_> =
+            captures.map(|(artifact, capture)| CaptureTarget { capture, artifact }).collect();
+        let is_stored = !artifacts.is_empty() || !captures.is_empty();
+        let mut tombstones = if is_stored { Vec::new() } else { self.tombstones(prefix)? };
+        tombstones.truncate(limit);
+        Ok(Resolution { artifacts, captures, tombstones })
+    }
+
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>> {
+        self.find_page(filter, order, page)
+    }
+
+    fn count(&self, filter: &Filter) -> Result<u64> {
+        self.count_matches(filter)
+    }
+
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
+        self.each(of, |core, id| {
+            let rows = match group {
+                Some(group) => self.mentions_of(id, group)?,
+                None => self.mentions(id)?,
+            };
+            let mut mentions: Vec<Mention> = rows
+                .into_iter()
+                .map(|MentionRow { role, unit, place, digest, .. }| Mention {
+                    artifact: core,
+                    role,
+                    unit,
+                    place,
+                    digest,
+                })
+                .collect();
+            mentions.sort_by(|one, other| {
+                (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
+            });
+            Ok(mentions)
+        })
+    }
+
+    fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>> {
+        self.each(of, |_, id| self.role_counts(id))
+    }
+
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
+        let mentions = |digest: &Digest| self.mentions_by_artifact(self.mentioning(*digest, group)?);
+        digests.iter().map(mentions).collect()
+    }
+
+    fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>> {
+        let kinds = self.kind_ids(kinds)?;
+        digests.iter().map(|digest| self.candidates_of(*digest, &kinds)).collect()
+    }
+
+    fn kinds_with_group(&self, group: &str) -> Result<Vec<String>> {
+        let sql = "SELECT DISTINCT k.name FROM role r JOIN kind k ON k.id = r.kind WHERE r.role_group = ?1 ORDER BY 1";
+        self.rows(sql, [group], |row| row.get(0))
+    }
+
+    fn mentioned_with_prefix(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Digest>> {
+        self.mentioned_beginning(prefix, group, u32::try_from(limit).unwrap_or(u32::MAX))
+    }
+
+    fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
+        self.shared_first_mentions(group)
+    }
+
+    fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
+        let edges = |core: &CoreHash| {
+            let Some(artifact) = self.artifact(*core)? else { return Ok(Vec::new()) };
+            let edges = match direction {
+                Direction::Out => self.digest_edges_from(artifact.id)?,
+                Direction::In => self.digest_edges_to(&artifact)?,
+            };
+            let mut edges =
+                edges.into_iter().map(|edge| self.edge(edge)).collect::<Result<Vec<ReferenceEdge>>>()?;
+            if direction == Direction::In {
+                edges.sort_by(|one, other| {
+                    let key = |edge: &ReferenceEdge| (edge.relation.clone(), edge.mention.artifact);
+                    key(one).cmp(&key(other)).then_with(|| one.mention.place.cmp(&other.mention.place))
+                });
+            }
+            Ok(edges)
+        };
+        of.iter().map(edges).collect()
+    }
+
+    fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>> {
+        self.each(of, |_, id| {
+            Ok(Names {
+                own: self.names_of(id)?,
+                original: self.original_names(id)?,
+                mentioned: self.names_mentioned(id)?,
+            })
+        })
+    }
+
+    fn named(&self, names: &[String]) -> Result<Vec<NameUse>> {
+        let uses = |name: &String| {
+            let referring = self.referring_to(name)?.into_iter();
+            let referring = referring.map(|(relation, id)| Ok((relation, self.core_of(id)?)));
+            Ok(NameUse {
+                identified: self.cores(self.named(name)?)?,
+                originals: self.cores(self.originals(name)?)?,
+                referring: referring.collect::<Result<_>>()?,
+            })
+        };
+        names.iter().map(uses).collect()
+    }
+
+    fn shared_names(&self, group: &str) -> Result<Vec<String>> {
+        self.shared_names(group)
+    }
+
+    fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>> {
+        self.each(of, |_, id| self.has_namesake(id))
+    }
+
+    fn related_among(
+        &self,
+        among: &[CoreHash],
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        let rows = among.iter().filter_map(|core| self.artifact(*core).transpose());
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        let related = self.related_among(&rows.iter().collect::<Vec<_>>(), relation, attribute)?;
+        Ok(self.cores(related)?.into_iter().collect())
+    }
+
+    fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
+        self.each(of, |_, id| {
+            let links = self.stated_edges(id)?.into_iter().map(|edge| self.manual_link(edge));
+            let mut links = links.collect::<Result<Vec<_>>>()?;
+            links.sort_by(|one, other| {
+                (&one.relation, one.source, one.target).cmp(&(&other.relation, other.source, other.target))
+            });
+            Ok(links)
+        })
+    }
+
+    fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {
+        self.each(of, |_, id| match by {
+            Containment::Stated => self.sorted_cores(self.containers_of(id)?),
+            Containment::Bytes => self.sorted_cores(self.holders_of_bytes(id)?),
+        })
+    }
+
+    fn unresolved(&self) -> Result<Vec<UnresolvedReference>> {
+        let mut missing = self.missing(self.missing_digests()?, UnresolvedTarget::Digest)?;
+        missing.append(&mut self.missing(self.missing_names()?, UnresolvedTarget::Name)?);
+        Ok(missing)
+    }
+
+    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
+        let ids = of.iter().map(|core| self.id_of(*core)).collect::<Result<Vec<_>>>()?;
+        self.shared_files_of(&ids)
+    }
+
+    fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
+        self.member_rows(core, capture)
+    }
+
+    fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+        self.blob(core, capture, blob)
+    }
+
+    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
+        let file = |blob: &BlobHash| {
+            let Some(file) = self.file_with(*blob)? else { return Ok(None) };
+            let artifact = self.core_of(file.artifact)?;
+            Ok(Some(FileRecord { artifact, capture: file.capture, name: file.name }))
+        };
+        blobs.iter().map(file).collect()
+    }
+
+    fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>> {
+        schema::expect_journal_view(self.connection()).map_err(|error| self.failed(error))?;
+        self.journal_page(query, from, limit)
+    }
+
+    fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
+        self.check_journal(since)
+    }
+
+    fn journal_head(&self) -> Result<Head> {
+        self.journal_head()
+    }
+
+    fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
+        self.removed_artifacts(kind)
+    }
+
+    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
+        self.tombstones_of(admitted)
+    }
+
+    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
+        names.iter().map(|name| Ok(self.tagged(name)?.map(|artifact| artifact.core))).collect()
+    }
+
+    fn attribute_names(&self) -> Result<Vec<String>> {
+        self.attribute_names()
+    }
+
+    fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
+        self.attribute_values(name, text, limit)
+    }
+}

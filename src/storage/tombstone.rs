@@ -1,0 +1,56 @@
+//! Records of removals.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+
+use crate::digest::{CoreHash, Digest};
+
+/// The journal's record of a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The removed core hash or capture hash.
+    pub digest: Digest,
+    /// The number of the entry.
+    pub entry: u64,
+    /// The time of the removal.
+    pub at: DateTime<Utc>,
+    /// The core hash of the artifact.
+    pub core: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The actor.
+    pub actor: Option<String>,
+    /// The reason.
+    pub reason: Option<String>,
+    /// Number of remaining captures of the artifact.
+    pub left: u64,
+    /// Number of bytes that were removed.
+    pub size: u64,
+}
+
+impl Tombstone {
+    /// Describes the removal: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, with the actor and the
+    /// reason if they are recorded.
+    #[must_use]
+    pub fn removal(&self) -> String {
+        let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
+        let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        format!("removed{by} on {}{why}", self.at.format("%Y-%m-%d %H:%M:%S UTC"))
+    }
+}
+
+impl fmt::Display for Tombstone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { digest, entry, at, core, kind, actor, reason, .. } = self;
+        let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
+        write!(f, "{digest} (a {kind}{whose}) was removed on {}", at.format("%Y-%m-%d %H:%M:%S UTC"))?;
+        if let Some(actor) = actor {
+            write!(f, " by {actor}")?;
+        }
+        if let Some(reason) = reason {
+            write!(f, ": {reason}")?;
+        }
+        write!(f, " (entry {entry} of the journal)")
+    }
+}

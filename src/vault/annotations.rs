@@ -1,0 +1,81 @@
+//! Tags and pins of all artifacts.
+
+use chrono::{DateTime, Utc};
+
+use super::Vault;
+use crate::digest::CoreHash;
+use crate::storage::{
+    Annotations, ArtifactRecord, Condition, Filter, Order, Page, Pin, Snapshot, StorageError,
+};
+
+/// A tag and its artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaggedArtifact {
+    /// The tag.
+    pub name: String,
+    /// The artifact.
+    pub artifact: ArtifactRecord,
+    /// The time at which the tag was set.
+    pub at: DateTime<Utc>,
+}
+
+/// A pinned artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedArtifact {
+    /// The artifact.
+    pub artifact: ArtifactRecord,
+    /// Its pin.
+    pub pin: Pin,
+}
+
+impl Vault {
+    /// Returns all tags, sorted by name.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn tags(&self) -> Result<Vec<TaggedArtifact>, StorageError> {
+        tags(&*self.snapshot()?)
+    }
+
+    /// Returns all pinned artifacts in the order in which they were pinned.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn pins(&self) -> Result<Vec<PinnedArtifact>, StorageError> {
+        let mut pins = Vec::new();
+        for (artifact, annotations) in annotated(&*self.snapshot()?, Condition::Pinned)? {
+            pins.extend(annotations.pin.map(|pin| PinnedArtifact { artifact, pin }));
+        }
+        pins.sort_by_key(|pinned| (pinned.pin.at, pinned.artifact.core));
+        Ok(pins)
+    }
+}
+
+/// Returns all tags of a snapshot, sorted by name.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub fn tags(snapshot: &dyn Snapshot) -> Result<Vec<TaggedArtifact>, StorageError> {
+    let mut tags = Vec::new();
+    for (artifact, annotations) in annotated(snapshot, Condition::Tagged { name: None })? {
+        let tagged = annotations.tags.into_iter();
+        tags.extend(tagged.map(|tag| TaggedArtifact {
+            name: tag.name,
+            artifact: artifact.clone(),
+            at: tag.at,
+        }));
+    }
+    tags.sort_by(|one, other| one.name.cmp(&other.name));
+    Ok(tags)
+}
+
+fn annotated(
+    snapshot: &dyn Snapshot,
+    condition: Condition,
+) -> Result<Vec<(ArtifactRecord, Annotations)>, StorageError> {
+    let filter = Filter { conditions: vec![condition], ..Filter::default() };
+    let hits = snapshot.find(&filter, Order::Core, &Page::all())?.items.into_iter();
+    let artifacts: Vec<ArtifactRecord> = hits.map(|hit| hit.artifact).collect();
+    let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+    Ok(artifacts.into_iter().zip(snapshot.annotations(&cores)?).collect())
+}

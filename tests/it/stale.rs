@@ -1,0 +1,63 @@
+//! Artifacts that were removed after they were located. Row ids are used again, hashes are not: nothing may answer with
+//! the data of another artifact.
+
+use runvault::storage::{ErrorKind, StatedLink, StorageError};
+use runvault::vault::query::Traversal;
+use runvault::{LookupError, RemoveOptions, Vault};
+
+use crate::sandbox::{Sandbox, session};
+
+/// Returns a vault with an artifact that was removed after it was located, and another one with its row id.
+fn replaced(sandbox: &Sandbox) -> (Vault, runvault::Located) {
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    let options = runvault::intake::ExamineOptions::default();
+    let add = |text: String| vault.add_document(text.into_bytes(), &options).unwrap().core;
+    let one = add(session("one", &[("which colour", "blue")]));
+    let located = vault.locate(&one.0.into()).unwrap();
+    vault.note(&located.artifact, "the note of the first").unwrap();
+    vault.remove(std::slice::from_ref(&located.artifact), &RemoveOptions::default()).unwrap();
+    let other = add(session("other", &[("which colour", "red")]));
+    let other = vault.locate(&other.0.into()).unwrap().artifact;
+    assert_eq!(located.artifact.addition, other.addition, "it has the row id of the other");
+    vault.note(&other, "the note of the other").unwrap();
+    vault.tag(&other, "other").unwrap();
+    (vault, located)
+}
+
+#[test]
+fn a_removed_artifact_is_never_taken_for_another_one() {
+    let sandbox = Sandbox::without_vault();
+    let (vault, located) = replaced(&sandbox);
+    let artifact = &located.artifact;
+    let walk = Traversal { depth: 3, relation: None, direction: None, limit: 100 };
+    let link =
+        StatedLink { source: artifact.core, relation: "r", target: vault.latest(0).unwrap().artifact.core };
+    let outcomes: [(&str, Result<(), StorageError>); 11] = [
+        ("links", vault.links(artifact).map(drop)),
+        ("traverse", vault.traverse(artifact, &walk).map(drop)),
+        ("path", vault.shortest_path(artifact, &vault.latest(0).unwrap().artifact).map(drop)),
+        ("captures", vault.captures(artifact).map(drop)),
+        ("attributes", vault.attributes(artifact).map(drop)),
+        ("annotations", vault.annotations(artifact).map(drop)),
+        ("tag", vault.tag(artifact, "t").map(drop)),
+        ("note", vault.note(artifact, "n").map(drop)),
+        ("remove note", vault.remove_note(artifact).map(drop)),
+        ("pin", vault.pin(artifact, None).map(drop)),
+        ("link", vault.state_link(link, None).map(drop)),
+    ];
+    for (operation, outcome) in outcomes {
+        let error = outcome.expect_err(operation);
+        assert_eq!(error.kind(), ErrorKind::Gone, "{operation}: {error}");
+        assert!(error.to_string().contains(&artifact.core.to_string()), "{operation}: {error}");
+    }
+    for (operation, outcome) in [
+        ("capture", vault.capture_of(&located, &located.capture.capture.0.into()).map(drop)),
+        ("verify", vault.verify(artifact, None, &runvault::artifact::AdmitOptions::default()).map(drop)),
+    ] {
+        let is_gone = matches!(&outcome, Err(LookupError::Store(error)) if error.kind() == ErrorKind::Gone);
+        assert!(is_gone, "{operation}: {outcome:?}");
+    }
+    let read = vault.read(&located);
+    assert!(read.is_err(), "{read:?}");
+    assert!(vault.locate(&artifact.core.0.into()).is_err());
+}
