@@ -134,3 +134,15 @@ pub(super) fn annotations_of_missing_artifacts_are_rejected(vault: &Vault) {
         assert_eq!(vault.annotate(&change).unwrap_err().kind(), ErrorKind::Gone, "{change:?}");
     }
 }
+
+pub(super) fn tagged_artifacts_are_found(vault: &Vault) {
+    let (a, b) = two(vault);
+    for (core, name) in [(a, "x"), (a, "y"), (b, "z")] {
+        vault.annotate(&Annotation::SetTag { core, name }).unwrap();
+    }
+    let names = ["z", "none", "x", "y"].map(str::to_owned);
+    assert_eq!(vault.snapshot().tagged(&names).unwrap(), [Some(b), None, Some(a), Some(a)]);
+    assert!(vault.snapshot().tagged(&[]).unwrap().is_empty());
+    vault.remove(a);
+    assert_eq!(vault.snapshot().tagged(&names).unwrap(), [Some(b), None, None, None]);
+}

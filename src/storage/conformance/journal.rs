@@ -108,6 +108,18 @@ pub(super) fn entries_are_selected(vault: &Vault) {
     assert!(seqs(&unknown, 0, 9).is_empty());
 }
 
+pub(super) fn the_chain_is_checked(vault: &Vault) {
+    let zero = Digest::from_bytes([0; 32]);
+    let check = vault.snapshot().check_journal(Some(zero)).unwrap();
+    assert_eq!((check.head.seq, check.defect, check.since), (0, None, Some(0)));
+    fill(vault);
+    let all = entries(vault, &JournalQuery::default(), 0, usize::MAX);
+    let check = |since| vault.snapshot().check_journal(since).unwrap();
+    assert_eq!((check(None).head, check(None).defect), (vault.snapshot().journal_head().unwrap(), None));
+    assert_eq!(check(Some(all[6].chain)).since, Some(7));
+    assert_eq!(check(Some(digest("none"))).since, None);
+}
+
 pub(super) fn many_captures_seen_again_are_recorded_in_several_entries(vault: &Vault) {
     let admitted = || -> Vec<_> {
         (0..1_001).map(|number| Document::new(&format!("n{number}")).admit(note())).collect()

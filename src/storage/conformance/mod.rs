@@ -24,7 +24,7 @@ use super::interface::{
     Annotation, ArtifactRecord, Filter, Order, Page, PutOptions, Snapshot, Storage, Transaction,
 };
 use super::memory::MemoryStorage;
-use super::{Actor, Prepared, Put, PutOutcome, RemovedPolicy, Result};
+use super::{Actor, Prepared, Put, PutOutcome, RemovedPolicy, Result, Store};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use kinds::Document;
@@ -68,7 +68,7 @@ impl Vault {
     fn put(&self, batch: Vec<Admitted>, policy: RemovedPolicy, at: DateTime<Utc>) -> Result<Vec<Put>> {
         let batch: Vec<Prepared> = batch.into_iter().map(|admitted| self.prepared(admitted)).collect();
         let options = PutOptions { policy, at, patience: Duration::from_secs(60) };
-        self.storage.put(&batch, &options)
+        self.storage.put(&batch.iter().collect::<Vec<_>>(), &options)
     }
 
     /// Stores a batch at the start.
@@ -167,6 +167,7 @@ macro_rules! suite {
                 a_capture_that_is_seen_again_changes_only_times_and_order
                 the_same_bytes_can_be_two_artifacts
                 embedded_artifacts_are_stored_before_their_container
+                artifacts_prepared_by_another_engine_are_rejected
                 a_refused_artifact_is_not_stored_and_the_others_are
                 a_refusal_can_stop_the_batch
                 a_removal_can_be_taken_back
@@ -214,7 +215,8 @@ macro_rules! suite {
                 manual_links_are_listed_from_both_ends
                 what_is_already_so_is_not_recorded
                 invalid_annotations_are_rejected
-                annotations_of_missing_artifacts_are_rejected;
+                annotations_of_missing_artifacts_are_rejected
+                tagged_artifacts_are_found;
             removing: everything_of_an_artifact_is_removed
                 pinned_artifacts_are_not_removed
                 removals_are_recorded_in_a_fixed_order
@@ -227,6 +229,7 @@ macro_rules! suite {
             journal: entries_are_chained
                 entries_are_the_same_for_every_engine
                 entries_are_selected
+                the_chain_is_checked
                 many_captures_seen_again_are_recorded_in_several_entries;
             snapshots: snapshots_do_not_see_later_changes
                 transactions_see_their_own_changes
@@ -246,4 +249,12 @@ fn actor() -> Actor {
     Actor::new("tester").unwrap()
 }
 
+/// Returns an empty vault in a new file.
+fn file() -> Vault {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Store::open_or_create(&directory.path().join("v.vault")).unwrap().acting_as(actor());
+    Vault { storage: Box::new(storage), _directory: Some(directory) }
+}
+
 suite!(in_memory, super::super::memory);
+suite!(sqlite, super::super::file);

@@ -79,7 +79,8 @@ pub(super) fn writers_wait_for_each_other(vault: &Vault) {
     let mut transaction = vault.transaction();
     transaction.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
     // Without patience, a second writer gives up.
-    let batch = [vault.prepared(Document::new("b").admit(note()))];
+    let prepared = vault.prepared(Document::new("b").admit(note()));
+    let batch = [&prepared];
     let options =
         PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: Duration::from_millis(1) };
     assert_eq!(vault.storage.put(&batch, &options).unwrap_err().kind(), ErrorKind::Busy);

@@ -1,12 +1,14 @@
 //! Storing artifacts.
 
+use std::time::Duration;
+
 use super::kinds::{Document, core, note, sheet};
 use super::{Vault, digest, second, start};
 use crate::artifact::SignatureState;
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::storage::PutOutcome::{Added, NewCapture, Present};
-use crate::storage::interface::{Direction, Filter, Order};
-use crate::storage::{PutOutcome, RemovedPolicy, TimeBasis};
+use crate::storage::interface::{Direction, Filter, Order, PutOptions};
+use crate::storage::{ErrorKind, Prepared, PutOutcome, RemovedPolicy, TimeBasis};
 
 const ARRIVAL: Order = Order::Newest(TimeBasis::LastSeen);
 
@@ -114,6 +116,16 @@ pub(super) fn embedded_artifacts_are_stored_before_their_container(vault: &Vault
     let (folder, part) = (vault.record(folder).unwrap(), vault.record(part).unwrap());
     assert!(part.addition < folder.addition && part.arrival < folder.arrival);
     assert_eq!(vault.actions(), ["add", "add"]);
+}
+
+pub(super) fn artifacts_prepared_by_another_engine_are_rejected(vault: &Vault) {
+    /// What no engine makes.
+    struct Other;
+    let prepared = Prepared::new(Document::new("a").admit(note()), &|_, _| Other);
+    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: Duration::ZERO };
+    let error = vault.storage.put(&[&prepared], &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 0);
 }
 
 pub(super) fn a_refused_artifact_is_not_stored_and_the_others_are(vault: &Vault) {

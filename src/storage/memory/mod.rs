@@ -10,21 +10,19 @@ mod snapshot;
 mod state;
 mod transaction;
 
+use std::any::Any;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::interface::{Capabilities, Preparer, PutOptions, Snapshot, Storage, Transaction};
-use super::{Actor, ErrorKind, Prepared, Put, Result, StorageError};
+use super::{Actor, ErrorKind, PATIENCE, Prepared, Put, Result, StorageError};
 use crate::artifact::Admitted;
 use put::Writer;
 use recorder::Recorder;
 use snapshot::View;
 use transaction::Change;
-
-/// How long a transaction waits for other writers.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A vault in memory.
 #[derive(Default)]
@@ -78,12 +76,23 @@ impl Storage for MemoryStorage {
         Ok(Box::new(PlainPreparer))
     }
 
-    fn put(&self, batch: &[Prepared], options: &PutOptions) -> Result<Vec<Put>> {
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
+        if batch.iter().any(|prepared| prepared.private::<ForMemory>().is_none()) {
+            return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
+        }
         let mut change = self.change(options.at, options.patience)?;
         let (state, recorder) = change.parts();
         let outcomes = Writer::new(state, recorder, options.policy).put_all(batch)?;
         Box::new(change).commit()?;
         Ok(outcomes)
+    }
+
+    fn set_actor(&mut self, actor: Actor) {
+        self.actor = Some(actor);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -96,9 +105,12 @@ struct PlainPreparer;
 
 impl Preparer for PlainPreparer {
     fn prepare(&self, admitted: Admitted) -> Prepared {
-        Prepared::new(admitted, &|_, _| ())
+        Prepared::new(admitted, &|_, _| ForMemory)
     }
 }
+
+/// The mark of artifacts that were prepared for this engine.
+struct ForMemory;
 
 /// A lock that one writer holds at a time.
 #[derive(Default)]

@@ -37,7 +37,7 @@ impl<'w> Writer<'w> {
     }
 
     /// Stores artifacts in order, and stops at the first rejected one if the policy requires it.
-    pub(super) fn put_all(mut self, batch: &[Prepared]) -> Result<Vec<Put>> {
+    pub(super) fn put_all(mut self, batch: &[&Prepared]) -> Result<Vec<Put>> {
         let mut outcomes = Vec::new();
         for prepared in batch {
             let put = self.put_unless_removed(prepared)?;

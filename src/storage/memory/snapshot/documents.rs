@@ -1,5 +1,6 @@
 //! Captures, their bytes, annotations, and the journal.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use super::super::state::{JournalEntry, State};
@@ -8,7 +9,9 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, Attribute, CaptureRecord, FileRecord, JournalRecord, MemberRecord, Resolution, SharedFile,
 };
-use crate::storage::{JournalQuery, PayloadDefect, Result, StorageError, Tombstone, preference};
+use crate::storage::{
+    JournalCheck, JournalQuery, PayloadDefect, Result, StorageError, Tombstone, preference,
+};
 
 impl State {
     pub(super) fn captures_of(&self, core: CoreHash) -> Vec<CaptureRecord> {
@@ -50,22 +53,20 @@ impl State {
     }
 
     pub(super) fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Resolution {
-        let artifacts = self.artifacts.keys().filter(|core| prefix.matches(&core.0));
+        let artifacts = self.artifacts.keys().copied().filter(|core| prefix.matches(&core.0));
         let captures = self.captures().map(|(artifact, capture)| capture.target(artifact.core));
-        let captures: BTreeSet<_> = captures.filter(|target| prefix.matches(&target.capture.0)).collect();
-        let tombstones = self.tombstones.values().filter(|tombstone| prefix.matches(&tombstone.digest));
-        let tombstones = tombstones.filter(|tombstone| !self.is_stored(tombstone.digest));
-        Resolution {
-            artifacts: artifacts.take(limit).copied().collect(),
-            captures: captures.into_iter().take(limit).collect(),
-            tombstones: tombstones.take(limit).cloned().collect(),
+        let captures = captures.filter(|target| prefix.matches(&target.capture.0)).collect::<BTreeSet<_>>();
+        let artifacts = artifacts.take(limit).collect::<Vec<_>>();
+        let captures = captures.into_iter().take(limit).collect::<Vec<_>>();
+        let mut tombstones = Vec::new();
+        if artifacts.is_empty() && captures.is_empty() {
+            tombstones.extend(
+                self.tombstones.values().filter(|tombstone| prefix.matches(&tombstone.digest)).cloned(),
+            );
+            tombstones.sort_by_key(|tombstone| (Reverse(tombstone.entry), tombstone.digest));
+            tombstones.truncate(limit);
         }
-    }
-
-    /// Returns whether an artifact or a capture has this hash.
-    fn is_stored(&self, digest: Digest) -> bool {
-        self.artifact(CoreHash(digest)).is_some()
-            || self.captures().any(|(_, capture)| capture.capture.0 == digest)
+        Resolution { artifacts, captures, tombstones }
     }
 
     pub(super) fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
@@ -135,6 +136,14 @@ impl State {
         let skipped = matching.len().saturating_sub(last);
         let entries = matching.into_iter().skip(skipped).map(|entry| &entry.record);
         entries.filter(|entry| entry.seq >= from).take(limit).cloned().collect()
+    }
+
+    pub(super) fn check_journal(&self, since: Option<Digest>) -> JournalCheck {
+        let mut check = JournalCheck::begin(since);
+        for entry in &self.journal {
+            check.take(entry.record.seq, Some(&entry.record.entry), entry.record.chain, since);
+        }
+        check
     }
 
     pub(super) fn removed(&self, kind: Option<&str>) -> Vec<Tombstone> {

@@ -18,7 +18,7 @@ use crate::storage::interface::{
     ReferenceEdge, Resolution, SharedFile, Snapshot, UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
-use crate::storage::{Head, JournalQuery, Result, RoleCount, Tombstone};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, Tombstone};
 
 /// A snapshot, which shares the content with all others of the same time.
 #[derive(Clone, Default)]
@@ -167,6 +167,14 @@ impl Snapshot for View {
 
     fn journal_head(&self) -> Result<Head> {
         Ok(self.0.head())
+    }
+
+    fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
+        Ok(self.0.check_journal(since))
+    }
+
+    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
+        Ok(names.iter().map(|name| self.0.tags.get(name).map(|(core, _)| *core)).collect())
     }
 
     fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
