@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Admitted, Artifact, ArtifactDirectory, Directory, Draft, Entry, EntryContent, Kind,
-    MemberBytes, Mention, NameHandle, Part, Passage, Peek, Recognition, Relation, Role, Signature,
+    AdmitOptions, Admitted, Artifact, ArtifactDirectory, ArtifactView, Directory, Draft, Entry, EntryContent,
+    Kind, MemberBytes, Mention, NameHandle, Part, Passage, Peek, Recognition, Relation, Role, Signature,
     SignaturePolicy, SignatureState,
 };
 use crate::digest::{CoreHash, Digest};
@@ -188,12 +188,17 @@ fn mention(text: &str) -> Option<Mention> {
     Some(Mention::at(role, index, words.next()?.parse().ok()?))
 }
 
+/// The view of the kinds: no columns but those of all artifacts.
+const VIEW: ArtifactView = ArtifactView { about: "an artifact of the suite", columns: &[] };
+
 macro_rules! document_kind {
     ($kind:ident, $name:literal, $plural:literal, $stated_by:expr) => {
         struct $kind;
 
         impl Artifact for $kind {
             const NAME: &'static str = $name;
+            const NOUN: &'static str = $name;
+            const VIEW: ArtifactView = VIEW;
             const PLURAL: &'static str = $plural;
             const MEMBER: &'static str = "document";
             const FILE_NAMES: &'static [&'static str] = &[];
@@ -234,6 +239,8 @@ struct FolderKind;
 
 impl ArtifactDirectory for FolderKind {
     const NAME: &'static str = "folder";
+    const NOUN: &'static str = "folder";
+    const VIEW: ArtifactView = VIEW;
     const PLURAL: &'static str = "folders";
     const MEMBERS: &'static [&'static str] = &["index", "part", "shared"];
     const UNREADABLE: RuleInfo = RULE;

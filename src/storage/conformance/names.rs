@@ -24,14 +24,14 @@ pub(super) fn names_are_listed_with_their_users(vault: &Vault) {
         .map(|name| (name.relation.as_str(), name.handle.as_str(), name.dangles))
         .collect();
     assert_eq!(mentioned, [("hints", "test:run", false), ("names", "test:run", true)]);
-    let used = snapshot.named(&[named("run"), named("also"), named("none")].concat()).unwrap();
-    assert_eq!((&used[0].identified, &used[0].originals), (&vec![original, copy], &vec![original]));
+    let uses = snapshot.named(&[named("run"), named("also"), named("none")].concat()).unwrap();
+    assert_eq!((&uses[0].identified, &uses[0].originals), (&vec![original, copy], &vec![original]));
     let referring: Vec<_> =
-        used[0].referring.iter().map(|(relation, core)| (relation.as_str(), *core)).collect();
+        uses[0].referring.iter().map(|(relation, core)| (relation.as_str(), *core)).collect();
     // By relation, then in the order of addition.
     assert_eq!(referring, [("hints", user), ("hints", other), ("names", copy), ("names", user)]);
-    assert_eq!(used[1].identified, [original]);
-    assert!(used[2].identified.is_empty() && used[2].referring.is_empty());
+    assert_eq!(uses[1].identified, [original]);
+    assert!(uses[2].identified.is_empty() && uses[2].referring.is_empty());
 }
 
 pub(super) fn shared_names_are_those_of_several_originals(vault: &Vault) {

@@ -86,13 +86,13 @@ pub(super) fn writers_wait_for_each_other(vault: &Vault) {
     assert_eq!(vault.storage.put(&batch, &options).unwrap_err().kind(), ErrorKind::Busy);
     // With patience, it waits until the first has finished, whenever that is.
     let options = PutOptions { patience: Duration::from_secs(60), ..options };
-    let (begin, begun) = channel();
+    let (begin, start) = channel();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             begin.send(()).unwrap();
             vault.storage.put(&batch, &options).unwrap()
         });
-        begun.recv().unwrap();
+        start.recv().unwrap();
         transaction.commit().unwrap();
         assert_eq!(writer.join().unwrap().len(), 1);
     });
