@@ -67,7 +67,7 @@ impl Vault {
     /// Stores a batch with a policy.
     fn put(&self, batch: Vec<Admitted>, policy: RemovedPolicy, at: DateTime<Utc>) -> Result<Vec<Put>> {
         let batch: Vec<Prepared> = batch.into_iter().map(|admitted| self.prepared(admitted)).collect();
-        let options = PutOptions { policy, at, patience: Duration::from_secs(60) };
+        let options = PutOptions { policy, at, patience: Duration::from_mins(1) };
         self.storage.put(&batch.iter().collect::<Vec<_>>(), &options)
     }
 

@@ -85,7 +85,7 @@ pub(super) fn writers_wait_for_each_other(vault: &Vault) {
         PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: Duration::from_millis(1) };
     assert_eq!(vault.storage.put(&batch, &options).unwrap_err().kind(), ErrorKind::Busy);
     // With patience, it waits until the first has finished, whenever that is.
-    let options = PutOptions { patience: Duration::from_secs(60), ..options };
+    let options = PutOptions { patience: Duration::from_mins(1), ..options };
     let (begin, start) = channel();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

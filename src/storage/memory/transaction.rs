@@ -113,7 +113,7 @@ impl Change<'_> {
         let artifact = self.view.0.expect_artifact(core)?;
         let (kind, captures) = (artifact.kind.name(), artifact.captures.clone());
         let hashes: Vec<CaptureHash> = captures.iter().map(|capture| capture.capture).collect();
-        let size = captures.iter().map(|capture| capture.size()).sum();
+        let size = captures.iter().map(super::state::Capture::size).sum();
         self.parts().0.artifacts.remove(&core);
         self.record(&Event::Remove { captures: &hashes, core, kind, left: 0, reason, size })?;
         let tombstone = Tombstone {

@@ -75,8 +75,9 @@ impl Log {
 
 /// Returns the modification time of a log of which `length` bytes are on disk.
 fn mark_of(length: u64) -> Option<SystemTime> {
-    let units =
-        u32::try_from(length / UNIT).ok().filter(|units| *units < 1_000_000_000 && length % UNIT == 0)?;
+    let units = u32::try_from(length / UNIT)
+        .ok()
+        .filter(|units| *units < 1_000_000_000 && length.is_multiple_of(UNIT))?;
     Some(UNIX_EPOCH + MARK + Duration::from_nanos(units.into()))
 }
 

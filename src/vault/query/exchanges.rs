@@ -215,13 +215,12 @@ impl ExchangeCache {
         if unknown.is_empty() {
             return Ok(());
         }
-        let others = match of_kind.others.take() {
-            Some(others) => others,
-            None => {
-                let mut kinds = snapshot.kinds_with_group(PROMPT)?;
-                kinds.retain(|kind| *kind != artifact.kind);
-                kinds
-            }
+        let others = if let Some(others) = of_kind.others.take() {
+            others
+        } else {
+            let mut kinds = snapshot.kinds_with_group(PROMPT)?;
+            kinds.retain(|kind| *kind != artifact.kind);
+            kinds
         };
         let found = snapshot.candidates(&unknown, &others)?;
         of_kind.others = Some(others);

@@ -209,7 +209,7 @@ impl<'q, 's> Finder<'q, 's> {
         if !kinds.is_empty() && !kinds.contains(&row.kind) {
             return Ok(false);
         }
-        if digits.as_ref().is_some_and(|digits| !row.core.0.hex().to_string().starts_with(digits.as_str())) {
+        if digits.as_ref().is_some_and(|digits| !row.core.0.hex().clone().starts_with(digits.as_str())) {
             return Ok(false);
         }
         let Some(period) = period else { return Ok(true) };

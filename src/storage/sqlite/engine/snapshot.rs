@@ -99,7 +99,7 @@ impl read::Snapshot<'_> {
 
 impl Snapshot for read::Snapshot<'_> {
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
-        of.iter().map(|core| Ok(self.artifact(*core)?.map(|row| row.record()))).collect()
+        of.iter().map(|core| Ok(self.artifact(*core)?.map(super::super::rows::ArtifactRow::record))).collect()
     }
 
     fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {

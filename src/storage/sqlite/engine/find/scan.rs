@@ -50,7 +50,7 @@ fn beginning(digest: &Digest) -> Value {
 /// Returns the first millisecond that is not before `time`.
 fn milliseconds(time: DateTime<Utc>) -> i64 {
     let floor = time.timestamp_millis();
-    floor + i64::from(time.timestamp_subsec_nanos() % 1_000_000 > 0)
+    floor + i64::from(!time.timestamp_subsec_nanos().is_multiple_of(1_000_000))
 }
 
 /// Returns the text with which texts of creation times compare as their times with `time`.
