@@ -144,7 +144,7 @@ fn referring() -> String {
 }
 
 fn unresolved(sandbox: &Sandbox) -> Vec<String> {
-    let lines = sandbox.run(["dangling", "--all", "--json"]).json();
+    let lines = sandbox.run(["unresolved", "--all", "--json"]).json();
     let mut missing: Vec<String> =
         lines.iter().filter_map(|line| Some(line["digest"].as_str()?.to_owned())).collect();
     missing.sort();
