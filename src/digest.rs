@@ -352,6 +352,8 @@ impl Hasher {
 
     /// Adds `bytes` to the input.
     pub fn update(&mut self, bytes: &[u8]) {
+        #[cfg(test)]
+        HASHED.set(HASHED.get() + bytes.len());
         self.0.update(bytes);
     }
 
@@ -360,6 +362,17 @@ impl Hasher {
     pub fn finish(self) -> Digest {
         Digest(self.0.finish())
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    static HASHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Returns how many bytes this thread has hashed.
+#[cfg(test)]
+pub(crate) fn hashed_bytes() -> usize {
+    HASHED.get()
 }
 
 impl Default for Hasher {

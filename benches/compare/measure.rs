@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -52,6 +53,32 @@ pub fn time(command: &mut Command) -> Duration {
     let message = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{message}", output.status);
     took
+}
+
+/// Those of the processor's instructions that hashing depends on.
+pub fn processor_features() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    let has_sha = std::is_x86_feature_detected!("sha");
+    #[cfg(target_arch = "aarch64")]
+    let has_sha = std::arch::is_aarch64_feature_detected!("sha2");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let has_sha = false;
+    if has_sha { "SHA instructions" } else { "no SHA instructions" }
+}
+
+/// How long it takes to sync 16 KiB that were appended to a file in `directory`.
+pub fn sync_time(directory: &Path) -> Times {
+    let path = directory.join("synced");
+    let mut file = fs::File::create(&path).expect("created");
+    let mut times = Times::new();
+    for _ in 0..25 {
+        file.write_all(&[1; 1 << 14]).expect("written");
+        let started = Instant::now();
+        file.sync_all().expect("synced");
+        times.push(started.elapsed());
+    }
+    fs::remove_file(path).expect("removed");
+    times
 }
 
 /// The most memory that `command` had, in bytes; nothing where GNU time is not installed.

@@ -44,11 +44,8 @@ pub(crate) fn for_violation(violation: &Violation) -> Cow<'_, str> {
         "DOC4" if ends(" levels") => "raise the limit with --max-depth",
         "DOC5" if ends(" values") => "raise the limit with --max-values",
         "DOC5" if ends(" entries") => "raise the limit with --max-entries",
-        "DOC5" if message.contains("central directory") || message.contains("list of entries") => {
-            return message.into();
-        }
-        "DOC5" if ends(" bytes") || ends("") => "raise it with --max-size",
-        "KIND" if message != EMPTY => {
+        "DOC5" if OF_BYTES.iter().any(|begin| message.starts_with(begin)) => "raise it with --max-size",
+        "KIND" if UNRECOGNISED.contains(&message) => {
             return format!("{message}; use --kind to require one of {}", formats::names()).into();
         }
         _ => return message.into(),
@@ -56,8 +53,12 @@ pub(crate) fn for_violation(violation: &Violation) -> Cow<'_, str> {
     format!("{message}; {hint}").into()
 }
 
-/// The message for an empty document, which no kind recognises either.
-const EMPTY: &str = "the document is empty";
+/// The messages for documents and archives that no kind recognises.
+const UNRECOGNISED: [&str; 2] = ["no kind recognises the document", "the archive is not an artifact"];
+
+/// The beginnings of messages about the limit of bytes. Other limits of bytes are fixed.
+const OF_BYTES: [&str; 4] =
+    ["the document has ", "the document exceeds ", "the files ", "with aliases expanded"];
 
 /// Returns the violations with the options that help.
 pub(crate) fn for_violations(violations: &[Violation]) -> Vec<Violation> {

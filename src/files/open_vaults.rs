@@ -8,6 +8,8 @@
 use std::collections::BTreeMap;
 #[cfg(unix)]
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -35,13 +37,13 @@ struct OpenVault {
     count: usize,
     /// Its files.
     files: Vec<PathBuf>,
+    /// The vault, once it was synced other than by SQLite. Must not be closed before SQLite has closed it.
+    synced: Option<File>,
 }
 
 impl OpenVault {
     fn new(path: &Path) -> Self {
-        // SQLite uses the other files beside the target of a link.
-        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        Self { count: 0, files: files_of(&path).collect() }
+        Self { count: 0, files: files_of(path).collect(), synced: None }
     }
 }
 
@@ -53,21 +55,23 @@ pub(crate) struct Registration {
 impl Registration {
     /// Registers the vault at `path`, which is already open, once more.
     pub(crate) fn new(path: &Path) -> Self {
-        Self::in_open(path, &mut open())
+        Self::in_open(&target(path), &mut open())
     }
 
     /// Registers the vault at `path` as open, after calling `look` to examine its files if it was not open before.
+    /// `look` receives the path without symbolic links.
     ///
     /// # Errors
     /// Returns the error of `look`.
     pub(crate) fn after<T, E>(
         path: &Path,
-        look: impl FnOnce() -> Result<T, E>,
+        look: impl FnOnce(&Path) -> Result<T, E>,
     ) -> Result<(Self, Option<T>), E> {
         let mut open = open();
         let is_open = identity(path).is_some_and(|identity| open.contains_key(&identity));
-        let seen = if is_open { None } else { Some(look()?) };
-        Ok((Self::in_open(path, &mut open), seen))
+        let path = target(path);
+        let seen = if is_open { None } else { Some(look(&path)?) };
+        Ok((Self::in_open(&path, &mut open), seen))
     }
 
     fn in_open(path: &Path, open: &mut BTreeMap<Identity, OpenVault>) -> Self {
@@ -89,6 +93,27 @@ impl Drop for Registration {
                 open.remove(&identity);
             }
         }
+    }
+}
+
+/// Returns the target of a symbolic link: SQLite uses the other files beside it.
+fn target(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Syncs the vault at `path`, which is open. The file stays open as long as the vault: closing it would release the
+/// locks.
+///
+/// # Errors
+/// Returns an error if the vault is not open or cannot be synced.
+pub(crate) fn sync(path: &Path) -> io::Result<()> {
+    // If another file has the name by now, it is not found.
+    let mut open = open();
+    let vault = identity(path).and_then(|identity| open.get_mut(&identity));
+    let vault = vault.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    match &vault.synced {
+        Some(file) => file.sync_all(),
+        None => vault.synced.insert(File::open(path)?).sync_all(),
     }
 }
 

@@ -103,3 +103,29 @@ pub fn recognise_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
 pub fn recognise_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.recognises_directory(names, peek))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::AdmitOptions;
+    use crate::digest::hashed_bytes;
+
+    /// The file is hashed once, its canonical form once, and once more what the format hashes on its own: responses of
+    /// sessions; steps of run packs, and prompts and responses in them; outputs of traces.
+    #[test]
+    fn no_byte_is_hashed_more_often_than_the_format_demands() {
+        for (kind, name, times) in [
+            ("model_io", "session.json", 3),
+            ("rpk", "run.rpk", 4),
+            ("trace", "trace.ndjson", 3),
+            ("contract", "contract.yaml", 2),
+        ] {
+            let path = format!("{}/examples/{name}", env!("CARGO_MANIFEST_DIR"));
+            let bytes = std::fs::read(path).unwrap();
+            let (size, before) = (bytes.len(), hashed_bytes());
+            named(kind).unwrap().admit(bytes, &AdmitOptions::default()).unwrap();
+            let hashed = hashed_bytes() - before;
+            assert!((size..=times * size).contains(&hashed), "{name}: {hashed} of {size} bytes");
+        }
+    }
+}

@@ -127,7 +127,7 @@ pub(super) enum Event<'e> {
 }
 
 impl Event<'_> {
-    fn action(&self) -> &'static str {
+    pub(super) fn action(&self) -> &'static str {
         match self {
             Self::Add { .. } => "add",
             Self::Seen { .. } => "seen",

@@ -8,9 +8,12 @@
 
 mod actor;
 mod annotations;
+#[cfg(test)]
+mod conformance;
 pub(crate) mod error;
 pub mod interface;
 pub(crate) mod journal;
+pub mod memory;
 mod policy;
 mod prepared;
 pub mod sqlite;

@@ -93,9 +93,10 @@ fn attachments_have_a_view_and_are_compared_by_line() {
         sandbox.write(name, bytes);
         add_as(&sandbox, name);
     }
-    let query = "SELECT core_hash, content, size, added_at FROM attachments ORDER BY size DESC";
+    let query = "SELECT core_hash, content, length, added_at FROM attachments ORDER BY length DESC";
     let rows = sandbox.run(["sql", "--json", query]).expect(0).json();
-    let told = rows.iter().map(|row| (row["core_hash"].clone(), row["content"].clone(), row["size"].clone()));
+    let told =
+        rows.iter().map(|row| (row["core_hash"].clone(), row["content"].clone(), row["length"].clone()));
     let expected = [
         (json!(digest("one\ntwo\n")), json!("text"), json!(8)),
         (json!(digest("one\n2\n")), json!("text"), json!(6)),

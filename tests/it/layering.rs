@@ -98,7 +98,6 @@ const TABLE: &[(&str, &[&str])] = &[
 const HOMED: &[&str] = &[
     "sha2",
     "hmac",
-    "ring",
     "r2d2",
     "r2d2_sqlite",
     "rusqlite",

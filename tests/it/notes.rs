@@ -25,7 +25,7 @@ fn one_note_is_written_read_replaced_and_removed() {
     let before = sandbox.run(["get", SESSION]).expect(0).stdout;
     let none = sandbox.run(["note", SESSION]).expect(1);
     assert!(
-        none.stderr.contains("has no note; \"runvault note 4df877dec7f4 TEXT\" writes one"),
+        none.stderr.contains("has no note; \"runvault note set 4df877dec7f4 TEXT\" writes one"),
         "{}",
         none.stderr
     );
@@ -54,7 +54,8 @@ fn one_note_is_written_read_replaced_and_removed() {
 fn what_is_no_note_is_refused() {
     let sandbox = examples();
     sandbox.run(["note", RUN, &"a".repeat(4096)]).expect(0);
-    let (none, long) = ("the note is empty; --remove", "too long; a note has at most 4096 bytes");
+    let (none, long) =
+        ("the note is empty; \"runvault note remove\"", "too long; a note has at most 4096 bytes");
     for (text, why) in [("", none), (" \n", none), (&"a".repeat(4097), long), (&"é".repeat(3000), long)] {
         let refused = sandbox.run(["note", RUN, text]).expect(3);
         assert!(refused.stderr.contains(why), "{}", refused.stderr);

@@ -81,6 +81,30 @@ fn a_vault_that_can_only_be_read_is_read() {
     fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
 }
 
+/// Every command that adds something leaves an empty log.
+#[test]
+fn a_vault_with_an_empty_log_that_can_only_be_read_is_read() {
+    let sandbox = examples();
+    let directory = sandbox.path("of-another");
+    let all = ["v.vault", "v.vault-shm", "v.vault-wal"];
+    for file in ["v.vault-shm", "v.vault-wal"] {
+        fs::rename(sandbox.path(file), directory.join(file)).unwrap();
+    }
+    assert_eq!(fs::metadata(directory.join("v.vault-wal")).unwrap().len(), 0);
+    for file in all {
+        fs::set_permissions(directory.join(file), Permissions::from_mode(0o444)).unwrap();
+    }
+    fs::set_permissions(&directory, Permissions::from_mode(0o555)).unwrap();
+    for (arguments, status) in READING {
+        let ran = as_another(&sandbox, arguments);
+        assert_eq!(ran.status, *status, "{arguments:?}: {}", ran.stderr);
+        assert_eq!(files(&directory), all, "{arguments:?}");
+    }
+    let refused = as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2).stderr;
+    assert!(refused.contains("of-another/v.vault is read-only"), "{refused}");
+    fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+}
+
 #[test]
 fn a_vault_with_a_log_that_can_only_be_read_is_read() {
     let sandbox = examples_in_log();

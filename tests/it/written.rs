@@ -51,7 +51,9 @@ fn a_vault_is_a_file_whatever_its_name() {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        let mut expected = vec![name.to_owned(), "config.toml".to_owned()];
+        // The vault, with an empty log and its index.
+        let mut expected = ["", "-shm", "-wal"].map(|ending| format!("{name}{ending}")).to_vec();
+        expected.push("config.toml".to_owned());
         expected.sort();
         assert_eq!(names, expected);
     }

@@ -12,7 +12,7 @@ use crate::table::{Table, Target, megabytes, size};
 const STORED_PAYLOAD: &str =
     "SELECT coalesce(sum(length(bytes) + coalesce(length(digests), 0)), 0) FROM payload";
 
-static IN_TIME: &Rivals = &[(&BORG, Target::None), (&RESTIC, Target::None), (&GIT, Target::None)];
+static IN_TIME: &Rivals = &[(&BORG, Target::AtMost(0.9)), (&RESTIC, Target::None), (&GIT, Target::None)];
 static IN_SIZE: &Rivals = &[(&RESTIC, Target::AtMost(0.5)), (&BORG, Target::None)];
 
 pub fn run(bench: &Bench) -> Table {

@@ -17,6 +17,7 @@ use runvault::vault::query::Query;
 use tempfile::TempDir;
 
 use crate::corpus;
+use crate::measure;
 use crate::programs::{Program, RUNVAULT, Score};
 use crate::table::{Table, Target, megabytes, size};
 
@@ -40,9 +41,11 @@ impl Bench {
     pub fn description(&self) -> String {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let quick = if self.quick { ", quick: corpora too small to conclude anything" } else { "" };
+        let sync = measure::seconds(measure::sync_time(self.directory.path()).median());
         format!(
-            "runvault {}, {threads} threads, medians of {} runs{quick}",
+            "runvault {}, {threads} threads, {}; a sync takes {sync}; medians of {} runs{quick}",
             env!("CARGO_PKG_VERSION"),
+            measure::processor_features(),
             self.runs
         )
     }

@@ -8,9 +8,9 @@ use crate::table::{Table, Target, megabytes, size};
 
 static IN_TIME: [(&crate::programs::Program, Target); 5] = [
     (&FLOOR, Target::AtMost(1.3)),
-    (&BORG, Target::AtMost(0.8)),
+    (&BORG, Target::AtMost(0.6)),
     (&RESTIC, Target::AtMost(0.5)),
-    (&GIT, Target::AtMost(0.4)),
+    (&GIT, Target::AtMost(0.45)),
     (&BY_HAND, Target::AtMost(0.33)),
 ];
 

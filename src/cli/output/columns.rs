@@ -63,7 +63,7 @@ const OWN: [(&str, Column); 16] = [
     ("matches", Column::Matches),
 ];
 
-/// The length of the longest kind name, so that columns are aligned in all lists.
+/// The width of kind names in lists without columns. What follows a longer name is moved.
 pub(crate) const KIND_WIDTH: usize = 8;
 
 /// Returns the names of the attributes of all kinds.

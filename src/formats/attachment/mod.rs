@@ -16,7 +16,7 @@ use crate::validation::{Findings, RuleInfo};
 pub struct Attachment;
 
 const CONTENT: &str = "content";
-const SIZE: &str = "size";
+const LENGTH: &str = "length";
 
 impl Artifact for Attachment {
     const NAME: &'static str = "attachment";
@@ -24,13 +24,13 @@ impl Artifact for Attachment {
     const PLURAL: &'static str = "attachments";
     const MEMBER: &'static str = "attachment";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [&'static str] = &[CONTENT, SIZE];
+    const ATTRIBUTES: &'static [&'static str] = &[CONTENT, LENGTH];
     const TAKES_ANY_BYTES: bool = true;
     const VIEW: ArtifactView = ArtifactView {
         about: "any bytes, by their SHA-256",
         columns: &[
             Column::new(CONTENT, ColumnType::Text, "`text` if the bytes are UTF-8, else `binary`"),
-            Column::new(SIZE, ColumnType::Number, "the number of bytes"),
+            Column::new(LENGTH, ColumnType::Number, "the number of bytes"),
         ],
     };
 
@@ -47,7 +47,7 @@ impl Artifact for Attachment {
     fn examine(bytes: &[u8], _: &AdmitOptions, _: &mut Findings) -> Option<Draft> {
         let mut draft = Draft::new(CoreHash(Digest::from_content(bytes)));
         draft.attribute(CONTENT, if str::from_utf8(bytes).is_ok() { "text" } else { "binary" });
-        draft.attribute(SIZE, bytes.len().to_string());
+        draft.attribute(LENGTH, bytes.len().to_string());
         Some(draft)
     }
 

@@ -39,6 +39,7 @@ mod signatures;
 mod sql;
 mod staging;
 mod stats;
+mod synced_log;
 mod times;
 mod tombstones;
 mod varint;
@@ -226,10 +227,10 @@ impl Store {
 
     /// Checks the files of the vault at `path` before SQLite opens them, unless this process already has it open.
     fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
-        let look = || {
+        let look = |real: &Path| {
             pool::expect_file(path)?;
-            pool::expect_no_rollback_journal(path).map_err(|error| StorageError::from_sqlite(path, error))?;
-            wal::look(path)
+            pool::expect_no_rollback_journal(real).map_err(|error| StorageError::from_sqlite(path, error))?;
+            wal::look(real).map_err(|source| StorageError::io(path, source))
         };
         let (registration, incident) = Registration::after(path, look)?;
         Ok((registration, incident.flatten()))

@@ -134,11 +134,9 @@ pub(super) fn is_without_room(path: &Path) -> bool {
 /// Returns an error if there is a rollback journal beside the vault at `path`. Vaults use write-ahead logs, so the
 /// journal belongs to another file, and SQLite would write its pages into the vault. A vault has a rollback journal of
 /// its own only during creation, before it has a second page. Must be called while this process does not have the vault
-/// open: closing the file would drop its locks.
+/// open: closing the file would drop its locks. `path` has no symbolic links: SQLite looks for the journal beside their target.
 pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
     const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-    // SQLite looks for the journal beside the target of a symbolic link.
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut journal = path.as_os_str().to_owned();
     journal.push("-journal");
     if !std::fs::metadata(&journal).is_ok_and(|found| found.is_file() && found.len() > 0) {
@@ -150,13 +148,13 @@ pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
         Ok(bytes)
     };
     // If a file cannot be read, SQLite reports the error.
-    let (Ok(header), Ok(first)) = (first(&path), first(Path::new(&journal))) else { return Ok(()) };
+    let (Ok(header), Ok(first)) = (first(path), first(Path::new(&journal))) else { return Ok(()) };
     let is_wal = header.get(18..20) == Some(&[2, 2]);
     let page = header.get(16..18).map_or(0, |size| match size {
         [0, 1] => 65_536,
         size => size.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)),
     });
-    let is_made = std::fs::metadata(&path).is_ok_and(|found| found.len() > page);
+    let is_made = std::fs::metadata(path).is_ok_and(|found| found.len() > page);
     if first.starts_with(&MAGIC) && is_wal && is_made {
         let message = "a rollback journal of another file is next to it, named like the vault with \"-journal\" appended; SQLite \
                        would apply it to the vault, so move it elsewhere";

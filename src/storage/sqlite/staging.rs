@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::StorageError;
+use super::{StorageError, wal};
 use crate::files::{self, Replace, StagingDir, WriteError, WriteOptions};
 
 /// An error that prevents creating a database at a path.
@@ -80,12 +80,14 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> PlaceError {
     move |source| PlaceError::Store(StorageError::io(&path, source))
 }
 
-/// Checks that there is no log of a database at `path`: it would be applied to the new one.
+/// Checks that there is no log of a database at `path`: it would be applied to the new one. An empty log that nobody uses
+/// may remain from a vault that was deleted.
 fn check_alone(path: &Path) -> Result<(), PlaceError> {
     for ending in ["-wal", "-journal"] {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
-        if fs::symlink_metadata(&name).is_ok() {
+        let is_left = ending == "-wal" && wal::is_left_empty(path);
+        if fs::symlink_metadata(&name).is_ok() && !is_left {
             let name = Path::new(&name).display();
             let reason = format!(
                 "{name} exists, so a vault with this name is in use or was not closed; choose another file, or move \

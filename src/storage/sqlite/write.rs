@@ -19,6 +19,7 @@ use super::journal::{Addition, Journal};
 use super::mention_index;
 use super::payload::Payloads;
 use super::read::{artifact_id, blob_id, capture_id};
+use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
 use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
@@ -65,11 +66,20 @@ fn in_one_transaction<T>(
     putting: &Putting<'_>,
     work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let transaction = write_lock::begin_within(connection, putting.patience)?;
+    let connection = &*connection;
+    let begin = || write_lock::begin_within(connection, putting.patience);
+    let mut deferred = DeferredSync::prepare(connection)?;
+    let mut transaction = begin()?;
+    if deferred.as_ref().is_some_and(|deferred| !deferred.is_possible()) {
+        drop(transaction);
+        deferred = None;
+        transaction = begin()?;
+    }
     let mut writer = Writer::new(&transaction, putting)?;
     let outcome = work(&mut writer)?;
     writer.finish()?;
     transaction.commit()?;
+    deferred.map_or(Ok(()), DeferredSync::finish)?;
     Ok(outcome)
 }
 

@@ -234,14 +234,15 @@ impl Found<'_, '_> {
             if !is_wanted || reached.is_some_and(|reached| !reached.having.insert(handle.clone())) {
                 continue;
             }
-            let mut named = self.snapshot.uses_of(&handle)?.identified;
-            named.retain(|other| *other != artifact.core);
-            if named.is_empty() && dangles {
+            let mut others = self.snapshot.uses_of(&handle)?.identified;
+            others.retain(|other| *other != artifact.core);
+            if others.is_empty() && dangles {
                 let because = "nothing in the vault has this name".to_owned();
                 self.derive(Direction::Out, &relation, LinkTarget::MissingName(handle), because);
                 continue;
             }
-            for other in named.into_iter().filter(|other| self.selection.is_new(*other)).collect::<Vec<_>>() {
+            for other in others.into_iter().filter(|other| self.selection.is_new(*other)).collect::<Vec<_>>()
+            {
                 let target = self.artifact(other)?;
                 self.derive(Direction::Out, &relation, target, format!("it is {handle}"));
             }

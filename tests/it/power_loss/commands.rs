@@ -1,5 +1,6 @@
 //! Each command that acknowledges something.
 
+use faulty::recording::Event;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 
@@ -63,6 +64,64 @@ fn what_was_added_is_there() {
         assert!(!image.is_done || added.len() == 3, "{}", image.which);
         image.expect_vault("v.vault", &[before.as_slice(), &added].concat());
     });
+}
+
+/// One artifact for each process: the log that the previous one left empty is used again.
+#[test]
+fn an_add_of_one_artifact_syncs_twice_and_is_there() {
+    let (sandbox, mut before) = with_examples();
+    sessions(&sandbox, 4);
+    // The others change the log that the next one finds.
+    let others: [&[&str]; 4] =
+        [&[], &["find"], &["tag", "4df877dec7f4", "x"], &["rm", "103ef1c54b58", "--force"]];
+    for (number, other) in others.into_iter().enumerate() {
+        if !other.is_empty() {
+            sandbox.run(other).expect(0);
+        }
+        before.retain(|core| other.first() != Some(&"rm") || !core.to_string().contains("103ef1c54b58"));
+        let Some(recording) = record(&sandbox, &["add", "--json", &format!("d/{number}.json")]) else {
+            return;
+        };
+        let syncs = recording.events.iter().filter(|event| matches!(event, Event::Sync(_))).count();
+        // Secure removal deletes the log with everything that was in it.
+        let most = if other.first() == Some(&"rm") { 6 } else { 2 };
+        assert!(syncs <= most, "{syncs} syncs after {other:?}");
+        recording.check(|image| {
+            let added = cores(&image.lines, &["added"]);
+            assert!(!image.is_done || added.len() == 1, "{}", image.which);
+            image.expect_vault("v.vault", &[before.as_slice(), &added].concat());
+        });
+        before.extend(
+            sandbox.add([format!("d/{number}.json")]).iter().map(|core| core.parse::<CoreHash>().unwrap()),
+        );
+    }
+}
+
+/// The number of artifacts in the examples.
+const EXAMPLES: usize = 7;
+
+/// Whoever copies only the vault's file while nobody uses it has everything.
+#[test]
+fn the_file_alone_is_the_whole_vault_when_it_is_not_in_use() {
+    let (sandbox, _) = with_examples();
+    sessions(&sandbox, 3);
+    for number in 0..3 {
+        sandbox.add([format!("d/{number}.json")]);
+        let log = std::fs::metadata(sandbox.path("v.vault-wal")).unwrap();
+        assert_eq!(log.len(), 0);
+        std::fs::copy(sandbox.vault(), sandbox.path("copy.vault")).unwrap();
+        let copy = Vault::open(&sandbox.path("copy.vault")).unwrap();
+        let count = copy.snapshot().unwrap().artifacts(None).unwrap().len();
+        assert_eq!(count, EXAMPLES + number + 1);
+    }
+}
+
+#[test]
+fn reading_syncs_nothing_and_writes_nothing() {
+    let (sandbox, _) = with_examples();
+    let Some(recording) = record(&sandbox, &["get", "4df877dec7f4"]) else { return };
+    let changes = |event: &&Event| matches!(event, Event::Sync(_) | Event::Remove(_));
+    assert_eq!(recording.events.iter().filter(changes).count(), 0);
 }
 
 #[test]

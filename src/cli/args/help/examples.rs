@@ -203,10 +203,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
-    (
-        "index drop",
-        &[("remove the search index and reclaim its space", "runvault index drop && runvault gc")],
-    ),
+    ("index drop", &[("remove the search index", "runvault index drop")]),
     ("upgrade", &[("a vault of an older version of runvault", "runvault upgrade")]),
     ("rules", &[("explain a rule", "runvault rules MI7")]),
     (

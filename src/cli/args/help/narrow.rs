@@ -8,7 +8,9 @@ use crate::cli::output::fit;
 const INDENT: &str = "\n         ";
 
 /// Wraps the usage of every command that does not fit into this width.
-pub(super) fn fitted(command: Command, width: usize) -> Command {
+pub(super) fn fitted(mut command: Command, width: usize) -> Command {
+    // Global options are part of every usage.
+    command.build();
     let name = command.get_name().to_owned();
     below(command, &name, width)
 }

@@ -97,9 +97,7 @@ impl Side {
     fn file(path: &Path, limits: Limits) -> Result<Self, Failure> {
         let name = path.to_string_lossy().into_owned();
         if !path.exists() {
-            return Err(Failure::CouldNotRun(format!(
-                "{name} is neither a file nor an artifact in the vault"
-            )));
+            return Err(Failure::CouldNotRun(format!("{name} is neither a hash nor a file")));
         }
         let item = only_item(path)?;
         let options = ExamineOptions {

@@ -12,7 +12,7 @@ use rusqlite::{Connection, Error, MAIN_DB, ffi};
 use scheduled_thread_pool::ScheduledThreadPool;
 
 use super::{BUSY_TIMEOUT, connect};
-use crate::storage::sqlite::{Result, StorageError};
+use crate::storage::sqlite::{Result, StorageError, synced_log};
 
 /// Maximum number of connections of one pool. Each uses several file handles, of which a process often has 1,024.
 const MAX_CONNECTIONS: u32 = 256;
@@ -124,13 +124,18 @@ enum Leased<'p> {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        let Some(others) = self.others.take() else { return };
-        drop(others);
-        // The thread that opened a connection may still share the pool. Everything that it did before is finished when
-        // it runs this, so that no connection outlives the store.
-        let (finished, wait) = std::sync::mpsc::channel();
-        SCHEDULER.execute(move || drop(finished));
-        let _: std::result::Result<(), _> = wait.recv();
+        if let Some(others) = self.others.take() {
+            drop(others);
+            // The thread that opened a connection may still share the pool. Everything that it did before is finished
+            // when it runs this, so that no connection outlives the store.
+            let (finished, wait) = std::sync::mpsc::channel();
+            SCHEDULER.execute(move || drop(finished));
+            let _: std::result::Result<(), _> = wait.recv();
+        }
+        let first = std::mem::replace(&mut *self.first(), First::Closed);
+        if let First::Idle(connection) = first {
+            synced_log::close(connection);
+        }
     }
 }
 

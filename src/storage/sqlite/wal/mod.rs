@@ -26,6 +26,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::check::finding::{Finding, LOG_DAMAGED, Subject};
 use super::{Result, StorageError, Store, pool};
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::files::open_vaults::has_open;
 use copies::{LogCopy, beside};
 use index::Index;
 use scan::Scan;
@@ -187,19 +188,16 @@ pub(super) struct Incident {
     copy: Option<LogCopy>,
 }
 
-/// Checks the log of the vault at `path`, which no connection of this process has open, and copies it if it does not
-/// contain everything that was committed. Returns `None` if the log is complete or was copied before.
-pub(super) fn look(path: &Path) -> Result<Option<Incident>> {
-    find(&real(path)).map_err(|source| StorageError::io(path, source))
-}
-
 /// Resolves symbolic links to the vault: SQLite stores the log beside the real file.
 pub(super) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-fn find(path: &Path) -> io::Result<Option<Incident>> {
-    if !beside(path, "-wal").exists() && !beside(path, "-shm").exists() {
+/// Checks the log of the vault at `path`, which has no symbolic links and which no connection of this process has open,
+/// and copies it if it does not contain everything that was committed. Returns `None` if the log is complete or was
+/// copied before.
+pub(super) fn look(path: &Path) -> io::Result<Option<Incident>> {
+    if is_unused(path)? {
         return Ok(None);
     }
     // SQLite does not read the log of an open vault again: the process that has it open knows the length of its log.
@@ -208,7 +206,9 @@ fn find(path: &Path) -> io::Result<Option<Incident>> {
     }
     let Some((sight, defect)) = steady_verdict(path)? else { return Ok(None) };
     if has_all_in_file(&sight, defect) {
-        // The first frames of the log are older than the file: SQLite must not read them.
+        // The first frames of the log are older than the file: SQLite must not read them. The file may not have been
+        // synced since, and without the log nothing else has what it contains.
+        std::fs::File::open(path)?.sync_all()?;
         copies::keep(path, true)?.retire(path)?;
         return Ok(None);
     }
@@ -224,6 +224,26 @@ fn find(path: &Path) -> io::Result<Option<Incident>> {
         copy => Some(copy?),
     };
     Ok(Some(Incident { sight, defect, copy }))
+}
+
+/// Returns whether there is no log, or only an empty one that nothing says should have content.
+fn is_unused(path: &Path) -> io::Result<bool> {
+    let index = beside(path, "-shm");
+    match std::fs::metadata(beside(path, "-wal")) {
+        Ok(log) if log.len() > 0 => Ok(false),
+        Ok(_) => Ok(Index::read_copy(&index)?.is_none_or(|index| index.frames <= index.in_file)),
+        Err(_) => Ok(!index.exists()),
+    }
+}
+
+/// Returns whether the log of the vault at `path`, which may have been deleted, is empty and is not in use.
+pub(super) fn is_left_empty(path: &Path) -> bool {
+    let (log, index) = (beside(path, "-wal"), beside(path, "-shm"));
+    let is_empty = std::fs::symlink_metadata(&log).is_ok_and(|log| log.is_file() && log.len() == 0);
+    is_empty
+        && !has_open(&index)
+        && is_unused(path).unwrap_or(false)
+        && !index::is_in_use(&index).unwrap_or(true)
 }
 
 /// Returns the damage to a log if two successive scans agree, because other processes may be writing to it.

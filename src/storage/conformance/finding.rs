@@ -1,0 +1,230 @@
+//! Filters and orders.
+
+use super::kinds::{Document, core, folder, note, sheet};
+use super::{Vault, digest, second, unknown};
+use crate::artifact::Place;
+use crate::artifact::SignatureState::{Unchecked, Verified};
+use crate::digest::CoreHash;
+use crate::storage::TimeBasis::{Created, FirstSeen, LastSeen};
+use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, Period};
+
+fn only(condition: Condition) -> Filter {
+    Filter { conditions: vec![condition], ..Filter::default() }
+}
+
+fn mention(group: Option<&str>, text: &str) -> Condition {
+    Condition::Mention { group: group.map(str::to_owned), digest: digest(text) }
+}
+
+fn attribute(name: &str, value: &str) -> Condition {
+    Condition::Attribute { name: name.to_owned(), value: value.to_owned() }
+}
+
+fn sorted(mut cores: Vec<CoreHash>) -> Vec<CoreHash> {
+    cores.sort();
+    cores
+}
+
+fn expect(vault: &Vault, filter: &Filter, expected: &[CoreHash]) {
+    let expected = sorted(expected.to_vec());
+    assert_eq!(vault.found(filter, Order::Core), expected, "{filter:?}");
+    assert_eq!(vault.snapshot().count(filter).unwrap(), expected.len() as u64, "{filter:?}");
+}
+
+pub(super) fn an_empty_filter_matches_everything(vault: &Vault) {
+    expect(vault, &Filter::default(), &[]);
+    let one = vault.add_note(&Document::new("a"));
+    let other = vault.add(Document::new("a").admit(sheet()));
+    expect(vault, &Filter::default(), &[one, other]);
+    let of_kind = |kinds: &[&str]| Filter {
+        kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        ..Filter::default()
+    };
+    expect(vault, &of_kind(&["note"]), &[one]);
+    expect(vault, &of_kind(&["sheet", "note"]), &[one, other]);
+    expect(vault, &of_kind(&["folder"]), &[]);
+}
+
+pub(super) fn every_condition_selects_its_artifacts(vault: &Vault) {
+    let a =
+        Document::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").signed(Verified, "k");
+    let b =
+        Document::new("b").mention("response", 0, digest("p")).attribute("model", "n").signed(Unchecked, "k");
+    let (a, b) = (vault.add_note(&a), vault.add_note(&b));
+    let c = vault.add_note(&Document::new("c").attribute("id", "m"));
+    let signature =
+        |state, key_id: Option<&str>| only(Condition::Signature { state, key_id: key_id.map(str::to_owned) });
+    vault.annotate(&Annotation::SetTag { core: a, name: "best" }).unwrap();
+    vault.annotate(&Annotation::SetNote { core: b, text: Some("a strange answer") }).unwrap();
+    vault.annotate(&Annotation::Pin { core: c, note: None }).unwrap();
+    expect(vault, &only(mention(None, "p")), &[a, b]);
+    expect(vault, &only(mention(Some("prompt"), "p")), &[a]);
+    expect(vault, &only(mention(Some("history"), "p")), &[]);
+    expect(vault, &only(attribute("model", "m")), &[a]);
+    expect(vault, &only(attribute("model", "M")), &[]);
+    expect(vault, &signature(Verified, None), &[a]);
+    expect(vault, &signature(Verified, Some("k")), &[a]);
+    expect(vault, &signature(Unchecked, Some("other")), &[]);
+    expect(vault, &only(Condition::Unsigned), &[c]);
+    expect(vault, &only(Condition::Note { text: "strange".to_owned() }), &[b]);
+    expect(vault, &only(Condition::Note { text: String::new() }), &[b]);
+    expect(vault, &only(Condition::Tagged { name: None }), &[a]);
+    expect(vault, &only(Condition::Tagged { name: Some("best".to_owned()) }), &[a]);
+    expect(vault, &only(Condition::Tagged { name: Some("bes".to_owned()) }), &[]);
+    expect(vault, &only(Condition::Pinned), &[c]);
+}
+
+pub(super) fn all_conditions_must_hold(vault: &Vault) {
+    let a = vault.add_note(&Document::new("a").attribute("model", "m").attribute("id", "x"));
+    vault.add_note(&Document::new("b").attribute("model", "m"));
+    let conditions = vec![attribute("model", "m"), attribute("id", "x")];
+    let both = Filter { conditions, ..Filter::default() };
+    expect(vault, &both, &[a]);
+    let other_kind = Filter { kinds: vec!["sheet".to_owned()], ..both.clone() };
+    expect(vault, &other_kind, &[]);
+    let never = Filter { conditions: vec![attribute("model", "m"), Condition::Pinned], ..Filter::default() };
+    expect(vault, &never, &[]);
+}
+
+pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(vault: &Vault) {
+    let document = Document::new("a")
+        .mention("response", 2, digest("p"))
+        .mention("prompt", 11, digest("p"))
+        .mention("prompt", 2, digest("p"))
+        .mention("final_response", 3, digest("p"))
+        .attribute("model", "m")
+        .signed(Verified, "k");
+    let core = vault.add_note(&document);
+    vault.add_note(&document.clone().remark("another capture"));
+    for name in ["z", "b"] {
+        vault.annotate(&Annotation::SetTag { core, name }).unwrap();
+    }
+    let conditions = vec![
+        attribute("model", "m"),
+        Condition::Tagged { name: None },
+        mention(None, "p"),
+        Condition::Signature { state: Verified, key_id: None },
+    ];
+    let filter = Filter { conditions, ..Filter::default() };
+    let hit = vault.snapshot().find(&filter, Order::Core, &Page::all()).unwrap().items.remove(0);
+    let captures = vault.snapshot().captures(&[core]).unwrap().remove(0);
+    let [attribute, b, z, mentions @ .., one, other] = &hit.matches[..] else { panic!("{hit:?}") };
+    assert_eq!(*attribute, Match::Attribute { name: "model".to_owned(), value: "m".to_owned() });
+    assert_eq!((b, z), (&Match::Tag("b".to_owned()), &Match::Tag("z".to_owned())));
+    let places: Vec<(&str, &Place)> = mentions
+        .iter()
+        .map(|found| match found {
+            Match::Mention(mention) => (mention.role.as_str(), &mention.place),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let expected = [("final_response", 3), ("prompt", 2), ("prompt", 11), ("response", 2)]
+        .map(|(role, at)| (role, Place::Index(at)));
+    assert_eq!(places, expected.iter().map(|(role, place)| (*role, place)).collect::<Vec<_>>());
+    for (found, capture) in [one, other].into_iter().zip(captures) {
+        let signature = capture.signature.unwrap();
+        assert_eq!(*found, Match::Signature { capture: capture.capture, signature });
+    }
+}
+
+pub(super) fn members_match_for_their_containers(vault: &Vault) {
+    let part = Document::new("part").mention("prompt", 0, digest("p")).attribute("model", "m");
+    let own = Document::new("folder").mention("prompt", 5, digest("p"));
+    let folder_core = vault.add(own.admit_folder(Some(&part), None));
+    let part_core = core(note(), "part");
+    let direct = only(mention(None, "p"));
+    expect(vault, &direct, &[folder_core, part_core]);
+    let through = Filter { through_members: true, ..direct };
+    let found = vault.snapshot().find(&through, Order::Core, &Page::all()).unwrap().items;
+    let hit = found.into_iter().find(|hit| hit.artifact.core == folder_core).unwrap();
+    let artifacts: Vec<CoreHash> = hit
+        .matches
+        .iter()
+        .map(|found| match found {
+            Match::Mention(mention) => mention.artifact,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(artifacts, sorted(vec![folder_core, part_core]));
+    // The kind is that of the artifact, whatever its members are.
+    let attribute = only(attribute("model", "m"));
+    expect(vault, &attribute, &[part_core]);
+    let through = Filter { through_members: true, ..attribute };
+    expect(vault, &through, &[folder_core, part_core]);
+    let folders = Filter { kinds: vec![folder().name().to_owned()], ..through };
+    expect(vault, &folders, &[folder_core]);
+}
+
+pub(super) fn periods_include_their_beginning_and_exclude_their_end(vault: &Vault) {
+    let document =
+        |name: &str, created: &str| Document::new(name).attribute("created_at", created).admit(note());
+    vault.add_at(document("a", "2025-01-01T00:00:00.000Z"), second(0));
+    vault.add_at(document("b", "2025-01-02T00:00:00.000Z"), second(1));
+    vault.add_at(Document::new("c").admit(note()), second(2));
+    vault.add_at(document("a", "2025-01-01T00:00:00.000Z"), second(3));
+    // A further capture states another time: the latest counts.
+    vault.add_at(document("a", "2025-01-03T00:00:00.000Z"), second(3));
+    let [a, b, c] = ["a", "b", "c"].map(|name| core(note(), name));
+    let period = |basis, since: Option<&str>, until: Option<&str>| {
+        let time = |text: &str| text.parse().unwrap();
+        let period = Period { basis, since: since.map(time), until: until.map(time) };
+        Filter { period: Some(period), ..Filter::default() }
+    };
+    let at = |seconds| second(seconds).to_rfc3339();
+    expect(vault, &period(FirstSeen, Some(&at(1)), None), &[b, c]);
+    expect(vault, &period(FirstSeen, None, Some(&at(1))), &[a]);
+    expect(vault, &period(FirstSeen, Some(&at(1)), Some(&at(2))), &[b]);
+    expect(vault, &period(LastSeen, Some(&at(2)), None), &[a, c]);
+    expect(vault, &period(LastSeen, Some(&at(4)), None), &[]);
+    expect(vault, &period(Created, None, None), &[a, b]);
+    expect(vault, &period(Created, Some("2025-01-03T00:00:00Z"), None), &[a]);
+    expect(vault, &period(Created, None, Some("2025-01-03T00:00:00Z")), &[b]);
+}
+
+pub(super) fn digits_select_by_core_hash(vault: &Vault) {
+    let cores: Vec<CoreHash> =
+        (0..40).map(|number| vault.add_note(&Document::new(&format!("n{number}")))).collect();
+    let hex = cores[7].0.hex();
+    for length in [0, 1, 2, 7, 64] {
+        let digits = hex[..length].to_owned();
+        let expected: Vec<CoreHash> =
+            cores.iter().copied().filter(|core| core.0.hex().starts_with(&digits)).collect();
+        expect(vault, &Filter { digits: Some(digits), ..Filter::default() }, &expected);
+    }
+    for nothing in [unknown().0.hex(), format!("{hex}0"), "xyz".to_owned(), hex.to_uppercase()] {
+        expect(vault, &Filter { digits: Some(nothing), ..Filter::default() }, &[]);
+    }
+}
+
+pub(super) fn notes_are_compared_without_case(vault: &Vault) {
+    let core = vault.add_note(&Document::new("a"));
+    vault.annotate(&Annotation::SetNote { core, text: Some("100 % ÄRGER_lich\nI") }).unwrap();
+    for text in ["ärger", "100 %", "r_l", "\ni", "ÄRGER_LICH"] {
+        expect(vault, &only(Condition::Note { text: text.to_owned() }), &[core]);
+    }
+    for text in ["100%", "rxl", "%i"] {
+        expect(vault, &only(Condition::Note { text: text.to_owned() }), &[]);
+    }
+}
+
+pub(super) fn orders_are_total(vault: &Vault) {
+    let created = |name: &str, time: Option<&str>| match time {
+        Some(time) => Document::new(name).attribute("created_at", time),
+        None => Document::new(name),
+    };
+    let (early, late) = (Some("2025-01-01T00:00:00.000Z"), Some("2026-01-01T00:00:00.000Z"));
+    // All at one time, so that only the order of the journal decides.
+    let documents = [("a", late), ("b", None), ("c", early), ("d", early), ("e", None)]
+        .map(|(name, time)| created(name, time));
+    vault.add_all(documents.iter().map(|document| document.admit(note())).collect());
+    vault.add_at(created("s", None).admit(sheet()), super::start());
+    vault.add_at(documents[2].admit(note()), super::start());
+    let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(|name| core(note(), name));
+    let s = core(sheet(), "s");
+    let found = |order| vault.found(&Filter::default(), order);
+    assert_eq!(found(Order::Newest(FirstSeen)), [s, e, d, c, b, a]);
+    assert_eq!(found(Order::Newest(LastSeen)), [c, s, e, d, b, a]);
+    assert_eq!(found(Order::Newest(Created)), [a, c, d, s, e, b]);
+    assert_eq!(found(Order::Kind), [c, e, d, b, a, s]);
+    assert_eq!(found(Order::Core), sorted(vec![a, b, c, d, e, s]));
+}

@@ -1,0 +1,260 @@
+//! The tests that every engine passes, each written once.
+//!
+//! [`suite!`] instantiates all of them for an engine. An engine brings a function that returns an empty [`Vault`].
+
+mod annotations;
+mod finding;
+mod journal;
+mod kinds;
+mod mentions;
+mod names;
+mod paging;
+mod reading;
+mod references;
+mod removing;
+mod resolving;
+mod snapshots;
+mod storing;
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use super::interface::{
+    Annotation, ArtifactRecord, Filter, Order, Page, PutOptions, Snapshot, Storage, Transaction,
+};
+use super::memory::MemoryStorage;
+use super::{Actor, Prepared, Put, PutOutcome, RemovedPolicy, Result, Store};
+use crate::artifact::Admitted;
+use crate::digest::{CoreHash, Digest};
+use kinds::Document;
+
+/// An empty vault of an engine, with the directory that it is in.
+pub(super) struct Vault {
+    storage: Box<dyn Storage>,
+    _directory: Option<tempfile::TempDir>,
+}
+
+/// The time at which the tests begin.
+fn start() -> DateTime<Utc> {
+    "2026-03-01T12:00:00.123Z".parse().unwrap()
+}
+
+/// The time this many seconds after the start.
+fn second(seconds: i64) -> DateTime<Utc> {
+    start() + TimeDelta::seconds(seconds)
+}
+
+/// Returns the digest of a text, for mentions.
+fn digest(text: &str) -> Digest {
+    Digest::from_content(text.as_bytes())
+}
+
+/// Returns a digest that no test stores or mentions.
+fn unknown() -> CoreHash {
+    CoreHash(digest("nothing has this hash"))
+}
+
+impl Vault {
+    fn snapshot(&self) -> Box<dyn Snapshot + '_> {
+        self.storage.snapshot().unwrap()
+    }
+
+    fn prepared(&self, admitted: Admitted) -> Prepared {
+        self.storage.preparer().unwrap().prepare(admitted)
+    }
+
+    /// Stores a batch with a policy.
+    fn put(&self, batch: Vec<Admitted>, policy: RemovedPolicy, at: DateTime<Utc>) -> Result<Vec<Put>> {
+        let batch: Vec<Prepared> = batch.into_iter().map(|admitted| self.prepared(admitted)).collect();
+        let options = PutOptions { policy, at, patience: Duration::from_secs(60) };
+        self.storage.put(&batch.iter().collect::<Vec<_>>(), &options)
+    }
+
+    /// Stores a batch at the start.
+    fn add_all(&self, batch: Vec<Admitted>) -> Vec<PutOutcome> {
+        let put = self.put(batch, RemovedPolicy::Refuse, start()).unwrap();
+        put.into_iter().map(|put| put.outcome).collect()
+    }
+
+    /// Stores an artifact at a time.
+    fn add_at(&self, admitted: Admitted, at: DateTime<Utc>) -> PutOutcome {
+        self.put(vec![admitted], RemovedPolicy::Refuse, at).unwrap().remove(0).outcome
+    }
+
+    /// Stores an artifact at the start, and returns its core hash.
+    fn add(&self, admitted: Admitted) -> CoreHash {
+        let core = admitted.core();
+        self.add_at(admitted, start());
+        core
+    }
+
+    /// Stores a note at the start, and returns its core hash.
+    fn add_note(&self, document: &Document) -> CoreHash {
+        self.add(document.admit(kinds::note()))
+    }
+
+    fn transaction(&self) -> Box<dyn Transaction + '_> {
+        self.storage.transaction(start()).unwrap()
+    }
+
+    /// Makes one change of annotations at the start.
+    fn annotate(&self, change: &Annotation<'_>) -> Result<bool> {
+        self.annotate_at(change, start())
+    }
+
+    fn annotate_at(&self, change: &Annotation<'_>, at: DateTime<Utc>) -> Result<bool> {
+        let mut transaction = self.storage.transaction(at)?;
+        let changed = transaction.annotate(change)?;
+        transaction.commit()?;
+        Ok(changed)
+    }
+
+    fn remove_at(&self, core: CoreHash, reason: Option<&str>, at: DateTime<Utc>) -> Result<()> {
+        let mut transaction = self.storage.transaction(at)?;
+        while !transaction.prepare_removal(&[core])? {
+            transaction.commit()?;
+            transaction = self.storage.transaction(at)?;
+        }
+        transaction.remove(core, reason)?;
+        transaction.commit().map(drop)
+    }
+
+    fn remove(&self, core: CoreHash) {
+        self.remove_at(core, None, start()).unwrap();
+    }
+
+    fn record(&self, core: CoreHash) -> Option<ArtifactRecord> {
+        self.snapshot().artifacts(&[core]).unwrap().remove(0)
+    }
+
+    /// Returns the core hashes of all artifacts that match, in an order.
+    fn found(&self, filter: &Filter, order: Order) -> Vec<CoreHash> {
+        let found = self.snapshot().find(filter, order, &Page::all()).unwrap();
+        assert_eq!(found.next, None, "all are on one page");
+        found.items.into_iter().map(|hit| hit.artifact.core).collect()
+    }
+
+    /// Returns the actions of the journal's entries.
+    fn actions(&self) -> Vec<String> {
+        let entries = self.snapshot().journal(&super::JournalQuery::default(), 0, usize::MAX).unwrap();
+        let action = |text: &str| -> String {
+            let entry: serde_json::Value = serde_json::from_str(text).unwrap();
+            entry["action"].as_str().unwrap().to_owned()
+        };
+        entries.iter().map(|entry| action(&entry.entry)).collect()
+    }
+}
+
+/// Instantiates every test for an engine.
+macro_rules! suite {
+    ($engine:ident, $make:path, { $($area:ident: $($test:ident)+;)+ }) => {
+        mod $engine {
+            $(mod $area {
+                $(#[test]
+                fn $test() {
+                    super::super::$area::$test(&$make());
+                })+
+            })+
+        }
+    };
+    ($engine:ident, $make:path) => {
+        suite!($engine, $make, {
+            storing: every_outcome_is_reported_in_the_order_of_the_batch
+                an_empty_batch_changes_nothing
+                an_artifact_is_stored_with_everything_that_belongs_to_it
+                a_further_capture_adds_to_the_index_data
+                a_capture_that_is_seen_again_changes_only_times_and_order
+                the_same_bytes_can_be_two_artifacts
+                embedded_artifacts_are_stored_before_their_container
+                artifacts_prepared_by_another_engine_are_rejected
+                a_refused_artifact_is_not_stored_and_the_others_are
+                a_refusal_can_stop_the_batch
+                a_removal_can_be_taken_back
+                a_container_of_something_removed_is_refused
+                times_never_go_back
+                a_signature_that_is_checked_again_is_recorded_if_it_changed;
+            reading: unknown_hashes_have_empty_answers
+                no_keys_have_no_answers
+                answers_are_in_the_order_of_the_keys
+                members_and_bytes_are_returned_as_stored
+                what_a_capture_does_not_have_is_an_error
+                warnings_and_signatures_are_returned
+                the_preferred_capture_depends_on_the_signatures
+                files_are_found_in_the_capture_that_was_added_first
+                shared_files_are_listed_with_the_artifacts_that_stay
+                attribute_names_and_values_are_sorted_and_limited;
+            finding: an_empty_filter_matches_everything
+                every_condition_selects_its_artifacts
+                all_conditions_must_hold
+                matches_are_in_the_order_of_conditions_artifacts_roles_and_places
+                members_match_for_their_containers
+                periods_include_their_beginning_and_exclude_their_end
+                digits_select_by_core_hash
+                notes_are_compared_without_case
+                orders_are_total;
+            paging: pages_are_the_whole
+                pages_stay_complete_when_items_are_removed
+                the_last_page_has_no_next
+                a_limit_of_zero_returns_nothing;
+            mentions: mentions_are_ordered_and_grouped
+                mentions_of_several_captures_are_counted_once
+                artifacts_that_mention_a_digest_are_found
+                kinds_are_found_by_the_groups_of_their_mentions
+                mentioned_digests_are_found_by_prefix
+                shared_first_mentions_are_those_of_several_artifacts;
+            references: references_are_listed_from_both_ends
+                references_to_what_is_missing_are_reported
+                containers_are_found_by_statement_and_by_bytes
+                related_artifacts_share_an_attribute;
+            names: names_are_listed_with_their_users
+                shared_names_are_those_of_several_originals
+                namesakes_are_of_the_same_kind;
+            annotations: tags_are_unique_and_move
+                notes_and_pins_are_replaced
+                manual_links_are_listed_from_both_ends
+                what_is_already_so_is_not_recorded
+                invalid_annotations_are_rejected
+                annotations_of_missing_artifacts_are_rejected
+                tagged_artifacts_are_found;
+            removing: everything_of_an_artifact_is_removed
+                pinned_artifacts_are_not_removed
+                removals_are_recorded_in_a_fixed_order
+                tombstones_are_listed_in_the_order_of_removal
+                tombstones_are_found_for_what_is_added_again
+                bytes_that_others_have_remain
+                a_removed_artifact_cannot_be_removed_again;
+            resolving: prefixes_resolve_to_artifacts_captures_and_tombstones
+                resolution_is_limited;
+            journal: entries_are_chained
+                entries_are_the_same_for_every_engine
+                entries_are_selected
+                the_chain_is_checked
+                many_captures_seen_again_are_recorded_in_several_entries;
+            snapshots: snapshots_do_not_see_later_changes
+                transactions_see_their_own_changes
+                dropped_transactions_change_nothing
+                writers_wait_for_each_other;
+        });
+    };
+}
+
+/// Returns an empty vault in memory.
+fn memory() -> Vault {
+    let storage = MemoryStorage::new().acting_as(actor());
+    Vault { storage: Box::new(storage), _directory: None }
+}
+
+fn actor() -> Actor {
+    Actor::new("tester").unwrap()
+}
+
+/// Returns an empty vault in a new file.
+fn file() -> Vault {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Store::open_or_create(&directory.path().join("v.vault")).unwrap().acting_as(actor());
+    Vault { storage: Box::new(storage), _directory: Some(directory) }
+}
+
+suite!(in_memory, super::super::memory);
+suite!(sqlite, super::super::file);

@@ -1,0 +1,144 @@
+//! References and containment.
+
+use std::collections::BTreeSet;
+
+use super::kinds::{Document, core, folder, note, sheet};
+use super::{Vault, digest};
+use crate::storage::interface::{Containment, Direction, UnresolvedTarget};
+
+pub(super) fn references_are_listed_from_both_ends(vault: &Vault) {
+    let target = core(sheet(), "target");
+    let missing = digest("missing");
+    let document = |name: &str| {
+        Document::new(name)
+            .mention("history", 1, target.0)
+            .mention("history", 2, missing)
+            .mention("reference", 4, target.0)
+            .mention("reference", 0, target.0)
+            .mention("reference", 3, missing)
+            .mention("prompt", 0, target.0)
+            .mention("reference", 9, core(note(), name).0)
+    };
+    let (a, b) = (vault.add_note(&document("a")), vault.add_note(&document("b")));
+    let outgoing = |vault: &Vault| vault.snapshot().references(&[a], Direction::Out).unwrap().remove(0);
+    // The target is not stored yet: only relations that require it are included.
+    let keys = |edges: &[crate::storage::interface::ReferenceEdge]| -> Vec<(String, String, bool)> {
+        let key = |edge: &crate::storage::interface::ReferenceEdge| {
+            (edge.relation.clone(), edge.mention.place.to_string(), edge.is_resolved)
+        };
+        edges.iter().map(key).collect()
+    };
+    let row = |relation: &str, place: &str, is_resolved| (relation.to_owned(), place.to_owned(), is_resolved);
+    assert_eq!(keys(&outgoing(vault)).len(), 3);
+    assert!(outgoing(vault).iter().all(|edge| !edge.is_resolved && edge.relation == "references"));
+    vault.add(Document::new("target").admit(sheet()));
+    let mut expected = vec![row("extends", "1", true)];
+    let resolved = [row("references", "0", true), row("references", "4", true)];
+    let unresolved = [row("references", "3", false)];
+    if target.0 < missing {
+        expected.extend(resolved.into_iter().chain(unresolved));
+    } else {
+        expected.extend(unresolved.into_iter().chain(resolved));
+    }
+    assert_eq!(keys(&outgoing(vault)), expected);
+    for edge in outgoing(vault) {
+        let inverse = edge.is_resolved.then_some("reported-by");
+        assert_eq!(edge.inverse.as_deref(), inverse);
+    }
+    let incoming = vault.snapshot().references(&[target], Direction::In).unwrap().remove(0);
+    let found: Vec<_> = incoming
+        .iter()
+        .map(|edge| (edge.relation.as_str(), edge.mention.artifact, edge.mention.place.to_string()))
+        .collect();
+    let (first, second) = if a < b { (a, b) } else { (b, a) };
+    let expected = [
+        ("extends", first, "1"),
+        ("extends", second, "1"),
+        ("references", first, "0"),
+        ("references", first, "4"),
+        ("references", second, "0"),
+        ("references", second, "4"),
+    ];
+    assert_eq!(found, expected.map(|(relation, core, place)| (relation, core, place.to_owned())));
+    assert!(incoming.iter().all(|edge| edge.is_resolved && edge.inverse.as_deref() == Some("reported-by")));
+}
+
+pub(super) fn references_to_what_is_missing_are_reported(vault: &Vault) {
+    let (one, other) = (digest("one"), digest("other"));
+    let document = Document::new("a")
+        .mention("reference", 1, one)
+        .mention("reference", 0, other)
+        .mention("history", 0, one)
+        .names("missing")
+        .hints("not required")
+        .named("own")
+        .names("own");
+    let a = vault.add_note(&document);
+    let b = vault.add_note(&Document::new("b").mention("reference", 0, one).names("missing"));
+    vault.add_note(&Document::new("c").named("found"));
+    vault.add_note(&Document::new("d").names("found"));
+    let unresolved = vault.snapshot().unresolved().unwrap();
+    let found: Vec<_> = unresolved
+        .iter()
+        .map(|reference| (reference.missing.clone(), reference.artifact, reference.relation.as_str()))
+        .collect();
+    let mut digests = vec![
+        (UnresolvedTarget::Digest(one), a, "references"),
+        (UnresolvedTarget::Digest(one), b, "references"),
+        (UnresolvedTarget::Digest(other), a, "references"),
+    ];
+    digests.sort();
+    let mut names = vec![
+        (UnresolvedTarget::Name("test:missing".to_owned()), a, "names"),
+        (UnresolvedTarget::Name("test:missing".to_owned()), b, "names"),
+        // Its own name does not resolve the reference.
+        (UnresolvedTarget::Name("test:own".to_owned()), a, "names"),
+    ];
+    names.sort();
+    assert_eq!(found, [digests, names].concat());
+    assert!(unresolved[..3].iter().all(|reference| reference.role.as_deref() == Some("reference")));
+    assert!(unresolved[3..].iter().all(|reference| reference.role.is_none() && reference.place.is_none()));
+}
+
+pub(super) fn containers_are_found_by_statement_and_by_bytes(vault: &Vault) {
+    let part = Document::new("part");
+    let stating = vault.add(Document::new("stating").admit_folder(Some(&part), None));
+    let text = String::from_utf8(part.bytes()).unwrap();
+    let holding = vault.add(Document::new("holding").admit_folder(None, Some(&text)));
+    let twin = vault.add(part.admit(sheet()));
+    let part = core(note(), "part");
+    let snapshot = vault.snapshot();
+    let containers = |of, by| snapshot.containers(&[of], by).unwrap().remove(0);
+    assert_eq!(containers(part, Containment::Stated), [stating]);
+    let mut expected = vec![stating, holding, twin];
+    expected.sort();
+    assert_eq!(containers(part, Containment::Bytes), expected);
+    let mut expected = vec![stating, holding, part];
+    expected.sort();
+    assert_eq!(containers(twin, Containment::Bytes), expected);
+    assert!(containers(twin, Containment::Stated).is_empty());
+    // Directories that share a file do not contain each other.
+    drop(snapshot);
+    let other = vault.add(Document::new("other").admit_folder(None, Some(&text)));
+    let snapshot = vault.snapshot();
+    assert!(snapshot.containers(&[other, holding], Containment::Bytes).unwrap().concat().is_empty());
+    assert_eq!(other, core(folder(), "other"));
+}
+
+pub(super) fn related_artifacts_share_an_attribute(vault: &Vault) {
+    let document = |name: &str, id: &str, after: &str| {
+        Document::new(name).attribute("id", id).mention("history", 0, core(note(), after).0)
+    };
+    let short = vault.add_note(&Document::new("short").attribute("id", "x"));
+    let long = vault.add_note(&document("long", "x", "short"));
+    let longer = vault.add_note(&document("longer", "x", "long"));
+    let elsewhere = vault.add_note(&document("elsewhere", "y", "longer"));
+    let all = [short, long, longer, elsewhere];
+    let snapshot = vault.snapshot();
+    let related =
+        |among: &[_], relation, attribute| snapshot.related_among(among, relation, attribute).unwrap();
+    assert_eq!(related(&all, "extends", "id"), BTreeSet::from([short, long]));
+    assert_eq!(related(&[short, longer], "extends", "id"), BTreeSet::new());
+    assert!(related(&all, "references", "id").is_empty());
+    assert!(related(&all, "extends", "model").is_empty());
+}

@@ -1,0 +1,211 @@
+//! Storing artifacts.
+
+use std::time::Duration;
+
+use super::kinds::{Document, core, note, sheet};
+use super::{Vault, digest, second, start};
+use crate::artifact::SignatureState;
+use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
+use crate::storage::PutOutcome::{Added, NewCapture, Present};
+use crate::storage::interface::{Direction, Filter, Order, PutOptions};
+use crate::storage::{ErrorKind, Prepared, PutOutcome, RemovedPolicy, TimeBasis};
+
+const ARRIVAL: Order = Order::Newest(TimeBasis::LastSeen);
+
+pub(super) fn every_outcome_is_reported_in_the_order_of_the_batch(vault: &Vault) {
+    let (a, b) = (Document::new("a"), Document::new("b"));
+    let again = a.clone().remark("another form");
+    let batch = vec![a.admit(note()), b.admit(note()), a.admit(note()), again.admit(note())];
+    assert_eq!(vault.add_all(batch), [Added, Added, Present, NewCapture]);
+    assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 2);
+    assert_eq!(vault.actions(), ["add", "add", "add"], "what was added in the batch is not seen again");
+}
+
+pub(super) fn an_empty_batch_changes_nothing(vault: &Vault) {
+    assert_eq!(vault.put(Vec::new(), RemovedPolicy::Refuse, start()).unwrap(), []);
+    assert_eq!(vault.snapshot().journal_head().unwrap().seq, 0);
+}
+
+pub(super) fn an_artifact_is_stored_with_everything_that_belongs_to_it(vault: &Vault) {
+    let document = Document::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("run");
+    let admitted = document.clone().admit(note());
+    let capture = admitted.capture();
+    let put = vault.put(vec![admitted], RemovedPolicy::Refuse, second(1)).unwrap().remove(0);
+    assert_eq!((put.core, put.capture, put.outcome), (core(note(), "a"), capture, Added));
+    let snapshot = vault.snapshot();
+    let record = vault.record(put.core).unwrap();
+    assert_eq!((record.core, record.kind.as_str()), (put.core, "note"));
+    assert_eq!((record.added_at, record.seen_at), (second(1), second(1)));
+    let stored = snapshot.captures(&[put.core]).unwrap().remove(0).remove(0);
+    assert_eq!((stored.capture, stored.artifact), (capture, put.core));
+    assert_eq!(stored.size, document.bytes().len() as u64);
+    assert_eq!((stored.added_at, stored.seen_at), (second(1), second(1)));
+    assert_eq!(snapshot.attributes(&[put.core]).unwrap()[0].len(), 1);
+    assert_eq!(snapshot.mentions(&[put.core], None).unwrap()[0].len(), 1);
+    assert_eq!(snapshot.names(&[put.core]).unwrap()[0].own, ["test:run"]);
+}
+
+pub(super) fn a_further_capture_adds_to_the_index_data(vault: &Vault) {
+    let one = Document::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("x");
+    let other = Document::new("a")
+        .mention("prompt", 1, digest("q"))
+        .mention("reference", 0, digest("r"))
+        .attribute("model", "n")
+        .named("y")
+        .names("z");
+    let core = vault.add_note(&one);
+    assert_eq!(vault.add_at(other.admit(note()), second(5)), NewCapture);
+    let snapshot = vault.snapshot();
+    let record = vault.record(core).unwrap();
+    assert_eq!((record.added_at, record.seen_at), (start(), second(5)));
+    let captures = snapshot.captures(&[core]).unwrap().remove(0);
+    assert_eq!(captures.iter().map(|capture| capture.added_at).collect::<Vec<_>>(), [start(), second(5)]);
+    let values: Vec<String> =
+        snapshot.attributes(&[core]).unwrap()[0].iter().map(|attribute| attribute.value.clone()).collect();
+    assert_eq!(values, ["m", "n"]);
+    assert_eq!(snapshot.mentions(&[core], None).unwrap()[0].len(), 3);
+    let names = snapshot.names(&[core]).unwrap().remove(0);
+    assert_eq!((names.own.len(), names.mentioned.len()), (2, 1));
+    assert_eq!(snapshot.references(&[core], Direction::Out).unwrap()[0].len(), 1);
+}
+
+pub(super) fn a_capture_that_is_seen_again_changes_only_times_and_order(vault: &Vault) {
+    let (a, b) = (Document::new("a"), Document::new("b"));
+    let (a_core, b_core) = (vault.add_note(&a), vault.add_note(&b));
+    assert_eq!(vault.found(&Filter::default(), ARRIVAL), [b_core, a_core]);
+    let before = vault.record(a_core).unwrap();
+    assert_eq!(vault.add_at(a.admit(note()), second(9)), Present);
+    let after = vault.record(a_core).unwrap();
+    assert_eq!((after.added_at, after.seen_at), (before.added_at, second(9)));
+    assert_eq!(after.addition, before.addition);
+    assert!(after.arrival > vault.record(b_core).unwrap().arrival);
+    assert_eq!(vault.found(&Filter::default(), ARRIVAL), [a_core, b_core]);
+    let capture = vault.snapshot().captures(&[a_core]).unwrap().remove(0).remove(0);
+    assert_eq!((capture.added_at, capture.seen_at), (start(), second(9)));
+    assert_eq!(vault.actions(), ["add", "add", "seen"]);
+    // The order in which a batch sees them is their order.
+    assert_eq!(
+        vault.add_all(vec![b.admit(note()), a.admit(note()), b.admit(note())]),
+        [Present, Present, Present]
+    );
+    assert_eq!(vault.found(&Filter::default(), ARRIVAL), [a_core, b_core]);
+    assert_eq!(vault.actions(), ["add", "add", "seen", "seen"]);
+}
+
+pub(super) fn the_same_bytes_can_be_two_artifacts(vault: &Vault) {
+    let document = Document::new("a");
+    assert_eq!(vault.add_all(vec![document.admit(note()), document.admit(sheet())]), [Added, Added]);
+    let (one, other) = (core(note(), "a"), core(sheet(), "a"));
+    let snapshot = vault.snapshot();
+    let captures = snapshot.captures(&[one, other]).unwrap();
+    assert_eq!(captures[0][0].capture, captures[1][0].capture);
+    vault.remove(one);
+    let capture = captures[1][0].capture;
+    let blob = vault.snapshot().members(other, capture).unwrap().remove(0).blob;
+    assert_eq!(vault.snapshot().read(other, capture, blob).unwrap(), document.bytes());
+    // What was removed has these bytes.
+    let PutOutcome::Refused(tombstones) = vault.add_at(document.admit(sheet()), start()) else { panic!() };
+    assert_eq!(tombstones[0].core, one);
+}
+
+pub(super) fn embedded_artifacts_are_stored_before_their_container(vault: &Vault) {
+    let part = Document::new("part");
+    let folder = Document::new("folder").admit_folder(Some(&part), None);
+    let folder = vault.add(folder);
+    let part = core(note(), "part");
+    let (folder, part) = (vault.record(folder).unwrap(), vault.record(part).unwrap());
+    assert!(part.addition < folder.addition && part.arrival < folder.arrival);
+    assert_eq!(vault.actions(), ["add", "add"]);
+}
+
+pub(super) fn artifacts_prepared_by_another_engine_are_rejected(vault: &Vault) {
+    /// What no engine makes.
+    struct Other;
+    let prepared = Prepared::new(Document::new("a").admit(note()), &|_, _| Other);
+    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: Duration::ZERO };
+    let error = vault.storage.put(&[&prepared], &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 0);
+}
+
+pub(super) fn a_refused_artifact_is_not_stored_and_the_others_are(vault: &Vault) {
+    let (a, b, c) = (Document::new("a"), Document::new("b"), Document::new("c"));
+    let removed = vault.add_note(&b);
+    vault.remove_at(removed, Some("wrong"), second(1)).unwrap();
+    let outcomes = vault.add_all(vec![a.admit(note()), b.admit(note()), c.admit(note())]);
+    let [Added, PutOutcome::Refused(tombstones), Added] = &outcomes[..] else { panic!("{outcomes:?}") };
+    let [tombstone] = &tombstones[..] else { panic!("one for each artifact") };
+    assert_eq!((tombstone.core, tombstone.digest), (removed, removed.0));
+    assert_eq!((tombstone.reason.as_deref(), tombstone.at), (Some("wrong"), second(1)));
+    assert_eq!((tombstone.actor.as_deref(), tombstone.kind.as_str()), (Some("tester"), "note"));
+    assert_eq!((tombstone.left, tombstone.size), (0, b.bytes().len() as u64));
+    assert_eq!(vault.record(removed), None);
+}
+
+pub(super) fn a_refusal_can_stop_the_batch(vault: &Vault) {
+    let (a, b, c) = (Document::new("a"), Document::new("b"), Document::new("c"));
+    let removed = vault.add_note(&b);
+    vault.remove(removed);
+    let batch = vec![a.admit(note()), b.admit(note()), c.admit(note())];
+    let put = vault.put(batch, RemovedPolicy::RefuseAndStop, start()).unwrap();
+    assert_eq!(put.len(), 2, "the refusal is the last outcome");
+    assert_eq!(put[0].outcome, Added);
+    assert!(matches!(put[1].outcome, PutOutcome::Refused(_)));
+    assert_eq!(vault.record(core(note(), "c")), None);
+}
+
+pub(super) fn a_removal_can_be_taken_back(vault: &Vault) {
+    let document = Document::new("a");
+    let removed = vault.add_note(&document);
+    vault.remove(removed);
+    let put = vault.put(vec![document.admit(note())], RemovedPolicy::TakeBack, second(3)).unwrap();
+    assert_eq!(put[0].outcome, Added);
+    assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add"]);
+    assert_eq!(vault.snapshot().tombstones(None).unwrap(), []);
+    assert_eq!(vault.record(removed).unwrap().added_at, second(3));
+    vault.remove(removed);
+    assert_eq!(vault.snapshot().tombstones(None).unwrap()[0].entry, 5);
+}
+
+pub(super) fn a_container_of_something_removed_is_refused(vault: &Vault) {
+    let part = Document::new("part");
+    let removed = vault.add_note(&part);
+    vault.remove(removed);
+    let folder = || Document::new("folder").admit_folder(Some(&part), None);
+    let PutOutcome::Refused(tombstones) = vault.add_at(folder(), start()) else { panic!() };
+    assert_eq!(tombstones[0].core, removed);
+    assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 0);
+    let put = vault.put(vec![folder()], RemovedPolicy::TakeBack, start()).unwrap();
+    assert_eq!(put[0].outcome, Added);
+    assert!(vault.record(removed).is_some());
+    assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add", "add"]);
+}
+
+pub(super) fn times_never_go_back(vault: &Vault) {
+    vault.add_at(Document::new("a").admit(note()), second(10));
+    vault.add_at(Document::new("b").admit(note()), second(4));
+    let record = vault.record(core(note(), "b")).unwrap();
+    assert_eq!((record.added_at, record.seen_at), (second(10), second(10)));
+    // Times have milliseconds.
+    let at = second(20) + chrono::TimeDelta::nanoseconds(1_999);
+    vault.add_at(Document::new("c").admit(note()), at);
+    assert_eq!(vault.record(core(note(), "c")).unwrap().added_at, second(20));
+}
+
+pub(super) fn a_signature_that_is_checked_again_is_recorded_if_it_changed(vault: &Vault) {
+    let admitted = |state| Document::new("a").checked("key").admit_with_signature(state);
+    let state = |vault: &Vault| -> SignatureState {
+        let captures = vault.snapshot().captures(&[core(note(), "a")]).unwrap();
+        captures[0][0].signature.as_ref().unwrap().state
+    };
+    vault.add(admitted(Unchecked));
+    assert_eq!((state(vault), vault.actions().len()), (Unchecked, 2));
+    vault.add(admitted(Verified));
+    assert_eq!(state(vault), Verified);
+    assert_eq!(vault.actions(), ["add", "signature", "signature", "seen"]);
+    // A signature that was not checked this time does not replace the result of an earlier check.
+    vault.add(admitted(Unchecked));
+    assert_eq!(state(vault), Verified);
+    vault.add(admitted(Wrong));
+    assert_eq!(state(vault), Wrong);
+}

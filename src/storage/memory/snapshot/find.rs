@@ -1,0 +1,138 @@
+//! Filters, orders and pages.
+
+use std::cmp::Reverse;
+
+use chrono::{DateTime, Utc};
+
+use super::super::state::{Artifact, State};
+use super::mentions::record;
+use crate::digest::CoreHash;
+use crate::storage::TimeBasis;
+use crate::storage::interface::{Condition, Cursor, Filter, Hit, Match, Order, Page, Paged};
+
+/// The key by which results are ordered. What an order does not compare is the same in all keys. `None` comes before
+/// any time, so that reversed it comes last.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key(Option<String>, Reverse<Option<DateTime<Utc>>>, Reverse<u64>, CoreHash);
+
+impl Key {
+    /// Returns the key of the item that `cursor` describes.
+    fn new(order: Order, cursor: &Cursor) -> Self {
+        let Cursor { kind, time, position, core } = cursor.clone();
+        match order {
+            Order::Newest(TimeBasis::LastSeen) => Self(None, Reverse(None), Reverse(position), core),
+            Order::Newest(_) => Self(None, Reverse(time), Reverse(position), core),
+            Order::Core => Self(None, Reverse(None), Reverse(0), core),
+            Order::Kind => Self(kind, Reverse(None), Reverse(position), core),
+        }
+    }
+}
+
+/// Returns the cursor that describes an artifact.
+fn cursor(artifact: &Artifact, order: Order) -> Cursor {
+    let core = artifact.core;
+    match order {
+        Order::Newest(basis) => {
+            let is_addition = basis == TimeBasis::FirstSeen;
+            let position = if is_addition { artifact.addition } else { artifact.arrival };
+            Cursor { kind: None, time: artifact.time(basis), position, core }
+        }
+        Order::Core => Cursor { kind: None, time: None, position: 0, core },
+        Order::Kind => {
+            let kind = Some(artifact.kind.name().to_owned());
+            Cursor { kind, time: None, position: artifact.arrival, core }
+        }
+    }
+}
+
+impl State {
+    /// Returns a page of the artifacts that match.
+    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Paged<Hit> {
+        let after = page.after.as_ref().map(|after| Key::new(order, after));
+        let found = self.matching(filter).into_iter().map(|(artifact, matches)| {
+            let cursor = cursor(artifact, order);
+            let hit = Hit { artifact: artifact.record(), matches };
+            (Key::new(order, &cursor), cursor, hit)
+        });
+        let mut found: Vec<_> = found.filter(|(key, ..)| Some(key) > after.as_ref()).collect();
+        found.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+        let is_more = found.len() > page.limit;
+        found.truncate(page.limit);
+        let next = found.last().filter(|_| is_more).map(|(_, cursor, _)| cursor.clone());
+        Paged { items: found.into_iter().map(|(_, _, hit)| hit).collect(), next }
+    }
+
+    /// Returns all artifacts that match, by core hash, with their matches.
+    pub(super) fn matching(&self, filter: &Filter) -> Vec<(&Artifact, Vec<Match>)> {
+        let artifacts = self.all().filter(|artifact| {
+            let digits = filter.digits.as_deref().unwrap_or_default();
+            (filter.kinds.is_empty() || filter.kinds.iter().any(|kind| kind == artifact.kind.name()))
+                && filter.period.is_none_or(|period| artifact.is_within(&period))
+                && artifact.core.0.hex().starts_with(digits)
+        });
+        let matches = |artifact| Some((artifact, self.matches_of_all(artifact, filter)?));
+        artifacts.filter_map(matches).collect()
+    }
+
+    /// Returns the matches of an artifact, or `None` if it does not match one of the conditions.
+    fn matches_of_all(&self, artifact: &Artifact, filter: &Filter) -> Option<Vec<Match>> {
+        let mut all = Vec::new();
+        for condition in &filter.conditions {
+            let mut found: Vec<Match> = Vec::new();
+            for other in self.all() {
+                let is_member = filter.through_members && artifact.contains(other.core);
+                if other.core == artifact.core || is_member {
+                    found.append(&mut self.matches(other, condition));
+                }
+            }
+            if found.is_empty() {
+                return None;
+            }
+            all.append(&mut found);
+        }
+        Some(all)
+    }
+
+    /// Returns the matches of an artifact itself.
+    fn matches(&self, artifact: &Artifact, condition: &Condition) -> Vec<Match> {
+        match condition {
+            Condition::Mention { group, digest } => {
+                let mut mentions = artifact.mentions().into_iter().collect::<Vec<_>>();
+                mentions.retain(|mention| mention.digest == *digest);
+                mentions.retain(|mention| group.as_deref().is_none_or(|group| mention.role.group == group));
+                mentions.sort_by_key(|mention| (mention.role.name, &mention.place));
+                mentions.into_iter().map(|mention| Match::Mention(record(artifact.core, mention))).collect()
+            }
+            Condition::Attribute { name, value } => {
+                let is_match = artifact.has_attribute(name, value);
+                let matched = || Match::Attribute { name: name.clone(), value: value.clone() };
+                is_match.then(matched).into_iter().collect()
+            }
+            Condition::Signature { state, key_id } => {
+                let captures = artifact.captures.iter().filter_map(|capture| {
+                    let signature = capture.signature.clone()?;
+                    let is_match =
+                        signature.state == *state && (key_id.is_none() || signature.key_id == *key_id);
+                    is_match.then_some(Match::Signature { capture: capture.capture, signature })
+                });
+                captures.collect()
+            }
+            Condition::Unsigned => {
+                let is_match = artifact.captures.iter().any(|capture| capture.signature.is_none());
+                is_match.then_some(Match::Unsigned).into_iter().collect()
+            }
+            Condition::Note { text } => {
+                let note = self.notes.get(&artifact.core).map(|note| note.text.clone());
+                let note = note.filter(|note| note.to_lowercase().contains(&text.to_lowercase()));
+                note.map(Match::Note).into_iter().collect()
+            }
+            Condition::Tagged { name } => {
+                let tags = self.tags_of(artifact.core).into_iter().map(|tag| tag.name);
+                tags.filter(|tag| name.as_ref().is_none_or(|name| name == tag)).map(Match::Tag).collect()
+            }
+            Condition::Pinned => {
+                self.pins.contains_key(&artifact.core).then_some(Match::Pinned).into_iter().collect()
+            }
+        }
+    }
+}

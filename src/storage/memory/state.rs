@@ -1,0 +1,269 @@
+//! The content of a vault.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+
+use crate::artifact::{CREATED_AT, Kind, Mention, Signature};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::interface::{
+    ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, JournalRecord, NameMention, Note, Period, Pin,
+    Tag,
+};
+use crate::storage::{Head, Result, StorageError, TimeBasis, Tombstone};
+use crate::validation::Violation;
+
+/// The content of a vault at one point in time.
+#[derive(Clone, Default)]
+pub(super) struct State {
+    pub(super) artifacts: BTreeMap<CoreHash, Arc<Artifact>>,
+    /// The artifact of each tag.
+    pub(super) tags: BTreeMap<String, (CoreHash, DateTime<Utc>)>,
+    pub(super) notes: BTreeMap<CoreHash, Note>,
+    pub(super) pins: BTreeMap<CoreHash, Pin>,
+    /// The notes of the manual links.
+    pub(super) links: BTreeMap<LinkKey, Option<String>>,
+    /// The latest removal of each core hash and capture hash that was removed.
+    pub(super) tombstones: BTreeMap<Digest, Tombstone>,
+    pub(super) journal: Vec<Arc<JournalEntry>>,
+}
+
+/// A journal entry with its action.
+pub(super) struct JournalEntry {
+    pub(super) record: JournalRecord,
+    pub(super) action: &'static str,
+}
+
+/// The ends and the relation of a manual link, in the order in which links are listed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct LinkKey {
+    pub(super) relation: String,
+    pub(super) source: CoreHash,
+    pub(super) target: CoreHash,
+}
+
+/// An artifact. Its index data is that of all its captures.
+#[derive(Clone)]
+pub(super) struct Artifact {
+    pub(super) core: CoreHash,
+    pub(super) kind: Kind,
+    pub(super) added_at: DateTime<Utc>,
+    pub(super) seen_at: DateTime<Utc>,
+    pub(super) addition: u64,
+    pub(super) arrival: u64,
+    /// In the order in which they were added.
+    pub(super) captures: Vec<Capture>,
+}
+
+/// A capture with its members and its index data.
+#[derive(Clone)]
+pub(super) struct Capture {
+    pub(super) capture: CaptureHash,
+    /// Its position in the order in which all captures were added.
+    pub(super) addition: u64,
+    pub(super) added_at: DateTime<Utc>,
+    pub(super) seen_at: DateTime<Utc>,
+    pub(super) warnings: Vec<Violation>,
+    pub(super) signature: Option<Signature>,
+    /// Sorted by name.
+    pub(super) members: Vec<Member>,
+    pub(super) mentions: BTreeSet<Mention>,
+    pub(super) attributes: BTreeSet<Attribute>,
+    pub(super) identified_by: BTreeSet<String>,
+    /// The relation and the name of each reference by name, and whether it is reported if no artifact has the name.
+    pub(super) refers_to: BTreeMap<(&'static str, String), bool>,
+}
+
+/// A member of a capture.
+#[derive(Clone)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) blob: BlobHash,
+    pub(super) bytes: Arc<[u8]>,
+}
+
+impl State {
+    pub(super) fn artifact(&self, core: CoreHash) -> Option<&Artifact> {
+        self.artifacts.get(&core).map(Arc::as_ref)
+    }
+
+    /// Returns the artifact with this core hash.
+    ///
+    /// # Errors
+    /// Returns an error of the kind `Gone` if it is not stored.
+    pub(super) fn expect_artifact(&self, core: CoreHash) -> Result<&Artifact> {
+        self.artifact(core).ok_or_else(|| StorageError::gone(core))
+    }
+
+    /// Returns the artifact with this core hash, to change it.
+    pub(super) fn artifact_mut(&mut self, core: CoreHash) -> Option<&mut Artifact> {
+        self.artifacts.get_mut(&core).map(Arc::make_mut)
+    }
+
+    /// Returns all artifacts, by core hash.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Artifact> {
+        self.artifacts.values().map(Arc::as_ref)
+    }
+
+    /// Returns all artifacts in the order in which they were added.
+    pub(super) fn by_addition(&self) -> Vec<&Artifact> {
+        let mut artifacts: Vec<&Artifact> = self.all().collect();
+        artifacts.sort_by_key(|artifact| artifact.addition);
+        artifacts
+    }
+
+    /// Returns all captures with their artifacts.
+    pub(super) fn captures(&self) -> impl Iterator<Item = (&Artifact, &Capture)> {
+        self.all().flat_map(|artifact| artifact.captures.iter().map(move |capture| (artifact, capture)))
+    }
+
+    pub(super) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<&Capture> {
+        self.artifact(core)?.captures.iter().find(|known| known.capture == capture)
+    }
+
+    /// Returns the tags of an artifact, by name.
+    pub(super) fn tags_of(&self, core: CoreHash) -> Vec<Tag> {
+        let tags = self.tags.iter().filter(|(_, (tagged, _))| *tagged == core);
+        tags.map(|(name, (_, at))| Tag { name: name.clone(), at: *at }).collect()
+    }
+
+    /// Returns the keys of the manual links from and to an artifact, in their order.
+    pub(super) fn links_of(&self, core: CoreHash) -> Vec<LinkKey> {
+        self.links.keys().filter(|link| link.source == core || link.target == core).cloned().collect()
+    }
+
+    /// Returns the tombstones of these digests, one for each artifact, by core hash: that of its core hash if it is among
+    /// the digests. Those of artifacts that are stored are not included.
+    pub(super) fn tombstones_with(&self, digests: &[Digest]) -> Vec<Tombstone> {
+        let tombstones = digests.iter().filter_map(|digest| self.tombstones.get(digest));
+        let mut found: Vec<Tombstone> =
+            tombstones.filter(|tombstone| self.artifact(tombstone.core).is_none()).cloned().collect();
+        found.sort_by_key(|tombstone| {
+            (tombstone.core, tombstone.digest != tombstone.core.0, tombstone.digest)
+        });
+        found.dedup_by_key(|tombstone| tombstone.core);
+        found
+    }
+
+    pub(super) fn head(&self) -> Head {
+        let last = self.journal.last();
+        let empty = Head { seq: 0, chain: Digest::from_bytes([0; 32]) };
+        last.map_or(empty, |last| Head { seq: last.record.seq, chain: last.record.chain })
+    }
+}
+
+impl Artifact {
+    pub(super) fn record(&self) -> ArtifactRecord {
+        ArtifactRecord {
+            core: self.core,
+            kind: self.kind.name().to_owned(),
+            added_at: self.added_at,
+            seen_at: self.seen_at,
+            addition: self.addition,
+            arrival: self.arrival,
+        }
+    }
+
+    /// Returns its mentions, without those that several captures have in common.
+    pub(super) fn mentions(&self) -> BTreeSet<&Mention> {
+        self.captures.iter().flat_map(|capture| &capture.mentions).collect()
+    }
+
+    pub(super) fn attributes(&self) -> BTreeSet<&Attribute> {
+        self.captures.iter().flat_map(|capture| &capture.attributes).collect()
+    }
+
+    pub(super) fn has_attribute(&self, name: &str, value: &str) -> bool {
+        self.attributes().iter().any(|attribute| attribute.name == name && attribute.value == value)
+    }
+
+    pub(super) fn identified_by(&self) -> BTreeSet<&str> {
+        self.captures.iter().flat_map(|capture| &capture.identified_by).map(String::as_str).collect()
+    }
+
+    /// Returns the names by which it refers to others, sorted by relation and name.
+    pub(super) fn refers_to(&self) -> Vec<NameMention> {
+        let mut names = BTreeMap::new();
+        for ((relation, handle), dangles) in self.captures.iter().flat_map(|capture| &capture.refers_to) {
+            names.entry((*relation, handle)).or_insert(*dangles);
+        }
+        let mention = |((relation, handle), dangles): ((&str, &String), bool)| NameMention {
+            relation: relation.to_owned(),
+            handle: handle.clone(),
+            dangles,
+        };
+        names.into_iter().map(mention).collect()
+    }
+
+    pub(super) fn has_name(&self, name: &str) -> bool {
+        self.identified_by().contains(name)
+    }
+
+    pub(super) fn refers_to_name(&self, name: &str) -> bool {
+        self.refers_to().iter().any(|mention| mention.handle == name)
+    }
+
+    /// Returns whether it has the name and does not refer to it, as redacted copies of a run do.
+    pub(super) fn is_original(&self, name: &str) -> bool {
+        self.has_name(name) && !self.refers_to_name(name)
+    }
+
+    /// Returns whether it states that it contains `other`.
+    pub(super) fn contains(&self, other: CoreHash) -> bool {
+        let is_contained = |mention: &&Mention| {
+            mention.digest == other.0
+                && mention.role.relation.is_some_and(|relation| relation.name == CONTAINS)
+        };
+        self.core != other && self.mentions().iter().any(is_contained)
+    }
+
+    /// Returns its time for `basis`.
+    pub(super) fn time(&self, basis: TimeBasis) -> Option<DateTime<Utc>> {
+        match basis {
+            TimeBasis::FirstSeen => Some(self.added_at),
+            TimeBasis::LastSeen => Some(self.seen_at),
+            TimeBasis::Created => {
+                let attributes = self.attributes().into_iter();
+                let times = attributes.filter(|attribute| attribute.name == CREATED_AT);
+                let times = times.filter_map(|time| DateTime::parse_from_rfc3339(&time.value).ok());
+                times.map(|time| time.to_utc()).max()
+            }
+        }
+    }
+
+    pub(super) fn is_within(&self, period: &Period) -> bool {
+        self.time(period.basis).is_some_and(|time| {
+            period.since.is_none_or(|since| time >= since) && period.until.is_none_or(|until| time < until)
+        })
+    }
+}
+
+/// The relation of an artifact to those that it contains.
+const CONTAINS: &str = "contains";
+
+impl Capture {
+    pub(super) fn size(&self) -> u64 {
+        self.members.iter().map(|member| member.bytes.len() as u64).sum()
+    }
+
+    pub(super) fn record(&self, artifact: CoreHash) -> CaptureRecord {
+        CaptureRecord {
+            capture: self.capture,
+            artifact,
+            size: self.size(),
+            added_at: self.added_at,
+            seen_at: self.seen_at,
+            warnings: self.warnings.clone(),
+            signature: self.signature.clone(),
+        }
+    }
+
+    pub(super) fn target(&self, artifact: CoreHash) -> CaptureTarget {
+        CaptureTarget { capture: self.capture, artifact }
+    }
+
+    pub(super) fn has_blob(&self, blob: BlobHash) -> bool {
+        self.members.iter().any(|member| member.blob == blob)
+    }
+}

@@ -1,0 +1,188 @@
+//! Changes of existing content.
+
+use std::sync::Arc;
+
+use super::recorder::Recorder;
+use super::snapshot::View;
+use super::state::{LinkKey, State};
+use super::{MemoryStorage, WriterTurn};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::annotations::{link_defect, note_defect, tag_defect};
+use crate::storage::interface::{Annotation, Note, Pin, Snapshot, Transaction};
+use crate::storage::journal::Event;
+use crate::storage::{Actor, Head, Result, StorageError, Tombstone};
+
+/// A change, made to a copy of the content.
+pub(super) struct Change<'s> {
+    pub(super) storage: &'s MemoryStorage,
+    pub(super) _turn: WriterTurn<'s>,
+    pub(super) view: View,
+    pub(super) recorder: Recorder,
+}
+
+impl Change<'_> {
+    /// Returns the content to change, which snapshots do not share, and the writer of the journal.
+    pub(super) fn parts(&mut self) -> (&mut State, &mut Recorder) {
+        (Arc::make_mut(&mut self.view.0), &mut self.recorder)
+    }
+
+    /// Appends a journal entry.
+    fn record(&mut self, event: &Event<'_>) -> Result<()> {
+        let (state, recorder) = self.parts();
+        recorder.append(state, event)
+    }
+
+    fn set_tag(&mut self, core: CoreHash, name: &str) -> Result<bool> {
+        reject(tag_defect(name))?;
+        self.view.0.expect_artifact(core)?;
+        if self.view.0.tags.get(name).is_some_and(|(tagged, _)| *tagged == core) {
+            return Ok(false);
+        }
+        let tag = (core, self.recorder.at());
+        self.parts().0.tags.insert(name.to_owned(), tag);
+        self.record(&Event::Tag { core, name }).map(|()| true)
+    }
+
+    fn remove_tag(&mut self, name: &str) -> Result<bool> {
+        let Some((core, _)) = self.parts().0.tags.remove(name) else { return Ok(false) };
+        self.record(&Event::Untag { core, name }).map(|()| true)
+    }
+
+    fn set_note(&mut self, core: CoreHash, text: &str) -> Result<bool> {
+        reject(note_defect(text))?;
+        self.view.0.expect_artifact(core)?;
+        if self.view.0.notes.get(&core).is_some_and(|note| note.text == text) {
+            return Ok(false);
+        }
+        let note = Note { text: text.to_owned(), at: self.recorder.at() };
+        self.parts().0.notes.insert(core, note);
+        self.record(&Event::Note { core, note: Some(text) }).map(|()| true)
+    }
+
+    fn remove_note(&mut self, core: CoreHash) -> Result<bool> {
+        self.view.0.expect_artifact(core)?;
+        if self.parts().0.notes.remove(&core).is_none() {
+            return Ok(false);
+        }
+        self.record(&Event::Note { core, note: None }).map(|()| true)
+    }
+
+    fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Result<bool> {
+        self.view.0.expect_artifact(core)?;
+        if self.view.0.pins.get(&core).is_some_and(|pin| pin.note.as_deref() == note) {
+            return Ok(false);
+        }
+        let pin = Pin { note: note.map(str::to_owned), at: self.recorder.at() };
+        self.parts().0.pins.insert(core, pin);
+        self.record(&Event::Pin { core, note }).map(|()| true)
+    }
+
+    fn unpin(&mut self, core: CoreHash) -> Result<bool> {
+        self.view.0.expect_artifact(core)?;
+        if self.parts().0.pins.remove(&core).is_none() {
+            return Ok(false);
+        }
+        self.record(&Event::Unpin { core }).map(|()| true)
+    }
+
+    fn add_link(&mut self, link: LinkKey, note: Option<&str>) -> Result<bool> {
+        let LinkKey { relation, source, target } = &link;
+        reject(link_defect(*source, relation, *target, note))?;
+        self.view.0.expect_artifact(*source)?;
+        self.view.0.expect_artifact(*target)?;
+        if self.view.0.links.get(&link).is_some_and(|known| known.as_deref() == note) {
+            return Ok(false);
+        }
+        self.parts().0.links.insert(link.clone(), note.map(str::to_owned));
+        let event = Event::Link { note, relation, source: *source, target: *target };
+        self.record(&event).map(|()| true)
+    }
+
+    fn remove_link(&mut self, link: &LinkKey) -> Result<bool> {
+        self.view.0.expect_artifact(link.source)?;
+        self.view.0.expect_artifact(link.target)?;
+        if self.parts().0.links.remove(link).is_none() {
+            return Ok(false);
+        }
+        let LinkKey { relation, source, target } = link;
+        self.record(&Event::Unlink { relation, source: *source, target: *target }).map(|()| true)
+    }
+
+    /// Removes an artifact that has no annotations, and records the removal.
+    fn bury(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
+        let artifact = self.view.0.expect_artifact(core)?;
+        let (kind, captures) = (artifact.kind.name(), artifact.captures.clone());
+        let hashes: Vec<CaptureHash> = captures.iter().map(|capture| capture.capture).collect();
+        let size = captures.iter().map(|capture| capture.size()).sum();
+        self.parts().0.artifacts.remove(&core);
+        self.record(&Event::Remove { captures: &hashes, core, kind, left: 0, reason, size })?;
+        let tombstone = Tombstone {
+            digest: core.0,
+            entry: self.view.0.head().seq,
+            at: self.recorder.at(),
+            core,
+            kind: kind.to_owned(),
+            actor: self.recorder.actor().map(|actor| Actor::name(actor).to_owned()),
+            reason: reason.map(str::to_owned),
+            left: 0,
+            size,
+        };
+        for digest in hashes.iter().map(|capture| capture.0).chain([core.0]) {
+            self.parts().0.tombstones.insert(digest, Tombstone { digest, ..tombstone.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// Returns the error for a value with a defect.
+fn reject(defect: Option<String>) -> Result<()> {
+    defect.map_or(Ok(()), |defect| Err(StorageError::invalid(defect)))
+}
+
+impl Transaction for Change<'_> {
+    fn snapshot(&self) -> &dyn Snapshot {
+        &self.view
+    }
+
+    fn prepare_removal(&mut self, _of: &[CoreHash]) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
+        self.view.0.expect_artifact(core)?;
+        if self.view.0.pins.contains_key(&core) {
+            return Err(StorageError::pinned(core));
+        }
+        for link in self.view.0.links_of(core) {
+            self.remove_link(&link)?;
+        }
+        for tag in self.view.0.tags_of(core) {
+            self.remove_tag(&tag.name)?;
+        }
+        self.remove_note(core)?;
+        self.bury(core, reason)
+    }
+
+    fn annotate(&mut self, change: &Annotation<'_>) -> Result<bool> {
+        match *change {
+            Annotation::SetTag { core, name } => self.set_tag(core, name),
+            Annotation::RemoveTag { name } => self.remove_tag(name),
+            Annotation::SetNote { core, text: Some(text) } => self.set_note(core, text),
+            Annotation::SetNote { core, text: None } => self.remove_note(core),
+            Annotation::Pin { core, note } => self.pin(core, note),
+            Annotation::Unpin { core } => self.unpin(core),
+            Annotation::AddLink { source, relation, target, note } => {
+                self.add_link(LinkKey { relation: relation.to_owned(), source, target }, note)
+            }
+            Annotation::RemoveLink { source, relation, target } => {
+                self.remove_link(&LinkKey { relation: relation.to_owned(), source, target })
+            }
+        }
+    }
+
+    fn commit(self: Box<Self>) -> Result<Head> {
+        let head = self.view.0.head();
+        self.storage.replace(self.view);
+        Ok(head)
+    }
+}
