@@ -38,9 +38,8 @@ DELETE FROM tombstone WHERE EXISTS
     WHERE r.seq = tombstone.entry AND a.seq > r.seq);
 
 -- Artifacts are listed by their arrival, in all or of a kind, and by their addition.
-DROP INDEX artifact_by_kind;
-CREATE INDEX artifact_by_kind ON artifact (kind, arrival);
 CREATE INDEX artifact_by_arrival ON artifact (arrival);
+CREATE INDEX artifact_by_kind_and_arrival ON artifact (kind, arrival);
 CREATE INDEX artifact_by_addition ON artifact (added_at);
 
 -- What was found of the signature of a capture that has one. Captures without a signature have no row.

@@ -88,6 +88,14 @@ impl Vault {
         Ok((snapshot.search_index()?, snapshot.search_index_size()?))
     }
 
+    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn search_index_size(&self) -> Result<u64, StorageError> {
+        self.search_index_with_size().map(|(_, bytes)| bytes)
+    }
+
     /// Builds the search index, replacing any existing one. Others can use the vault during this. If it is interrupted,
     /// the next search completes the index.
     ///
