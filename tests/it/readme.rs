@@ -41,3 +41,22 @@ fn the_tour_is_real() {
 fn the_cookbook_is_real() {
     assert!(console::check("docs/cookbook.md", Some("## ")) > 30, "the cookbook is missing");
 }
+
+/// The paths in the papers for contributors exist. `KIND` stands for any kind.
+#[test]
+fn papers_for_contributors_name_files_that_exist() {
+    let mut seen = 0;
+    for paper in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(repository(paper)).unwrap();
+        for name in text.split('`').skip(1).step_by(2) {
+            let roots = ["src/", "tests/", "migrations/", "docs/", "benches/"];
+            if !roots.iter().any(|root| name.starts_with(root)) || name.contains(' ') {
+                continue;
+            }
+            seen += 1;
+            let path = repository(&name.replace("KIND", "trace"));
+            assert!(path.exists(), "{paper} names {name}");
+        }
+    }
+    assert!(seen > 30, "the test sees no paths");
+}
