@@ -111,7 +111,7 @@ fn the_file_alone_is_the_whole_vault_when_it_is_not_in_use() {
         assert_eq!(log.len(), 0);
         std::fs::copy(sandbox.vault(), sandbox.path("copy.vault")).unwrap();
         let copy = Vault::open(&sandbox.path("copy.vault")).unwrap();
-        let count = copy.snapshot().unwrap().artifacts(None).unwrap().len();
+        let count = copy.snapshot().unwrap().all_artifacts(None).unwrap().len();
         assert_eq!(count, EXAMPLES + number + 1);
     }
 }

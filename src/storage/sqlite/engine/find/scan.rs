@@ -156,7 +156,7 @@ impl Finder<'_, '_> {
         add_arrival(&mut selection, after);
         self.add_arrival_bounds(&mut selection)?;
         match self.kinds.as_deref() {
-            None | Some([_]) => self.read("artifact a", selection, "a.arrival DESC, a.core", count),
+            None => self.read("artifact a", selection, "a.arrival DESC, a.core", count),
             Some(kinds) => {
                 // One index has the arrivals of each kind.
                 let mut all = Vec::new();
