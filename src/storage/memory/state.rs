@@ -24,8 +24,9 @@ pub(super) struct State {
     pub(super) pins: BTreeMap<CoreHash, Pin>,
     /// The notes of the manual links.
     pub(super) links: BTreeMap<LinkKey, Option<String>>,
-    /// The latest removal of each core hash and capture hash that was removed.
-    pub(super) tombstones: BTreeMap<Digest, Tombstone>,
+    /// The removals of core hashes and capture hashes, by hash and journal entry. Several removed artifacts may have had
+    /// a capture with the same hash.
+    pub(super) tombstones: BTreeMap<(Digest, u64), Tombstone>,
     pub(super) journal: Vec<Arc<JournalEntry>>,
 }
 
@@ -136,7 +137,7 @@ impl State {
     /// Returns the tombstones of these digests, one for each artifact, by core hash: that of its core hash if it is among
     /// the digests. Those of artifacts that are stored are not included.
     pub(super) fn tombstones_with(&self, digests: &[Digest]) -> Vec<Tombstone> {
-        let tombstones = digests.iter().filter_map(|digest| self.tombstones.get(digest));
+        let tombstones = self.tombstones.values().filter(|tombstone| digests.contains(&tombstone.digest));
         let mut found: Vec<Tombstone> =
             tombstones.filter(|tombstone| self.artifact(tombstone.core).is_none()).cloned().collect();
         found.sort_by_key(|tombstone| {

@@ -128,7 +128,8 @@ impl Change<'_> {
             size,
         };
         for digest in hashes.iter().map(|capture| capture.0).chain([core.0]) {
-            self.parts().0.tombstones.insert(digest, Tombstone { digest, ..tombstone.clone() });
+            let key = (digest, tombstone.entry);
+            self.parts().0.tombstones.insert(key, Tombstone { digest, ..tombstone.clone() });
         }
         Ok(())
     }

@@ -68,9 +68,7 @@ impl Edit<'_> {
         if self.snapshot.pin_of(artifact.id)?.is_some() {
             return Err(StorageError::pinned(core));
         }
-        for edge in self.snapshot.stated_edges(artifact.id)? {
-            self.unlink(&edge)?;
-        }
+        self.unlink(&artifact)?;
         for tag in self.snapshot.tags(Some(artifact.id))? {
             self.untag(&tag.name)?;
         }
@@ -80,11 +78,19 @@ impl Edit<'_> {
         self.bury(&artifact, &captures, reason).map_err(|error| self.snapshot.failed(error))
     }
 
-    fn unlink(&mut self, edge: &StatedEdge) -> Result<()> {
-        let source = self.snapshot.core_of(edge.source)?;
-        let target = self.snapshot.core_of(edge.target)?;
-        let link = StatedLink { source, relation: &edge.relation, target };
-        self.take_back_link(link).map(drop)
+    /// Removes the manual links from and to an artifact, in the order in which they are listed.
+    fn unlink(&mut self, artifact: &ArtifactRow) -> Result<()> {
+        let edges = self.snapshot.stated_edges(artifact.id)?.into_iter();
+        let key = |edge: StatedEdge| {
+            Ok((edge.relation, self.snapshot.core_of(edge.source)?, self.snapshot.core_of(edge.target)?))
+        };
+        let mut links = edges.map(key).collect::<Result<Vec<_>>>()?;
+        links.sort_unstable();
+        for (relation, source, target) in &links {
+            let (source, target) = (*source, *target);
+            self.take_back_link(StatedLink { source, relation, target })?;
+        }
+        Ok(())
     }
 
     /// Removes the rows of an artifact. Its blobs may then be unreferenced.

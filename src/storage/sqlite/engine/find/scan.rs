@@ -308,8 +308,11 @@ fn add_period(selection: &mut Where, Period { basis, since, until }: &Period) {
 }
 
 /// Returns the first and the last digest that begin with these digits, which are lowercase; `None` if they are not
-/// digits.
+/// such digits.
 fn bounds(digits: &str) -> Option<(Digest, Digest)> {
+    if !digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+        return None;
+    }
     let fill = |with: &str| format!("{digits}{}", with.repeat(64_usize.saturating_sub(digits.len())));
     Some((fill("0").parse().ok()?, fill("f").parse().ok()?))
 }

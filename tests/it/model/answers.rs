@@ -1,0 +1,289 @@
+//! The answers that engines are compared by.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use runvault::artifact::SignatureState;
+use runvault::digest::{BlobHash, DigestPrefix};
+use runvault::storage::interface::{
+    CaptureTarget, Condition, Containment, Direction, Filter, Order, Page, Period, Snapshot,
+};
+use runvault::storage::{JournalQuery, TimeBasis};
+
+use super::steps::time;
+use super::universe::UNIVERSE;
+
+/// Answers, by question.
+pub(super) type Answers = BTreeMap<String, String>;
+
+/// A question of random content.
+#[derive(Clone, Debug)]
+pub(super) struct Probe {
+    filter: FilterProbe,
+    order: Order,
+    limit: usize,
+    digest: Index,
+    digits: usize,
+    kinds: Vec<Index>,
+    from: u64,
+    action: Option<&'static str>,
+    last: Option<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct FilterProbe {
+    kinds: Vec<Index>,
+    conditions: Vec<ConditionProbe>,
+    through_members: bool,
+    period: Option<(TimeBasis, Option<i64>, Option<i64>)>,
+    digits: Option<(Index, usize)>,
+}
+
+#[derive(Clone, Debug)]
+enum ConditionProbe {
+    Mention(Option<Index>, Index),
+    Attribute(Index),
+    Signature(SignatureState, Option<&'static str>),
+    Unsigned,
+    Note(&'static str),
+    Tagged(Option<&'static str>),
+    Pinned,
+}
+
+fn condition() -> impl Strategy<Value = ConditionProbe> {
+    let index = any::<Index>;
+    prop_oneof![
+        4 => (prop::option::of(index()), index()).prop_map(|(group, digest)| ConditionProbe::Mention(group, digest)),
+        3 => index().prop_map(ConditionProbe::Attribute),
+        2 => (prop::sample::select(&SignatureState::ALL[..]), prop::option::of(Just("ours")))
+            .prop_map(|(state, key)| ConditionProbe::Signature(state, key)),
+        1 => Just(ConditionProbe::Unsigned),
+        2 => prop::sample::select(&["", "a n", "ärger", "N", "%"][..]).prop_map(ConditionProbe::Note),
+        2 => prop::option::of(Just("best")).prop_map(ConditionProbe::Tagged),
+        1 => Just(ConditionProbe::Pinned),
+    ]
+}
+
+fn basis() -> impl Strategy<Value = TimeBasis> {
+    prop::sample::select(&[TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created][..])
+}
+
+fn filter() -> impl Strategy<Value = FilterProbe> {
+    let seconds = || prop::option::of(-10..30_i64);
+    (
+        prop::collection::vec(any::<Index>(), 0..3),
+        prop::collection::vec(condition(), 0..3),
+        any::<bool>(),
+        prop::option::weighted(0.3, (basis(), seconds(), seconds())),
+        prop::option::weighted(0.2, (any::<Index>(), 0..3_usize)),
+    )
+        .prop_map(|(kinds, conditions, through_members, period, digits)| FilterProbe {
+            kinds,
+            conditions,
+            through_members,
+            period,
+            digits,
+        })
+}
+
+pub(super) fn probe() -> impl Strategy<Value = Probe> {
+    let order = prop_oneof![basis().prop_map(Order::Newest), Just(Order::Core), Just(Order::Kind)];
+    let action = prop::option::of(prop::sample::select(&["add", "seen", "tag", "remove", "none"][..]));
+    (
+        (filter(), order, 1..6_usize),
+        (any::<Index>(), 6..65_usize, prop::collection::vec(any::<Index>(), 0..3)),
+        (0..12_u64, action, prop::option::of(0..9_u32)),
+    )
+        .prop_map(|((filter, order, limit), (digest, digits, kinds), (from, action, last))| Probe {
+            filter,
+            order,
+            limit,
+            digest,
+            digits,
+            kinds,
+            from,
+            action,
+            last,
+        })
+}
+
+impl FilterProbe {
+    fn filter(&self) -> Filter {
+        let time_of = |seconds: i64| time(0) + TimeDelta::seconds(seconds);
+        let period = self.period.map(|(basis, since, until)| Period {
+            basis,
+            since: since.map(time_of),
+            until: until.map(time_of),
+        });
+        Filter {
+            kinds: self.kinds.iter().map(|kind| kind.get(&UNIVERSE.kinds).clone()).collect(),
+            conditions: self.conditions.iter().map(ConditionProbe::condition).collect(),
+            through_members: self.through_members,
+            period,
+            digits: self.digits.map(|(core, length)| core.get(&UNIVERSE.cores).0.hex()[..length].to_owned()),
+        }
+    }
+}
+
+impl ConditionProbe {
+    fn condition(&self) -> Condition {
+        match self {
+            Self::Mention(group, digest) => Condition::Mention {
+                group: group.map(|group| group.get(&UNIVERSE.groups).clone()),
+                digest: *digest.get(&UNIVERSE.digests),
+            },
+            Self::Attribute(attribute) => {
+                let (name, value) = attribute.get(&UNIVERSE.attributes).clone();
+                Condition::Attribute { name, value }
+            }
+            Self::Signature(state, key_id) => {
+                Condition::Signature { state: *state, key_id: key_id.map(str::to_owned) }
+            }
+            Self::Unsigned => Condition::Unsigned,
+            Self::Note(text) => Condition::Note { text: (*text).to_owned() },
+            Self::Tagged(name) => Condition::Tagged { name: name.map(str::to_owned) },
+            Self::Pinned => Condition::Pinned,
+        }
+    }
+}
+
+/// Returns the answers to the questions that depend on a probe.
+pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
+    let mut answers = Answers::new();
+    let mut answer = |question: String, text: String| {
+        answers.insert(question, text);
+    };
+    let filter = probe.filter.filter();
+    answer(format!("count {filter:?}"), format!("{:?}", snapshot.count(&filter).unwrap()));
+    let mut after = None;
+    for number in 0.. {
+        let page = snapshot.find(&filter, probe.order, &Page { limit: probe.limit, after }).unwrap();
+        answer(
+            format!("find {filter:?} {:?} page {number} of {}", probe.order, probe.limit),
+            format!("{page:?}"),
+        );
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let digest = *probe.digest.get(&UNIVERSE.digests);
+    let prefix: DigestPrefix = digest.hex()[..probe.digits].parse().unwrap();
+    answer(format!("resolve {prefix}"), format!("{:?}", snapshot.resolve(&prefix, probe.limit).unwrap()));
+    let group = probe.kinds.first().map(|group| group.get(&UNIVERSE.groups).as_str());
+    let found = snapshot.mentioned_with_prefix(&prefix, group, probe.limit).unwrap();
+    answer(format!("mentioned {prefix} {group:?}"), format!("{found:?}"));
+    let query =
+        JournalQuery { since: None, until: None, action: probe.action.map(str::to_owned), limit: probe.last };
+    let entries = snapshot.journal(&query, probe.from, probe.limit).unwrap();
+    answer(format!("journal {query:?} from {}", probe.from), format!("{entries:?}"));
+    let kinds: Vec<String> = probe.kinds.iter().map(|kind| kind.get(&UNIVERSE.kinds).clone()).collect();
+    // An engine may return artifacts that do not mention the digest, but not miss one that does.
+    let candidates = snapshot.candidates(&[digest], &kinds).unwrap().remove(0);
+    assert!(candidates.is_sorted());
+    let mentioning = snapshot.mentioning(&[digest], None).unwrap().remove(0);
+    let found: Vec<_> = mentioning.iter().filter(|mention| candidates.contains(&mention.artifact)).collect();
+    answer(format!("candidates {digest} {kinds:?}"), format!("{found:?}"));
+    let (name, value) = probe.digest.get(&UNIVERSE.attributes);
+    let beginning: String = value.chars().take(probe.limit - 1).collect();
+    let values = snapshot.attribute_values(name, &beginning, probe.limit).unwrap();
+    answer(format!("values {name} {beginning:?}"), format!("{values:?}"));
+    answers
+}
+
+/// Returns some answers, to compare what transactions and held snapshots see.
+pub(super) fn brief(snapshot: &dyn Snapshot) -> Answers {
+    let mut answers = Answers::new();
+    let cores = &UNIVERSE.cores;
+    answers.insert("artifacts".to_owned(), format!("{:?}", snapshot.artifacts(cores).unwrap()));
+    answers.insert("annotations".to_owned(), format!("{:?}", snapshot.annotations(cores).unwrap()));
+    answers.insert("manual links".to_owned(), format!("{:?}", snapshot.manual_links(cores).unwrap()));
+    answers.insert("tombstones".to_owned(), format!("{:?}", snapshot.tombstones(None).unwrap()));
+    answers.insert("head".to_owned(), format!("{:?}", snapshot.journal_head().unwrap()));
+    answers.insert("unresolved".to_owned(), format!("{:?}", snapshot.unresolved().unwrap()));
+    answers
+}
+
+/// Returns the answers about everything.
+pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
+    let universe = &*UNIVERSE;
+    let cores = &universe.cores;
+    let mut answers = brief(snapshot);
+    let mut answer = |question: String, text: String| {
+        answers.insert(question, text);
+    };
+    answer("preferred captures".to_owned(), format!("{:?}", snapshot.preferred_captures(cores).unwrap()));
+    answer("attributes".to_owned(), format!("{:?}", snapshot.attributes(cores).unwrap()));
+    answer("mention counts".to_owned(), format!("{:?}", snapshot.mention_counts(cores).unwrap()));
+    answer("names".to_owned(), format!("{:?}", snapshot.names(cores).unwrap()));
+    answer("namesakes".to_owned(), format!("{:?}", snapshot.has_namesake(cores).unwrap()));
+    answer("shared files".to_owned(), format!("{:?}", snapshot.shared_files(cores).unwrap()));
+    answer("attribute names".to_owned(), format!("{:?}", snapshot.attribute_names().unwrap()));
+    for direction in [Direction::In, Direction::Out] {
+        let references = snapshot.references(cores, direction).unwrap();
+        for (core, references) in cores.iter().zip(references) {
+            answer(format!("references {direction:?} {core}"), format!("{references:?}"));
+        }
+    }
+    for by in [Containment::Stated, Containment::Bytes] {
+        answer(format!("containers {by:?}"), format!("{:?}", snapshot.containers(cores, by).unwrap()));
+    }
+    for name in &universe.names {
+        let used = snapshot.named(std::slice::from_ref(name)).unwrap();
+        answer(format!("named {name}"), format!("{used:?}"));
+    }
+    for group in universe.groups.iter().map(Some).chain([None]) {
+        let group = group.map(String::as_str);
+        answer(format!("mentions {group:?}"), format!("{:?}", snapshot.mentions(cores, group).unwrap()));
+        answer(
+            format!("mentioning {group:?}"),
+            format!("{:?}", snapshot.mentioning(&universe.digests, group).unwrap()),
+        );
+        if let Some(group) = group {
+            answer(format!("kinds with {group}"), format!("{:?}", snapshot.kinds_with_group(group).unwrap()));
+            answer(format!("shared names {group}"), format!("{:?}", snapshot.shared_names(group).unwrap()));
+            answer(
+                format!("shared first {group}"),
+                format!("{:?}", snapshot.shared_first_mentions(group).unwrap()),
+            );
+        }
+    }
+    for relation in &universe.relations {
+        for attribute in ["trace_id", "run_id", "model_id"] {
+            let related = snapshot.related_among(cores, relation, attribute).unwrap();
+            answer(format!("related by {relation} {attribute}"), format!("{related:?}"));
+        }
+    }
+    bytes(snapshot, &mut answers);
+    answers
+}
+
+/// Adds the captures with their bytes, and the files.
+fn bytes(snapshot: &dyn Snapshot, answers: &mut Answers) {
+    let universe = &*UNIVERSE;
+    let captures = snapshot.captures(&universe.cores).unwrap();
+    for (core, captures) in universe.cores.iter().zip(captures) {
+        for capture in &captures {
+            let members = snapshot.members(*core, capture.capture).unwrap();
+            for member in &members {
+                let bytes = snapshot.read(*core, capture.capture, member.blob).unwrap();
+                let hash = runvault::digest::Digest::from_content(&bytes);
+                assert_eq!((hash, bytes.len() as u64), (member.blob.0, member.size));
+            }
+            answers.insert(format!("members of {core} {}", capture.capture), format!("{members:?}"));
+        }
+        answers.insert(format!("captures of {core}"), format!("{captures:?}"));
+    }
+    let blobs: Vec<BlobHash> = universe.digests.iter().map(|digest| BlobHash(*digest)).collect();
+    answers.insert("files".to_owned(), format!("{:?}", snapshot.files(&blobs).unwrap()));
+    let target = |capture| universe.cores.iter().map(move |core| CaptureTarget { capture, artifact: *core });
+    let targets: Vec<CaptureTarget> = universe.captures.iter().copied().flat_map(target).collect();
+    let with: Vec<_> = snapshot.captures_with(&targets).unwrap().into_iter().flatten().collect();
+    answers.insert("captures with".to_owned(), format!("{with:?}"));
+    for admitted in &universe.admitted {
+        let tombstones = snapshot.tombstones_of(admitted).unwrap();
+        answers.insert(format!("tombstones of {}", admitted.capture()), format!("{tombstones:?}"));
+    }
+}

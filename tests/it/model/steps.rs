@@ -1,0 +1,186 @@
+//! The steps of the model test, and how they are generated.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use runvault::digest::CoreHash;
+use runvault::storage::interface::{Annotation, PutOptions, Storage};
+use runvault::storage::{Prepared, RemovedPolicy, Result};
+
+use super::universe::UNIVERSE;
+
+/// A step. An index is one of the artifacts or inputs of the universe, stored or not.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// Stores a batch.
+    Add { inputs: Vec<Index>, policy: Policy },
+    /// Makes changes of annotations in one transaction.
+    Annotate(Vec<Change>),
+    /// Removes artifacts in one transaction, which may be dropped.
+    Remove { artifacts: Vec<Index>, reason: Option<&'static str>, is_committed: bool },
+    /// Takes a snapshot, which must not change while it is held.
+    Hold,
+    /// Closes and opens the vault.
+    Reopen,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Policy {
+    Refuse,
+    RefuseAndStop,
+    TakeBack,
+}
+
+/// A change of annotations.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Tag(Index, &'static str),
+    Untag(&'static str),
+    Note(Index, Option<&'static str>),
+    Pin(Index, Option<&'static str>),
+    Unpin(Index),
+    Link(Index, &'static str, Index, Option<&'static str>),
+    Unlink(Index, &'static str, Index),
+}
+
+/// Valid and invalid ones.
+const TAGS: [&str; 4] = ["best", "v1/x", "Z", "not valid"];
+const NOTES: [&str; 4] = ["A note", "ÄRGER", "two\nlines \"quoted\"", " "];
+const RELATIONS: [&str; 3] = ["governs", "about", "Not-Valid"];
+
+fn tag() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&TAGS[..])
+}
+
+fn note() -> impl Strategy<Value = Option<&'static str>> {
+    prop::option::weighted(0.7, prop::sample::select(&NOTES[..]))
+}
+
+fn relation() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(&RELATIONS[..])
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let index = any::<Index>;
+    prop_oneof![
+        3 => (index(), tag()).prop_map(|(core, name)| Change::Tag(core, name)),
+        1 => tag().prop_map(Change::Untag),
+        2 => (index(), note()).prop_map(|(core, text)| Change::Note(core, text)),
+        1 => (index(), note()).prop_map(|(core, note)| Change::Pin(core, note)),
+        1 => index().prop_map(Change::Unpin),
+        3 => (index(), relation(), index(), note())
+            .prop_map(|(source, relation, target, note)| Change::Link(source, relation, target, note)),
+        1 => (index(), relation(), index())
+            .prop_map(|(source, relation, target)| Change::Unlink(source, relation, target)),
+    ]
+}
+
+pub(super) fn step() -> impl Strategy<Value = Step> {
+    let inputs = prop::collection::vec(any::<Index>(), 0..8);
+    let policy =
+        prop_oneof![3 => Just(Policy::Refuse), 1 => Just(Policy::RefuseAndStop), 2 => Just(Policy::TakeBack)];
+    let reason = prop::option::of(prop::sample::select(&["names a customer", ""][..]));
+    let artifacts = prop::collection::vec(any::<Index>(), 1..5);
+    prop_oneof![
+        6 => (inputs, policy).prop_map(|(inputs, policy)| Step::Add { inputs, policy }),
+        4 => prop::collection::vec(change(), 1..5).prop_map(Step::Annotate),
+        3 => (artifacts, reason, prop::bool::weighted(0.8)).prop_map(|(artifacts, reason, is_committed)| {
+            Step::Remove { artifacts, reason, is_committed }
+        }),
+        1 => Just(Step::Hold),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+fn core(index: &Index) -> CoreHash {
+    *index.get(&UNIVERSE.cores)
+}
+
+impl Change {
+    fn annotation(&self) -> Annotation<'_> {
+        match self {
+            Self::Tag(index, name) => Annotation::SetTag { core: core(index), name },
+            Self::Untag(name) => Annotation::RemoveTag { name },
+            Self::Note(index, text) => Annotation::SetNote { core: core(index), text: *text },
+            Self::Pin(index, note) => Annotation::Pin { core: core(index), note: *note },
+            Self::Unpin(index) => Annotation::Unpin { core: core(index) },
+            Self::Link(source, relation, target, note) => {
+                Annotation::AddLink { source: core(source), relation, target: core(target), note: *note }
+            }
+            Self::Unlink(source, relation, target) => {
+                Annotation::RemoveLink { source: core(source), relation, target: core(target) }
+            }
+        }
+    }
+}
+
+/// Does a step, and returns what the engine returned, as text.
+pub(super) fn run(step: &Step, storage: &dyn Storage, at: DateTime<Utc>) -> String {
+    match step {
+        Step::Add { inputs, policy } => add(inputs, *policy, storage, at),
+        Step::Annotate(changes) => annotate(changes, storage, at),
+        Step::Remove { artifacts, reason, is_committed } => {
+            remove(artifacts, *reason, *is_committed, storage, at)
+        }
+        Step::Hold | Step::Reopen => String::new(),
+    }
+}
+
+fn add(inputs: &[Index], policy: Policy, storage: &dyn Storage, at: DateTime<Utc>) -> String {
+    let preparer = storage.preparer().unwrap();
+    let admitted = inputs.iter().map(|index| index.get(&UNIVERSE.inputs).admit());
+    let batch: Vec<Prepared> = admitted.map(|admitted| preparer.prepare(admitted)).collect();
+    let policy = match policy {
+        Policy::Refuse => RemovedPolicy::Refuse,
+        Policy::RefuseAndStop => RemovedPolicy::RefuseAndStop,
+        Policy::TakeBack => RemovedPolicy::TakeBack,
+    };
+    let options = PutOptions { policy, at, patience: Duration::from_secs(60) };
+    format!("{:?}", storage.put(&batch.iter().collect::<Vec<_>>(), &options).unwrap())
+}
+
+/// Describes a result: of an error, what callers can act on, and the message.
+fn described<T: std::fmt::Debug>(result: Result<T>) -> String {
+    match result {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => format!("{:?}: {error}", error.kind()),
+    }
+}
+
+fn annotate(changes: &[Change], storage: &dyn Storage, at: DateTime<Utc>) -> String {
+    let mut transaction = storage.transaction(at).unwrap();
+    let changed: Vec<String> =
+        changes.iter().map(|change| described(transaction.annotate(&change.annotation()))).collect();
+    format!("{changed:?} {:?}", transaction.commit().unwrap())
+}
+
+fn remove(
+    artifacts: &[Index],
+    reason: Option<&str>,
+    is_committed: bool,
+    storage: &dyn Storage,
+    at: DateTime<Utc>,
+) -> String {
+    let cores: Vec<CoreHash> = artifacts.iter().map(core).collect();
+    let mut transaction = storage.transaction(at).unwrap();
+    while !transaction.prepare_removal(&cores).unwrap() {
+        transaction.commit().unwrap();
+        transaction = storage.transaction(at).unwrap();
+    }
+    let removed: Vec<String> =
+        cores.iter().map(|core| described(transaction.remove(*core, reason))).collect();
+    let within = super::answers::brief(transaction.snapshot());
+    if is_committed {
+        format!("{removed:?} {within:?} {:?}", transaction.commit().unwrap())
+    } else {
+        format!("{removed:?} {within:?}")
+    }
+}
+
+/// The time of a step, which may be before that of the previous one.
+pub(super) fn time(milliseconds: i64) -> DateTime<Utc> {
+    let start: DateTime<Utc> = "2026-03-01T12:00:00Z".parse().unwrap();
+    start + TimeDelta::milliseconds(milliseconds)
+}
