@@ -13,6 +13,8 @@ mod derived;
 mod dictionaries;
 mod digest_stripping;
 mod edit;
+#[doc(hidden)]
+pub mod encodings;
 mod error;
 mod fetch;
 mod journal;
