@@ -45,7 +45,7 @@ impl<'a> Number<'a> {
             return Some(self.integer_text());
         }
         let double = Some(self.as_f64()).filter(|double| double.is_finite())?;
-        serde_json_canonicalizer::to_string(&double).ok().map(Cow::Owned)
+        Some(Cow::Owned(ryu_js::Buffer::new().format_finite(double).to_owned()))
     }
 
     fn integer_text(&self) -> Cow<'_, str> {

@@ -3,9 +3,10 @@
 //! An archive must not accept a text that two programs could interpret differently. The reader therefore accepts
 //! exactly RFC 8259 and rejects what it leaves open: bytes that are not UTF-8, a byte order mark, duplicate keys
 //! (compared after unescaping), unpaired surrogate escapes, numbers that overflow, and texts beyond its [`Limits`].
-//! Numbers stay literals, because integers of any size are hashed. No JSON crate offers all of this, in particular
-//! exact literals that cannot be confused with an object; a property test compares this reader with `serde_json` where
-//! both should agree.
+//! Numbers stay literals, because integers of any size are hashed. No JSON crate offers all of this:
+//! `serde_json` keeps the last of duplicate keys, has one fixed depth, no limit on the number of values, and gives exact
+//! literals only as an object that a document can imitate; the faster readers give doubles. A property test compares this
+//! reader with `serde_json` where both should agree.
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -253,7 +253,6 @@ impl JournalCheck {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::json::canonical::rfc8785;
 
     #[test]
     fn entries_are_in_their_canonical_form() {
@@ -293,7 +292,7 @@ pub(super) mod tests {
             for actor in [None, Some(hostile)] {
                 let entry = Entry { action: event.action(), actor, at, event: &event };
                 let text = serde_json::to_string(&entry).unwrap();
-                examples.push((text, rfc8785::to_vec(&entry).unwrap()));
+                examples.push((text, serde_json_canonicalizer::to_vec(&entry).unwrap()));
             }
         }
         examples

@@ -59,7 +59,12 @@ const NAMES: &[&str] = &[
 #[test]
 fn standard_words_are_used() {
     let root = repository("");
-    let mut files = vec![root.join("README.md"), root.join("CHANGELOG.md"), root.join("ARCHITECTURE.md"), root.join("CONTRIBUTING.md")];
+    let mut files = vec![
+        root.join("README.md"),
+        root.join("CHANGELOG.md"),
+        root.join("ARCHITECTURE.md"),
+        root.join("CONTRIBUTING.md"),
+    ];
     for directory in ["src", "docs", "benches", "examples"] {
         collect(&root.join(directory), &mut files);
     }

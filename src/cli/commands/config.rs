@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Subcommand};
 use serde::Serialize;
 
-use crate::cli::args::settings::{self, AnySetting, Entry, Origin};
+use crate::cli::args::settings::{self, AnySetting, Entry, Origin, Values};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
@@ -105,26 +105,26 @@ fn print(line: &str) -> Result<Status, Failure> {
 fn get(entry: &Entry) -> Result<Status, Failure> {
     match SettingView::new(entry)?.value {
         Some(value) => print(&value),
-        None => Err(Failure::No(format!("{} is not set: {}", entry.name, plain(entry.default_text)))),
+        None => Err(Failure::No(format!("{} is not set: {}", entry.name, plain(entry.default_text())))),
     }
 }
 
 fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Status, Failure> {
     let entry = known.entry();
     known.check(value).map_err(|why| Failure::Usage(format!("{}: {why}", entry.name)))?;
-    let value = if entry.is_path_list() {
-        let list = settings::path_list(value, |path| Ok(absolute(path)?.into()))?;
-        list.to_string_lossy().into_owned()
-    } else if entry.is_path {
-        absolute(value)?
-    } else {
-        value.to_owned()
+    let value = match entry.values {
+        Values::Paths => {
+            let list = settings::path_list(value, |path| Ok(absolute(path)?.into()))?;
+            list.to_string_lossy().into_owned()
+        }
+        Values::Path => absolute(value)?,
+        Values::Text => value.to_owned(),
     };
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value), vault)?;
     stdout::note(&format!("{} is set to {} in {}", entry.name, escaped(&value), shown(&path)));
     if entry.variable_value().is_some() {
-        stdout::note(&format!("note: {} is also set and takes precedence", entry.variable));
+        stdout::note(&format!("note: {} is also set and takes precedence", entry.variable()));
     }
     Ok(Status::Done)
 }
@@ -160,8 +160,8 @@ struct SettingView {
     #[serde(skip_serializing_if = "Option::is_none")]
     value_bytes: Option<String>,
     origin: &'static str,
-    variable: &'static str,
-    argument: Option<&'static str>,
+    variable: String,
+    argument: Option<String>,
     about: String,
     /// The file that sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -176,11 +176,11 @@ impl SettingView {
     fn new(entry: &Entry) -> Result<Self, Failure> {
         let told = Self {
             name: entry.name,
-            value: (entry.default)(),
+            value: entry.default(),
             value_bytes: None,
             origin: "default",
-            variable: entry.variable,
-            argument: entry.argument,
+            variable: entry.variable(),
+            argument: entry.argument(),
             about: plain(entry.about),
             file: None,
             file_bytes: None,
@@ -206,7 +206,7 @@ impl SettingView {
     fn origin_text(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => format!("{} line {line}", shown(Path::new(file))),
-            _ if self.origin == "variable" => self.variable.to_owned(),
+            _ if self.origin == "variable" => self.variable.clone(),
             _ => "default".to_owned(),
         }
     }
@@ -238,7 +238,7 @@ fn write_table(out: &mut dyn Write, told: &[SettingView]) -> io::Result<()> {
     let mut table =
         Table::new(vec![Column::new("name").whole(), Column::new("value"), Column::new("origin")]);
     for (known, told) in settings::ALL.iter().zip(told) {
-        let none = || format!("({})", plain(known.entry().default_text));
+        let none = || format!("({})", plain(known.entry().default_text()));
         table.push(vec![
             Cell::plain(told.name),
             Cell::plain(&told.value.clone().unwrap_or_else(none)),

@@ -14,7 +14,7 @@ use runvault::storage::StorageError;
 use runvault::validation::Report;
 use runvault::vault::add::{Examined, Outcome};
 
-use crate::cli::args::length::{self, length};
+use crate::cli::args::length::length;
 use crate::cli::args::settings;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
@@ -205,7 +205,7 @@ impl Mover {
             KeepReason::MayGrow => format!(
                 "the trace may still grow; it is in the vault, and its file can be removed {} after the last write \
                  (--settle-traces)",
-                length::text(self.options.settle_growing)
+                humantime::format_duration(self.options.settle_growing)
             ),
             KeepReason::InUse => {
                 "a process has it open for writing; the content that was read is in the vault".to_owned()

@@ -103,7 +103,7 @@ impl Column {
     pub(crate) fn to_table(self) -> table::Column {
         let column = table::Column::new(self.name());
         match self {
-            Self::Core => column.at_least(DIGITS + 1),
+            Self::Core => column.of_hashes(),
             Self::Hash | Self::Kind | Self::Signature => column.whole(),
             Self::Seen | Self::Added | Self::Created | Self::Age => column.whole().minor(),
             Self::Size | Self::Bytes | Self::Captures => column.whole().right(),

@@ -42,7 +42,7 @@ impl Fields {
     /// Writes the fields, each on as many lines as necessary.
     pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         for (name, text, style) in &self.fields {
-            let lines = self.room().map_or_else(|| vec![text.clone()], |room| fit::fold(text, room));
+            let lines = self.room().map_or_else(|| vec![text.into()], |room| fit::fold(text, room));
             for (index, line) in lines.iter().enumerate() {
                 self.lead(out, if index == 0 { name } else { "" })?;
                 writeln!(out, "{style}{line}{style:#}")?;

@@ -8,7 +8,6 @@ pub(crate) mod fields;
 pub(crate) mod fit;
 pub(crate) mod fork_notes;
 pub(crate) mod graph;
-pub(crate) mod grid;
 pub(crate) mod hits;
 pub(crate) mod json;
 pub(crate) mod pager;

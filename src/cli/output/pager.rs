@@ -110,17 +110,14 @@ mod system {
 
     fn command(pager: &str) -> Command {
         let mut words = pager.split_whitespace();
-        let mut command = match words.next().filter(|_| !pager.contains(OF_SHELLS)) {
-            Some(program) => {
-                let mut command = Command::new(program);
-                command.args(words);
-                command
-            }
-            None => {
-                let mut command = Command::new("sh");
-                command.args(["-c", pager]);
-                command
-            }
+        let mut command = if let Some(program) = words.next().filter(|_| !pager.contains(OF_SHELLS)) {
+            let mut command = Command::new(program);
+            command.args(words);
+            command
+        } else {
+            let mut command = Command::new("sh");
+            command.args(["-c", pager]);
+            command
         };
         if std::env::var_os("LESS").is_none() {
             command.env("LESS", LESS);

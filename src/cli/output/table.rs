@@ -1,13 +1,18 @@
-//! Tables that fit the terminal.
+//! Tables that fit the terminal, printed as rows arrive.
 //!
 //! If the width is known, cells that are too long end with `…`, and columns that do not fit are omitted, which is
 //! marked by a `…` at the end. Otherwise, as in a pipe, the table is complete.
+//!
+//! The layout is our own. `comfy-table` and `tabled` arrange a whole table in memory and wrap or pad every cell to the
+//! width of its column: they have no rows as they arrive, no columns that are complete or omitted, and one long cell of
+//! an untrusted artifact would widen every row in a pipe. Measuring and truncating are done by `console`.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
+use runvault::digest::PREFIX;
 
+use crate::cli::args::hash::DIGITS;
 use crate::cli::output::escape::whole;
 use crate::cli::output::fit;
 use crate::cli::output::stdout::{self, FAINT};
@@ -16,20 +21,26 @@ use crate::cli::output::stdout::{self, FAINT};
 const NARROWEST: usize = 20;
 
 /// Maximum width to which cells are aligned in complete tables: otherwise one very long cell would widen all others.
-const ALIGNED: usize = 200;
+const ALIGNED: usize = 72;
 
 /// Minimum width of a truncated column, below which it is omitted.
 const LEAST: usize = 8;
 
-/// The escaped text of a cell, in pieces of one colour each.
+/// The gap between two columns on a terminal.
+const GAP: usize = 2;
+
+/// The indent of lines below a row.
+pub(crate) const BELOW: usize = 4;
+
+/// The escaped text of a cell, with its colours.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell(Vec<(String, Style)>);
+pub(crate) struct Cell(String);
 
 impl Cell {
     /// Creates a cell with `text`, which is escaped.
     pub(crate) fn new(text: &str, style: Style) -> Self {
         // In full: text that does not fit is truncated when printed.
-        Self(vec![(whole(text), style)])
+        if text.is_empty() { Self(String::new()) } else { Self(format!("{style}{}{style:#}", whole(text))) }
     }
 
     /// Creates a cell in the default colour.
@@ -38,90 +49,48 @@ impl Cell {
     }
 
     /// Appends another cell, separated by a space.
-    pub(crate) fn and(mut self, other: Self) -> Self {
-        if !self.is_empty() && !other.is_empty() {
-            self.0.push((" ".to_owned(), Style::new()));
-        }
-        self.with(other)
+    pub(crate) fn and(self, other: Self) -> Self {
+        let gap = if self.0.is_empty() || other.0.is_empty() { "" } else { " " };
+        Self(self.0 + gap + &other.0)
     }
 
     /// Appends another cell without a separator.
-    pub(crate) fn with(mut self, mut other: Self) -> Self {
-        self.0.append(&mut other.0);
-        self
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|(text, _)| text.is_empty())
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self(self.0 + &other.0)
     }
 
     fn width(&self) -> usize {
-        self.0.iter().map(|(text, _)| fit::width(text)).sum()
+        fit::width(&self.0)
     }
-
-    /// Writes as much as fits in `width` columns, and returns the width written.
-    fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<usize> {
-        let is_whole = self.width() <= width;
-        let mut left = width;
-        for (text, style) in self.0.iter().filter(|(text, _)| !text.is_empty()) {
-            // If one piece fills the cell, there is no room to show that the others are cut off.
-            let has_room = is_whole || fit::width(text) < left;
-            let shown = if has_room {
-                Cow::Borrowed(text)
-            } else {
-                Cow::Owned(fit::cut(&format!("{text}{}", fit::CUT), left))
-            };
-            write!(out, "{style}{shown}{style:#}")?;
-            left -= fit::width(&shown);
-            if !is_whole && shown.ends_with(fit::CUT) {
-                break;
-            }
-        }
-        Ok(width - left)
-    }
-}
-
-/// The way a column is fitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
-    /// Complete or omitted, as a partial time or number would be misleading.
-    Whole,
-    /// Truncated to this width or more.
-    Least(usize),
 }
 
 /// A column of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     title: String,
-    fit: Fit,
+    /// The width to which it can be truncated; `None` if it is complete or omitted.
+    least: Option<usize>,
     is_right: bool,
     is_minor: bool,
+    is_of_hashes: bool,
     pad: usize,
 }
 
 impl Column {
     /// Creates a column that can be truncated.
     pub(crate) fn new(title: &str) -> Self {
-        Self { title: title.to_owned(), fit: Fit::Least(LEAST), is_right: false, is_minor: false, pad: 0 }
+        let (is_right, is_minor, is_of_hashes) = (false, false, false);
+        Self { title: whole(title), least: Some(LEAST), is_right, is_minor, is_of_hashes, pad: 0 }
     }
 
-    /// Returns the column, complete or omitted.
+    /// Returns the column, complete or omitted, as a partial time or number would be misleading.
     pub(crate) fn whole(self) -> Self {
-        Self { fit: Fit::Whole, ..self }
+        Self { least: None, ..self }
     }
 
-    /// Returns the column with a minimum width of `least`.
-    pub(crate) fn at_least(self, least: usize) -> Self {
-        Self { fit: Fit::Least(least), ..self }
-    }
-
-    /// Returns the minimum width of a column with the width `natural`.
-    fn least(&self, natural: usize) -> usize {
-        match self.fit {
-            Fit::Whole => natural,
-            Fit::Least(least) => least.min(natural),
-        }
+    /// Returns the column for hashes, which are truncated before other columns, to the start of their digits.
+    pub(crate) fn of_hashes(self) -> Self {
+        Self { least: Some(DIGITS + 1), is_of_hashes: true, ..self }
     }
 
     /// Returns the column, right-aligned for numbers.
@@ -137,6 +106,13 @@ impl Column {
     /// Returns the column with a minimum width of `width`, even if its contents are shorter.
     pub(crate) fn padded(self, width: usize) -> Self {
         Self { pad: width, ..self }
+    }
+
+    /// Returns the text of a cell that fits into `width`.
+    fn fitted(&self, cell: &Cell, width: usize) -> String {
+        let is_cut = self.is_of_hashes && cell.width() > width;
+        let text = if is_cut { &cell.0.replacen(PREFIX, "", 1) } else { &cell.0 };
+        fit::cut(text, width).into_owned()
     }
 }
 
@@ -155,16 +131,18 @@ pub(crate) struct Table {
     indent: usize,
     has_titles: bool,
     width: Option<usize>,
+    /// The layout, determined by the rows that are written first.
+    layout: Option<Layout>,
 }
 
 impl Table {
     /// Creates an empty table for standard output.
     pub(crate) fn new(columns: Vec<Column>) -> Self {
-        Self { columns, rows: Vec::new(), indent: 0, has_titles: false, width: stdout::width() }
+        let width = stdout::width();
+        Self { columns, rows: Vec::new(), indent: 0, has_titles: false, width, layout: None }
     }
 
     /// Returns the table for a terminal of this width, or for none.
-    #[cfg(test)]
     pub(crate) fn for_width(self, width: Option<usize>) -> Self {
         Self { width, ..self }
     }
@@ -189,40 +167,44 @@ impl Table {
         self.rows.push(Row { cells, below });
     }
 
-    /// If the output is not a terminal, writes the buffered rows and drops them. Requires columns of fixed width.
+    /// If the output is not a terminal, writes the buffered rows. Requires columns of fixed width.
     pub(crate) fn write_early(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        if self.width.is_none() {
-            self.write(out)?;
-            self.rows.clear();
-        }
-        Ok(())
+        if self.width.is_none() { self.write(out) } else { Ok(()) }
     }
 
-    /// Writes the table.
-    pub(crate) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    /// Writes the buffered rows and drops them. The first ones determine the widths of the columns.
+    pub(crate) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let room = self.width.map(|width| width.max(NARROWEST).saturating_sub(self.indent));
-        let layout = Layout::new(&self.widths(), &self.columns, room);
-        if self.has_titles {
-            let title = |column: &Column| Cell::new(&column.title, FAINT);
-            self.line(out, &layout, &self.columns.iter().map(title).collect::<Vec<_>>())?;
-        }
-        for row in &self.rows {
+        let rows = std::mem::take(&mut self.rows);
+        let layout = match self.layout.take() {
+            Some(layout) => layout,
+            None => {
+                let layout = Layout::new(&self.widths(&rows), &self.columns, room);
+                if self.has_titles {
+                    let title = |column: &Column| Cell(format!("{FAINT}{}{FAINT:#}", column.title));
+                    self.line(out, &layout, &self.columns.iter().map(title).collect::<Vec<_>>())?;
+                }
+                layout
+            }
+        };
+        for row in rows {
             self.line(out, &layout, &row.cells)?;
             for cell in &row.below {
-                write!(out, "{:indent$}", "", indent = self.indent + BELOW)?;
-                cell.write(out, room.map_or(usize::MAX, |room| room - BELOW))?;
-                writeln!(out)?;
+                let indent = self.indent + BELOW;
+                let below = fit::cut(&cell.0, room.map_or(usize::MAX, |room| room - BELOW));
+                writeln!(out, "{:indent$}{below}", "")?;
             }
         }
+        self.layout = Some(layout);
         Ok(())
     }
 
     /// Returns the natural width of each column.
-    fn widths(&self) -> Vec<usize> {
+    fn widths(&self, rows: &[Row]) -> Vec<usize> {
         let titles = |column: &Column| if self.has_titles { fit::width(&column.title) } else { 0 };
         let mut widths: Vec<usize> =
             self.columns.iter().map(|column| titles(column).max(column.pad)).collect();
-        for row in &self.rows {
+        for row in rows {
             for (width, cell) in widths.iter_mut().zip(&row.cells) {
                 *width = (*width).max(cell.width());
             }
@@ -231,71 +213,62 @@ impl Table {
     }
 
     fn line(&self, out: &mut dyn Write, layout: &Layout, cells: &[Cell]) -> io::Result<()> {
-        let shown: Vec<(usize, &Cell, usize)> = layout
-            .shown
-            .iter()
-            .filter_map(|(index, width)| Some((*index, cells.get(*index)?, *width)))
-            .collect();
-        let last = shown.iter().rposition(|(_, cell, _)| !cell.is_empty());
-        let count = if layout.is_cut { shown.len() } else { last.map_or(0, |last| last + 1) };
-        let mut gap = self.indent;
-        for (at, (index, cell, width)) in shown.into_iter().take(count).enumerate() {
-            let is_right = self.columns.get(index).is_some_and(|column| column.is_right);
-            let aligned = layout.aligned(width);
-            let before = gap + if is_right { aligned.saturating_sub(cell.width()) } else { 0 };
-            write!(out, "{:before$}", "")?;
-            let taken = cell.write(out, width)?;
-            if !is_right && (at + 1 < count || layout.is_cut) {
-                write!(out, "{:pad$}", "", pad = aligned.saturating_sub(taken))?;
-            }
-            gap = layout.gap;
+        let mut line = " ".repeat(self.indent);
+        let mut gap = 0;
+        for &(index, width) in &layout.shown {
+            let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else { continue };
+            let shown = if layout.is_limited { column.fitted(cell, width) } else { cell.0.clone() };
+            let pad = layout.aligned(width).saturating_sub(fit::width(&shown));
+            let (before, after) = if column.is_right { (pad, 0) } else { (0, pad) };
+            let before = gap + before;
+            line += &format!("{:before$}{shown}{:after$}", "", "");
+            gap = layout.gap();
         }
         if layout.is_cut {
-            write!(out, " {FAINT}{}{FAINT:#}", fit::CUT)?;
+            line += &format!(" {FAINT}{}{FAINT:#}", fit::CUT);
         }
-        writeln!(out)
+        writeln!(out, "{}", line.trim_end_matches(' '))
     }
 }
 
-/// The indent of lines below a row.
-pub(crate) const BELOW: usize = 4;
-
-/// The gap between two columns on a terminal.
-const GAP: usize = 2;
-
 /// The columns shown, and their widths.
+#[derive(Clone, Debug)]
 struct Layout {
     /// Their numbers and widths.
     shown: Vec<(usize, usize)>,
-    gap: usize,
+    /// Whether the width of lines is limited.
+    is_limited: bool,
     /// Whether columns are omitted.
     is_cut: bool,
 }
 
 impl Layout {
+    fn gap(&self) -> usize {
+        if self.is_limited { GAP } else { 1 }
+    }
+
     /// Returns the width to which a column is aligned.
     fn aligned(&self, width: usize) -> usize {
-        if self.gap == GAP { width } else { width.min(ALIGNED) }
+        if self.is_limited { width } else { width.min(ALIGNED) }
     }
 
     fn new(natural: &[usize], columns: &[Column], room: Option<usize>) -> Self {
-        let all: Vec<usize> = (0..columns.len()).collect();
         let Some(room) = room else {
-            return Self { shown: natural.iter().copied().enumerate().collect(), gap: 1, is_cut: false };
+            let shown = natural.iter().copied().enumerate().collect();
+            return Self { shown, is_limited: false, is_cut: false };
         };
-        let mut shown = all.clone();
+        let mut shown: Vec<usize> = (0..columns.len()).collect();
         loop {
-            let is_cut = shown.len() < all.len();
+            let is_cut = shown.len() < columns.len();
             let taken = GAP * shown.len().saturating_sub(1) + if is_cut { 2 } else { 0 };
             let room = room.saturating_sub(taken);
-            let pairs: Vec<(usize, usize)> = shown
+            let sizes: Vec<Size> = shown
                 .iter()
-                .filter_map(|index| Some((*natural.get(*index)?, columns.get(*index)?)))
-                .map(|(natural, column)| (natural, column.least(natural)))
+                .filter_map(|index| Some(Size::new(*natural.get(*index)?, columns.get(*index)?)))
                 .collect();
-            if pairs.iter().map(|(_, least)| least).sum::<usize>() <= room || shown.len() < 2 {
-                let shown = shown.into_iter().zip(shared(&pairs, room)).collect();
-                return Self { shown, gap: GAP, is_cut };
+            if sizes.iter().map(|size| size.least).sum::<usize>() <= room || shown.len() < 2 {
+                let shown = shown.into_iter().zip(shared(sizes, room)).collect();
+                return Self { shown, is_limited: true, is_cut };
             }
             // The first column is the subject of the row.
             let minor = shown
@@ -307,20 +280,33 @@ impl Layout {
     }
 }
 
-/// Distributes `room` among columns, each given by its natural and minimum width: short columns keep their width, and
-/// the others get equal widths if possible.
-fn shared(columns: &[(usize, usize)], room: usize) -> Vec<usize> {
-    let widest = fit::widest(columns, room);
-    let mut widths: Vec<usize> = columns.iter().map(|column| fit::narrowed(*column, widest)).collect();
-    // The remainder after equal sharing goes to columns that can use it.
-    let mut left = room.saturating_sub(widths.iter().sum());
-    for (width, (natural, _)) in widths.iter_mut().zip(columns) {
-        let more = left.min(natural.saturating_sub(*width));
-        *width += more;
-        left -= more;
+/// The width that a column wants, and the least that it needs.
+struct Size {
+    wanted: usize,
+    least: usize,
+    is_of_hashes: bool,
+}
+
+impl Size {
+    fn new(wanted: usize, column: &Column) -> Self {
+        let least = column.least.map_or(wanted, |least| least.min(wanted));
+        Self { wanted, least, is_of_hashes: column.is_of_hashes }
+    }
+}
+
+/// Distributes `room` among columns: short columns keep their width, and the others get equal widths if possible.
+fn shared(mut sizes: Vec<Size>, room: usize) -> Vec<usize> {
+    if sizes.iter().map(|size| size.wanted).sum::<usize>() > room {
+        sizes.iter_mut().filter(|size| size.is_of_hashes).for_each(|size| size.wanted = size.least);
     }
     // A single column that exceeds the width gets the whole width.
-    widths.iter().map(|width| room.min(*width)).collect()
+    let mut widths: Vec<usize> = sizes.iter().map(|size| size.least.min(room)).collect();
+    for _ in widths.iter().sum()..room {
+        let wanting = widths.iter_mut().zip(&sizes).filter(|(width, size)| **width < size.wanted);
+        let Some((narrowest, _)) = wanting.min_by_key(|(width, _)| **width) else { break };
+        *narrowest += 1;
+    }
+    widths
 }
 
 #[cfg(test)]
@@ -329,7 +315,7 @@ mod tests {
 
     use super::*;
 
-    fn text_of(table: &Table) -> String {
+    fn text_of(mut table: Table) -> String {
         let mut out = Vec::new();
         table.write(&mut out).unwrap();
         anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
@@ -340,7 +326,7 @@ mod tests {
         for row in rows {
             table.push(row.iter().map(|text| Cell::new(text, FAINT)).collect());
         }
-        text_of(&table)
+        text_of(table)
     }
 
     #[test]
@@ -369,7 +355,7 @@ mod tests {
         let long = "x".repeat(100_000);
         let rows: &[&[&str]] = &[&[&long, "behind"], &["short", "behind"]];
         let columns = || vec![Column::new("a"), Column::new("b")];
-        let expected = format!("{long} behind\nshort{:196}behind\n", "");
+        let expected = format!("{long} behind\nshort{:68}behind\n", "");
         assert_eq!(table(columns(), rows, None), expected);
         assert_eq!(table(columns(), rows, Some(10_000)).lines().map(str::len).max(), Some(10_002));
     }
@@ -392,13 +378,11 @@ mod tests {
 
     #[test]
     fn a_cell_in_pieces_is_cut_as_one() {
-        let cell = || Cell::plain("@tag").and(Cell::plain("")).and(Cell::plain("label"));
         for (width, expected) in
             [(10, "@tag label"), (9, "@tag lab…"), (6, "@tag …"), (5, "@tag…"), (4, "@ta…")]
         {
-            let mut out = Vec::new();
-            let taken = cell().write(&mut out, width).unwrap();
-            assert_eq!((taken, String::from_utf8(out).unwrap()), (fit::width(expected), expected.to_owned()));
+            let cell = Cell::plain("@tag").and(Cell::plain("")).and(Cell::plain("label"));
+            assert_eq!(Column::new("").fitted(&cell, width), expected);
         }
     }
 
@@ -415,7 +399,7 @@ mod tests {
                 let below = row.iter().map(|text| Cell::plain(text)).collect();
                 table.push_with(row.iter().map(|text| Cell::plain(text)).collect(), below);
             }
-            let text = text_of(&table);
+            let text = text_of(table);
             prop_assert_eq!(text.lines().count(), 1 + rows.len() * 6);
             for line in text.lines() {
                 prop_assert!(fit::width(line) <= width, "{} of {width}: {line:?}", fit::width(line));
@@ -428,7 +412,7 @@ mod tests {
             for row in &rows {
                 table.push(row.iter().map(|text| Cell::plain(text)).collect());
             }
-            let text = text_of(&table);
+            let text = text_of(table);
             prop_assert_eq!(text.lines().count(), rows.len());
             for (line, row) in text.lines().zip(&rows) {
                 let mut rest = line;
@@ -445,7 +429,7 @@ mod tests {
 
     fn columns() -> Vec<Column> {
         vec![
-            Column::new("hash").at_least(13),
+            Column::new("hash").of_hashes(),
             Column::new("minor").whole().minor(),
             Column::new("right").right(),
             Column::new("padded").padded(9),

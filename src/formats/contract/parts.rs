@@ -16,8 +16,7 @@ fn describe(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {
 }
 
 fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    rfc8785::write(value, &mut text).ok().map(|()| text)
+    rfc8785::to_vec(value).ok()
 }
 
 pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {

@@ -33,8 +33,7 @@ static INTERACTION: PartKind = PartKind {
 };
 
 fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    rfc8785::write(value, &mut text).ok().map(|()| text)
+    rfc8785::to_vec(value).ok()
 }
 
 pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {

@@ -43,8 +43,7 @@ static RUNNER: PartKind = PartKind {
 static META: PartKind = PartKind { is_ephemeral: |_| true, canonical, describe };
 
 fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    rfc8785::write(value, &mut text).ok().map(|()| text)
+    rfc8785::to_vec(value).ok()
 }
 
 fn describe(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {

@@ -219,12 +219,12 @@ pub(super) fn orders_are_total(vault: &Vault) {
     vault.add_all(documents.iter().map(|document| document.admit(note())).collect());
     vault.add_at(created("s", None).admit(sheet()), super::start());
     vault.add_at(documents[2].admit(note()), super::start());
-    let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(|name| core(note(), name));
-    let s = core(sheet(), "s");
+    let [first, undated, third, fourth, last] = ["a", "b", "c", "d", "e"].map(|name| core(note(), name));
+    let sheet = core(sheet(), "s");
     let found = |order| vault.found(&Filter::default(), order);
-    assert_eq!(found(Order::Newest(FirstSeen)), [s, e, d, c, b, a]);
-    assert_eq!(found(Order::Newest(LastSeen)), [c, s, e, d, b, a]);
-    assert_eq!(found(Order::Newest(Created)), [a, c, d, s, e, b]);
-    assert_eq!(found(Order::Kind), [c, e, d, b, a, s]);
-    assert_eq!(found(Order::Core), sorted(vec![a, b, c, d, e, s]));
+    assert_eq!(found(Order::Newest(FirstSeen)), [sheet, last, fourth, third, undated, first]);
+    assert_eq!(found(Order::Newest(LastSeen)), [third, sheet, last, fourth, undated, first]);
+    assert_eq!(found(Order::Newest(Created)), [first, third, fourth, sheet, last, undated]);
+    assert_eq!(found(Order::Kind), [third, last, fourth, undated, first, sheet]);
+    assert_eq!(found(Order::Core), sorted(vec![first, undated, third, fourth, last, sheet]));
 }

@@ -24,14 +24,14 @@ pub(super) fn names_are_listed_with_their_users(vault: &Vault) {
         .map(|name| (name.relation.as_str(), name.handle.as_str(), name.dangles))
         .collect();
     assert_eq!(mentioned, [("hints", "test:run", false), ("names", "test:run", true)]);
-    let uses = snapshot.named(&[named("run"), named("also"), named("none")].concat()).unwrap();
-    assert_eq!((&uses[0].identified, &uses[0].originals), (&vec![original, copy], &vec![original]));
+    let by_name = snapshot.named(&[named("run"), named("also"), named("none")].concat()).unwrap();
+    assert_eq!((&by_name[0].identified, &by_name[0].originals), (&vec![original, copy], &vec![original]));
     let referring: Vec<_> =
-        uses[0].referring.iter().map(|(relation, core)| (relation.as_str(), *core)).collect();
+        by_name[0].referring.iter().map(|(relation, core)| (relation.as_str(), *core)).collect();
     // By relation, then in the order of addition.
     assert_eq!(referring, [("hints", user), ("hints", other), ("names", copy), ("names", user)]);
-    assert_eq!(uses[1].identified, [original]);
-    assert!(uses[2].identified.is_empty() && uses[2].referring.is_empty());
+    assert_eq!(by_name[1].identified, [original]);
+    assert!(by_name[2].identified.is_empty() && by_name[2].referring.is_empty());
 }
 
 pub(super) fn shared_names_are_those_of_several_originals(vault: &Vault) {

@@ -59,6 +59,7 @@ pub(super) struct Artifact {
 
 /// A capture with its members and its index data.
 #[derive(Clone)]
+#[expect(clippy::struct_field_names, reason = "the hash is called the same everywhere")]
 pub(super) struct Capture {
     pub(super) capture: CaptureHash,
     /// Its position in the order in which all captures were added.

@@ -85,12 +85,12 @@ impl Change<'_> {
         self.record(&Event::Unpin { core }).map(|()| true)
     }
 
-    fn add_link(&mut self, link: LinkKey, note: Option<&str>) -> Result<bool> {
-        let LinkKey { relation, source, target } = &link;
+    fn add_link(&mut self, link: &LinkKey, note: Option<&str>) -> Result<bool> {
+        let LinkKey { relation, source, target } = link;
         reject(link_defect(*source, relation, *target, note))?;
         self.view.0.expect_artifact(*source)?;
         self.view.0.expect_artifact(*target)?;
-        if self.view.0.links.get(&link).is_some_and(|known| known.as_deref() == note) {
+        if self.view.0.links.get(link).is_some_and(|known| known.as_deref() == note) {
             return Ok(false);
         }
         self.parts().0.links.insert(link.clone(), note.map(str::to_owned));

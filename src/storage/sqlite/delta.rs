@@ -10,6 +10,7 @@ use std::rc::Rc;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::dictionaries::Readers;
+use super::encodings::Encoding;
 use super::mention_index::{self, Segments};
 use super::payload::{Content, DIFFERENCE, Payloads};
 use crate::digest::Digest;
@@ -80,7 +81,7 @@ impl DeltaBaseFinder {
         known: Option<i64>,
         whole: usize,
     ) -> rusqlite::Result<Option<Difference>> {
-        if !(MIN_SIZE..MAX_SIZE).contains(&bytes.len()) {
+        if Encoding::Delta.is_off() || !(MIN_SIZE..MAX_SIZE).contains(&bytes.len()) {
             return Ok(None);
         }
         let Some(base) = self.nearest(connection, digests, known)? else {

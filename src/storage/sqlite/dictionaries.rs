@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::compress::{self, Dictionary, Reader};
+use super::encodings::Encoding;
 use super::error::{PayloadDefect, ReadFailure};
 use super::payload::Payloads;
 use super::tombstones;
@@ -88,7 +89,7 @@ impl Dictionaries {
 
     /// Returns how to compress `text`, which belongs to the artifact with these `digests`.
     pub(super) fn for_text(&self, kind: &str, text: &[u8], digests: &[Digest]) -> Choice {
-        if text.len() > MAX_TEXT {
+        if Encoding::Dictionary.is_off() || text.len() > MAX_TEXT {
             return Choice::Now(None);
         }
         let known = self.slots().get(kind).cloned();

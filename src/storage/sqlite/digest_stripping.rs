@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 
+use super::encodings::Encoding;
 use super::varint;
 use crate::digest::Digest;
 
@@ -45,6 +46,9 @@ pub(super) fn cut_into<E>(
     bytes: &[u8],
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Option<Vec<Digest>>, E> {
+    if Encoding::DigestStripping.is_off() {
+        return Ok(None);
+    }
     let mut runs = Runs { bytes, at: 0 };
     let Some(mut next) = runs.next() else { return Ok(None) };
     if memchr::memchr2(AGAIN, NEXT, bytes).is_some() {

@@ -15,6 +15,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 pub(super) use check::check;
 
+use super::encodings::Encoding;
 use super::varint;
 use crate::digest::{Digest, DigestPrefix};
 
@@ -74,6 +75,10 @@ fn captures_between(
     low: u64,
     high: u64,
 ) -> rusqlite::Result<Vec<i64>> {
+    if Encoding::MentionIndex.is_off() {
+        let mut captures = connection.prepare_cached("SELECT id FROM capture ORDER BY id")?;
+        return captures.query_map([], |row| row.get(0))?.collect();
+    }
     let mut captures = Vec::new();
     let mut buckets =
         connection.prepare_cached("SELECT bytes FROM mention_bucket WHERE id BETWEEN ?1 AND ?2")?;
@@ -98,7 +103,7 @@ fn captures_between(
 
 /// Adds `entries`, in any order.
 pub(super) fn add(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite::Result<()> {
-    if entries.is_empty() {
+    if entries.is_empty() || Encoding::MentionIndex.is_off() {
         return Ok(());
     }
     entries.extend(Segment::FIRST.entries(connection)?);

@@ -12,6 +12,8 @@ mod derived;
 mod dictionaries;
 mod digest_stripping;
 mod edit;
+#[doc(hidden)]
+pub mod encodings;
 mod engine;
 mod error;
 mod fetch;

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::rules::{CONTENT, FORM, LIMITS};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::json::canonical::rfc8785;
 use crate::storage::{MAX_LINK_NOTE_BYTES, is_note, is_relation, is_tag};
 use crate::validation::RuleInfo;
 
@@ -116,9 +115,10 @@ impl Manifest {
         Self { artifacts, format: FORMAT.to_owned(), links, version: VERSION }
     }
 
-    /// Returns the bytes of the manifest entry.
+    /// Returns the bytes of the manifest entry, in the canonical form of RFC 8785: the fields of all types above are in
+    /// its order, and their values need no other form than `serde_json` gives them.
     pub(super) fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
-        rfc8785::to_vec(self)
+        serde_json::to_vec(self)
     }
 
     /// Parses and validates the bytes of the manifest entry. No capture may exceed `limit` bytes.
@@ -272,5 +272,34 @@ impl BundledLink {
             ),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_bytes_are_the_canonical_form() {
+        let digest = crate::digest::Digest::from_content(b"x");
+        let text = || "é\u{1}\"\u{7f}/\u{10000}".to_owned();
+        let member = BundledMember { blob: BlobHash(digest), name: text(), size: 1 << 53 };
+        let capture = BundledCapture {
+            added_at: text(),
+            capture_hash: CaptureHash(digest),
+            members: vec![member],
+            size: 0,
+        };
+        let artifact = BundledArtifact {
+            captures: vec![capture],
+            core_hash: CoreHash(digest),
+            kind: text(),
+            note: Some(text()),
+            tags: vec![text()],
+        };
+        let core = CoreHash(digest);
+        let link = BundledLink { note: Some(text()), relation: text(), source: core, target: core };
+        let manifest = Manifest::new(vec![artifact], vec![link]);
+        assert_eq!(manifest.to_bytes().unwrap(), serde_json_canonicalizer::to_vec(&manifest).unwrap());
     }
 }

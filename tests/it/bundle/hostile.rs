@@ -2,7 +2,6 @@
 
 use runvault::digest::Digest;
 use runvault::intake::Item;
-use runvault::json::canonical::rfc8785;
 use serde_json::{Value, json};
 
 use super::making::{Entries, Making, header_of, tar_of};
@@ -114,7 +113,7 @@ fn entries() {
 #[test]
 fn manifests() {
     let (sandbox, good) = two_sessions();
-    let text = String::from_utf8(rfc8785::to_vec(&good.manifest).unwrap()).unwrap();
+    let text = String::from_utf8(serde_json_canonicalizer::to_vec(&good.manifest).unwrap()).unwrap();
     let mut said = String::new();
     let mut written = |what: &str, text: String| {
         let mut entries = good.entries();
@@ -137,7 +136,7 @@ fn manifests() {
         let mut manifest = good.manifest.clone();
         let place = manifest.pointer_mut(pointer).unwrap();
         *place = value;
-        written(what, String::from_utf8(rfc8785::to_vec(&manifest).unwrap()).unwrap());
+        written(what, String::from_utf8(serde_json_canonicalizer::to_vec(&manifest).unwrap()).unwrap());
     };
     changed("another format", "/format", json!("zip"));
     changed("a later version", "/version", json!(2));
@@ -244,7 +243,8 @@ fn a_pack_with_other_files() {
     let names =
         members.iter().map(|member| (member["name"].as_str().unwrap().to_owned(), member["blob"].clone()));
     let digests: serde_json::Map<String, Value> = names.collect();
-    capture["capture_hash"] = Digest::from_content(&rfc8785::to_vec(&digests).unwrap()).to_string().into();
+    capture["capture_hash"] =
+        Digest::from_content(&serde_json_canonicalizer::to_vec(&digests).unwrap()).to_string().into();
     capture["size"] = size.into();
     sandbox.write("bad.rvz", making.tar());
     let ran = on(&sandbox, "n.vault", &["import", "--create", "bad.rvz"]).expect(1);

@@ -3,7 +3,6 @@
 use std::io::Read;
 
 use runvault::digest::Digest;
-use runvault::json::canonical::rfc8785;
 use serde_json::Value;
 
 use crate::sandbox::Sandbox;
@@ -37,7 +36,8 @@ impl Making {
 
     /// Entries with the manifest in front.
     pub(crate) fn entries(&self) -> Entries {
-        let manifest = ("manifest.json".to_owned(), rfc8785::to_vec(&self.manifest).unwrap());
+        let manifest =
+            ("manifest.json".to_owned(), serde_json_canonicalizer::to_vec(&self.manifest).unwrap());
         std::iter::once(manifest).chain(self.blobs.clone()).collect()
     }
 

@@ -21,7 +21,7 @@ fn long_output_goes_through_the_pager_with_its_notes() {
     let sandbox = desk();
     let (plain, _) = paged(&sandbox, "find", "");
     let (seen, status) = paged(&sandbox, "find", "sed 's/^/| /'");
-    let expected: String = plain.lines().map(|line| format!("| {line}\n")).collect();
+    let expected = plain.lines().fold(String::new(), |all, line| all + "| " + line + "\n");
     assert_eq!((seen, status), (expected, 0));
 }
 

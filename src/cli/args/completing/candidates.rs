@@ -11,6 +11,7 @@ use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, Stor
 use super::line::Line;
 use crate::cli::args::hash;
 use crate::cli::args::help;
+use crate::cli::args::settings::Values;
 use crate::cli::commands::find;
 use crate::cli::commands::rules;
 use crate::cli::commands::search;
@@ -152,7 +153,9 @@ impl Source {
                 Some(setting) if setting.name == "search" => {
                     beginning(typed, ["on", "off"].map(|word| (word.to_owned(), String::new())).into_iter())
                 }
-                Some(setting) if setting.is_path => PathCompleter::any().complete(typed.as_ref()),
+                Some(setting) if setting.values != Values::Text => {
+                    PathCompleter::any().complete(typed.as_ref())
+                }
                 _ => Vec::new(),
             },
             Self::Rules => beginning(&typed.to_ascii_uppercase(), rules::summaries()),

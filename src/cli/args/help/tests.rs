@@ -134,9 +134,9 @@ fn docs_of_all_settings() {
     const END: &str = "<!-- The end of the table -->\n";
     let row = |known: &&dyn settings::AnySetting| {
         let entry = known.entry();
-        let argument = entry.argument.map(|argument| format!("`{argument}`")).unwrap_or_default();
-        let (name, variable) = (entry.name, entry.variable);
-        format!("| `{name}` | `{variable}` | {argument} | {} | {} |\n", entry.default_text, entry.about)
+        let argument = entry.argument().map(|argument| format!("`{argument}`")).unwrap_or_default();
+        let (name, variable) = (entry.name, entry.variable());
+        format!("| `{name}` | `{variable}` | {argument} | {} | {} |\n", entry.default_text(), entry.about)
     };
     let rows: Vec<String> = settings::ALL.iter().map(row).collect();
     let head = "| setting | variable | argument | default | what it says |\n|---|---|---|---|---|\n";

@@ -20,20 +20,34 @@ use crate::cli::output::exit::Failure;
 pub(crate) use file::{Place, at_home, edit, path};
 pub(crate) use read::be_silent;
 
-/// A description of a setting. The name is that in the file and of `config`.
+/// A description of a setting.
 pub(crate) struct Entry {
+    /// The name in the file and of `config`, and of the argument that takes precedence over it.
     pub(crate) name: &'static str,
-    pub(crate) variable: &'static str,
-    /// The argument that takes precedence over it.
-    pub(crate) argument: Option<&'static str>,
+    has_argument: bool,
     /// One sentence, in Markdown with code marks.
     pub(crate) about: &'static str,
-    /// A description of the default.
-    pub(crate) default_text: &'static str,
-    /// The default as a value, if it has one.
-    pub(crate) default: fn() -> Option<String>,
-    /// Whether values are paths, which must be resolved against a directory.
-    pub(crate) is_path: bool,
+    default: DefaultValue,
+    pub(crate) values: Values,
+}
+
+/// The default of a setting.
+enum DefaultValue {
+    Value(&'static str),
+    /// A description of a value that depends on the system, and the value.
+    Computed(&'static str, fn() -> Option<String>),
+    /// A description of what applies without a value.
+    Without(&'static str),
+}
+
+/// What the values of a setting are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    Text,
+    /// A path, which must be resolved against a directory.
+    Path,
+    /// Paths, separated as in `PATH`.
+    Paths,
 }
 
 /// A setting with the type of its values.
@@ -74,147 +88,99 @@ pub(crate) static ALL: [&dyn AnySetting; 10] = [
     &MAX_VIOLATIONS,
 ];
 
-/// The vault to use.
-pub(crate) static VAULT: Setting<PathBuf> = Setting {
-    entry: Entry {
-        name: "vault",
-        variable: "RUNVAULT_VAULT",
-        argument: Some("--vault"),
-        about: "Path of the vault.",
-        default_text: "`runvault/default.vault` in the user's data directory",
-        default: || vault::default().ok().map(|path| path.to_string_lossy().into_owned()),
-        is_path: true,
-    },
-    parse: some_path,
-};
+impl<T> Setting<T> {
+    const fn new(
+        name: &'static str,
+        about: &'static str,
+        default: DefaultValue,
+        parse: fn(&str) -> Result<T, String>,
+    ) -> Self {
+        Self { entry: Entry { name, has_argument: true, about, default, values: Values::Text }, parse }
+    }
 
-/// Name recorded in the journal.
-pub(crate) static ACTOR: Setting<Actor> = Setting {
-    entry: Entry {
-        name: "actor",
-        variable: "RUNVAULT_ACTOR",
-        argument: Some("--actor"),
-        about: "Name recorded in the journal.",
-        default_text: "USER@HOST",
-        default: || Some(actor::user_and_machine()),
-        is_path: false,
-    },
-    parse: |text| Actor::new(text).map_err(|error| error.to_string()),
-};
+    const fn of(mut self, values: Values) -> Self {
+        self.entry.values = values;
+        self
+    }
 
-/// Whether the full-text index is kept in sync with the vault.
-pub(crate) static SEARCH: Setting<bool> = Setting {
-    entry: Entry {
-        name: "search",
-        variable: "RUNVAULT_SEARCH",
-        argument: None,
-        about: "Whether added artifacts are indexed for `search` at once: on or off.",
-        default_text: "off",
-        default: || Some("off".to_owned()),
-        is_path: false,
-    },
-    parse: on_or_off,
-};
+    const fn without_argument(mut self) -> Self {
+        self.entry.has_argument = false;
+        self
+    }
+}
 
-/// The sources of keys for checking signatures: a list of paths.
-pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting {
-    entry: Entry {
-        name: "signing-key-file",
-        variable: "RUNVAULT_SIGNING_KEY_FILE",
-        argument: Some("--signing-key-file"),
-        about: "Check run pack signatures with the keys in this file or directory, or in several, separated as in \
-                `PATH`. A key itself can be given in the variable `RUNVAULT_SIGNING_KEY`, which takes precedence, but \
-                not in the configuration file.",
-        default_text: "signatures are not checked",
-        default: || None,
-        is_path: true,
-    },
-    parse: some_path,
-};
+pub(crate) static VAULT: Setting<PathBuf> = Setting::new(
+    "vault",
+    "Path of the vault.",
+    DefaultValue::Computed("`runvault/default.vault` in the user's data directory", || {
+        vault::default().ok().map(|path| path.to_string_lossy().into_owned())
+    }),
+    some_path,
+)
+.of(Values::Path);
 
-/// Minimum time since the last write of a trace before `--move` removes it.
-pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting {
-    entry: Entry {
-        name: "settle-traces",
-        variable: "RUNVAULT_SETTLE_TRACES",
-        argument: Some("--settle-traces"),
-        about: "With `--move`: how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
-        default_text: "10m",
-        default: || Some("10m".to_owned()),
-        is_path: false,
-    },
-    parse: length,
-};
+pub(crate) static ACTOR: Setting<Actor> = Setting::new(
+    "actor",
+    "Name recorded in the journal.",
+    DefaultValue::Computed("USER@HOST", || Some(actor::user_and_machine())),
+    |text| Actor::new(text).map_err(|error| error.to_string()),
+);
 
-/// Maximum bytes of a document.
-pub(crate) static MAX_SIZE: Setting<u64> = Setting {
-    entry: Entry {
-        name: "max-size",
-        variable: "RUNVAULT_MAX_SIZE",
-        argument: Some("--max-size"),
-        about: "Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB.",
-        default_text: "256M",
-        default: || Some("256M".to_owned()),
-        is_path: false,
-    },
-    parse: limits::bytes,
-};
+pub(crate) static SEARCH: Setting<bool> = Setting::new(
+    "search",
+    "Whether added artifacts are indexed for `search` at once: on or off.",
+    DefaultValue::Value("off"),
+    on_or_off,
+)
+.without_argument();
 
-/// Maximum nesting depth.
-pub(crate) static MAX_DEPTH: Setting<usize> = Setting {
-    entry: Entry {
-        name: "max-depth",
-        variable: "RUNVAULT_MAX_DEPTH",
-        argument: Some("--max-depth"),
-        about: "Maximum nesting depth.",
-        default_text: "128",
-        default: || Some("128".to_owned()),
-        is_path: false,
-    },
-    parse: limits::depth,
-};
+pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting::new(
+    "signing-key-file",
+    "Check run pack signatures with the keys in this file or directory, or in several, separated as in `PATH`. A key \
+     itself can be given in the variable `RUNVAULT_SIGNING_KEY`, which takes precedence, but not in the configuration \
+     file.",
+    DefaultValue::Without("signatures are not checked"),
+    some_path,
+)
+.of(Values::Paths);
 
-/// Maximum number of values of a JSON text.
-pub(crate) static MAX_VALUES: Setting<usize> = Setting {
-    entry: Entry {
-        name: "max-values",
-        variable: "RUNVAULT_MAX_VALUES",
-        argument: Some("--max-values"),
-        about: "Maximum number of values in a JSON text.",
-        default_text: "10000000",
-        default: || Some("10000000".to_owned()),
-        is_path: false,
-    },
-    parse: limits::values,
-};
+pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting::new(
+    "settle-traces",
+    "With `--move`: how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
+    DefaultValue::Value("10m"),
+    length,
+);
 
-/// Maximum number of entries of a pack.
-pub(crate) static MAX_ENTRIES: Setting<usize> = Setting {
-    entry: Entry {
-        name: "max-entries",
-        variable: "RUNVAULT_MAX_ENTRIES",
-        argument: Some("--max-entries"),
-        about: "Maximum number of entries in a pack, including those that are not read.",
-        default_text: "10000",
-        default: || Some("10000".to_owned()),
-        is_path: false,
-    },
-    parse: limits::entries,
-};
+pub(crate) static MAX_SIZE: Setting<u64> = Setting::new(
+    "max-size",
+    "Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB.",
+    DefaultValue::Value("256M"),
+    limits::bytes,
+);
 
-/// Maximum number of violations reported per document.
-pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting {
-    entry: Entry {
-        name: "max-violations",
-        variable: "RUNVAULT_MAX_VIOLATIONS",
-        argument: Some("--max-violations"),
-        about: "Maximum violations reported per document.",
-        default_text: "20; with `--json` all",
-        default: || None,
-        is_path: false,
-    },
-    parse: limits::violations,
-};
+pub(crate) static MAX_DEPTH: Setting<usize> =
+    Setting::new("max-depth", "Maximum nesting depth.", DefaultValue::Value("128"), limits::depth);
+
+pub(crate) static MAX_VALUES: Setting<usize> = Setting::new(
+    "max-values",
+    "Maximum number of values in a JSON text.",
+    DefaultValue::Value("10000000"),
+    limits::values,
+);
+
+pub(crate) static MAX_ENTRIES: Setting<usize> = Setting::new(
+    "max-entries",
+    "Maximum number of entries in a pack, including those that are not read.",
+    DefaultValue::Value("10000"),
+    limits::entries,
+);
+
+pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting::new(
+    "max-violations",
+    "Maximum violations reported per document.",
+    DefaultValue::Without("20; with `--json` all"),
+    limits::violations,
+);
 
 /// Returns whether the full-text index is kept in sync with additions.
 pub(crate) fn search() -> Result<bool, Failure> {
@@ -234,7 +200,7 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    Variable(&'static str),
+    Variable(String),
     File(Place),
 }
 
@@ -257,30 +223,49 @@ pub(crate) struct Value {
 }
 
 impl Entry {
+    /// Returns the name of the variable.
+    pub(crate) fn variable(&self) -> String {
+        format!("RUNVAULT_{}", self.name.replace('-', "_").to_uppercase())
+    }
+
+    /// Returns the argument that takes precedence over it, if there is one.
+    pub(crate) fn argument(&self) -> Option<String> {
+        self.has_argument.then(|| format!("--{}", self.name))
+    }
+
+    /// Returns the default as a value, if it has one.
+    pub(crate) fn default(&self) -> Option<String> {
+        match self.default {
+            DefaultValue::Value(value) => Some(value.to_owned()),
+            DefaultValue::Computed(_, value) => value(),
+            DefaultValue::Without(_) => None,
+        }
+    }
+
+    /// Returns the default for display.
+    pub(crate) fn default_text(&self) -> &'static str {
+        match self.default {
+            DefaultValue::Value(text) | DefaultValue::Computed(text, _) | DefaultValue::Without(text) => text,
+        }
+    }
+
     /// Returns the value of the variable, otherwise that in the file.
     pub(crate) fn value(&self) -> Result<Option<Value>, Failure> {
         if let Some(text) = self.variable_value() {
-            return Ok(Some(Value { text, origin: Origin::Variable(self.variable) }));
+            return Ok(Some(Value { text, origin: Origin::Variable(self.variable()) }));
         }
         let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
-        let text = if self.is_path_list() {
-            path_list(&text, |text| Ok(file::absolute(text, &place.path)))?
-        } else if self.is_path {
-            file::absolute(&text, &place.path)
-        } else {
-            text.into()
+        let text = match self.values {
+            Values::Paths => path_list(&text, |text| Ok(file::absolute(text, &place.path)))?,
+            Values::Path => file::absolute(&text, &place.path),
+            Values::Text => text.into(),
         };
         Ok(Some(Value { text, origin: Origin::File(place) }))
     }
 
-    /// Returns whether the value is a list of paths, separated as in `PATH`.
-    pub(crate) fn is_path_list(&self) -> bool {
-        self.name == SIGNING_KEY_FILE.entry.name
-    }
-
     /// Returns the value of the variable.
     pub(crate) fn variable_value(&self) -> Option<OsString> {
-        variable(self.variable)
+        variable(&self.variable())
     }
 }
 
@@ -345,29 +330,16 @@ mod tests {
     #[test]
     fn defaults_are_values_that_could_be_set() {
         for known in ALL {
-            if let Some(default) = (known.entry().default)() {
+            if let Some(default) = known.entry().default() {
                 assert_eq!(known.check(&default), Ok(()), "{}", known.entry().name);
             }
         }
     }
 
     #[test]
-    fn names_and_variables_belong_together() {
-        for known in ALL {
-            let entry = known.entry();
-            assert_eq!(entry.variable, format!("RUNVAULT_{}", entry.name.replace('-', "_").to_uppercase()));
-            assert!(entry.argument.is_none_or(|argument| argument == format!("--{}", entry.name)));
-        }
-    }
-
-    #[test]
     fn a_default_that_is_a_number_is_the_one_that_is_told() {
         let limits = Limits::default();
-        let default = |known: &dyn AnySetting| (known.entry().default)().unwrap();
-        for known in [&MAX_DEPTH as &dyn AnySetting, &MAX_VALUES, &MAX_ENTRIES, &MAX_SIZE] {
-            assert_eq!(default(known), known.entry().default_text);
-        }
-        assert_eq!(default(&SETTLE_TRACES), SETTLE_TRACES.entry.default_text);
+        let default = |known: &dyn AnySetting| known.entry().default().unwrap();
         let settle = runvault::intake::MoveOptions::default().settle_growing;
         assert_eq!(length(&default(&SETTLE_TRACES)), Ok(settle));
         assert_eq!(limits::bytes(&default(&MAX_SIZE)), Ok(limits.bytes));

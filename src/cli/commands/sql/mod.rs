@@ -1,6 +1,7 @@
 //! `runvault sql`
 
 mod csv;
+mod rows;
 mod tables;
 
 use std::fs;
@@ -12,11 +13,11 @@ use runvault::artifact::Cell;
 use runvault::vault::sql::{Reader, SqlError, Statement};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
+use self::rows::Rows;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::escape::{escaped, is_plain};
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::grid::{self, Grid};
 use crate::cli::output::json;
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, counted};
@@ -97,7 +98,7 @@ impl Args {
         } else if self.csv {
             self.as_csv(&mut statement)?;
         } else {
-            self.as_grid(&mut statement)?;
+            self.as_table(&mut statement)?;
         }
         Ok(Status::Done)
     }
@@ -121,25 +122,25 @@ impl Args {
         }
     }
 
-    fn as_grid(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
+    fn as_table(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
         let mut out = BufWriter::new(stdout::text());
-        let titles = (!self.no_header).then(|| statement.columns().to_vec());
+        let titles = statement.columns().to_vec();
         // Some terminals do not report a width, but the line must be limited.
         let room = stdout::width().or_else(|| stdout::is_terminal().then_some(100));
-        let mut grid = Grid::new(&mut out, titles.as_deref(), room);
+        let mut rows = Rows::new(&mut out, &titles, !self.no_header, room);
         let mut count = 0;
         for row in statement.rows() {
             match row {
-                Ok(row) => grid.row(row)?,
+                Ok(row) => rows.push(row)?,
                 Err(error) => {
-                    grid.end()?;
+                    rows.write()?;
                     out.flush()?;
                     return Err(error.into());
                 }
             }
             count += 1;
         }
-        grid.end()?;
+        rows.write()?;
         out.flush()?;
         stdout::note(&counted(count, "row"));
         Ok(())
@@ -184,7 +185,7 @@ impl Serialize for Object<'_> {
                 Cell::Integer(integer) => map.serialize_entry(name, integer)?,
                 Cell::Real(real) => map.serialize_entry(name, real)?,
                 Cell::Text(text) => map.serialize_entry(name, text)?,
-                Cell::Blob(bytes) => map.serialize_entry(name, &grid::hex(bytes))?,
+                Cell::Blob(bytes) => map.serialize_entry(name, &rows::hex(bytes))?,
             }
         }
         map.end()

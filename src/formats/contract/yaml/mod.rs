@@ -4,6 +4,10 @@
 //! this archive does not is rejected in [`guard`] and here: a document that two programs could interpret differently
 //! must not be archived.
 //!
+//! `serde-saphyr` falls short: deserializing any value, it rounds integers of more than 64 bits, reads `1_000` and `0b1` as
+//! numbers, expands `<<`, decodes `!!binary` and drops unknown tags, turns the key `1` into a string, and accepts
+//! documents that declare YAML 1.1. None of that can be seen behind serde, and the core hash depends on it.
+//!
 //! Aliases share nodes until the whole document is known to be within the limits, so that a small text cannot claim
 //! much memory or time.
 

@@ -1,0 +1,201 @@
+//! Rows of a result as a table with columns that are not known in advance.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use runvault::artifact::Cell;
+use runvault::digest::PREFIX;
+
+use crate::cli::output::stdout::{FAINT, HASH};
+use crate::cli::output::table::{self, Column, Table};
+
+/// Number of rows that are buffered to determine the widths of the columns.
+const BUFFERED: usize = 200;
+
+/// A printer of rows as a table.
+pub(super) struct Rows<'o> {
+    out: &'o mut dyn Write,
+    titles: Vec<String>,
+    has_titles: bool,
+    /// The maximum width of a line; `None` if unlimited.
+    room: Option<usize>,
+    buffered: Vec<Vec<Cell>>,
+    /// The table, once its columns are known.
+    table: Option<Table>,
+}
+
+impl<'o> Rows<'o> {
+    pub(super) fn new(
+        out: &'o mut dyn Write,
+        titles: &[String],
+        has_titles: bool,
+        room: Option<usize>,
+    ) -> Self {
+        Self { out, titles: titles.to_vec(), has_titles, room, buffered: Vec::new(), table: None }
+    }
+
+    /// Prints a row, or buffers it until the widths are known.
+    pub(super) fn push(&mut self, cells: Vec<Cell>) -> io::Result<()> {
+        self.buffered.push(cells);
+        if self.table.is_some() || self.buffered.len() >= BUFFERED { self.write() } else { Ok(()) }
+    }
+
+    /// Prints the buffered rows.
+    pub(super) fn write(&mut self) -> io::Result<()> {
+        let rows = std::mem::take(&mut self.buffered);
+        let table = self.table.get_or_insert_with(|| {
+            let columns = self.titles.iter().enumerate().map(|(at, title)| column(title, &rows, at));
+            let table = Table::new(columns.collect()).for_width(self.room);
+            if self.has_titles { table.titled() } else { table }
+        });
+        for row in rows {
+            table.push(row.iter().map(|cell| shown(cell, self.room)).collect());
+        }
+        table.write(self.out)
+    }
+}
+
+fn column(title: &str, rows: &[Vec<Cell>], at: usize) -> Column {
+    let column = Column::new(title);
+    let mut cells = rows.iter().filter_map(|row| row.get(at));
+    // NULL is also aligned with numbers.
+    let is_number = |cell: &Cell| matches!(cell, Cell::Null | Cell::Integer(_) | Cell::Real(_));
+    if !rows.is_empty() && cells.clone().all(is_number) {
+        column.right()
+    } else if cells.any(is_hash) {
+        column.of_hashes()
+    } else {
+        column
+    }
+}
+
+fn is_hash(cell: &Cell) -> bool {
+    matches!(cell, Cell::Text(text) if text.starts_with(PREFIX))
+}
+
+/// Returns the cell of a table, whose text is truncated to the room.
+fn shown(cell: &Cell, room: Option<usize>) -> table::Cell {
+    let text = plain(cell);
+    // Every character takes at least one column, or more if it is escaped.
+    let end = room.and_then(|room| text.char_indices().nth(room + 1)).map_or(text.len(), |(at, _)| at);
+    let text = text.get(..end).unwrap_or_default();
+    match cell {
+        Cell::Null => table::Cell::new("NULL", FAINT),
+        _ => table::Cell::new(text, if is_hash(cell) { HASH } else { Style::new() }),
+    }
+}
+
+/// Formats a cell without loss: bytes as hex digits, NULL as an empty text.
+pub(super) fn plain(cell: &Cell) -> String {
+    match cell {
+        Cell::Null => String::new(),
+        Cell::Integer(integer) => integer.to_string(),
+        Cell::Real(real) => real_text(*real),
+        Cell::Text(text) => text.clone(),
+        Cell::Blob(bytes) => hex(bytes),
+    }
+}
+
+/// Formats a double so that it differs from an integer.
+fn real_text(real: f64) -> String {
+    match real {
+        infinite if infinite.is_infinite() => (if infinite > 0.0 { "Inf" } else { "-Inf" }).to_owned(),
+        finite => serde_json::to_string(&finite).unwrap_or_default(),
+    }
+}
+
+/// Returns the hex digits of `bytes`.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cli::output::{escape, fit};
+
+    fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
+        let mut out = Vec::new();
+        let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
+        let mut printer = Rows::new(&mut out, &titles, true, room);
+        for row in rows {
+            printer.push(row.clone()).unwrap();
+        }
+        printer.write().unwrap();
+        anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
+    }
+
+    fn text(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+
+    fn cell() -> impl Strategy<Value = Cell> {
+        prop_oneof![
+            Just(Cell::Null),
+            any::<i64>().prop_map(Cell::Integer),
+            any::<f64>().prop_map(Cell::Real),
+            any::<String>().prop_map(Cell::Text),
+            "[0-9a-f]{64}".prop_map(|hex| Cell::Text(format!("sha256:{hex}"))),
+            proptest::collection::vec(any::<u8>(), 0..40).prop_map(Cell::Blob),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn lines_fit_and_control_nothing(
+            rows in proptest::collection::vec(proptest::collection::vec(cell(), 4), 0..5),
+            room in 40_usize..200,
+        ) {
+            let titles = ["a", "b\u{1b}[2J", "a title that is longer than most of what stands below it", ""];
+            let shown = printed(&titles, &rows, Some(room));
+            prop_assert_eq!(shown.lines().count(), rows.len() + 1);
+            for line in shown.lines() {
+                prop_assert!(fit::width(line) <= room, "{}", line);
+                prop_assert!(!line.contains(escape::is_hidden), "{}", line);
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_contents() {
+        let rows = [
+            vec![Cell::Integer(-7), text("a\u{1b}[2Jb\n"), Cell::Null],
+            vec![Cell::Real(1e30), text("漢字"), Cell::Blob(vec![0, 255])],
+        ];
+        assert_eq!(
+            printed(&["n", "text", "b"], &rows, None),
+            "    n text          b\n   -7 a\\u{1b}[2Jb\\n NULL\n1e+30 漢字          00ff\n"
+        );
+    }
+
+    #[test]
+    fn long_cells_are_truncated_on_a_terminal_only() {
+        let long = "0123456789".repeat(100);
+        let rows = [vec![text(&long), text("short"), text(&long)]];
+        let shown = printed(&["a", "b", "c"], &rows, Some(40));
+        assert_eq!(shown.lines().last().unwrap(), "012345678901234…  short  01234567890123…");
+        assert!(printed(&["a", "b", "c"], &rows, None).contains(&format!("{long} short {long}")));
+    }
+
+    #[test]
+    fn hashes_are_truncated_first() {
+        let hash = format!("sha256:{}", "0123456789abcdef".repeat(4));
+        let rows = [vec![text(&hash), text("everything that is left")]];
+        let shown = printed(&["a", "b"], &rows, Some(40));
+        assert_eq!(shown.lines().last().unwrap(), "0123456789ab…  everything that is left");
+        assert!(printed(&["a", "b"], &rows, Some(96)).contains(&hash));
+    }
+
+    #[test]
+    fn rows_after_the_first_ones_are_printed_at_once() {
+        let mut out = Vec::new();
+        let mut printer = Rows::new(&mut out, &["n".to_owned()], false, None);
+        for index in 0..1000 {
+            printer.push(vec![Cell::Integer(index)]).unwrap();
+        }
+        assert!(printer.buffered.is_empty());
+        assert_eq!(String::from_utf8(out).unwrap().lines().count(), 1000);
+    }
+}
