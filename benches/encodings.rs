@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::storage::encodings::{self, Encoding};
+use runvault::storage::sqlite::encodings::{self, Encoding};
 use runvault::vault::add::{Examined, Monitor, Outcome};
 use runvault::vault::query::{Filter, Query};
 
@@ -130,7 +130,7 @@ fn sample(vault: &Vault) -> (Vec<CoreHash>, Vec<Digest>) {
     let step = (hits.len() / SAMPLE).max(1);
     let chosen: Vec<_> = hits.iter().step_by(step).collect();
     let digests = chosen.iter().map(|hit| {
-        let mentions = snapshot.mentions(hit.artifact.id).expect("its mentions");
+        let mentions = snapshot.mentions(&[hit.artifact.core], None).expect("its mentions").remove(0);
         mentions[mentions.len() / 2].digest
     });
     (chosen.iter().map(|hit| hit.artifact.core).collect(), digests.collect())

@@ -86,7 +86,9 @@ pub(super) fn what_is_already_so_is_not_recorded(vault: &Vault) {
         Annotation::Unpin { core: b },
         Annotation::RemoveLink { source: b, relation: "governs", target: a },
     ];
-    changes.iter().for_each(|change| assert!(vault.annotate(change).unwrap()));
+    for change in &changes {
+        assert!(vault.annotate(change).unwrap());
+    }
     let (before, head) = (annotations(vault, a), vault.snapshot().journal_head().unwrap());
     for change in changes.iter().chain(&nothing) {
         assert!(!vault.annotate_at(change, second(9)).unwrap(), "{change:?}");

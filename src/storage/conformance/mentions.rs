@@ -60,9 +60,9 @@ pub(super) fn artifacts_that_mention_a_digest_are_found(vault: &Vault) {
             .mention("prompt", 0, digest("p"))
             .mention("prompt", 0, digest(name))
     });
-    documents.iter().for_each(|document| {
+    for document in &documents {
         vault.add_note(document);
-    });
+    }
     vault.add(Document::new("s").mention("prompt", 0, digest("p")).admit(sheet()));
     let snapshot = vault.snapshot();
     let mut cores = ["a", "b", "c"].map(|name| core(note(), name)).to_vec();

@@ -58,7 +58,9 @@ pub(super) fn pages_stay_complete_when_items_are_removed(vault: &Vault) {
         let (first, next) = page(vault, order, 2, None);
         // The item after which the next page begins, and one of the next page.
         let removed = [whole[1], whole[3]];
-        removed.iter().for_each(|core| vault.remove(*core));
+        for core in removed {
+            vault.remove(core);
+        }
         let (rest, last) = page(vault, order, 100, next);
         assert_eq!(last, None);
         let rest = [first, rest].concat();

@@ -98,8 +98,8 @@ pub struct Resolution {
     pub artifacts: Vec<CoreHash>,
     /// The captures, by hash and core hash.
     pub captures: Vec<CaptureTarget>,
-    /// The tombstones of hashes that begin with the prefix, the latest first; empty if an artifact or a capture has such a
-    /// hash.
+    /// The tombstones of hashes that begin with the prefix, one for each hash, the latest first; empty if an artifact or
+    /// a capture has such a hash.
     pub tombstones: Vec<Tombstone>,
 }
 

@@ -173,7 +173,7 @@ impl Transaction for Change<'_> {
             Annotation::Pin { core, note } => self.pin(core, note),
             Annotation::Unpin { core } => self.unpin(core),
             Annotation::AddLink { source, relation, target, note } => {
-                self.add_link(LinkKey { relation: relation.to_owned(), source, target }, note)
+                self.add_link(&LinkKey { relation: relation.to_owned(), source, target }, note)
             }
             Annotation::RemoveLink { source, relation, target } => {
                 self.remove_link(&LinkKey { relation: relation.to_owned(), source, target })

@@ -11,7 +11,7 @@ use super::error::{ReadFailure, StorageError};
 use super::journal::Event;
 use super::mention_index;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow, CaptureRow, StatedEdge};
+use super::rows::{ArtifactId, ArtifactRow, CaptureRow};
 use super::search;
 use super::signatures;
 use crate::digest::{CaptureHash, CoreHash, Digest};
@@ -68,7 +68,16 @@ impl Edit<'_> {
         if self.snapshot.pin_of(artifact.id)?.is_some() {
             return Err(StorageError::pinned(core));
         }
-        self.unlink(&artifact)?;
+        let mut edges = Vec::new();
+        for edge in self.snapshot.stated_edges(artifact.id)? {
+            let (source, target) = (self.snapshot.core_of(edge.source)?, self.snapshot.core_of(edge.target)?);
+            edges.push((edge.relation, source, target));
+        }
+        // The journal does not depend on row ids.
+        edges.sort();
+        for (relation, source, target) in edges {
+            self.take_back_link(StatedLink { source, relation: &relation, target })?;
+        }
         for tag in self.snapshot.tags(Some(artifact.id))? {
             self.untag(&tag.name)?;
         }
@@ -76,21 +85,6 @@ impl Edit<'_> {
         let captures = self.snapshot.captures(artifact.id)?;
         self.take_out(id).map_err(|error| self.snapshot.failed(error))?;
         self.bury(&artifact, &captures, reason).map_err(|error| self.snapshot.failed(error))
-    }
-
-    /// Removes the manual links from and to an artifact, in the order in which they are listed.
-    fn unlink(&mut self, artifact: &ArtifactRow) -> Result<()> {
-        let edges = self.snapshot.stated_edges(artifact.id)?.into_iter();
-        let key = |edge: StatedEdge| {
-            Ok((edge.relation, self.snapshot.core_of(edge.source)?, self.snapshot.core_of(edge.target)?))
-        };
-        let mut links = edges.map(key).collect::<Result<Vec<_>>>()?;
-        links.sort_unstable();
-        for (relation, source, target) in &links {
-            let (source, target) = (*source, *target);
-            self.take_back_link(StatedLink { source, relation, target })?;
-        }
-        Ok(())
     }
 
     /// Removes the rows of an artifact. Its blobs may then be unreferenced.

@@ -140,6 +140,9 @@ impl Snapshot for read::Snapshot<'_> {
             captures.map(|(artifact, capture)| CaptureTarget { capture, artifact }).collect();
         let is_stored = !artifacts.is_empty() || !captures.is_empty();
         let mut tombstones = if is_stored { Vec::new() } else { self.tombstones(prefix)? };
+        // Several removed artifacts may have had a capture with the same hash.
+        let mut known = BTreeSet::new();
+        tombstones.retain(|tombstone| known.insert(tombstone.digest));
         tombstones.truncate(limit);
         Ok(Resolution { artifacts, captures, tombstones })
     }

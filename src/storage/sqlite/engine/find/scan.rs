@@ -310,7 +310,8 @@ fn add_period(selection: &mut Where, Period { basis, since, until }: &Period) {
 /// Returns the first and the last digest that begin with these digits, which are lowercase; `None` if they are not
 /// such digits.
 fn bounds(digits: &str) -> Option<(Digest, Digest)> {
-    if !digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if digits.len() > 64 || !digits.bytes().all(is_digit) {
         return None;
     }
     let fill = |with: &str| format!("{digits}{}", with.repeat(64_usize.saturating_sub(digits.len())));
