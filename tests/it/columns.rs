@@ -18,6 +18,8 @@ fn examples() -> Sandbox {
 fn kinds_have_the_attributes_that_they_declare() {
     let sandbox = examples();
     sandbox.run(["add".into(), corpus()]).expect(1);
+    sandbox.write("schema.json", "{}");
+    sandbox.run(["add", "--as", "attachment", "schema.json"]).expect(0);
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     let snapshot = vault.snapshot().unwrap();
     for kind in formats::ALL {

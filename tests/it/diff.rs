@@ -242,7 +242,7 @@ fn hashes_files_and_what_is_neither() {
         assert_eq!(ran.stdout, "");
     };
     refused(&[&core, "abcdef12"], 2, "for the file with this name, write ./abcdef12");
-    refused(&["nothing.json", &core], 2, "nothing.json is neither a file nor an artifact in the vault");
+    refused(&["nothing.json", &core], 2, "nothing.json is neither a hash nor a file");
     refused(&["bad.json", &core], 2, "is not a valid model_io");
     refused(&["empty", &core], 2, "is a directory but not a pack");
     let trace = repository("examples/trace.ndjson");

@@ -249,11 +249,11 @@ fn stored_count(sandbox: &Sandbox, sql: &str) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Runs the program with so many MiB of address space; nothing where the shell cannot limit it.
+/// Runs the program with so many MiB of data, which does not count its code; nothing where the shell cannot limit it.
 #[cfg(target_os = "linux")]
 #[expect(clippy::print_stdout, reason = "a test that tests nothing says so")]
 fn within_memory(sandbox: &Sandbox, mebibytes: u64, arguments: &[&str]) -> Option<std::process::Output> {
-    let limit = format!("ulimit -v {}", mebibytes << 10);
+    let limit = format!("ulimit -d {}", mebibytes << 10);
     if !Command::new("sh").args(["-c", &limit]).status().is_ok_and(|status| status.success()) {
         println!("this system cannot limit memory: nothing was tested");
         return None;

@@ -401,14 +401,15 @@ fn nothing_is_read_but_what_a_query_needs() {
 }
 
 #[test]
-fn nothing_is_left_beside_the_vault() {
+fn nothing_is_left_beside_the_vault_but_its_empty_log() {
     let sandbox = examples();
     sandbox.run(["sql", "SELECT count(*) FROM interactions"]).expect(0);
     sandbox.run(["sql", "--save", "saved.db"]).expect(0);
     let mut names: Vec<_> =
         std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["saved.db", "v.vault"]);
+    assert_eq!(names, ["saved.db", "v.vault", "v.vault-shm", "v.vault-wal"]);
+    assert_eq!(std::fs::metadata(sandbox.path("v.vault-wal")).unwrap().len(), 0);
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn place_cell(hit: &SearchHit) -> Cell {
         1 => "and 1 more place".to_owned(),
         more => format!("and {more} more places"),
     };
-    Cell::plain(&format!("{place} ({})", hit.field.name())).and(Cell::new(&more, FAINT))
+    Cell::plain(&format!("{place} ({})", hit.field.name())).and(&Cell::new(&more, FAINT))
 }
 
 /// Returns the number of characters of a passage that fit on a line.
@@ -162,7 +162,7 @@ fn passage_cell(snippet: &Snippet) -> Cell {
     let mut was_space = true;
     for (at, character) in snippet.text.chars().enumerate() {
         if snippet.highlights.iter().any(|range| range.start == at) {
-            cell = cell.with(Cell::plain(&std::mem::take(&mut piece)));
+            cell = cell.with(&Cell::plain(&std::mem::take(&mut piece)));
         }
         let is_space = character.is_whitespace();
         if !is_space {
@@ -172,10 +172,10 @@ fn passage_cell(snippet: &Snippet) -> Cell {
         }
         was_space = is_space;
         if snippet.highlights.iter().any(|range| range.end == at + 1) {
-            cell = cell.with(Cell::new(&std::mem::take(&mut piece), MATCH));
+            cell = cell.with(&Cell::new(&std::mem::take(&mut piece), MATCH));
         }
     }
-    cell.with(Cell::plain(piece.trim_end())).with(mark(snippet.is_cut_after))
+    cell.with(&Cell::plain(piece.trim_end())).with(&mark(snippet.is_cut_after))
 }
 
 /// Returns an error with a hint if there is no index.

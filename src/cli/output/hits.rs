@@ -58,7 +58,7 @@ pub(crate) fn list<'h>(
     for Listed { artifact, matches, below } in hits {
         let subject = Subject::new(snapshot, artifact, matches, now, by);
         let cell = |column: &Column| match column {
-            Column::Label if is_terminal => Ok(subject.cell(Column::Tags)?.and(subject.cell(*column)?)),
+            Column::Label if is_terminal => Ok(subject.cell(Column::Tags)?.and(&subject.cell(*column)?)),
             column => subject.cell(*column),
         };
         table.push_with(columns.iter().map(cell).collect::<Result<_, Failure>>()?, below);

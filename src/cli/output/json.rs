@@ -20,7 +20,8 @@ pub(crate) fn bytes_of(name: &OsStr) -> Option<String> {
     name.to_str().is_none().then(|| hex(name.as_encoded_bytes()))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Returns the hex digits of `bytes`.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

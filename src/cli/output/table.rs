@@ -49,13 +49,13 @@ impl Cell {
     }
 
     /// Appends another cell, separated by a space.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: &Self) -> Self {
         let gap = if self.0.is_empty() || other.0.is_empty() { "" } else { " " };
         Self(self.0 + gap + &other.0)
     }
 
     /// Appends another cell without a separator.
-    pub(crate) fn with(self, other: Self) -> Self {
+    pub(crate) fn with(self, other: &Self) -> Self {
         Self(self.0 + &other.0)
     }
 
@@ -381,7 +381,7 @@ mod tests {
         for (width, expected) in
             [(10, "@tag label"), (9, "@tag lab…"), (6, "@tag …"), (5, "@tag…"), (4, "@ta…")]
         {
-            let cell = Cell::plain("@tag").and(Cell::plain("")).and(Cell::plain("label"));
+            let cell = Cell::plain("@tag").and(&Cell::plain("")).and(&Cell::plain("label"));
             assert_eq!(Column::new("").fitted(&cell, width), expected);
         }
     }

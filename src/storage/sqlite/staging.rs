@@ -80,7 +80,7 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> PlaceError {
     move |source| PlaceError::Store(StorageError::io(&path, source))
 }
 
-/// Checks that there is no log of a database at `path`: it would be applied to the new one. An empty log that nobody uses
+/// Checks that there is no log of a database at `path`: it would be applied to the new one. An empty log that is not in use
 /// may remain from a vault that was deleted.
 fn check_alone(path: &Path) -> Result<(), PlaceError> {
     for ending in ["-wal", "-journal"] {

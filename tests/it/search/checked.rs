@@ -116,7 +116,7 @@ fn an_index_that_does_not_fit_is_told_by_who_asks() {
         "DELETE FROM search_text WHERE rowid = 1; INSERT INTO search_text (rowid, tool) VALUES (1, 'needle')";
     sql(&sandbox).execute_batch(change).unwrap();
     let ran = sandbox.run(["search", "needle"]).expect(2);
-    assert!(ran.stderr.contains("search --build"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("index build"), "{}", ran.stderr);
     let sandbox = examples();
     sql(&sandbox).execute_batch("UPDATE search_text_data SET block = x'00' WHERE id > 10").unwrap();
     let ran = sandbox.run(["search", "export"]).expect(2);

@@ -78,6 +78,9 @@ impl Which {
     }
 }
 
+/// A question to a vault whose answers complete an argument.
+type Question<'q> = dyn Fn(&dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
+
 impl Source {
     /// Selects the source by the name of the argument, so that all commands complete it in the same way.
     pub(super) fn for_argument(argument: &Arg) -> Option<Self> {
@@ -123,7 +126,7 @@ impl Source {
 
     /// Returns the candidates for the typed text; none if there is any error.
     pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
-        let vault = |ask: &dyn Fn(&dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError>| {
+        let vault = |ask: &Question| {
             let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&*snapshot)).ok();
             line.vault().and_then(asked).unwrap_or_default()
         };

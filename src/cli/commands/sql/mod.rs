@@ -185,7 +185,7 @@ impl Serialize for Object<'_> {
                 Cell::Integer(integer) => map.serialize_entry(name, integer)?,
                 Cell::Real(real) => map.serialize_entry(name, real)?,
                 Cell::Text(text) => map.serialize_entry(name, text)?,
-                Cell::Blob(bytes) => map.serialize_entry(name, &rows::hex(bytes))?,
+                Cell::Blob(bytes) => map.serialize_entry(name, &json::hex(bytes))?,
             }
         }
         map.end()

@@ -6,6 +6,7 @@ use anstyle::Style;
 use runvault::artifact::Cell;
 use runvault::digest::PREFIX;
 
+use crate::cli::output::json;
 use crate::cli::output::stdout::{FAINT, HASH};
 use crate::cli::output::table::{self, Column, Table};
 
@@ -92,7 +93,7 @@ pub(super) fn plain(cell: &Cell) -> String {
         Cell::Integer(integer) => integer.to_string(),
         Cell::Real(real) => real_text(*real),
         Cell::Text(text) => text.clone(),
-        Cell::Blob(bytes) => hex(bytes),
+        Cell::Blob(bytes) => json::hex(bytes),
     }
 }
 
@@ -102,11 +103,6 @@ fn real_text(real: f64) -> String {
         infinite if infinite.is_infinite() => (if infinite > 0.0 { "Inf" } else { "-Inf" }).to_owned(),
         finite => serde_json::to_string(&finite).unwrap_or_default(),
     }
-}
-
-/// Returns the hex digits of `bytes`.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
