@@ -30,6 +30,8 @@ pub(super) struct Probe {
     from: u64,
     action: Option<&'static str>,
     last: Option<u32>,
+    /// Two artifacts, and a distance.
+    path: (Index, Index, usize),
 }
 
 #[derive(Clone, Debug)]
@@ -95,17 +97,10 @@ pub(super) fn probe() -> impl Strategy<Value = Probe> {
         (filter(), order, 1..6_usize),
         (any::<Index>(), 6..65_usize, prop::collection::vec(any::<Index>(), 0..3)),
         (0..12_u64, action, prop::option::of(0..9_u32)),
+        (any::<Index>(), any::<Index>(), 1..4_usize),
     )
-        .prop_map(|((filter, order, limit), (digest, digits, kinds), (from, action, last))| Probe {
-            filter,
-            order,
-            limit,
-            digest,
-            digits,
-            kinds,
-            from,
-            action,
-            last,
+        .prop_map(|((filter, order, limit), (digest, digits, kinds), (from, action, last), path)| {
+            Probe { path, filter, order, limit, digest, digits, kinds, from, action, last }
         })
 }
 
@@ -190,6 +185,8 @@ pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     let beginning: String = value.chars().take(probe.limit - 1).collect();
     let values = snapshot.attribute_values(name, &beginning, probe.limit).unwrap();
     answer(format!("values {name} {beginning:?}"), format!("{values:?}"));
+    let (one, other, depth) = &probe.path;
+    answers.extend(super::queries::probed(snapshot, one, other, *depth));
     answers
 }
 
@@ -257,6 +254,7 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
         }
     }
     bytes(snapshot, &mut answers);
+    answers.extend(super::queries::all(snapshot));
     answers
 }
 

@@ -2,6 +2,7 @@
 //! answer is compared after each step. `RUNVAULT_MODEL_CASES` sets the number of sequences.
 
 mod answers;
+mod queries;
 mod steps;
 mod universe;
 

@@ -64,6 +64,9 @@ impl State {
                 self.tombstones.values().filter(|tombstone| prefix.matches(&tombstone.digest)).cloned(),
             );
             tombstones.sort_by_key(|tombstone| (Reverse(tombstone.entry), tombstone.digest));
+            // Several removed artifacts may have had a capture with the same hash.
+            let mut known = BTreeSet::new();
+            tombstones.retain(|tombstone| known.insert(tombstone.digest));
             tombstones.truncate(limit);
         }
         Resolution { artifacts, captures, tombstones }
