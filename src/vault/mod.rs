@@ -6,6 +6,7 @@ pub mod api;
 pub mod audit;
 pub mod bundle;
 pub mod diff;
+pub mod find;
 pub mod fsck;
 pub mod query;
 mod recordings;

@@ -54,7 +54,7 @@ impl Args {
             let snapshot = vault.snapshot()?;
             let line = template.fill(&Subject::new(
                 &*snapshot,
-                &artifact,
+                &(&artifact).into(),
                 &[],
                 clock::now(),
                 TimeBasis::LastSeen,

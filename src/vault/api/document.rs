@@ -10,6 +10,8 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Operation;
+use crate::vault::find::FindRequest;
+use crate::vault::search::SearchRequest;
 use crate::vault::stats::StatsRequest;
 use crate::vault::tombstones::TombstonesRequest;
 
@@ -17,6 +19,8 @@ use crate::vault::tombstones::TombstonesRequest;
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
+    document.add::<FindRequest>();
+    document.add::<SearchRequest>();
     document.add::<StatsRequest>();
     document.add::<TombstonesRequest>();
     document.build()
