@@ -11,6 +11,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::artifact::{Place, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{ArtifactRecord, TimeBasis};
+use crate::validation::Violation;
 
 /// A time in UTC with milliseconds, written as RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,6 +71,30 @@ digests! {
     CoreHash: "The core hash of an artifact.",
     CaptureHash: "The hash of a capture: one exact byte form of an artifact.",
 }
+
+impl PartialSchema for Violation {
+    fn schema() -> RefOr<Schema> {
+        let text =
+            |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+        let severity = text("Whether it rejects the artifact.").enum_values(Some(["error", "warning"]));
+        ObjectBuilder::new()
+            .property("rule_id", text("The id of the rule."))
+            .required("rule_id")
+            .property(
+                "path",
+                text("The location in the document, in the notation of the format's own tools."),
+            )
+            .required("path")
+            .property("message", text("The description."))
+            .required("message")
+            .property("severity", severity)
+            .required("severity")
+            .description(Some("A broken rule."))
+            .into()
+    }
+}
+
+impl ToSchema for Violation {}
 
 /// One of the times that an artifact has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
