@@ -11,11 +11,15 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::Operation;
 use crate::vault::find::FindRequest;
+use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::links::LinksRequest;
+use crate::vault::note::NoteRequest;
 use crate::vault::path::PathRequest;
+use crate::vault::pins::PinsRequest;
 use crate::vault::search::SearchRequest;
 use crate::vault::show::ShowRequest;
 use crate::vault::stats::StatsRequest;
+use crate::vault::tags::TagsRequest;
 use crate::vault::tombstones::TombstonesRequest;
 use crate::vault::unresolved::UnresolvedRequest;
 
@@ -24,11 +28,16 @@ use crate::vault::unresolved::UnresolvedRequest;
 pub fn document() -> OpenApi {
     let mut document = Document::default();
     document.add::<FindRequest>();
+    document.add::<JournalHeadRequest>();
+    document.add::<JournalRequest>();
     document.add::<LinksRequest>();
+    document.add::<NoteRequest>();
     document.add::<PathRequest>();
+    document.add::<PinsRequest>();
     document.add::<SearchRequest>();
     document.add::<ShowRequest>();
     document.add::<StatsRequest>();
+    document.add::<TagsRequest>();
     document.add::<TombstonesRequest>();
     document.add::<UnresolvedRequest>();
     document.build()
