@@ -92,6 +92,7 @@ fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         Some(SearchError::Differs { .. }) => {
             return Some("\"runvault index build\" rebuilds the index, \"runvault fsck\" checks the vault");
         }
+        Some(SearchError::Words(_) | SearchError::NoSuchField(_)) => return None,
         Some(SearchError::Store(error)) => return for_store(error),
         None => {}
     }

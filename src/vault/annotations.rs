@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 
-use super::Vault;
 use crate::digest::CoreHash;
 use crate::storage::{
     Annotations, ArtifactRecord, Condition, Filter, Order, Page, Pin, Snapshot, StorageError,
@@ -28,27 +27,17 @@ pub struct PinnedArtifact {
     pub pin: Pin,
 }
 
-impl Vault {
-    /// Returns all tags, sorted by name.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn tags(&self) -> Result<Vec<TaggedArtifact>, StorageError> {
-        tags(&*self.snapshot()?)
+/// Returns all pinned artifacts of a snapshot in the order in which they were pinned.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub(super) fn pins(snapshot: &dyn Snapshot) -> Result<Vec<PinnedArtifact>, StorageError> {
+    let mut pins = Vec::new();
+    for (artifact, annotations) in annotated(snapshot, Condition::Pinned)? {
+        pins.extend(annotations.pin.map(|pin| PinnedArtifact { artifact, pin }));
     }
-
-    /// Returns all pinned artifacts in the order in which they were pinned.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn pins(&self) -> Result<Vec<PinnedArtifact>, StorageError> {
-        let mut pins = Vec::new();
-        for (artifact, annotations) in annotated(&*self.snapshot()?, Condition::Pinned)? {
-            pins.extend(annotations.pin.map(|pin| PinnedArtifact { artifact, pin }));
-        }
-        pins.sort_by_key(|pinned| (pinned.pin.at, pinned.artifact.core));
-        Ok(pins)
-    }
+    pins.sort_by_key(|pinned| (pinned.pin.at, pinned.artifact.core));
+    Ok(pins)
 }
 
 /// Returns all tags of a snapshot, sorted by name.

@@ -84,7 +84,7 @@ pub(super) fn mentioned(vault: &Vault, prefix: &DigestPrefix) -> Result<Option<F
         _ => format!("more than {COUNTED} artifacts mention"),
     };
     let because = hits.iter().take(LISTED).map(|Hit { artifact, matches }| {
-        let place = matches.first().map(match_text).unwrap_or_default();
+        let place = matches.first().map(|found| match_text(&found.into())).unwrap_or_default();
         format!("{:.12} {} {place}", artifact.core, artifact.kind)
     });
     Ok(Some(Failure::Refused {

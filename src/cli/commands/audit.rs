@@ -67,7 +67,7 @@ impl Args {
             if self.json {
                 lines(&mut out, &contract, run, &audit)?;
             } else {
-                links::heading(&mut out, run)?;
+                links::heading(&mut out, &run.kind, run.core)?;
                 print(&mut out, &audit)?;
             }
         }

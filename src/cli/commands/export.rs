@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::json::reader::Limits;
-use runvault::storage::{ArtifactRecord, Snapshot};
+use runvault::storage::{ArtifactRecord, Filter, Order, Page, Snapshot, TimeBasis};
 use runvault::vault::bundle::{self, WriteError, Written};
 use runvault::{LookupError, Vault};
 
@@ -79,11 +79,8 @@ impl Args {
 
     /// Returns the selected artifacts.
     fn selection(&self, vault: &Vault, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>, Failure> {
-        let kind = self.kind.map(Kind::name);
-        let query = self.conditions.query(vault, kind)?;
-        let has_conditions =
-            kind.is_some() || !query.filters.is_empty() || query.since.is_some() || query.until.is_some();
-        match (self.hashes.is_empty(), has_conditions) {
+        let filter = self.conditions.filter(vault, self.kind.map(Kind::name))?;
+        match (self.hashes.is_empty(), !filter.is_any()) {
             (false, true) => {
                 return Err(Failure::Usage("give either hashes or conditions, not both".to_owned()));
             }
@@ -100,7 +97,8 @@ impl Args {
             }
             _ => {}
         }
-        let hits = runvault::vault::query::find(snapshot, &query)?;
+        let order = Order::Newest(TimeBasis::LastSeen);
+        let hits = snapshot.find(&Filter::from(&filter), order, &Page::all())?.items;
         if hits.is_empty() {
             return Err(Failure::No("no artifact matches the conditions; no bundle was written".to_owned()));
         }

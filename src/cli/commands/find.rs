@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::{Kind, SignatureState, group};
-use runvault::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
-use runvault::formats;
-use runvault::storage::{Attribute, Mention, Snapshot, StorageError, TimeBasis};
-use runvault::vault::query::{self, Filter, Hit, Match, Query, Sort};
-use serde::Serialize;
+use runvault::artifact::group;
+use runvault::digest::{Digest, DigestPrefix, PrefixResolution};
+use runvault::storage::Attribute;
+use runvault::vault::api::{SignatureName, TimeBasisName, Timestamp};
+use runvault::vault::find::{
+    ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindOrder, FindPeriod, FindRequest,
+};
+use runvault::vault::query;
 
 use crate::cli::args::hash;
 use crate::cli::args::hash::Named;
@@ -23,7 +25,6 @@ use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::hits::{self, Listed};
 use crate::cli::output::json;
-use crate::cli::output::place::{self, JsonPlace};
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::template::Template;
@@ -178,7 +179,7 @@ pub(crate) fn attribute(text: &str) -> Result<(String, String), String> {
 }
 
 /// Maximum number of artifacts listed on a terminal.
-const SCREENFUL: usize = 100;
+const SCREENFUL: u64 = 100;
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Order {
@@ -198,132 +199,103 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let by = self.conditions.by.basis();
-        let query = Query {
-            sort: match self.sort {
-                None => Sort::Newest(by),
-                Some(Order::Seen) => Sort::Newest(TimeBasis::LastSeen),
-                Some(Order::Added) => Sort::Newest(TimeBasis::FirstSeen),
-                Some(Order::Created) => Sort::Newest(TimeBasis::Created),
-                Some(Order::Core) => Sort::Core,
-                Some(Order::Kind) => Sort::Kind,
-            },
-            ..self.conditions.query(&vault, self.what.kind)?
-        };
-        let snapshot = vault.snapshot()?;
-        let Found { mut hits, is_more } = self.hits(&*snapshot, &query)?;
-        if hits.is_empty() {
+        let answer = vault.run(&self.request(&vault)?)?;
+        let hits = &answer.hits;
+        if answer.found == 0 && answer.hidden == 0 {
             self.conditions.note_removals(&vault)?;
         }
-        let hidden = if self.all_versions { 0 } else { leave_out_extended(&*snapshot, &mut hits)? };
-        let found = hits.len();
-        hits.truncate(self.most());
         let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
         let mut out = io::BufWriter::new(out);
-        match &self.format {
-            _ if self.json => {
-                for hit in &hits {
-                    json::line(&mut out, &JsonHit::new(hit, snapshot.created_at(hit.artifact.core)?))?;
+        if self.json {
+            hits.iter().try_for_each(|hit| json::line(&mut out, hit))?;
+        } else {
+            let snapshot = vault.snapshot()?;
+            match &self.format {
+                Some(template) => hits::fill(&mut out, &*snapshot, hits, template, by)?,
+                None if self.columns.is_empty() => {
+                    hits::list(&mut out, &*snapshot, hits.iter().map(Listed::from), by)?;
                 }
+                None => hits::table(&mut out, &*snapshot, hits, &self.columns, by)?,
             }
-            Some(template) => hits::fill(&mut out, &*snapshot, &hits, template, by)?,
-            None if self.columns.is_empty() => {
-                hits::list(&mut out, &*snapshot, hits.iter().map(Listed::from), by)?;
-            }
-            None => hits::table(&mut out, &*snapshot, &hits, &self.columns, by)?,
         }
         out.flush()?;
         // Programs that parse the output must learn of omitted results too.
-        match (self.json || self.format.is_some(), hidden) {
-            (false, _) => stdout::note(&self.ending(hits.len(), (found, is_more), hidden)),
-            (true, 1..) => stdout::note(&not_shown(hidden)),
+        match (self.json || self.format.is_some(), answer.hidden) {
+            (false, _) => stdout::note(&self.ending(&answer)),
+            (true, hidden @ 1..) => stdout::note(&not_shown(hidden)),
             (true, 0) => {}
         }
-        Ok(if found == 0 { Status::No } else { Status::Done })
+        Ok(if answer.found == 0 { Status::No } else { Status::Done })
     }
 
-    /// Returns the maximum number of hits printed. It is limited only on a terminal.
-    fn most(&self) -> usize {
+    fn request(&self, vault: &Vault) -> Result<FindRequest, Failure> {
+        // The list is limited only on a terminal.
         let people = stdout::is_terminal() && !self.json && self.format.is_none();
-        self.limit.unwrap_or(if people { SCREENFUL } else { usize::MAX })
-    }
-
-    /// Returns the matching artifacts. The search stops after the number to print or `COUNTED`, whichever is larger,
-    /// unless some artifacts may be omitted because others extend them.
-    fn hits(&self, snapshot: &dyn Snapshot, query: &Query) -> Result<Found, Failure> {
-        let most = self.most().max(COUNTED);
-        let mut hits = Vec::new();
-        query::find_until::<StorageError>(snapshot, query, &mut |hit| {
-            hits.push(hit);
-            Ok(hits.len() <= most)
-        })?;
-        let is_more = hits.len() > most;
-        let versions = formats::versions();
-        let is_versioned = |hit: &Hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind);
-        if is_more && !self.all_versions && hits.iter().any(is_versioned) {
-            return Ok(Found { hits: query::find(snapshot, query)?, is_more: false });
-        }
-        hits.truncate(most);
-        Ok(Found { hits, is_more })
-    }
-
-    /// Returns the last line, with the number of hits and how to see the rest.
-    fn ending(&self, shown: usize, (found, is_more): (usize, bool), hidden: usize) -> String {
-        let plural = self.what.plural;
-        let mut found_text = counted(found as u64, plural.strip_suffix('s').unwrap_or(plural));
-        if is_more {
-            found_text = format!("more than {found_text}");
-        }
-        let listed = match self.limit {
-            _ if shown == found && !is_more => found_text,
-            None if is_more => format!("{shown} of {found_text}; --limit shows more"),
-            Some(_) => format!("{shown} of {found_text}"),
-            None => format!("{shown} of {found_text}; --limit {found} shows all"),
-        };
-        if hidden == 0 { listed } else { format!("{listed}; {}", not_shown(hidden)) }
-    }
-}
-
-/// Matching artifacts: the first ones, and whether there are more.
-struct Found {
-    hits: Vec<Hit>,
-    is_more: bool,
-}
-
-/// The number up to which matches are counted if fewer are printed.
-const COUNTED: usize = 1_000;
-
-fn not_shown(hidden: usize) -> String {
-    let hidden = counted(hidden as u64, "shorter version");
-    format!("{hidden} not shown, --all-versions shows all")
-}
-
-/// Removes the artifacts that others among the hits extend, and returns their number.
-fn leave_out_extended(snapshot: &dyn Snapshot, hits: &mut Vec<Hit>) -> Result<usize, Failure> {
-    let before = hits.len();
-    let artifacts = hits.iter().map(|hit| &hit.artifact);
-    let extended = query::extended(snapshot, &artifacts, &formats::versions())?;
-    hits.retain(|hit| !extended.contains(&hit.artifact.core));
-    Ok(before - hits.len())
-}
-
-impl Conditions {
-    /// Builds the query for matching artifacts of a kind, or of any.
-    pub(crate) fn query(&self, vault: &Vault, kind: Option<&str>) -> Result<Query, Failure> {
-        Ok(Query {
-            kind: kind.map(str::to_owned),
-            filters: self.filters(vault)?,
-            through_members: kind.and_then(formats::named).is_some_and(Kind::is_of_directories),
-            by: self.by.basis(),
-            since: self.since,
-            until: self.until,
-            ..Query::default()
+        Ok(FindRequest {
+            filter: self.conditions.filter(vault, self.what.kind)?,
+            order: match self.sort {
+                Some(order) => order.requested(),
+                None => TimeBasisName::from(self.conditions.by.basis()).into(),
+            },
+            all_versions: self.all_versions,
+            limit: self.limit.map(|limit| limit as u64).or(people.then_some(SCREENFUL)),
+            after: None,
         })
     }
 
-    fn filters(&self, vault: &Vault) -> Result<Vec<Filter>, Failure> {
-        let mut filters = Vec::new();
-        let mut mention =
-            |group: Option<&'static str>, digest: Digest| filters.push(Filter::Mention { group, digest });
+    /// Returns the last line, with the number of hits and how to see the rest.
+    fn ending(&self, answer: &FindAnswer) -> String {
+        let FindAnswer { hits, found, is_more, hidden, .. } = answer;
+        let plural = self.what.plural;
+        let mut found_text = counted(*found, plural.strip_suffix('s').unwrap_or(plural));
+        if *is_more {
+            found_text = format!("more than {found_text}");
+        }
+        let shown = hits.len() as u64;
+        let listed = match self.limit {
+            _ if shown == *found && !is_more => found_text,
+            None if *is_more => format!("{shown} of {found_text}; --limit shows more"),
+            Some(_) => format!("{shown} of {found_text}"),
+            None => format!("{shown} of {found_text}; --limit {found} shows all"),
+        };
+        if *hidden == 0 { listed } else { format!("{listed}; {}", not_shown(*hidden)) }
+    }
+}
+
+impl Order {
+    fn requested(self) -> FindOrder {
+        match self {
+            Self::Seen => FindOrder::LastSeen,
+            Self::Added => FindOrder::FirstSeen,
+            Self::Created => FindOrder::Created,
+            Self::Core => FindOrder::Core,
+            Self::Kind => FindOrder::Kind,
+        }
+    }
+}
+
+fn not_shown(hidden: u64) -> String {
+    let hidden = counted(hidden, "shorter version");
+    format!("{hidden} not shown, --all-versions shows all")
+}
+
+impl Conditions {
+    /// Returns the filter of matching artifacts of a kind, or of any.
+    pub(crate) fn filter(&self, vault: &Vault, kind: Option<&str>) -> Result<ArtifactFilter, Failure> {
+        let (since, until) = (self.since.map(Timestamp), self.until.map(Timestamp));
+        let period = FindPeriod { by: self.by.basis().into(), since, until };
+        Ok(ArtifactFilter {
+            kinds: kind.map(str::to_owned).into_iter().collect(),
+            conditions: self.conditions(vault)?,
+            period: (since.is_some() || until.is_some()).then_some(period),
+        })
+    }
+
+    fn conditions(&self, vault: &Vault) -> Result<Vec<FindCondition>, Failure> {
+        let mut conditions = Vec::new();
+        let mut mention = |group: Option<&str>, digest: Digest| {
+            conditions.push(FindCondition::Mention { group: group.map(str::to_owned), digest });
+        };
         if let Some(text) = &self.prompt {
             mention(Some(group::PROMPT), Digest::from_content(text.as_bytes()));
         }
@@ -349,16 +321,17 @@ impl Conditions {
             ("model_mode", &self.model_mode),
             ("io_ref", &self.io_ref),
         ];
-        let note = self.note.clone().map(|text| Filter::Note { text });
+        let note = self.note.clone().map(|text| FindCondition::Note { text });
         let named =
             attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes = named.chain(self.attr.iter().cloned());
-        filters.extend(attributes.map(|(name, value)| Filter::Attribute { name, value }));
-        filters.extend(note);
-        let state = SignatureState::Verified;
-        filters.extend(self.signed_by.clone().map(|id| Filter::Signature { state, key_id: Some(id) }));
-        filters.extend(self.signature.map(signature::State::filter));
-        Ok(filters)
+        conditions.extend(attributes.map(|(name, value)| FindCondition::Attribute { name, value }));
+        conditions.extend(note);
+        let signature = |state, key_id| FindCondition::Signature { state, key_id };
+        let signer = self.signed_by.clone().map(|id| signature(SignatureName::Verified, Some(id)));
+        conditions.extend(signer);
+        conditions.extend(self.signature.map(|state| signature(state.requested(), None)));
+        Ok(conditions)
     }
 
     /// Reports hashes that nothing mentions because their artifact was removed.
@@ -432,94 +405,17 @@ pub(crate) fn label(attributes: &[Attribute]) -> String {
     values.take(VALUES).collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn match_text(found: &Match) -> String {
+pub(crate) fn match_text(found: &ArtifactMatch) -> String {
     match found {
-        Match::Mention(Mention { role, unit, place, .. }) => {
-            format!("{} ({})", escaped(&place::text(unit, place)), escaped(role))
+        ArtifactMatch::Mention { role, place, .. } => {
+            format!("{} ({})", escaped(&place.to_string()), escaped(role))
         }
-        Match::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
-        Match::Signature { signature, .. } => signature::text(Some(signature)),
-        Match::Unsigned => signature::text(None),
-        Match::Note(text) => format!("note {}", escaped(text)),
-        Match::Tag(name) => format!("@{}", escaped(name)),
-        Match::Pinned => "pinned".to_owned(),
-    }
-}
-
-#[derive(Serialize)]
-struct JsonHit<'h> {
-    core_hash: CoreHash,
-    kind: &'h str,
-    added_at: String,
-    seen_at: String,
-    created_at: Option<String>,
-    matches: Vec<JsonMatch<'h>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum JsonMatch<'h> {
-    Mention {
-        role: &'h str,
-        #[serde(flatten)]
-        place: JsonPlace<'h>,
-        digest: Digest,
-    },
-    Attribute {
-        name: &'h str,
-        value: &'h str,
-    },
-    Signature {
-        signature: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        key_id: Option<&'h str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        capture_hash: Option<CaptureHash>,
-    },
-    Note {
-        note: &'h str,
-    },
-    Tag {
-        tag: &'h str,
-    },
-    Pinned {
-        pinned: bool,
-    },
-}
-
-impl<'h> JsonHit<'h> {
-    fn new(hit: &'h Hit, created_at: Option<DateTime<Utc>>) -> Self {
-        Self {
-            core_hash: hit.artifact.core,
-            kind: &hit.artifact.kind,
-            added_at: time::exact(hit.artifact.added_at),
-            seen_at: time::exact(hit.artifact.seen_at),
-            created_at: created_at.map(time::exact),
-            matches: hit.matches.iter().map(JsonMatch::new).collect(),
+        ArtifactMatch::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
+        ArtifactMatch::Signature { signature, key_id, .. } => {
+            signature::text_of((*signature).into(), key_id.as_deref())
         }
-    }
-}
-
-impl<'h> JsonMatch<'h> {
-    fn new(place: &'h Match) -> Self {
-        match place {
-            Match::Mention(Mention { role, unit, place, digest, .. }) => {
-                Self::Mention { role, place: JsonPlace::new(unit, place), digest: *digest }
-            }
-            Match::Attribute { name, value } => Self::Attribute { name, value },
-            Match::Signature { capture, signature } => Self::Signature {
-                signature: signature.state.name(),
-                key_id: signature.key_id.as_deref(),
-                capture_hash: Some(*capture),
-            },
-            Match::Unsigned => Self::Signature {
-                signature: signature::State::Unsigned.name(),
-                key_id: None,
-                capture_hash: None,
-            },
-            Match::Note(text) => Self::Note { note: text },
-            Match::Tag(name) => Self::Tag { tag: name },
-            Match::Pinned => Self::Pinned { pinned: true },
-        }
+        ArtifactMatch::Note { note } => format!("note {}", escaped(note)),
+        ArtifactMatch::Tag { tag } => format!("@{}", escaped(tag)),
+        ArtifactMatch::Pinned { .. } => "pinned".to_owned(),
     }
 }

@@ -4,10 +4,9 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::{Args as ClapArgs, ValueEnum};
-use runvault::digest::{CoreHash, Digest};
-use runvault::storage::ArtifactRecord;
-use runvault::vault::query::{Direction, Graph, Link, LinkTarget, Origin, Traversal};
-use serde::Serialize;
+use runvault::digest::CoreHash;
+use runvault::vault::links::{LinkDirection, LinkEnd, LinkSummary, LinksAnswer, LinksRequest};
+use runvault::vault::query::{LinkTarget, Origin};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -71,17 +70,17 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate(&vault)?.artifact;
-        let walk = Traversal {
-            depth: usize::from(self.depth),
+        let found = vault.run(&LinksRequest {
+            artifact: artifact.core,
+            depth: self.depth,
             relation: self.relation.clone(),
             direction: match self.direction {
-                Way::Out => Some(Direction::Out),
-                Way::In => Some(Direction::In),
+                Way::Out => Some(LinkDirection::Out),
+                Way::In => Some(LinkDirection::In),
                 Way::Both => None,
             },
-            limit: self.limit.map_or(self.most(), |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
-        };
-        let found = vault.traverse(&artifact, &walk)?;
+            limit: Some(self.limit.unwrap_or(self.most())),
+        })?;
         match self.format {
             _ if self.json => graph::json(&mut stdout::raw(), &found)?,
             Format::Json => graph::json(&mut stdout::raw(), &found)?,
@@ -101,17 +100,17 @@ impl Args {
     }
 
     /// Returns the default maximum number of links.
-    fn most(&self) -> usize {
+    fn most(&self) -> u64 {
         if matches!(self.format, Format::Tree) && !self.json { LISTED } else { LISTED_FOR_PROGRAMS }
     }
 }
 
 /// The default maximum number of links in the tree format, and below in other formats.
-const LISTED: usize = 1_000;
-const LISTED_FOR_PROGRAMS: usize = 100_000;
+const LISTED: u64 = 1_000;
+const LISTED_FOR_PROGRAMS: u64 = 100_000;
 
 /// Describes the omitted links; `None` if there are none.
-fn left_out(found: &Graph) -> Option<String> {
+fn left_out(found: &LinksAnswer) -> Option<String> {
     let shown = found.edges.len() as u64;
     let more = (found.left_out > 0).then(|| format!("and {} more", found.left_out));
     let others = (found.not_followed > 0)
@@ -122,11 +121,6 @@ fn left_out(found: &Graph) -> Option<String> {
         _ => "--limit sets how many are listed".to_owned(),
     };
     (!parts.is_empty()).then(|| format!("{} {}; {hint}", counted(shown, "link"), parts.join("; ")))
-}
-
-/// Writes a link as one line.
-pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &Link) -> io::Result<()> {
-    print_parts(out, indent, link.direction, &link.relation, &link.target, &link.origin)
 }
 
 /// The width of the relation column.
@@ -141,21 +135,15 @@ const BELOW: usize = 3;
 /// Maximum width of a link without the reason.
 const LINK_WIDTH: usize = 38;
 
-/// Writes a link, given by its parts, as one line, or as several on a narrow terminal.
-pub(crate) fn print_parts(
-    out: &mut dyn Write,
-    indent: &str,
-    direction: Direction,
-    relation: &str,
-    target: &LinkTarget,
-    origin: &Origin,
-) -> io::Result<()> {
+/// Writes a link as one line, or as several on a narrow terminal.
+pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &LinkSummary) -> io::Result<()> {
+    let LinkSummary { direction, relation, target, .. } = link;
     let arrow = match direction {
-        Direction::Out => "->",
-        Direction::In => "<-",
+        LinkDirection::Out => "->",
+        LinkDirection::In => "<-",
     };
     let relation = escaped(relation).to_string();
-    let because = escaped(&because(origin)).to_string();
+    let because = escaped(&reason(link)).to_string();
     let width = stdout::width().unwrap_or(usize::MAX);
     // The indentation of distant links is limited.
     let indent = indent.get(..width.saturating_sub(LINK_WIDTH)).unwrap_or(indent);
@@ -172,9 +160,9 @@ pub(crate) fn print_parts(
 }
 
 /// Writes the heading of an artifact on its own line.
-pub(crate) fn heading(out: &mut dyn Write, artifact: &ArtifactRecord) -> io::Result<()> {
-    let kind = escaped(&artifact.kind).to_string();
-    let core = fitting(artifact.core, fit::width(&kind) + 1);
+pub(crate) fn heading(out: &mut dyn Write, kind: &str, core: CoreHash) -> io::Result<()> {
+    let kind = escaped(kind).to_string();
+    let core = fitting(core, fit::width(&kind) + 1);
     writeln!(out, "{kind} {HASH}{core}{HASH:#}")
 }
 
@@ -189,20 +177,22 @@ pub(crate) fn fitting(core: CoreHash, taken: usize) -> String {
 }
 
 /// Formats the other end of a link.
-pub(crate) fn target_text(target: &LinkTarget) -> String {
+pub(crate) fn target_text(target: &LinkEnd) -> String {
     let [(kind, kind_style), (name, name_style)] = target_parts(target);
     format!("{kind_style}{kind:<KIND_WIDTH$}{kind_style:#} {name_style}{name}{name_style:#}")
 }
 
 /// Returns the type and the identity of the other end of a link, each with its colour.
-fn target_parts(target: &LinkTarget) -> [(String, Style); 2] {
-    let unresolved = || ("unresolved".to_owned(), CAUTION);
-    match target {
-        LinkTarget::Artifact(artifact) => {
-            [(escaped(&artifact.kind).to_string(), Style::new()), (format!("{:.12}", artifact.core), HASH)]
-        }
-        LinkTarget::MissingDigest(digest) => [unresolved(), (format!("{digest:.12}"), HASH)],
-        LinkTarget::MissingName(name) => [unresolved(), (escaped(name).to_string(), Style::new())],
+fn target_parts(target: &LinkEnd) -> [(String, Style); 2] {
+    let LinkEnd { kind, core_hash, digest, name, .. } = target;
+    let name = match (core_hash, digest) {
+        (Some(core), _) => (format!("{core:.12}"), HASH),
+        (None, Some(digest)) => (format!("{digest:.12}"), HASH),
+        (None, None) => (escaped(name.as_deref().unwrap_or_default()).to_string(), Style::new()),
+    };
+    match kind {
+        Some(kind) => [(escaped(kind).to_string(), Style::new()), name],
+        None => [("unresolved".to_owned(), CAUTION), name],
     }
 }
 
@@ -224,61 +214,11 @@ pub(crate) fn because(origin: &Origin) -> String {
     }
 }
 
-/// A link as JSON.
-#[derive(Serialize)]
-pub(crate) struct JsonLink<'l> {
-    direction: &'static str,
-    relation: &'l str,
-    #[serde(flatten)]
-    target: JsonTarget<'l>,
-    stated: bool,
-    because: Option<&'l str>,
-}
-
-impl<'l> JsonLink<'l> {
-    pub(crate) fn new(link: &'l Link) -> Self {
-        Self::from_parts(link.direction, &link.relation, &link.target, &link.origin)
-    }
-
-    pub(crate) fn from_parts(
-        direction: Direction,
-        relation: &'l str,
-        target: &'l LinkTarget,
-        origin: &'l Origin,
-    ) -> Self {
-        let (stated, because) = match origin {
-            Origin::Derived(because) => (false, Some(because.as_str())),
-            Origin::Stated(note) => (true, note.as_deref()),
-        };
-        let direction = match direction {
-            Direction::Out => "out",
-            Direction::In => "in",
-        };
-        Self { direction, relation, target: JsonTarget::new(target), stated, because }
-    }
-}
-
-/// The other end of a link as JSON.
-#[derive(Serialize)]
-pub(crate) struct JsonTarget<'l> {
-    dangling: bool,
-    kind: Option<&'l str>,
-    core_hash: Option<CoreHash>,
-    digest: Option<Digest>,
-    name: Option<&'l str>,
-}
-
-impl<'l> JsonTarget<'l> {
-    pub(crate) fn new(target: &'l LinkTarget) -> Self {
-        let mut json = Self { dangling: true, kind: None, core_hash: None, digest: None, name: None };
-        match target {
-            LinkTarget::Artifact(artifact) => {
-                (json.dangling, json.kind) = (false, Some(artifact.kind.as_str()));
-                json.core_hash = Some(artifact.core);
-            }
-            LinkTarget::MissingDigest(digest) => json.digest = Some(*digest),
-            LinkTarget::MissingName(name) => json.name = Some(name),
-        }
-        json
+/// Formats the reason for a link.
+fn reason(link: &LinkSummary) -> String {
+    match (link.stated, &link.because) {
+        (false, because) => because.clone().unwrap_or_default(),
+        (true, None) => "stated".to_owned(),
+        (true, Some(note)) => format!("stated: {note}"),
     }
 }

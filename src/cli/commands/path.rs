@@ -1,13 +1,12 @@
 //! `runvault path`
 
 use clap::Args as ClapArgs;
-use runvault::digest::CoreHash;
-use runvault::vault::query::{LinkTarget, MAX_SEARCHED};
-use serde::Serialize;
+use runvault::vault::path::PathRequest;
+use runvault::vault::query::MAX_SEARCHED;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links::{self, JsonLink};
+use crate::cli::commands::links;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout;
@@ -28,18 +27,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Line<'c> {
-    from: CoreHash,
-    #[serde(flatten)]
-    link: JsonLink<'c>,
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let (one, other) = (self.one.locate(&vault)?.artifact, self.other.locate(&vault)?.artifact);
-        let Some(chain) = vault.shortest_path(&one, &other)? else {
+        let request = PathRequest { from: one.core, to: other.core };
+        let Some(steps) = vault.run(&request)?.steps else {
             return Err(Failure::No(format!(
                 "no path of links from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",
                 one.core, other.core
@@ -47,18 +40,16 @@ impl Args {
         };
         if self.json {
             let mut out = stdout::raw();
-            for step in &chain {
-                json::line(&mut out, &Line { from: step.from.core, link: JsonLink::new(&step.link) })?;
-            }
+            steps.iter().try_for_each(|step| json::line(&mut out, step))?;
             return Ok(Status::Done);
         }
         let mut out = stdout::text();
-        links::heading(&mut out, &one)?;
-        for step in &chain {
+        links::heading(&mut out, &one.kind, one.core)?;
+        for step in &steps {
             links::print(&mut out, "  ", &step.link)?;
         }
-        if let Some(LinkTarget::Artifact(end)) = chain.last().map(|step| &step.link.target) {
-            links::heading(&mut out, end)?;
+        if !steps.is_empty() {
+            links::heading(&mut out, &other.kind, other.core)?;
         }
         Ok(Status::Done)
     }

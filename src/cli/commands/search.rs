@@ -6,12 +6,9 @@ use anstyle::{AnsiColor, Style};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::{Field, Kind};
-use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
 use runvault::storage::Filter;
-use runvault::vault::query::Query;
-use runvault::vault::search::{Grouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH, Words};
-use serde::Serialize;
+use runvault::vault::search::{FieldMatch, SearchAnswer, SearchError, SearchRequest, WIDTH, Words};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
@@ -21,10 +18,8 @@ use crate::cli::hints;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::hits::{self, Listed};
 use crate::cli::output::json;
-use crate::cli::output::place::{self, JsonPlace};
 use crate::cli::output::stdout::{self, FAINT, counted};
 use crate::cli::output::table::{BELOW, Cell};
-use crate::cli::output::time;
 
 /// Style of matches.
 const MATCH: Style = AnsiColor::Red.on_default().bold();
@@ -79,6 +74,7 @@ impl From<SearchError> for Failure {
         let message = hints::with_hint(&error);
         match error {
             SearchError::NoIndex => Self::No(message),
+            SearchError::Words(_) | SearchError::NoSuchField(_) => Self::Usage(message),
             SearchError::Differs { .. } | SearchError::Store(_) => Self::CouldNotRun(message),
         }
     }
@@ -87,65 +83,60 @@ impl From<SearchError> for Failure {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let words: Words = self.text.join(" ").parse().map_err(|error| Failure::Usage(format!("{error}")))?;
+        // Invalid words are reported even if there is no index.
+        let text = self.text.join(" ");
+        text.parse::<Words>().map_err(|error| Failure::Usage(format!("{error}")))?;
         expect_index(&vault)?;
         build::sync_index(&vault)?;
-        let mut hits = vault.search_as_is(&self.query(&vault, words)?)?;
-        let are_more = hits.len() > self.limit;
-        hits.truncate(self.limit);
+        let answer = vault.run(&self.request(&vault, text)?)?;
         if self.json {
             let mut out = io::BufWriter::new(stdout::raw());
-            hits.iter().try_for_each(|hit| json::line(&mut out, &Line::new(hit)))?;
+            answer.hits.iter().try_for_each(|hit| json::line(&mut out, hit))?;
             out.flush()?;
         } else {
-            self.print(&vault, &hits, are_more)?;
+            self.print(&vault, &answer)?;
         }
-        Ok(if hits.is_empty() { Status::No } else { Status::Done })
+        Ok(if answer.hits.is_empty() { Status::No } else { Status::Done })
     }
 
-    fn query(&self, vault: &Vault, words: Words) -> Result<SearchQuery, Failure> {
-        let among = self.conditions.query(vault, self.kind.map(Kind::name))?;
-        let Query { kind, filters, since, until, .. } = &among;
-        let is_any = kind.is_none() && filters.is_empty() && since.is_none() && until.is_none();
-        let grouping = if self.all { Grouping::Passage } else { Grouping::Artifact };
-        Ok(SearchQuery {
-            fields: self.fields.clone(),
-            among: (!is_any).then_some(among),
-            grouping,
-            // One extra result shows whether there are more.
-            limit: self.limit.saturating_add(1),
-            width: if self.json { WIDTH } else { width() },
-            ..SearchQuery::new(words)
+    fn request(&self, vault: &Vault, words: String) -> Result<SearchRequest, Failure> {
+        let width = if self.json { WIDTH } else { width() };
+        Ok(SearchRequest {
+            words,
+            fields: self.fields.iter().map(|field| field.name().to_owned()).collect(),
+            filter: self.conditions.filter(vault, self.kind.map(Kind::name))?,
+            every_passage: self.all,
+            limit: self.limit as u64,
+            width: u32::try_from(width).unwrap_or(u32::MAX),
         })
     }
 
-    fn print(&self, vault: &Vault, hits: &[SearchHit], are_more: bool) -> Result<(), Failure> {
+    fn print(&self, vault: &Vault, SearchAnswer { hits, is_more }: &SearchAnswer) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(stdout::text());
         // Consecutive passages of one artifact share its line.
-        let listed =
-            hits.chunk_by(|one, other| one.artifact.core == other.artifact.core).filter_map(|hits| {
+        let listed = hits
+            .chunk_by(|one, other| one.artifact.core_hash == other.artifact.core_hash)
+            .filter_map(|hits| {
                 let artifact = &hits.first()?.artifact;
-                let below =
-                    hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(&hit.snippet)]).collect();
+                let below = hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(hit)]).collect();
                 Some(Listed { artifact, matches: &[], below })
             });
         hits::list(&mut out, &*vault.snapshot()?, listed, self.conditions.by.basis())?;
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
-        let cut = if are_more { " (the best; --limit lists more)" } else { "" };
+        let cut = if *is_more { " (the best; --limit lists more)" } else { "" };
         stdout::note(&format!("{}{cut}", counted(hits.len() as u64, things)));
         Ok(())
     }
 }
 
-fn place_cell(hit: &SearchHit) -> Cell {
-    let place = place::text(hit.unit, &hit.place);
+fn place_cell(hit: &FieldMatch) -> Cell {
     let more = match hit.more {
         0 => String::new(),
         1 => "and 1 more place".to_owned(),
         more => format!("and {more} more places"),
     };
-    Cell::plain(&format!("{place} ({})", hit.field.name())).and(&Cell::new(&more, FAINT))
+    Cell::plain(&format!("{} ({})", hit.place, hit.field)).and(&Cell::new(&more, FAINT))
 }
 
 /// Returns the number of characters of a passage that fit on a line.
@@ -155,13 +146,13 @@ fn width() -> usize {
 }
 
 /// Formats a passage on one line, with its matches highlighted.
-fn passage_cell(snippet: &Snippet) -> Cell {
+fn passage_cell(hit: &FieldMatch) -> Cell {
     let mark = |is_cut: bool| Cell::plain(if is_cut { "…" } else { "" });
-    let mut cell = mark(snippet.is_cut_before);
+    let mut cell = mark(hit.cut_before);
     let mut piece = String::new();
     let mut was_space = true;
-    for (at, character) in snippet.text.chars().enumerate() {
-        if snippet.highlights.iter().any(|range| range.start == at) {
+    for (at, character) in hit.text.chars().enumerate() {
+        if hit.highlights.iter().any(|[start, _]| *start == at) {
             cell = cell.with(&Cell::plain(&std::mem::take(&mut piece)));
         }
         let is_space = character.is_whitespace();
@@ -171,11 +162,11 @@ fn passage_cell(snippet: &Snippet) -> Cell {
             piece.push(' ');
         }
         was_space = is_space;
-        if snippet.highlights.iter().any(|range| range.end == at + 1) {
+        if hit.highlights.iter().any(|[_, end]| *end == at + 1) {
             cell = cell.with(&Cell::new(&std::mem::take(&mut piece), MATCH));
         }
     }
-    cell.with(&Cell::plain(piece.trim_end())).with(&mark(snippet.is_cut_after))
+    cell.with(&Cell::plain(piece.trim_end())).with(&mark(hit.cut_after))
 }
 
 /// Returns an error with a hint if there is no index.
@@ -192,61 +183,38 @@ fn expect_index(vault: &Vault) -> Result<(), Failure> {
     )))
 }
 
-#[derive(Serialize)]
-struct Line<'h> {
-    core_hash: CoreHash,
-    kind: &'h str,
-    added_at: String,
-    seen_at: String,
-    capture_hash: CaptureHash,
-    field: &'static str,
-    #[serde(flatten)]
-    place: JsonPlace<'h>,
-    score: f64,
-    more: u64,
-    text: &'h str,
-    highlights: Vec<[usize; 2]>,
-    cut_before: bool,
-    cut_after: bool,
-}
-
-impl<'h> Line<'h> {
-    fn new(hit: &'h SearchHit) -> Self {
-        let Snippet { text, highlights, is_cut_before, is_cut_after } = &hit.snippet;
-        Self {
-            core_hash: hit.artifact.core,
-            kind: &hit.artifact.kind,
-            added_at: time::exact(hit.artifact.added_at),
-            seen_at: time::exact(hit.artifact.seen_at),
-            capture_hash: hit.capture,
-            field: hit.field.name(),
-            place: JsonPlace::new(hit.unit, &hit.place),
-            // Further digits depend on the platform.
-            score: (hit.score * 1e9).round() / 1e9,
-            more: hit.more,
-            text,
-            highlights: highlights.iter().map(|range| [range.start, range.end]).collect(),
-            cut_before: *is_cut_before,
-            cut_after: *is_cut_after,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+    use runvault::digest::{CaptureHash, CoreHash, Digest};
+    use runvault::vault::api::{ArtifactSummary, PlaceSummary, Timestamp};
+
     use super::*;
     use crate::cli::output::table::{Column, Table};
 
     #[test]
     fn a_passage_is_one_harmless_line_with_its_matches_set_off() {
-        let snippet = Snippet {
+        let digest = Digest::from_content(b"");
+        let time = Timestamp(DateTime::UNIX_EPOCH);
+        let hit = FieldMatch {
+            artifact: ArtifactSummary {
+                core_hash: CoreHash(digest),
+                kind: "trace".to_owned(),
+                added_at: time,
+                seen_at: time,
+            },
+            capture_hash: CaptureHash(digest),
+            field: "output".to_owned(),
+            place: PlaceSummary::Pointer { pointer: "/a".to_owned() },
+            score: 1.0,
+            more: 0,
             text: " a\u{1b}[2J\n\n  match\tand \u{202e}another ".to_owned(),
-            highlights: vec![10..15, 20..28],
-            is_cut_before: true,
-            is_cut_after: false,
+            highlights: vec![[10, 15], [20, 28]],
+            cut_before: true,
+            cut_after: false,
         };
         let mut table = Table::new(vec![Column::new("passage")]).for_width(None);
-        table.push(vec![passage_cell(&snippet)]);
+        table.push(vec![passage_cell(&hit)]);
         let mut out = Vec::new();
         table.write(&mut out).unwrap();
         let (on, off) = (MATCH.render(), MATCH.render_reset());

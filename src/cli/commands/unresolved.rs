@@ -4,13 +4,11 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
-use runvault::digest::CoreHash;
-use runvault::vault::query::{self, DanglingQuery, DanglingReferences};
-use serde::Serialize;
+use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links::{JsonTarget, target_text};
+use crate::cli::commands::links::target_text;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
@@ -40,48 +38,24 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Line<'d> {
-    #[serde(flatten)]
-    target: JsonTarget<'d>,
-    referrers: Vec<JsonReferrer<'d>>,
-}
-
-#[derive(Serialize)]
-struct JsonReferrer<'d> {
-    core_hash: CoreHash,
-    kind: &'d str,
-    relation: &'d str,
-    role: Option<&'d str>,
-    place: &'d str,
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let query = DanglingQuery {
+        let request = UnresolvedRequest {
             kind: self.kind.map(|kind| kind.name().to_owned()),
             role: self.role.clone(),
             all: self.all,
         };
-        let DanglingReferences { missing: all, left_out } = query::dangling(&*vault.snapshot()?, &query)?;
+        let UnresolvedAnswer { missing, left_out } = vault.run(&request)?;
         let mut out = std::io::BufWriter::new(stdout::text());
-        for dangling in &all {
+        for missing in &missing {
             if self.json {
-                let referrers = dangling.referrers.iter().map(|referrer| JsonReferrer {
-                    core_hash: referrer.artifact.core,
-                    kind: &referrer.artifact.kind,
-                    relation: &referrer.relation,
-                    role: referrer.role.as_deref(),
-                    place: &referrer.place,
-                });
-                let line = Line { target: JsonTarget::new(&dangling.target), referrers: referrers.collect() };
-                json::line(&mut out, &line)?;
+                json::line(&mut out, missing)?;
                 continue;
             }
-            stdout::line(&mut out, &target_text(&dangling.target))?;
-            for referrer in &dangling.referrers {
-                let (kind, core) = (escaped(&referrer.artifact.kind).to_string(), referrer.artifact.core);
+            stdout::line(&mut out, &target_text(&missing.target))?;
+            for referrer in &missing.referrers {
+                let (kind, core) = (escaped(&referrer.kind).to_string(), referrer.core_hash);
                 let (relation, place) = (escaped(&referrer.relation), escaped(&referrer.place));
                 let who = format!("    {kind:<8} {HASH}{core:.12}{HASH:#} {relation}");
                 stdout::line(&mut out, &format!("{who} {FAINT}{place}{FAINT:#}"))?;
@@ -95,7 +69,7 @@ impl Args {
                     format!(", {} to objects that are not artifacts omitted", counted(left_out, "reference"))
                 }
             };
-            stdout::note(&format!("{} unresolved{left_out}", all.len()));
+            stdout::note(&format!("{} unresolved{left_out}", missing.len()));
         }
         Ok(Status::Done)
     }

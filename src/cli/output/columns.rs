@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use runvault::artifact::Kind;
 use runvault::formats;
-use runvault::storage::{ArtifactRecord, Attribute, CaptureRecord, Snapshot, TimeBasis};
-use runvault::vault::query::Match;
+use runvault::storage::{Attribute, CaptureRecord, Snapshot, TimeBasis, created_at};
+use runvault::vault::api::ArtifactSummary;
+use runvault::vault::find::ArtifactMatch;
 
 use crate::cli::args::hash::DIGITS;
 use crate::cli::commands::find;
@@ -117,8 +118,8 @@ impl Column {
 /// An artifact whose properties are shown. Properties that require reading the vault are read on demand.
 pub(crate) struct Subject<'s> {
     pub(crate) snapshot: &'s dyn Snapshot,
-    pub(crate) artifact: &'s ArtifactRecord,
-    pub(crate) matches: &'s [Match],
+    pub(crate) artifact: &'s ArtifactSummary,
+    pub(crate) matches: &'s [ArtifactMatch],
     pub(crate) now: DateTime<Utc>,
     /// The time from which its age is computed.
     pub(crate) by: TimeBasis,
@@ -129,8 +130,8 @@ pub(crate) struct Subject<'s> {
 impl<'s> Subject<'s> {
     pub(crate) fn new(
         snapshot: &'s dyn Snapshot,
-        artifact: &'s ArtifactRecord,
-        matches: &'s [Match],
+        artifact: &'s ArtifactSummary,
+        matches: &'s [ArtifactMatch],
         now: DateTime<Utc>,
         by: TimeBasis,
     ) -> Self {
@@ -141,11 +142,11 @@ impl<'s> Subject<'s> {
     pub(crate) fn text(&self, column: Column) -> Result<String, Failure> {
         let Self { artifact, snapshot, now, by, .. } = self;
         Ok(match column {
-            Column::Core => artifact.core.to_string(),
-            Column::Hash => format!("{:.*}", DIGITS, artifact.core),
+            Column::Core => artifact.core_hash.to_string(),
+            Column::Hash => format!("{:.*}", DIGITS, artifact.core_hash),
             Column::Kind => artifact.kind.clone(),
-            Column::Seen => time::display(artifact.seen_at),
-            Column::Added => time::display(artifact.added_at),
+            Column::Seen => time::display(artifact.seen_at.0),
+            Column::Added => time::display(artifact.added_at.0),
             Column::Created => self.time(TimeBasis::Created)?.map(time::display).unwrap_or_default(),
             Column::Age => self.time(*by)?.map(|time| time::ago(time, *now)).unwrap_or_default(),
             Column::Size => stdout::size(self.bytes()?),
@@ -164,12 +165,12 @@ impl<'s> Subject<'s> {
             }
             Column::Label => find::label(self.attributes()?),
             Column::Tags => {
-                let tags = snapshot.annotations_of(artifact.core)?.tags;
+                let tags = snapshot.annotations_of(artifact.core_hash)?.tags;
                 let names: Vec<String> = tags.iter().map(|tag| format!("@{}", tag.name)).collect();
                 names.join(" ")
             }
             Column::Note => {
-                let note = snapshot.annotations_of(artifact.core)?.note;
+                let note = snapshot.annotations_of(artifact.core_hash)?.note;
                 note.map(|note| note.text).unwrap_or_default()
             }
             Column::Matches => self.matches.iter().map(find::match_text).collect::<Vec<_>>().join(", "),
@@ -193,7 +194,11 @@ impl<'s> Subject<'s> {
 
     /// Returns one of its times; `None` if it does not have it.
     fn time(&self, basis: TimeBasis) -> Result<Option<DateTime<Utc>>, Failure> {
-        Ok(self.snapshot.time_of(self.artifact, basis)?)
+        Ok(match basis {
+            TimeBasis::FirstSeen => Some(self.artifact.added_at.0),
+            TimeBasis::LastSeen => Some(self.artifact.seen_at.0),
+            TimeBasis::Created => created_at(self.attributes()?),
+        })
     }
 
     fn bytes(&self) -> Result<u64, Failure> {
@@ -202,14 +207,14 @@ impl<'s> Subject<'s> {
 
     fn attributes(&self) -> Result<&[Attribute], Failure> {
         if self.attributes.get().is_none() {
-            let _ = self.attributes.set(self.snapshot.attributes_of(self.artifact.core)?);
+            let _ = self.attributes.set(self.snapshot.attributes_of(self.artifact.core_hash)?);
         }
         Ok(self.attributes.get().map_or(&[], Vec::as_slice))
     }
 
     fn captures(&self) -> Result<&[CaptureRecord], Failure> {
         if self.captures.get().is_none() {
-            let _ = self.captures.set(self.snapshot.captures_of(self.artifact.core)?);
+            let _ = self.captures.set(self.snapshot.captures_of(self.artifact.core_hash)?);
         }
         Ok(self.captures.get().map_or(&[], Vec::as_slice))
     }

@@ -3,68 +3,59 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use runvault::digest::CoreHash;
-use runvault::vault::query::{Graph, LinkTarget, Node};
-use serde::Serialize;
+use runvault::vault::links::{LinkDirection, LinkEdge, LinkEnd, LinkNode, LinksAnswer};
 
-use crate::cli::commands::links::{self, JsonLink};
+use crate::cli::commands::links;
 use crate::cli::output::escape::brief;
 use crate::cli::output::json;
 
 /// Writes the links of each node below it. Nodes already expanded are not expanded again.
-pub(crate) fn tree(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
-    if let Some(LinkTarget::Artifact(artifact)) = graph.nodes.first().map(|node| &node.target) {
-        links::heading(out, artifact)?;
+pub(crate) fn tree(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
+    if let Some(LinkEnd { kind: Some(kind), core_hash: Some(core), .. }) =
+        graph.nodes.first().map(|node| &node.target)
+    {
+        links::heading(out, kind, *core)?;
     }
-    let mut written = HashSet::from([0]);
-    below(out, graph, 0, "  ", &mut written)
+    Tree { graph, seen: graph.by_node(), written: HashSet::from([0]) }.below(out, 0, "  ")
 }
 
-/// Writes the links below a node. The depth of the traversal limits the recursion.
-fn below(
-    out: &mut dyn Write,
-    graph: &Graph,
-    number: usize,
-    indent: &str,
-    written: &mut HashSet<usize>,
-) -> io::Result<()> {
-    for (direction, other, edge) in graph.seen_from(number) {
-        let Some(Node { target, .. }) = graph.nodes.get(other) else { continue };
-        links::print_parts(out, indent, direction, &edge.relation, target, &edge.origin)?;
-        if written.insert(other) {
-            below(out, graph, other, &format!("{indent}    "), written)?;
+/// A tree that is written.
+struct Tree<'g> {
+    graph: &'g LinksAnswer,
+    /// The links that are seen from each node.
+    seen: Vec<Vec<(LinkDirection, usize, &'g LinkEdge)>>,
+    /// The nodes already expanded.
+    written: HashSet<usize>,
+}
+
+impl Tree<'_> {
+    /// Writes the links below a node. The depth of the traversal limits the recursion.
+    fn below(&mut self, out: &mut dyn Write, number: usize, indent: &str) -> io::Result<()> {
+        let seen = self.seen.get_mut(number).map(std::mem::take).unwrap_or_default();
+        for (direction, other, edge) in seen {
+            let Some(LinkNode { target, .. }) = self.graph.nodes.get(other) else { continue };
+            links::print(out, indent, &edge.seen_as(direction, target))?;
+            if self.written.insert(other) {
+                self.below(out, other, &format!("{indent}    "))?;
+            }
         }
+        Ok(())
     }
-    Ok(())
-}
-
-#[derive(Serialize)]
-struct Line<'g> {
-    from: CoreHash,
-    depth: usize,
-    #[serde(flatten)]
-    link: JsonLink<'g>,
 }
 
 /// Writes a line of JSON for each link.
-pub(crate) fn json(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
-    for (number, node) in graph.nodes.iter().enumerate() {
-        let LinkTarget::Artifact(artifact) = &node.target else { continue };
-        for (direction, other, edge) in graph.seen_from(number) {
-            let Some(Node { target, .. }) = graph.nodes.get(other) else { continue };
-            let link = JsonLink::from_parts(direction, &edge.relation, target, &edge.origin);
-            json::line(out, &Line { from: artifact.core, depth: node.depth + 1, link })?;
-        }
-    }
-    Ok(())
+pub(crate) fn json(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
+    graph.links().iter().try_for_each(|link| json::line(out, link))
 }
 
 /// Returns the label of a node in a diagram, without characters that end a quoted text.
-fn label(target: &LinkTarget) -> String {
-    let text = match target {
-        LinkTarget::Artifact(artifact) => format!("{} {:.12}", artifact.kind, artifact.core),
-        LinkTarget::MissingDigest(digest) => format!("missing {digest:.12}"),
-        LinkTarget::MissingName(name) => format!("missing {name}"),
+fn label(target: &LinkEnd) -> String {
+    let LinkEnd { kind, core_hash, digest, name, .. } = target;
+    let kind = kind.as_deref().unwrap_or("missing");
+    let text = match (core_hash, digest) {
+        (Some(core), _) => format!("{kind} {core:.12}"),
+        (None, Some(digest)) => format!("{kind} {digest:.12}"),
+        (None, None) => format!("{kind} {}", name.as_deref().unwrap_or_default()),
     };
     quotable(&text)
 }
@@ -74,15 +65,11 @@ fn quotable(text: &str) -> String {
     brief(text).to_string().replace(['"', '\\', '<', '>', '[', ']', '{', '}', '|', '#', '&'], "'")
 }
 
-fn is_missing(node: &Node) -> bool {
-    !matches!(node.target, LinkTarget::Artifact(_))
-}
-
 /// Writes the graph for Graphviz.
-pub(crate) fn dot(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
+pub(crate) fn dot(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
     writeln!(out, "digraph links {{")?;
     for (number, node) in graph.nodes.iter().enumerate() {
-        let style = if is_missing(node) { ", style=dashed" } else { "" };
+        let style = if node.target.dangling { ", style=dashed" } else { "" };
         writeln!(out, "  n{number} [label=\"{}\"{style}];", label(&node.target))?;
     }
     for edge in &graph.edges {
@@ -92,10 +79,10 @@ pub(crate) fn dot(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
 }
 
 /// Writes the graph for Mermaid.
-pub(crate) fn mermaid(out: &mut dyn Write, graph: &Graph) -> io::Result<()> {
+pub(crate) fn mermaid(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
     writeln!(out, "flowchart LR")?;
     for (number, node) in graph.nodes.iter().enumerate() {
-        let (open, close) = if is_missing(node) { ("([", "])") } else { ("[", "]") };
+        let (open, close) = if node.target.dangling { ("([", "])") } else { ("[", "]") };
         writeln!(out, "  n{number}{open}\"{}\"{close}", label(&node.target))?;
     }
     for edge in &graph.edges {

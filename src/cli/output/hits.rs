@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use runvault::clock;
-use runvault::storage::{ArtifactRecord, Snapshot, TimeBasis};
-use runvault::vault::query::{Hit, Match};
+use runvault::storage::{Snapshot, TimeBasis};
+use runvault::vault::api::ArtifactSummary;
+use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 
 use crate::cli::commands::find::match_text;
 use crate::cli::output::columns::{Column, KIND_WIDTH, Subject};
@@ -26,15 +27,15 @@ fn columns(by: TimeBasis) -> [Column; 4] {
 
 /// An artifact to list.
 pub(crate) struct Listed<'h> {
-    pub(crate) artifact: &'h ArtifactRecord,
+    pub(crate) artifact: &'h ArtifactSummary,
     /// Its matches.
-    pub(crate) matches: &'h [Match],
+    pub(crate) matches: &'h [ArtifactMatch],
     /// The cells below it.
     pub(crate) below: Vec<Cell>,
 }
 
-impl<'h> From<&'h Hit> for Listed<'h> {
-    fn from(hit: &'h Hit) -> Self {
+impl<'h> From<&'h FoundArtifact> for Listed<'h> {
+    fn from(hit: &'h FoundArtifact) -> Self {
         let below = hit.matches.iter().map(|place| Cell::plain(&match_text(place))).collect();
         Self { artifact: &hit.artifact, matches: &hit.matches, below }
     }
@@ -72,7 +73,7 @@ pub(crate) fn list<'h>(
 pub(crate) fn table(
     out: &mut dyn Write,
     snapshot: &dyn Snapshot,
-    hits: &[Hit],
+    hits: &[FoundArtifact],
     columns: &[Column],
     by: TimeBasis,
 ) -> Result<(), Failure> {
@@ -92,7 +93,7 @@ pub(crate) fn table(
 pub(crate) fn fill(
     out: &mut dyn Write,
     snapshot: &dyn Snapshot,
-    hits: &[Hit],
+    hits: &[FoundArtifact],
     template: &Template,
     by: TimeBasis,
 ) -> Result<(), Failure> {

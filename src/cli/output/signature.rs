@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use runvault::artifact::{Signature, SignatureState};
-use runvault::vault::query::Filter;
+use runvault::vault::api::SignatureName;
 
 use crate::cli::output::escape::brief;
 
@@ -38,12 +38,9 @@ impl State {
         self.signed().map_or(UNSIGNED, SignatureState::name)
     }
 
-    /// Returns the filter for captures in this state.
-    pub(crate) fn filter(self) -> Filter {
-        match self.signed() {
-            None => Filter::Unsigned,
-            Some(state) => Filter::Signature { state, key_id: None },
-        }
+    /// Returns its name in requests.
+    pub(crate) fn requested(self) -> SignatureName {
+        self.signed().into()
     }
 
     fn signed(self) -> Option<SignatureState> {
@@ -56,15 +53,30 @@ impl State {
     }
 }
 
+impl From<SignatureName> for State {
+    fn from(name: SignatureName) -> Self {
+        match name {
+            SignatureName::Verified => Self::Verified,
+            SignatureName::Unsigned => Self::Unsigned,
+            SignatureName::Unchecked => Self::Unchecked,
+            SignatureName::Wrong => Self::Wrong,
+        }
+    }
+}
+
 /// Describes a signature, escaped for terminals, such as `signature verified, key id ci-2026`.
 pub(crate) fn text(signature: Option<&Signature>) -> String {
-    let words = match State::new(signature) {
+    text_of(State::new(signature), signature.and_then(|signature| signature.key_id.as_deref()))
+}
+
+/// Describes a signature of this state, like [`text`].
+pub(crate) fn text_of(state: State, key_id: Option<&str>) -> String {
+    let words = match state {
         State::Verified => "signature verified",
         State::Unsigned => "not signed",
         State::Unchecked => "signature not checked",
         State::Wrong => "signature wrong",
     };
-    let key_id = signature.and_then(|signature| signature.key_id.as_deref());
     key_id.map_or_else(|| words.to_owned(), |id| format!("{words}, key id {}", brief(id)))
 }
 

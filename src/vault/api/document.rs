@@ -10,15 +10,36 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Operation;
+use crate::vault::find::FindRequest;
+use crate::vault::journal::{JournalHeadRequest, JournalRequest};
+use crate::vault::links::LinksRequest;
+use crate::vault::note::NoteRequest;
+use crate::vault::path::PathRequest;
+use crate::vault::pins::PinsRequest;
+use crate::vault::search::SearchRequest;
+use crate::vault::show::ShowRequest;
 use crate::vault::stats::StatsRequest;
+use crate::vault::tags::TagsRequest;
 use crate::vault::tombstones::TombstonesRequest;
+use crate::vault::unresolved::UnresolvedRequest;
 
 /// Returns the OpenAPI 3.1 document of all operations.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
+    document.add::<FindRequest>();
+    document.add::<JournalHeadRequest>();
+    document.add::<JournalRequest>();
+    document.add::<LinksRequest>();
+    document.add::<NoteRequest>();
+    document.add::<PathRequest>();
+    document.add::<PinsRequest>();
+    document.add::<SearchRequest>();
+    document.add::<ShowRequest>();
     document.add::<StatsRequest>();
+    document.add::<TagsRequest>();
     document.add::<TombstonesRequest>();
+    document.add::<UnresolvedRequest>();
     document.build()
 }
 

@@ -8,7 +8,7 @@ mod document;
 mod types;
 
 pub use document::document;
-pub use types::{ArtifactSummary, TimeBasisName, Timestamp};
+pub use types::{ArtifactSummary, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,13 +1,17 @@
 //! Types that several answers contain.
 
+use std::fmt;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::artifact::{Place, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{ArtifactRecord, TimeBasis};
+use crate::validation::Violation;
 
 /// A time in UTC with milliseconds, written as RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +72,30 @@ digests! {
     CaptureHash: "The hash of a capture: one exact byte form of an artifact.",
 }
 
+impl PartialSchema for Violation {
+    fn schema() -> RefOr<Schema> {
+        let text =
+            |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+        let severity = text("Whether it rejects the artifact.").enum_values(Some(["error", "warning"]));
+        ObjectBuilder::new()
+            .property("rule_id", text("The id of the rule."))
+            .required("rule_id")
+            .property(
+                "path",
+                text("The location in the document, in the notation of the format's own tools."),
+            )
+            .required("path")
+            .property("message", text("The description."))
+            .required("message")
+            .property("severity", severity)
+            .required("severity")
+            .description(Some("A broken rule."))
+            .into()
+    }
+}
+
+impl ToSchema for Violation {}
+
 /// One of the times that an artifact has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -121,6 +149,70 @@ impl From<&ArtifactRecord> for ArtifactSummary {
             kind: artifact.kind.clone(),
             added_at: artifact.added_at.into(),
             seen_at: artifact.seen_at.into(),
+        }
+    }
+}
+
+/// The state of the signature of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignatureName {
+    /// The signature was verified with a key.
+    Verified,
+    /// The capture is not signed.
+    Unsigned,
+    /// The signature was not checked: there was no key for it.
+    Unchecked,
+    /// The signature is not that of the content.
+    Wrong,
+}
+
+impl From<Option<SignatureState>> for SignatureName {
+    fn from(state: Option<SignatureState>) -> Self {
+        match state {
+            Some(SignatureState::Verified) => Self::Verified,
+            None => Self::Unsigned,
+            Some(SignatureState::Unchecked) => Self::Unchecked,
+            Some(SignatureState::Wrong) => Self::Wrong,
+        }
+    }
+}
+
+/// A location in an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum PlaceSummary {
+    /// A numbered part.
+    Index {
+        /// The unit, such as `step`.
+        unit: String,
+        /// The number, from 0.
+        index: u32,
+    },
+    /// A part of the document.
+    Pointer {
+        /// A JSON Pointer; in JSON Lines, `line 7` and a pointer into it.
+        pointer: String,
+    },
+}
+
+impl PlaceSummary {
+    /// Creates the description of a place that is counted in `unit`.
+    #[must_use]
+    pub fn new(unit: &str, place: &Place) -> Self {
+        match place {
+            Place::Index(index) => Self::Index { unit: unit.to_owned(), index: *index },
+            Place::Pointer(pointer) => Self::Pointer { pointer: pointer.clone() },
+        }
+    }
+}
+
+/// Formats the location, such as `step 3`, or a pointer.
+impl fmt::Display for PlaceSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index { unit, index } => write!(f, "{unit} {index}"),
+            Self::Pointer { pointer } => f.write_str(pointer),
         }
     }
 }

@@ -30,40 +30,6 @@ pub struct Graph {
     pub left_out: u64,
     /// The number of artifacts within range whose links were not examined because of the limit.
     pub not_followed: u64,
-    /// For each node, the links that are seen from it, as indices into `edges`.
-    seen: Vec<Vec<usize>>,
-}
-
-impl Graph {
-    /// Returns the links between the node `number` and the nodes after it, so that every link belongs to one of its
-    /// ends. Outgoing links first, by relation and number of the other end.
-    #[must_use]
-    pub fn seen_from(&self, number: usize) -> Vec<(Direction, usize, &Edge)> {
-        let seen = self.seen.get(number).map(Vec::as_slice).unwrap_or_default().iter();
-        seen.filter_map(|place| {
-            let edge = self.edges.get(*place)?;
-            let is_from = edge.from == number;
-            Some(if is_from { (Direction::Out, edge.to, edge) } else { (Direction::In, edge.from, edge) })
-        })
-        .collect()
-    }
-
-    /// Determines the node from which each link is seen.
-    fn distribute(&mut self) {
-        let mut seen: Vec<Vec<(Direction, usize, usize)>> = vec![Vec::new(); self.nodes.len()];
-        for (place, Edge { from, to, .. }) in self.edges.iter().enumerate() {
-            let direction = if from < to { Direction::Out } else { Direction::In };
-            if let Some(seen) = seen.get_mut(*from.min(to)).filter(|_| from != to) {
-                seen.push((direction, *from.max(to), place));
-            }
-        }
-        let relation = |place: usize| self.edges.get(place).map(|edge| edge.relation.as_str());
-        for seen in &mut seen {
-            seen.sort_by_key(|(direction, other, place)| (*direction, relation(*place), *other, *place));
-        }
-        self.seen =
-            seen.into_iter().map(|seen| seen.into_iter().map(|(_, _, place)| place).collect()).collect();
-    }
 }
 
 /// A node of the graph.
@@ -122,9 +88,7 @@ pub fn traverse(snapshot: &dyn Snapshot, artifact: &ArtifactRecord, traversal: &
         |node: &&Node| node.depth < traversal.depth && matches!(node.target, LinkTarget::Artifact(_));
     let not_followed = nodes.iter().skip(next).filter(is_within).count() as u64;
     let edges = edges.into_values().collect();
-    let mut graph = Graph { nodes, edges, left_out, not_followed, seen: Vec::new() };
-    graph.distribute();
-    Ok(graph)
+    Ok(Graph { nodes, edges, left_out, not_followed })
 }
 
 /// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.

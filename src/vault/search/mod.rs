@@ -3,26 +3,27 @@
 //! Kinds define the texts of their artifacts, and the store keeps the index. This module keeps the index in sync with
 //! the vault, parses queries, and reads the texts of the results from the documents.
 
-mod operation;
-
-pub use operation::CaughtUp;
 mod compare;
 mod indexer;
+mod operation;
 mod passages;
+mod request;
 mod snippet;
 mod words;
 
 use crate::artifact::{Field, Passage, Place};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
-    ArtifactRecord, FileSnapshot, FoundPassage, Matcher, Snapshot, StorageError, Store, Terms,
+    ArtifactRecord, FileSnapshot, Filter, FoundPassage, Matcher, Order, Page, Snapshot, StorageError, Store,
+    Terms, TimeBasis,
 };
-use crate::vault::query::{self, Query};
 
 pub use crate::storage::{Grouping, SearchIndex};
 pub use compare::compare;
 pub use indexer::{Indexed, Progress, build, sync_index, sync_index_within};
+pub use operation::CaughtUp;
 use passages::capture_passages;
+pub use request::{FieldMatch, SearchAnswer, SearchRequest};
 pub use snippet::{Snippet, WIDTH};
 pub use words::{MAX_TERMS, Words, WordsError};
 
@@ -33,8 +34,8 @@ pub struct SearchQuery {
     pub words: Words,
     /// The fields to search; all if empty.
     pub fields: Vec<Field>,
-    /// The artifacts to search; all if `None`. The order and limit of the query are ignored.
-    pub among: Option<Query>,
+    /// The artifacts to search; all if `None`.
+    pub among: Option<Filter>,
     /// Whether to return every passage or only the best of each artifact.
     pub grouping: Grouping,
     /// Maximum number of hits.
@@ -85,6 +86,12 @@ pub enum SearchError {
         /// The artifact.
         core: CoreHash,
     },
+    /// The words cannot be searched for.
+    #[error(transparent)]
+    Words(#[from] WordsError),
+    /// No kind has a field with this name.
+    #[error("there is no field {0}")]
+    NoSuchField(String),
     /// A store error.
     #[error(transparent)]
     Store(#[from] StorageError),
@@ -106,9 +113,9 @@ pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, Sear
     Answer { snapshot, matcher: store.matcher()?, terms, width: query.width }.hits(found)
 }
 
-fn ids(snapshot: &dyn Snapshot, among: &Query) -> Result<Vec<CoreHash>, StorageError> {
-    let all = Query { limit: None, ..among.clone() };
-    Ok(query::find(snapshot, &all)?.into_iter().map(|hit| hit.artifact.core).collect())
+fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, StorageError> {
+    let found = snapshot.find(among, Order::Newest(TimeBasis::LastSeen), &Page::all())?.items;
+    Ok(found.into_iter().map(|hit| hit.artifact.core).collect())
 }
 
 /// The inputs for building the hits.

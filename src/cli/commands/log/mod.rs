@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::storage::{JournalQuery, JournalRecord};
-use serde::Serialize;
+use runvault::vault::api::Timestamp;
+use runvault::vault::journal::{JournalAnswer, JournalEntry, JournalHeadRequest, JournalRequest};
 use serde_json::{Map, Value};
 
 use crate::cli::args::vault::VaultArgs;
@@ -71,20 +71,28 @@ impl Args {
             None if self.head => return self.head(&vault),
             None => {}
         }
-        let query = JournalQuery {
-            since: self.since,
-            until: self.until,
+        let mut request = JournalRequest {
+            since: self.since.map(Timestamp),
+            until: self.until.map(Timestamp),
             action: self.action.clone(),
-            limit: self.limit,
+            last: self.limit,
+            ..JournalRequest::default()
         };
         let mut out: Box<dyn Write> =
             if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
         let mut out = io::BufWriter::new(&mut out);
         let mut count = 0;
-        vault.journal::<Failure>(&query, |row| {
-            count += 1;
-            if self.json { Ok(json::line(&mut out, &Line::from_row(&row)?)?) } else { print(&mut out, &row) }
-        })?;
+        loop {
+            let JournalAnswer { entries, next } = vault.run(&request)?;
+            count += entries.len();
+            for entry in &entries {
+                if self.json { json::line(&mut out, entry)? } else { print(&mut out, entry)? }
+            }
+            request.after = next;
+            if next.is_none() {
+                break;
+            }
+        }
         out.flush()?;
         if !self.json {
             stdout::note(&if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") });
@@ -93,9 +101,9 @@ impl Args {
     }
 
     fn head(&self, vault: &Vault) -> Result<Status, Failure> {
-        let head = vault.snapshot()?.journal_head()?;
+        let head = vault.run(&JournalHeadRequest {})?;
         if self.json {
-            json::line(&mut stdout::raw(), &JsonHead { seq: head.seq, chain: head.chain })?;
+            json::line(&mut stdout::raw(), &head)?;
             return Ok(Status::Done);
         }
         // The bare digest, so that it can be passed to --verify-from unchanged.
@@ -104,24 +112,24 @@ impl Args {
     }
 }
 
-fn print(out: &mut dyn Write, row: &JournalRecord) -> Result<(), Failure> {
-    let members = members(row)?;
+fn print(out: &mut dyn Write, row: &JournalEntry) -> io::Result<()> {
+    let members = &row.entry;
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     let action = escaped(text("action").unwrap_or("?")).to_string();
     let mut said = Vec::new();
     said.extend(text("actor").map(|actor| format!("by {}", escaped(actor))));
     said.extend(text("note").or(text("reason")).map(|said| format!("\"{}\"", escaped(said))));
-    let (at, what) = (time::display(row.at), what(&members));
+    let (at, what) = (at(members), what(members));
     let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
     let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
     let said = said.join(" ");
     let trail = |taken| Trail { taken, below: BELOW, least: usize::MAX };
     if stdout::width().is_none_or(|width| fit::width(&whole) <= width) {
         write!(out, "{whole}")?;
-        return Ok(trail(fit::width(&whole)).write(out, &said, FAINT)?);
+        return trail(fit::width(&whole)).write(out, &said, FAINT);
     }
     write!(out, "{begin}")?;
-    Ok(trail(fit::width(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())?)
+    trail(fit::width(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())
 }
 
 /// The indent of text that does not fit next to an entry: it is below it, under its time.
@@ -163,27 +171,9 @@ fn what(members: &Map<String, Value>) -> String {
     }
 }
 
-fn members(row: &JournalRecord) -> Result<Map<String, Value>, Failure> {
-    serde_json::from_str(&row.entry).map_err(|error| {
-        Failure::CouldNotRun(format!("entry {} of the journal cannot be read: {error}", row.seq))
-    })
-}
-
-#[derive(Serialize)]
-struct Line {
-    seq: u64,
-    chain: Digest,
-    entry: Map<String, Value>,
-}
-
-impl Line {
-    fn from_row(row: &JournalRecord) -> Result<Self, Failure> {
-        Ok(Self { seq: row.seq, chain: row.chain, entry: members(row)? })
-    }
-}
-
-#[derive(Serialize)]
-struct JsonHead {
-    seq: u64,
-    chain: Digest,
+/// Formats the time of an entry.
+fn at(members: &Map<String, Value>) -> String {
+    let text = members.get("at").and_then(Value::as_str).unwrap_or("?");
+    DateTime::parse_from_rfc3339(text)
+        .map_or_else(|_| escaped(text).to_string(), |at| time::display(at.to_utc()))
 }

@@ -7,9 +7,9 @@ use runvault::digest::Digest;
 use runvault::storage::JournalCheck;
 use runvault::storage::check::{CatalogCounts, JournalInspection};
 use runvault::vault::fsck::Finding;
+use runvault::vault::journal::JournalHead;
 use serde::Serialize;
 
-use super::JsonHead;
 use crate::cli::commands::fsck::print_finding;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
@@ -123,7 +123,7 @@ impl Verification {
         let defect = check.defect.map(|defect| defect.to_string());
         let ok =
             defect.is_none() && since.is_some() && catalog.is_none_or(|(_, findings)| findings.is_empty());
-        let head = JsonHead { seq: check.head.seq, chain: check.head.chain };
+        let head = JournalHead::from(check.head);
         let catalog = catalog.map(|(counts, findings)| JsonCatalog::new(counts, findings));
         json::line(&mut stdout::raw(), &JsonCheck { ok, since, defect, head, catalog })?;
         Ok(if ok { Status::Done } else { Status::No })
@@ -152,7 +152,7 @@ struct JsonCheck<'c> {
     ok: bool,
     since: Option<u64>,
     defect: Option<String>,
-    head: JsonHead,
+    head: JournalHead,
     #[serde(skip_serializing_if = "Option::is_none")]
     catalog: Option<JsonCatalog<'c>>,
 }

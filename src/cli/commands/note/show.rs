@@ -3,9 +3,8 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use runvault::digest::CoreHash;
-use runvault::storage::{MAX_NOTE_BYTES, Note};
-use serde::Serialize;
+use runvault::storage::MAX_NOTE_BYTES;
+use runvault::vault::note::NoteRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -13,7 +12,6 @@ use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout;
-use crate::cli::output::time;
 
 /// Print an artifact's note.
 #[derive(ClapArgs)]
@@ -26,27 +24,19 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct JsonNote<'n> {
-    core_hash: CoreHash,
-    note: &'n str,
-    noted_at: String,
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        let Some(Note { text, at }) = vault.annotations(&artifact)?.note else {
+        let Some(note) = vault.run(&NoteRequest { artifact: artifact.core })?.note else {
             return Err(super::has_none(&artifact));
         };
         if self.json {
-            let note = JsonNote { core_hash: artifact.core, note: &text, noted_at: time::exact(at) };
             json::line(&mut stdout::raw(), &note)?;
             return Ok(Status::Done);
         }
         let mut out = stdout::text();
-        for line in text.lines() {
+        for line in note.note.lines() {
             // A note is short enough to be printed in full.
             writeln!(out, "{}", escaped(line).up_to(MAX_NOTE_BYTES))?;
         }

@@ -3,10 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
-use runvault::digest::CoreHash;
-use runvault::storage::{ArtifactRecord, Pin};
-use runvault::vault::PinnedArtifact;
-use serde::Serialize;
+use runvault::vault::pins::{PinSummary, PinsAnswer, PinsRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
@@ -26,24 +23,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Line<'p> {
-    core_hash: CoreHash,
-    kind: &'p str,
-    note: Option<&'p str>,
-    pinned_at: String,
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let pins = vault.open()?.pins()?;
+        let PinsAnswer { pins } = vault.open()?.run(&PinsRequest {})?;
         let mut out = io::BufWriter::new(stdout::text());
         if self.json {
-            for PinnedArtifact { artifact: ArtifactRecord { core, kind, .. }, pin: Pin { note, at } } in &pins
-            {
-                let (note, pinned_at) = (note.as_deref(), time::exact(*at));
-                json::line(&mut out, &Line { core_hash: *core, kind, note, pinned_at })?;
-            }
+            pins.iter().try_for_each(|pin| json::line(&mut out, pin))?;
             return Ok(out.flush().map(|()| Status::Done)?);
         }
         let whole = |title| Column::new(title).whole();
@@ -53,11 +38,11 @@ impl Args {
             whole("since").minor(),
             Column::new("note"),
         ]);
-        for PinnedArtifact { artifact: ArtifactRecord { core, kind, .. }, pin: Pin { note, at } } in &pins {
+        for PinSummary { core_hash, kind, note, pinned_at } in &pins {
             table.push(vec![
-                Cell::new(&format!("{core:.12}"), HASH),
+                Cell::new(&format!("{core_hash:.12}"), HASH),
                 Cell::plain(kind),
-                Cell::new(&time::shown(*at), FAINT),
+                Cell::new(&time::shown(pinned_at.0), FAINT),
                 Cell::plain(note.as_deref().unwrap_or_default()),
             ]);
         }

@@ -3,10 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
-use runvault::digest::CoreHash;
-use runvault::storage::ArtifactRecord;
-use runvault::vault::TaggedArtifact;
-use serde::Serialize;
+use runvault::vault::tags::{TagSummary, TagsAnswer, TagsRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
@@ -23,30 +20,20 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct Line<'t> {
-    name: &'t str,
-    core_hash: CoreHash,
-    tagged_at: String,
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let tags = vault.open()?.tags()?;
+        let TagsAnswer { tags } = vault.open()?.run(&TagsRequest {})?;
         let mut out = io::BufWriter::new(stdout::text());
         if self.json {
-            for TaggedArtifact { name, artifact: ArtifactRecord { core, .. }, at } in &tags {
-                let line = Line { name, core_hash: *core, tagged_at: time::exact(*at) };
-                json::line(&mut out, &line)?;
-            }
+            tags.iter().try_for_each(|tag| json::line(&mut out, tag))?;
             return Ok(out.flush().map(|()| Status::Done)?);
         }
         let whole = |title| Column::new(title).whole();
         let mut table = Table::new(vec![whole("hash"), whole("since").minor(), Column::new("name")]);
-        for TaggedArtifact { name, artifact: ArtifactRecord { core, .. }, at } in &tags {
+        for TagSummary { name, core_hash, tagged_at } in &tags {
             table.push(vec![
-                Cell::new(&format!("{core:.12}"), HASH),
-                Cell::new(&time::shown(*at), FAINT),
+                Cell::new(&format!("{core_hash:.12}"), HASH),
+                Cell::new(&time::shown(tagged_at.0), FAINT),
                 Cell::new(&format!("@{name}"), NAME),
             ]);
         }

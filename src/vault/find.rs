@@ -1,0 +1,388 @@
+//! Finds artifacts.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
+use super::query::{self, Hit, Match};
+use crate::artifact::{Kind, SignatureState};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::formats;
+use crate::storage::{
+    self, ArtifactRecord, Condition, Cursor, Order, Page, Period, Snapshot, StorageError, TimeBasis,
+    created_at,
+};
+
+/// A filter of artifacts. Everything given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArtifactFilter {
+    /// The ids of the kinds; any if empty.
+    pub kinds: Vec<String>,
+    /// The conditions.
+    pub conditions: Vec<FindCondition>,
+    /// The period of one of the times of an artifact. Artifacts without that time do not match.
+    pub period: Option<FindPeriod>,
+}
+
+impl ArtifactFilter {
+    /// Returns whether every artifact matches.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A condition on artifacts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum FindCondition {
+    /// The artifact mentions this digest.
+    Mention {
+        /// The group of the role, such as `prompt`; any if there is none.
+        group: Option<String>,
+        /// The digest.
+        digest: Digest,
+    },
+    /// The artifact has this attribute.
+    Attribute {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+    },
+    /// The artifact has a capture whose signature has this state.
+    Signature {
+        /// The state.
+        state: SignatureName,
+        /// The key id that the capture states; any if there is none.
+        key_id: Option<String>,
+    },
+    /// The artifact has a note that contains this text, ignoring case.
+    Note {
+        /// The text; every note contains an empty text.
+        text: String,
+    },
+    /// The artifact has a tag.
+    Tagged {
+        /// The tag; any if there is none.
+        name: Option<String>,
+    },
+    /// The artifact is pinned.
+    Pinned,
+}
+
+/// A period of one of the times of an artifact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FindPeriod {
+    /// The time.
+    pub by: TimeBasisName,
+    /// The beginning, inclusive.
+    pub since: Option<Timestamp>,
+    /// The end, exclusive.
+    pub until: Option<Timestamp>,
+}
+
+/// The order of artifacts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindOrder {
+    /// Last added or seen again, newest first.
+    #[default]
+    LastSeen,
+    /// First added, newest first.
+    FirstSeen,
+    /// Created, newest first; artifacts that state no time come last.
+    Created,
+    /// By core hash.
+    Core,
+    /// By kind, then last added or seen again, newest first.
+    Kind,
+}
+
+/// The end of a page: where the next one begins. It stays valid if artifacts are added or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FindCursor {
+    /// The kind, if the order is by kind.
+    pub kind: Option<String>,
+    /// The time, if the order is by a time and the artifact has it.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub time: Option<DateTime<Utc>>,
+    /// The position among equals.
+    pub position: u64,
+    /// The core hash.
+    pub core_hash: CoreHash,
+}
+
+/// A request for artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct FindRequest {
+    /// What the artifacts must match. If it is of packs only, a pack also matches where the session in it does.
+    pub filter: ArtifactFilter,
+    /// The order of the artifacts.
+    pub order: FindOrder,
+    /// Whether to include artifacts that another matching artifact extends, such as earlier versions of a trace.
+    pub all_versions: bool,
+    /// Maximum number of artifacts; unlimited if there is none.
+    pub limit: Option<u64>,
+    /// The end of the previous page; the first page if there is none.
+    pub after: Option<FindCursor>,
+}
+
+/// Artifacts that match.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FindAnswer {
+    /// The artifacts in the requested order.
+    pub hits: Vec<FoundArtifact>,
+    /// The end of this page; `None` if it is the last one.
+    pub next: Option<FindCursor>,
+    /// Number of matching artifacts from the beginning of this page on.
+    pub found: u64,
+    /// Whether there are more than `found`: matches beyond the page are counted up to 1000.
+    pub is_more: bool,
+    /// Number of artifacts that were omitted because another matching artifact extends them.
+    pub hidden: u64,
+}
+
+/// An artifact that matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FoundArtifact {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// The latest creation time that it states.
+    pub created_at: Option<Timestamp>,
+    /// Where it matches, in the order of the conditions.
+    pub matches: Vec<ArtifactMatch>,
+}
+
+/// A match of a condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum ArtifactMatch {
+    /// A mention of a digest.
+    Mention {
+        /// The role of the digest.
+        role: String,
+        /// The location.
+        #[serde(flatten)]
+        place: PlaceSummary,
+        /// The digest.
+        digest: Digest,
+    },
+    /// An attribute.
+    Attribute {
+        /// The name.
+        name: String,
+        /// The value.
+        value: String,
+    },
+    /// A capture with a signature of the requested state, or without one.
+    Signature {
+        /// The state of the signature.
+        signature: SignatureName,
+        /// The key id that the capture states.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key_id: Option<String>,
+        /// The capture, if it is signed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        capture_hash: Option<CaptureHash>,
+    },
+    /// A note.
+    Note {
+        /// The full text.
+        note: String,
+    },
+    /// A tag.
+    Tag {
+        /// The tag.
+        tag: String,
+    },
+    /// A pin.
+    Pinned {
+        /// True.
+        pinned: bool,
+    },
+}
+
+/// The number up to which matches are counted if fewer are returned.
+const COUNTED: usize = 1_000;
+
+/// Number of artifacts whose creation times are read at a time.
+const BATCH: usize = 1_000;
+
+impl Operation for FindRequest {
+    type Answer = FindAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "find";
+    const SUMMARY: &'static str = "Find artifacts by kind, mention, attribute, signature, note, tag or time";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<FindAnswer, StorageError> {
+        let snapshot = vault.snapshot()?;
+        let Matching { mut hits, is_more, hidden } = self.matching(&*snapshot)?;
+        let found = hits.len();
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        hits.truncate(limit);
+        let last = hits.last().filter(|_| is_more || hits.len() < found);
+        let next = last.map(|hit| self.order.cursor(&*snapshot, &hit.artifact)).transpose()?;
+        let mut answer =
+            FindAnswer { hits: Vec::new(), next, found: found as u64, is_more, hidden: hidden as u64 };
+        for batch in hits.chunks(BATCH) {
+            let cores: Vec<CoreHash> = batch.iter().map(|hit| hit.artifact.core).collect();
+            let attributes = snapshot.attributes(&cores)?;
+            answer.hits.extend(batch.iter().zip(attributes).map(|(hit, attributes)| FoundArtifact {
+                artifact: (&hit.artifact).into(),
+                created_at: created_at(&attributes).map(Timestamp),
+                matches: hit.matches.iter().map(ArtifactMatch::from).collect(),
+            }));
+        }
+        Ok(answer)
+    }
+}
+
+/// Matching artifacts: the first ones, whether there are more, and the number of omitted ones.
+struct Matching {
+    hits: Vec<Hit>,
+    is_more: bool,
+    hidden: usize,
+}
+
+impl FindRequest {
+    /// Returns the matching artifacts from the cursor on. The search stops after the limit or `COUNTED`, whichever is
+    /// larger, unless some artifacts may be omitted because others extend them.
+    fn matching(&self, snapshot: &dyn Snapshot) -> Result<Matching, StorageError> {
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let (filter, order) = (storage::Filter::from(&self.filter), Order::from(self.order));
+        let find =
+            |limit: usize, after: Option<Cursor>| snapshot.find(&filter, order, &Page { limit, after });
+        let after = self.after.clone().map(Cursor::from);
+        let page = find(limit.max(COUNTED), after.clone())?;
+        let (mut hits, mut is_more) = (page.items, page.next.is_some());
+        let versions = formats::versions();
+        let is_versioned = |hit: &Hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind);
+        if self.all_versions || !hits.iter().any(is_versioned) {
+            return Ok(Matching { hits, is_more, hidden: 0 });
+        }
+        if is_more {
+            (hits, is_more) = (find(usize::MAX, after.clone())?.items, false);
+        }
+        // An artifact of an earlier page can extend one of this page.
+        let earlier = if after.is_some() { find(usize::MAX, None)?.items } else { Vec::new() };
+        let all = if after.is_some() { &earlier } else { &hits };
+        let extended = query::extended(snapshot, &all.iter().map(|hit| &hit.artifact), &versions)?;
+        let before = hits.len();
+        hits.retain(|hit| !extended.contains(&hit.artifact.core));
+        Ok(Matching { hidden: before - hits.len(), hits, is_more })
+    }
+}
+
+impl FindOrder {
+    /// Returns the place of an artifact in the order.
+    fn cursor(self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<FindCursor, StorageError> {
+        let (kind, time, position) = match Order::from(self) {
+            Order::Core => (None, None, 0),
+            Order::Kind => (Some(artifact.kind.clone()), None, artifact.arrival),
+            Order::Newest(TimeBasis::FirstSeen) => (None, Some(artifact.added_at), artifact.addition),
+            Order::Newest(basis) => (None, snapshot.time_of(artifact, basis)?, artifact.arrival),
+        };
+        Ok(FindCursor { kind, time, position, core_hash: artifact.core })
+    }
+}
+
+impl From<FindOrder> for Order {
+    fn from(order: FindOrder) -> Self {
+        match order {
+            FindOrder::LastSeen => Self::Newest(TimeBasis::LastSeen),
+            FindOrder::FirstSeen => Self::Newest(TimeBasis::FirstSeen),
+            FindOrder::Created => Self::Newest(TimeBasis::Created),
+            FindOrder::Core => Self::Core,
+            FindOrder::Kind => Self::Kind,
+        }
+    }
+}
+
+impl From<TimeBasisName> for FindOrder {
+    /// Returns the order by this time, newest first.
+    fn from(basis: TimeBasisName) -> Self {
+        match basis {
+            TimeBasisName::FirstSeen => Self::FirstSeen,
+            TimeBasisName::LastSeen => Self::LastSeen,
+            TimeBasisName::Created => Self::Created,
+        }
+    }
+}
+
+impl From<FindCursor> for Cursor {
+    fn from(cursor: FindCursor) -> Self {
+        let FindCursor { kind, time, position, core_hash } = cursor;
+        Self { kind, time, position, core: core_hash }
+    }
+}
+
+impl From<&ArtifactFilter> for storage::Filter {
+    fn from(filter: &ArtifactFilter) -> Self {
+        let is_of_directories = |kind: &String| formats::named(kind).is_some_and(Kind::is_of_directories);
+        Self {
+            kinds: filter.kinds.clone(),
+            conditions: filter.conditions.iter().map(Condition::from).collect(),
+            through_members: !filter.kinds.is_empty() && filter.kinds.iter().all(is_of_directories),
+            period: filter.period.map(|FindPeriod { by, since, until }| Period {
+                basis: by.into(),
+                since: since.map(|time| time.0),
+                until: until.map(|time| time.0),
+            }),
+            digits: None,
+        }
+    }
+}
+
+impl From<&FindCondition> for Condition {
+    fn from(condition: &FindCondition) -> Self {
+        let signature = |state, key_id| Self::Signature { state, key_id };
+        match condition.clone() {
+            FindCondition::Mention { group, digest } => Self::Mention { group, digest },
+            FindCondition::Attribute { name, value } => Self::Attribute { name, value },
+            FindCondition::Signature { state, key_id } => match state {
+                SignatureName::Unsigned => Self::Unsigned,
+                SignatureName::Verified => signature(SignatureState::Verified, key_id),
+                SignatureName::Unchecked => signature(SignatureState::Unchecked, key_id),
+                SignatureName::Wrong => signature(SignatureState::Wrong, key_id),
+            },
+            FindCondition::Note { text } => Self::Note { text },
+            FindCondition::Tagged { name } => Self::Tagged { name },
+            FindCondition::Pinned => Self::Pinned,
+        }
+    }
+}
+
+impl From<&Match> for ArtifactMatch {
+    fn from(found: &Match) -> Self {
+        match found {
+            Match::Mention(mention) => Self::Mention {
+                role: mention.role.clone(),
+                place: PlaceSummary::new(&mention.unit, &mention.place),
+                digest: mention.digest,
+            },
+            Match::Attribute { name, value } => Self::Attribute { name: name.clone(), value: value.clone() },
+            Match::Signature { capture, signature } => Self::Signature {
+                signature: Some(signature.state).into(),
+                key_id: signature.key_id.clone(),
+                capture_hash: Some(*capture),
+            },
+            Match::Unsigned => {
+                Self::Signature { signature: SignatureName::Unsigned, key_id: None, capture_hash: None }
+            }
+            Match::Note(text) => Self::Note { note: text.clone() },
+            Match::Tag(name) => Self::Tag { tag: name.clone() },
+            Match::Pinned => Self::Pinned { pinned: true },
+        }
+    }
+}

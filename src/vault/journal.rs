@@ -1,0 +1,122 @@
+//! Lists journal entries.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::{Operation, Timestamp};
+use crate::digest::Digest;
+use crate::storage::{ErrorKind, Head, JournalQuery, JournalRecord, StorageError};
+
+/// A request for journal entries. Everything given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JournalRequest {
+    /// Only entries at this time or later.
+    pub since: Option<Timestamp>,
+    /// Only entries before this time.
+    pub until: Option<Timestamp>,
+    /// Only entries of this action, such as `add`.
+    pub action: Option<String>,
+    /// Only this number of entries, the last ones. Ignored if `after` is given.
+    pub last: Option<u32>,
+    /// The number of an entry: only those after it.
+    pub after: Option<u64>,
+    /// Maximum number of entries of this page; 1000 if there is none.
+    pub limit: Option<u32>,
+}
+
+/// A page of journal entries.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct JournalAnswer {
+    /// The entries, oldest first.
+    pub entries: Vec<JournalEntry>,
+    /// The number of the last entry of this page; `None` if it is the last page.
+    pub next: Option<u64>,
+}
+
+/// A journal entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct JournalEntry {
+    /// Its number: 1, 2, 3, and so on.
+    pub seq: u64,
+    /// Its chain value.
+    pub chain: Digest,
+    /// What it records.
+    #[schema(value_type = Object)]
+    pub entry: Map<String, Value>,
+}
+
+/// A request for the last journal entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct JournalHeadRequest {}
+
+/// The head of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct JournalHead {
+    /// The number of the last entry; 0 if the journal is empty.
+    pub seq: u64,
+    /// Its chain value: the digest of all entries.
+    pub chain: Digest,
+}
+
+/// Number of entries of a page if none is requested.
+const PAGE: u32 = 1_000;
+
+impl Operation for JournalRequest {
+    type Answer = JournalAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "journal";
+    const SUMMARY: &'static str = "List journal entries";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read or an entry is damaged.
+    fn run(&self, vault: &Vault) -> Result<JournalAnswer, StorageError> {
+        let query = JournalQuery {
+            since: self.since.map(|time| time.0),
+            until: self.until.map(|time| time.0),
+            action: self.action.clone(),
+            limit: self.last.filter(|_| self.after.is_none()),
+        };
+        let limit = usize::try_from(self.limit.unwrap_or(PAGE)).unwrap_or(usize::MAX);
+        let from = self.after.map_or(0, |after| after.saturating_add(1));
+        let records = vault.snapshot()?.journal(&query, from, limit)?;
+        let next = records.last().filter(|_| records.len() == limit).map(|record| record.seq);
+        let entries = records.iter().map(JournalEntry::read).collect::<Result<_, _>>()?;
+        Ok(JournalAnswer { entries, next })
+    }
+}
+
+impl JournalEntry {
+    fn read(record: &JournalRecord) -> Result<Self, StorageError> {
+        let damaged = |error: serde_json::Error| {
+            let message = format!("entry {} of the journal cannot be read: {error}", record.seq);
+            StorageError::new(ErrorKind::Damaged, message)
+        };
+        let entry = serde_json::from_str(&record.entry).map_err(damaged)?;
+        Ok(Self { seq: record.seq, chain: record.chain, entry })
+    }
+}
+
+impl Operation for JournalHeadRequest {
+    type Answer = JournalHead;
+    type Error = StorageError;
+
+    const NAME: &'static str = "journal-head";
+    const SUMMARY: &'static str = "Show the last journal entry";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<JournalHead, StorageError> {
+        vault.snapshot()?.journal_head().map(JournalHead::from)
+    }
+}
+
+impl From<Head> for JournalHead {
+    fn from(head: Head) -> Self {
+        Self { seq: head.seq, chain: head.chain }
+    }
+}

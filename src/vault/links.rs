@@ -1,0 +1,253 @@
+//! Lists the links of an artifact.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::Operation;
+use super::query::{self, Graph, Link, LinkTarget, Origin, Traversal};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::{Direction, StorageError};
+
+/// A request for the links of an artifact, followed to a given depth.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinksRequest {
+    /// The artifact.
+    pub artifact: CoreHash,
+    /// Maximum distance from the artifact, in links.
+    #[serde(default = "one")]
+    pub depth: u8,
+    /// Only links of this relation.
+    #[serde(default)]
+    pub relation: Option<String>,
+    /// Only links in this direction.
+    #[serde(default)]
+    pub direction: Option<LinkDirection>,
+    /// Maximum number of links; unlimited if there is none.
+    #[serde(default)]
+    pub limit: Option<u64>,
+}
+
+/// Returns the default depth.
+fn one() -> u8 {
+    1
+}
+
+/// Links as a graph: each artifact once, the requested one first, then by distance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinksAnswer {
+    /// The artifacts, and the missing ones that they refer to.
+    pub nodes: Vec<LinkNode>,
+    /// The links between them.
+    pub edges: Vec<LinkEdge>,
+    /// Number of links of examined artifacts that were omitted because of the limit.
+    pub left_out: u64,
+    /// Number of artifacts within the depth whose links were not examined because of the limit.
+    pub not_followed: u64,
+}
+
+/// A node of a graph of links.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkNode {
+    /// The artifact, or what is missing.
+    #[serde(flatten)]
+    pub target: LinkEnd,
+    /// Its distance from the requested artifact, in links.
+    pub depth: usize,
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkEdge {
+    /// The number of the node of the source, from 0.
+    pub from: usize,
+    /// The relation of the source to the target.
+    pub relation: String,
+    /// The number of the node of the target.
+    pub to: usize,
+    /// Whether the link was added manually. Otherwise it is derived from the artifacts.
+    pub stated: bool,
+    /// The location that it is derived from, or the note on a manual link.
+    pub because: Option<String>,
+}
+
+/// A link of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkSummary {
+    /// The direction, seen from the artifact.
+    pub direction: LinkDirection,
+    /// The relation of the source to the target.
+    pub relation: String,
+    /// The other end.
+    #[serde(flatten)]
+    pub target: LinkEnd,
+    /// Whether the link was added manually. Otherwise it is derived from the artifacts.
+    pub stated: bool,
+    /// The location that it is derived from, or the note on a manual link.
+    pub because: Option<String>,
+}
+
+/// A link that was found at a distance.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FoundLink {
+    /// The artifact from which the link is seen.
+    pub from: CoreHash,
+    /// The distance of the other end from the requested artifact, in links.
+    pub depth: usize,
+    /// The link.
+    #[serde(flatten)]
+    pub link: LinkSummary,
+}
+
+/// An end of a link: an artifact, or the hash or name of one that is not in the vault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LinkEnd {
+    /// Whether it is not in the vault.
+    pub dangling: bool,
+    /// The id of the kind of the artifact.
+    pub kind: Option<String>,
+    /// The core hash of the artifact.
+    pub core_hash: Option<CoreHash>,
+    /// The core hash that is not in the vault.
+    pub digest: Option<Digest>,
+    /// The name that is not in the vault.
+    pub name: Option<String>,
+}
+
+/// The direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkDirection {
+    /// From the artifact to another.
+    Out,
+    /// From another to the artifact.
+    In,
+}
+
+impl Operation for LinksRequest {
+    type Answer = LinksAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "links";
+    const SUMMARY: &'static str = "List the links of an artifact";
+
+    /// # Errors
+    /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault, and
+    /// another one if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<LinksAnswer, StorageError> {
+        let snapshot = vault.snapshot()?;
+        let traversal = Traversal {
+            depth: self.depth.into(),
+            relation: self.relation.clone(),
+            direction: self.direction.map(Direction::from),
+            limit: self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+        };
+        let artifact = snapshot.expect_artifact(self.artifact)?;
+        query::traverse(&*snapshot, &artifact, &traversal).map(LinksAnswer::from)
+    }
+}
+
+impl LinksAnswer {
+    /// Returns, for each node, the links between it and the nodes after it with the number of the other end, so that
+    /// every link belongs to one of its ends. Outgoing links first, by relation and number of the other end.
+    #[must_use]
+    pub fn by_node(&self) -> Vec<Vec<(LinkDirection, usize, &LinkEdge)>> {
+        let mut seen: Vec<Vec<(LinkDirection, usize, &LinkEdge)>> = vec![Vec::new(); self.nodes.len()];
+        for edge in &self.edges {
+            let LinkEdge { from, to, .. } = edge;
+            let direction = if from < to { LinkDirection::Out } else { LinkDirection::In };
+            if let Some(seen) = seen.get_mut(*from.min(to)).filter(|_| from != to) {
+                seen.push((direction, *from.max(to), edge));
+            }
+        }
+        for seen in &mut seen {
+            seen.sort_by_key(|(direction, other, edge)| (*direction, edge.relation.as_str(), *other));
+        }
+        seen
+    }
+
+    /// Returns the links that are seen from an artifact, in the order of the nodes.
+    #[must_use]
+    pub fn links(&self) -> Vec<FoundLink> {
+        let mut links = Vec::new();
+        for (node, seen) in self.nodes.iter().zip(self.by_node()) {
+            let Some(from) = node.target.core_hash else { continue };
+            for (direction, other, edge) in seen {
+                let Some(LinkNode { target, .. }) = self.nodes.get(other) else { continue };
+                links.push(FoundLink { from, depth: node.depth + 1, link: edge.seen_as(direction, target) });
+            }
+        }
+        links
+    }
+}
+
+impl LinkEdge {
+    /// Returns the link as seen from one of its ends, with the other end.
+    #[must_use]
+    pub fn seen_as(&self, direction: LinkDirection, target: &LinkEnd) -> LinkSummary {
+        let Self { relation, stated, because, .. } = self.clone();
+        LinkSummary { direction, relation, target: target.clone(), stated, because }
+    }
+}
+
+impl From<Graph> for LinksAnswer {
+    fn from(graph: Graph) -> Self {
+        let Graph { nodes, edges, left_out, not_followed } = graph;
+        let nodes = nodes.iter().map(|node| LinkNode { target: (&node.target).into(), depth: node.depth });
+        let edges = edges.into_iter().map(|edge| {
+            let (stated, because) = reason(edge.origin);
+            LinkEdge { from: edge.from, relation: edge.relation, to: edge.to, stated, because }
+        });
+        Self { nodes: nodes.collect(), edges: edges.collect(), left_out, not_followed }
+    }
+}
+
+/// Returns whether a link was added manually, and its reason.
+fn reason(origin: Origin) -> (bool, Option<String>) {
+    match origin {
+        Origin::Derived(because) => (false, Some(because)),
+        Origin::Stated(note) => (true, note),
+    }
+}
+
+impl From<Link> for LinkSummary {
+    fn from(link: Link) -> Self {
+        let Link { direction, relation, target, origin } = link;
+        let (stated, because) = reason(origin);
+        Self { direction: direction.into(), relation, target: (&target).into(), stated, because }
+    }
+}
+
+impl From<&LinkTarget> for LinkEnd {
+    fn from(target: &LinkTarget) -> Self {
+        let mut end = Self { dangling: true, kind: None, core_hash: None, digest: None, name: None };
+        match target {
+            LinkTarget::Artifact(artifact) => {
+                (end.dangling, end.kind) = (false, Some(artifact.kind.clone()));
+                end.core_hash = Some(artifact.core);
+            }
+            LinkTarget::MissingDigest(digest) => end.digest = Some(*digest),
+            LinkTarget::MissingName(name) => end.name = Some(name.clone()),
+        }
+        end
+    }
+}
+
+impl From<Direction> for LinkDirection {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Out => Self::Out,
+            Direction::In => Self::In,
+        }
+    }
+}
+
+impl From<LinkDirection> for Direction {
+    fn from(direction: LinkDirection) -> Self {
+        match direction {
+            LinkDirection::Out => Self::Out,
+            LinkDirection::In => Self::In,
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Searches the text of artifacts.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Grouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH};
+use crate::artifact::Field;
+use crate::digest::CaptureHash;
+use crate::formats;
+use crate::storage;
+use crate::vault::Vault;
+use crate::vault::api::{ArtifactSummary, Operation, PlaceSummary};
+use crate::vault::find::ArtifactFilter;
+
+/// A request for passages of text. What is not in the index yet is not searched.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SearchRequest {
+    /// The words: all must be in one passage. A phrase is in quotation marks, `word*` is any word that begins so, and
+    /// `OR` separates alternatives.
+    pub words: String,
+    /// The names of the fields to search, such as `response`; all if empty.
+    pub fields: Vec<String>,
+    /// The artifacts to search.
+    pub filter: ArtifactFilter,
+    /// Whether to return every passage, and not only the best one of each artifact.
+    pub every_passage: bool,
+    /// Maximum number of hits.
+    pub limit: u64,
+    /// Approximate number of characters of the text of a hit.
+    pub width: u32,
+}
+
+impl Default for SearchRequest {
+    fn default() -> Self {
+        Self {
+            words: String::new(),
+            fields: Vec::new(),
+            filter: ArtifactFilter::default(),
+            every_passage: false,
+            limit: 20,
+            width: u32::try_from(WIDTH).unwrap_or(u32::MAX),
+        }
+    }
+}
+
+/// Matching passages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct SearchAnswer {
+    /// The passages, best first.
+    pub hits: Vec<FieldMatch>,
+    /// Whether there are more than the limit.
+    pub is_more: bool,
+}
+
+/// A matching passage of a field.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct FieldMatch {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// The capture that the passage was read from.
+    pub capture_hash: CaptureHash,
+    /// The name of the field.
+    pub field: String,
+    /// The location of the passage.
+    #[serde(flatten)]
+    pub place: PlaceSummary,
+    /// The relevance; higher is better. Scores of different requests cannot be compared.
+    pub score: f64,
+    /// Number of further matching passages of the artifact; 0 if all are listed.
+    pub more: u64,
+    /// The matching part of the text.
+    pub text: String,
+    /// The matches in the text: first character and end of each, counted in characters.
+    pub highlights: Vec<[usize; 2]>,
+    /// Whether the passage continues before the text.
+    pub cut_before: bool,
+    /// Whether the passage continues after the text.
+    pub cut_after: bool,
+}
+
+impl Operation for SearchRequest {
+    type Answer = SearchAnswer;
+    type Error = SearchError;
+
+    const NAME: &'static str = "search";
+    const SUMMARY: &'static str = "Search the text of artifacts";
+
+    /// # Errors
+    /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::Words`] and [`SearchError::NoSuchField`]
+    /// if the request is invalid, [`SearchError::Differs`] if the index does not match a document, and
+    /// [`SearchError::Store`] if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<SearchAnswer, SearchError> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let mut hits = super::search(vault.file("full-text search")?, &self.query(limit)?)?;
+        let is_more = hits.len() > limit;
+        hits.truncate(limit);
+        Ok(SearchAnswer { hits: hits.iter().map(FieldMatch::from).collect(), is_more })
+    }
+}
+
+impl SearchRequest {
+    fn query(&self, limit: usize) -> Result<SearchQuery, SearchError> {
+        Ok(SearchQuery {
+            fields: self.fields.iter().map(|name| field(name)).collect::<Result<_, _>>()?,
+            among: (!self.filter.is_any()).then(|| storage::Filter::from(&self.filter)),
+            grouping: if self.every_passage { Grouping::Passage } else { Grouping::Artifact },
+            // One extra hit shows whether there are more.
+            limit: limit.saturating_add(1),
+            width: usize::try_from(self.width).unwrap_or(usize::MAX),
+            ..SearchQuery::new(self.words.parse()?)
+        })
+    }
+}
+
+fn field(name: &str) -> Result<Field, SearchError> {
+    let field = formats::fields().into_iter().find(|field| field.name() == name);
+    field.ok_or_else(|| SearchError::NoSuchField(name.to_owned()))
+}
+
+impl From<&SearchHit> for FieldMatch {
+    fn from(hit: &SearchHit) -> Self {
+        let Snippet { text, highlights, is_cut_before, is_cut_after } = &hit.snippet;
+        Self {
+            artifact: (&hit.artifact).into(),
+            capture_hash: hit.capture,
+            field: hit.field.name().to_owned(),
+            place: PlaceSummary::new(hit.unit, &hit.place),
+            // Further digits depend on the platform.
+            score: (hit.score * 1e9).round() / 1e9,
+            more: hit.more,
+            text: text.clone(),
+            highlights: highlights.iter().map(|range| [range.start, range.end]).collect(),
+            cut_before: *is_cut_before,
+            cut_after: *is_cut_after,
+        }
+    }
+}

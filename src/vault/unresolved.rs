@@ -1,0 +1,86 @@
+//! Lists references to missing artifacts.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::Operation;
+use super::links::LinkEnd;
+use super::query::{self, Dangling, DanglingQuery, DanglingReferences};
+use crate::digest::CoreHash;
+use crate::storage::StorageError;
+
+/// A request for references to missing artifacts. Everything given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct UnresolvedRequest {
+    /// The id of a kind: only references of artifacts of this kind.
+    pub kind: Option<String>,
+    /// Only references in this role, such as `reference`, or of this relation, such as `derived-from`.
+    pub role: Option<String>,
+    /// Whether to include references to data that no format defines, such as schemas.
+    pub all: bool,
+}
+
+/// References to missing artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnresolvedAnswer {
+    /// What is missing: hashes in order, then names.
+    pub missing: Vec<MissingArtifact>,
+    /// Number of omitted references to data that no format defines.
+    pub left_out: u64,
+}
+
+/// A missing artifact, with the references to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MissingArtifact {
+    /// Its hash or name.
+    #[serde(flatten)]
+    pub target: LinkEnd,
+    /// The references, by artifact and place.
+    pub referrers: Vec<MissingReference>,
+}
+
+/// A reference to a missing artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MissingReference {
+    /// The artifact that refers to the missing one.
+    pub core_hash: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+    /// The relation of the reference.
+    pub relation: String,
+    /// The role; `None` for names.
+    pub role: Option<String>,
+    /// The location of the reference; empty for names.
+    pub place: String,
+}
+
+impl Operation for UnresolvedRequest {
+    type Answer = UnresolvedAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "unresolved";
+    const SUMMARY: &'static str = "List references to missing artifacts";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<UnresolvedAnswer, StorageError> {
+        let query = DanglingQuery { kind: self.kind.clone(), role: self.role.clone(), all: self.all };
+        let DanglingReferences { missing, left_out } = query::dangling(&*vault.snapshot()?, &query)?;
+        Ok(UnresolvedAnswer { missing: missing.into_iter().map(MissingArtifact::from).collect(), left_out })
+    }
+}
+
+impl From<Dangling> for MissingArtifact {
+    fn from(dangling: Dangling) -> Self {
+        let referrers = dangling.referrers.into_iter().map(|referrer| MissingReference {
+            core_hash: referrer.artifact.core,
+            kind: referrer.artifact.kind,
+            relation: referrer.relation,
+            role: referrer.role,
+            place: referrer.place,
+        });
+        Self { target: (&dangling.target).into(), referrers: referrers.collect() }
+    }
+}
