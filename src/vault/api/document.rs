@@ -10,6 +10,10 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Operation;
+use crate::vault::annotate::{
+    AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
+    SetTagRequest, UnpinRequest,
+};
 use crate::vault::stats::StatsRequest;
 use crate::vault::tombstones::TombstonesRequest;
 
@@ -19,6 +23,14 @@ pub fn document() -> OpenApi {
     let mut document = Document::default();
     document.add::<StatsRequest>();
     document.add::<TombstonesRequest>();
+    document.add::<SetTagRequest>();
+    document.add::<RemoveTagRequest>();
+    document.add::<SetNoteRequest>();
+    document.add::<RemoveNoteRequest>();
+    document.add::<PinRequest>();
+    document.add::<UnpinRequest>();
+    document.add::<AddLinkRequest>();
+    document.add::<RemoveLinkRequest>();
     document.build()
 }
 
