@@ -6,6 +6,7 @@ use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::json::canonical::c14n_v1;
 use runvault::json::reader::{self, Limits};
 use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::annotate::SetTagRequest;
 use serde_json::{Value, json};
 
 use super::Place;
@@ -40,8 +41,8 @@ fn fill(place: &Place, documents: impl IntoIterator<Item = String>) -> Vault {
 }
 
 fn tag(vault: &Vault, back: u64, name: &str) {
-    let artifact = vault.latest(back).expect("there").artifact;
-    vault.tag(&artifact, name).expect("tagged");
+    let core_hash = vault.latest(back).expect("there").artifact.core;
+    vault.run(&SetTagRequest { core_hash, name: name.to_owned() }).expect("tagged");
 }
 
 fn digest(text: &str) -> String {

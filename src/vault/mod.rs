@@ -1,6 +1,7 @@
 //! The public API of a vault: kinds, store and queries behind one handle.
 
 pub mod add;
+pub mod annotate;
 mod annotations;
 pub mod api;
 pub mod audit;

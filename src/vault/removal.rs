@@ -1,4 +1,4 @@
-//! Removal of artifacts, and protection from it.
+//! Removal of artifacts.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::clock;
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{
-    Annotation, ArtifactRecord, CaptureRecord, Erasure, Reclaimable, Reclaimed, SharedFile, Snapshot,
-    StatedLink, StorageError, Store, file_of,
+    ArtifactRecord, CaptureRecord, Erasure, Reclaimable, Reclaimed, SharedFile, Snapshot, StorageError,
+    Store, file_of,
 };
 use crate::vault::query::{self, Contained, DependentFinder, Link};
 use crate::vault::retention::{Decision, Plan, Policy};
@@ -245,81 +245,6 @@ impl Vault {
     /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
     pub fn reclaim(&self) -> Result<Option<Reclaimed>, StorageError> {
         file_of(&*self.storage, "reclaiming space")?.reclaim(clock::now())
-    }
-
-    /// Protects an artifact from removal. Returns false if it was already pinned with this note.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn pin(&self, artifact: &ArtifactRecord, note: Option<&str>) -> Result<bool, StorageError> {
-        self.change(&Annotation::Pin { core: artifact.core, note })
-    }
-
-    /// Removes the pin of an artifact. Returns false if it was not pinned.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn unpin(&self, artifact: &ArtifactRecord) -> Result<bool, StorageError> {
-        self.change(&Annotation::Unpin { core: artifact.core })
-    }
-
-    /// Sets a tag on an artifact, and removes it from any other artifact. Returns false if the artifact already has it.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn tag(&self, artifact: &ArtifactRecord, name: &str) -> Result<bool, StorageError> {
-        self.change(&Annotation::SetTag { core: artifact.core, name })
-    }
-
-    /// Removes a tag. Returns false if no artifact has it.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn untag(&self, name: &str) -> Result<bool, StorageError> {
-        self.change(&Annotation::RemoveTag { name })
-    }
-
-    /// Sets the note of an artifact, replacing any other. Returns false if it already has this one.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn note(&self, artifact: &ArtifactRecord, text: &str) -> Result<bool, StorageError> {
-        self.change(&Annotation::SetNote { core: artifact.core, text: Some(text) })
-    }
-
-    /// Removes the note of an artifact. Returns false if it had none.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn remove_note(&self, artifact: &ArtifactRecord) -> Result<bool, StorageError> {
-        self.change(&Annotation::SetNote { core: artifact.core, text: None })
-    }
-
-    /// Adds a manual link from `source` to `target`. Returns false if it already exists with this note.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn state_link(&self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool, StorageError> {
-        let StatedLink { source, relation, target } = link;
-        self.change(&Annotation::AddLink { source, relation, target, note })
-    }
-
-    /// Removes a manual link. Returns false if it does not exist; derived links cannot be removed.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn take_back_link(&self, link: StatedLink<'_>) -> Result<bool, StorageError> {
-        let StatedLink { source, relation, target } = link;
-        self.change(&Annotation::RemoveLink { source, relation, target })
-    }
-
-    fn change(&self, annotation: &Annotation<'_>) -> Result<bool, StorageError> {
-        let mut change = self.storage.transaction(clock::now())?;
-        let did = change.annotate(annotation)?;
-        if did {
-            change.commit()?;
-        }
-        Ok(did)
     }
 }
 

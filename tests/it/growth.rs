@@ -7,6 +7,7 @@ use runvault::Vault;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Filter;
 use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::annotate::SetTagRequest;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, run_pack, session};
@@ -33,7 +34,8 @@ fn fill(sandbox: &Sandbox, documents: impl Iterator<Item = String>) -> Vault {
 }
 
 fn tag_latest(vault: &Vault, name: &str) {
-    vault.tag(&vault.latest(0).unwrap().artifact, name).unwrap();
+    let core_hash = vault.latest(0).unwrap().artifact.core;
+    vault.run(&SetTagRequest { core_hash, name: name.to_owned() }).unwrap();
 }
 
 fn lines(ran: &Ran) -> usize {

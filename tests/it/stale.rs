@@ -1,7 +1,10 @@
 //! Artifacts that were removed after they were located. Row ids are used again, hashes are not: nothing may answer with
 //! the data of another artifact.
 
-use runvault::storage::{ErrorKind, StatedLink, StorageError};
+use runvault::storage::{ErrorKind, StorageError};
+use runvault::vault::annotate::{
+    AddLinkRequest, PinRequest, RemoveNoteRequest, SetNoteRequest, SetTagRequest,
+};
 use runvault::vault::query::Traversal;
 use runvault::{LookupError, RemoveOptions, Vault};
 
@@ -14,13 +17,15 @@ fn replaced(sandbox: &Sandbox) -> (Vault, runvault::Located) {
     let add = |text: String| vault.add_document(text.into_bytes(), &options).unwrap().core;
     let one = add(session("one", &[("which colour", "blue")]));
     let located = vault.locate(&one.0.into()).unwrap();
-    vault.note(&located.artifact, "the note of the first").unwrap();
+    let note =
+        |core_hash, text: &str| vault.run(&SetNoteRequest { core_hash, text: text.to_owned() }).unwrap();
+    note(one, "the note of the first");
     vault.remove(std::slice::from_ref(&located.artifact), &RemoveOptions::default()).unwrap();
     let other = add(session("other", &[("which colour", "red")]));
     let other = vault.locate(&other.0.into()).unwrap().artifact;
     assert_eq!(located.artifact.addition, other.addition, "it has the row id of the other");
-    vault.note(&other, "the note of the other").unwrap();
-    vault.tag(&other, "other").unwrap();
+    note(other.core, "the note of the other");
+    vault.run(&SetTagRequest { core_hash: other.core, name: "other".to_owned() }).unwrap();
     (vault, located)
 }
 
@@ -30,8 +35,8 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
     let (vault, located) = replaced(&sandbox);
     let artifact = &located.artifact;
     let walk = Traversal { depth: 3, relation: None, direction: None, limit: 100 };
-    let link =
-        StatedLink { source: artifact.core, relation: "r", target: vault.latest(0).unwrap().artifact.core };
+    let (core_hash, target) = (artifact.core, vault.latest(0).unwrap().artifact.core);
+    let link = AddLinkRequest { source: core_hash, relation: "r".to_owned(), target, note: None };
     let outcomes: [(&str, Result<(), StorageError>); 11] = [
         ("links", vault.links(artifact).map(drop)),
         ("traverse", vault.traverse(artifact, &walk).map(drop)),
@@ -39,11 +44,11 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
         ("captures", vault.captures(artifact).map(drop)),
         ("attributes", vault.attributes(artifact).map(drop)),
         ("annotations", vault.annotations(artifact).map(drop)),
-        ("tag", vault.tag(artifact, "t").map(drop)),
-        ("note", vault.note(artifact, "n").map(drop)),
-        ("remove note", vault.remove_note(artifact).map(drop)),
-        ("pin", vault.pin(artifact, None).map(drop)),
-        ("link", vault.state_link(link, None).map(drop)),
+        ("tag", vault.run(&SetTagRequest { core_hash, name: "t".to_owned() }).map(drop)),
+        ("note", vault.run(&SetNoteRequest { core_hash, text: "n".to_owned() }).map(drop)),
+        ("remove note", vault.run(&RemoveNoteRequest { core_hash }).map(drop)),
+        ("pin", vault.run(&PinRequest { core_hash, note: None }).map(drop)),
+        ("link", vault.run(&link).map(drop)),
     ];
     for (operation, outcome) in outcomes {
         let error = outcome.expect_err(operation);

@@ -34,7 +34,6 @@ use crate::cli::output::time;
 /// rejected as a whole. Manual links are imported if both ends are in the vault; the others are listed. Tags are
 /// imported unless they already name other artifacts here, and notes unless the artifacts already have others.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// A bundle written by "export"; - is standard input
     file: PathBuf,

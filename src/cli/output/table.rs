@@ -176,16 +176,15 @@ impl Table {
     pub(crate) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let room = self.width.map(|width| width.max(NARROWEST).saturating_sub(self.indent));
         let rows = std::mem::take(&mut self.rows);
-        let layout = match self.layout.take() {
-            Some(layout) => layout,
-            None => {
-                let layout = Layout::new(&self.widths(&rows), &self.columns, room);
-                if self.has_titles {
-                    let title = |column: &Column| Cell(format!("{FAINT}{}{FAINT:#}", column.title));
-                    self.line(out, &layout, &self.columns.iter().map(title).collect::<Vec<_>>())?;
-                }
-                layout
+        let layout = if let Some(layout) = self.layout.take() {
+            layout
+        } else {
+            let layout = Layout::new(&self.widths(&rows), &self.columns, room);
+            if self.has_titles {
+                let title = |column: &Column| Cell(format!("{FAINT}{}{FAINT:#}", column.title));
+                self.line(out, &layout, &self.columns.iter().map(title).collect::<Vec<_>>())?;
             }
+            layout
         };
         for row in rows {
             self.line(out, &layout, &row.cells)?;
@@ -221,11 +220,11 @@ impl Table {
             let pad = layout.aligned(width).saturating_sub(fit::width(&shown));
             let (before, after) = if column.is_right { (pad, 0) } else { (0, pad) };
             let before = gap + before;
-            line += &format!("{:before$}{shown}{:after$}", "", "");
+            line.extend([" ".repeat(before), shown, " ".repeat(after)]);
             gap = layout.gap();
         }
         if layout.is_cut {
-            line += &format!(" {FAINT}{}{FAINT:#}", fit::CUT);
+            line = format!("{line} {FAINT}{}{FAINT:#}", fit::CUT);
         }
         writeln!(out, "{}", line.trim_end_matches(' '))
     }

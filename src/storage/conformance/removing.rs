@@ -93,11 +93,13 @@ pub(super) fn removals_are_recorded_in_a_fixed_order(vault: &Vault) {
 
 pub(super) fn tombstones_are_listed_in_the_order_of_removal(vault: &Vault) {
     let names = ["d", "a", "c", "b"];
-    names.iter().for_each(|name| {
+    for name in names {
         vault.add_note(&Document::new(name));
-    });
+    }
     vault.add(Document::new("s").admit(sheet()));
-    names.iter().for_each(|name| vault.remove(core(note(), name)));
+    for name in names {
+        vault.remove(core(note(), name));
+    }
     vault.remove(core(sheet(), "s"));
     let listed = |kind: Option<&str>| -> Vec<CoreHash> {
         let tombstones = vault.snapshot().tombstones(kind).unwrap();

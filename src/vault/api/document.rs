@@ -10,6 +10,10 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::Operation;
+use crate::vault::annotate::{
+    AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
+    SetTagRequest, UnpinRequest,
+};
 use crate::vault::find::FindRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::links::LinksRequest;
@@ -40,6 +44,14 @@ pub fn document() -> OpenApi {
     document.add::<TagsRequest>();
     document.add::<TombstonesRequest>();
     document.add::<UnresolvedRequest>();
+    document.add::<SetTagRequest>();
+    document.add::<RemoveTagRequest>();
+    document.add::<SetNoteRequest>();
+    document.add::<RemoveNoteRequest>();
+    document.add::<PinRequest>();
+    document.add::<UnpinRequest>();
+    document.add::<AddLinkRequest>();
+    document.add::<RemoveLinkRequest>();
     document.build()
 }
 

@@ -6,8 +6,9 @@ use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, SourceError};
-use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StatedLink, is_note};
+use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StorageError, is_note};
 use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::annotate::{AddLinkRequest, SetNoteRequest, SetTagRequest};
 use runvault::vault::bundle;
 use serde_json::{Value, json};
 
@@ -71,6 +72,28 @@ fn said(vault: &Vault) -> Vec<Value> {
     snapshot.all_artifacts(None).unwrap().into_iter().map(of_one).collect()
 }
 
+fn tag(vault: &Vault, artifact: &ArtifactRecord, name: &str) -> Result<bool, StorageError> {
+    let request = SetTagRequest { core_hash: artifact.core, name: name.to_owned() };
+    vault.run(&request).map(|answer| answer.changed)
+}
+
+fn note(vault: &Vault, artifact: &ArtifactRecord, text: &str) -> Result<bool, StorageError> {
+    let request = SetNoteRequest { core_hash: artifact.core, text: text.to_owned() };
+    vault.run(&request).map(|answer| answer.changed)
+}
+
+fn link(
+    vault: &Vault,
+    source: &ArtifactRecord,
+    relation: &str,
+    target: &ArtifactRecord,
+    note: Option<&str>,
+) -> Result<bool, StorageError> {
+    let (source, target, note) = (source.core, target.core, note.map(ToOwned::to_owned));
+    let request = AddLinkRequest { source, relation: relation.to_owned(), target, note };
+    vault.run(&request).map(|answer| answer.changed)
+}
+
 #[test]
 fn an_artifact_with_thousands_of_tags_and_links_can_be_carried_over() {
     let sandbox = Sandbox::new();
@@ -79,14 +102,8 @@ fn an_artifact_with_thousands_of_tags_and_links_can_be_carried_over() {
     let other = add(&vault, &session("b", &[("p", "r")]), None);
     let (one, two) = (row(&vault, core), row(&vault, other));
     for number in 0..1_200 {
-        vault.tag(&one, &format!("{number:0100}")).unwrap();
-        let relation = format!("r{number}");
-        vault
-            .state_link(
-                StatedLink { source: one.core, relation: &relation, target: two.core },
-                Some(&"n".repeat(200)),
-            )
-            .unwrap();
+        tag(&vault, &one, &format!("{number:0100}")).unwrap();
+        link(&vault, &one, &format!("r{number}"), &two, Some(&"n".repeat(200))).unwrap();
     }
     carry_over(&sandbox);
 }
@@ -97,22 +114,20 @@ fn what_no_bundle_can_have_cannot_be_said_of_an_artifact() {
     let vault = open(&sandbox, "v.vault");
     let one = row(&vault, add(&vault, &session("a", &[("p", "r")]), None));
     let two = row(&vault, add(&vault, &session("b", &[("p", "r")]), None));
-    let link =
-        |relation, target: &ArtifactRecord| StatedLink { source: one.core, relation, target: target.core };
     let long = "n".repeat(MAX_LINK_NOTE_BYTES + 1);
     for refused in [
-        vault.tag(&one, ""),
-        vault.tag(&one, "two words"),
-        vault.tag(&one, &"t".repeat(101)),
-        vault.note(&one, " "),
-        vault.note(&one, &"n".repeat(4097)),
-        vault.state_link(link("Not one", &two), None),
-        vault.state_link(link("r", &one), None),
-        vault.state_link(link("r", &two), Some(&long)),
+        tag(&vault, &one, ""),
+        tag(&vault, &one, "two words"),
+        tag(&vault, &one, &"t".repeat(101)),
+        note(&vault, &one, " "),
+        note(&vault, &one, &"n".repeat(4097)),
+        link(&vault, &one, "Not one", &two, None),
+        link(&vault, &one, "r", &one, None),
+        link(&vault, &one, "r", &two, Some(&long)),
     ] {
         assert!(matches!(&refused, Err(error) if error.kind() == ErrorKind::Invalid), "{refused:?}");
     }
-    vault.state_link(link("r", &two), long.get(1..)).unwrap();
+    link(&vault, &one, "r", &two, long.get(1..)).unwrap();
     carry_over(&sandbox);
 }
 
@@ -148,15 +163,15 @@ proptest! {
         }
         let rows: Vec<ArtifactRecord> = cores.iter().map(|core| row(&vault, *core)).collect();
         for (artifact, name) in &tags {
-            vault.tag(artifact.get(&rows), name).unwrap();
+            tag(&vault, artifact.get(&rows), name).unwrap();
         }
         for (artifact, note) in &notes {
-            vault.note(artifact.get(&rows), note).unwrap();
+            self::note(&vault, artifact.get(&rows), note).unwrap();
         }
         for (source, target, relation, note) in &links {
-            let (source, target) = (source.get(&rows).core, target.get(&rows).core);
-            if source != target {
-                vault.state_link(StatedLink { source, relation, target }, note.as_deref()).unwrap();
+            let (source, target) = (source.get(&rows), target.get(&rows));
+            if source.core != target.core {
+                link(&vault, source, relation, target, note.as_deref()).unwrap();
             }
         }
         carry_over(&sandbox);

@@ -1,7 +1,9 @@
 //! `runvault link add`
 
 use clap::Args as ClapArgs;
-use runvault::storage::{MAX_RELATION_BYTES, StatedLink, is_relation};
+use runvault::digest::CoreHash;
+use runvault::storage::{MAX_RELATION_BYTES, is_relation};
+use runvault::vault::annotate::AddLinkRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -38,12 +40,9 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// Looks up both artifacts, which must be in the vault.
-    pub(crate) fn locate(
-        &self,
-        vault: &runvault::Vault,
-    ) -> Result<(runvault::storage::ArtifactRecord, runvault::storage::ArtifactRecord), Failure> {
-        let (source, target) = (self.from.locate(vault)?.artifact, self.to.locate(vault)?.artifact);
-        if source.core == target.core {
+    pub(crate) fn locate(&self, vault: &runvault::Vault) -> Result<(CoreHash, CoreHash), Failure> {
+        let (source, target) = (self.from.locate(vault)?.artifact.core, self.to.locate(vault)?.artifact.core);
+        if source == target {
             return Err(Failure::Usage("an artifact cannot be linked to itself".to_owned()));
         }
         Ok((source, target))
@@ -54,9 +53,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
-        let link = StatedLink { source: source.core, relation: &self.ends.relation, target: target.core };
-        let new = vault.state_link(link, self.note.as_deref())?;
-        stdout::note(if new { "linked" } else { "already linked" });
+        let relation = self.ends.relation.clone();
+        let answer = vault.run(&AddLinkRequest { source, relation, target, note: self.note.clone() })?;
+        stdout::note(if answer.changed { "linked" } else { "already linked" });
         Ok(Status::Done)
     }
 }

@@ -1,7 +1,7 @@
 //! `runvault link remove`
 
 use clap::Args as ClapArgs;
-use runvault::storage::StatedLink;
+use runvault::vault::annotate::RemoveLinkRequest;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::link::add::Ends;
@@ -21,11 +21,10 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
-        let link = StatedLink { source: source.core, relation: &self.ends.relation, target: target.core };
-        if !vault.take_back_link(link)? {
+        let relation = &self.ends.relation;
+        if !vault.run(&RemoveLinkRequest { source, relation: relation.clone(), target })?.changed {
             return Err(Failure::No(format!(
-                "there is no manual link {:.12} {} {:.12}; \"runvault links\" lists links",
-                source.core, self.ends.relation, target.core
+                "there is no manual link {source:.12} {relation} {target:.12}; \"runvault links\" lists links"
             )));
         }
         stdout::note("unlinked");

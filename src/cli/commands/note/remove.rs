@@ -1,6 +1,7 @@
 //! `runvault note remove`
 
 use clap::Args as ClapArgs;
+use runvault::vault::annotate::RemoveNoteRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -18,7 +19,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        if !vault.remove_note(&artifact)? {
+        if !vault.run(&RemoveNoteRequest { core_hash: artifact.core })?.changed {
             return Err(super::has_none(&artifact));
         }
         stdout::note("note removed");

@@ -4,6 +4,7 @@ use std::io::{self, Read};
 
 use clap::Args as ClapArgs;
 use runvault::storage::{MAX_NOTE_BYTES, is_note};
+use runvault::vault::annotate::SetNoteRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -26,9 +27,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let text = text(&self.text)?;
         let vault = vault.open()?;
-        let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        let new = vault.note(&artifact, &text)?;
-        stdout::note(if new { "note set" } else { "note unchanged" });
+        let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
+        let answer = vault.run(&SetNoteRequest { core_hash, text })?;
+        stdout::note(if answer.changed { "note set" } else { "note unchanged" });
         Ok(Status::Done)
     }
 }

@@ -1,6 +1,7 @@
 //! `runvault pin add`
 
 use clap::Args as ClapArgs;
+use runvault::vault::annotate::PinRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -23,9 +24,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        let new = vault.pin(&artifact, self.note.as_deref())?;
-        stdout::note(if new { "pinned" } else { "already pinned" });
+        let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
+        let answer = vault.run(&PinRequest { core_hash, note: self.note.clone() })?;
+        stdout::note(if answer.changed { "pinned" } else { "already pinned" });
         Ok(Status::Done)
     }
 }

@@ -1,6 +1,7 @@
 //! `runvault pin remove`
 
 use clap::Args as ClapArgs;
+use runvault::vault::annotate::UnpinRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -17,11 +18,10 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        if !vault.unpin(&artifact)? {
+        let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
+        if !vault.run(&UnpinRequest { core_hash })?.changed {
             return Err(Failure::No(format!(
-                "{:.12} is not pinned; \"runvault pin list\" lists pinned artifacts",
-                artifact.core
+                "{core_hash:.12} is not pinned; \"runvault pin list\" lists pinned artifacts"
             )));
         }
         stdout::note("unpinned");

@@ -1,6 +1,7 @@
 //! `runvault tag remove`
 
 use clap::Args as ClapArgs;
+use runvault::vault::annotate::RemoveTagRequest;
 
 use crate::cli::args::hash;
 use crate::cli::args::vault::VaultArgs;
@@ -17,8 +18,8 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        if !vault.open()?.untag(&self.name)? {
-            let name = &self.name;
+        let name = &self.name;
+        if !vault.open()?.run(&RemoveTagRequest { name: name.clone() })?.changed {
             return Err(Failure::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags")));
         }
         stdout::note("untagged");

@@ -1,6 +1,7 @@
 //! `runvault tag set`
 
 use clap::Args as ClapArgs;
+use runvault::vault::annotate::{SetTagAnswer, SetTagRequest};
 
 use crate::cli::args::hash::{self, Named};
 use crate::cli::args::vault::VaultArgs;
@@ -24,13 +25,14 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        let before = vault.snapshot()?.with_tag(&self.name)?.filter(|before| *before != artifact.core);
-        let new = vault.tag(&artifact, &self.name)?;
-        stdout::note(&match before {
-            Some(before) if new => format!("tagged; @{} was {:.12}", self.name, before),
-            _ if new => "tagged".to_owned(),
-            _ => "already tagged".to_owned(),
+        let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
+        let request = SetTagRequest { core_hash, name: self.name.clone() };
+        stdout::note(&match vault.run(&request)? {
+            SetTagAnswer { moved_from: Some(before), .. } => {
+                format!("tagged; @{} was {before:.12}", self.name)
+            }
+            SetTagAnswer { changed: true, .. } => "tagged".to_owned(),
+            SetTagAnswer { changed: false, .. } => "already tagged".to_owned(),
         });
         Ok(Status::Done)
     }

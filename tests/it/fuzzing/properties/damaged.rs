@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
 use runvault::storage::{JournalQuery, StorageError};
+use runvault::vault::annotate::{PinRequest, SetNoteRequest, SetTagRequest};
 use runvault::vault::api::TimeBasisName;
 use runvault::vault::fsck::{self, Finding};
 use runvault::vault::query::{self, DanglingQuery, Query, Traversal};
@@ -53,8 +54,8 @@ static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
         let core = |bytes: &[u8]| add(&vault, bytes).unwrap();
         let cores: Vec<_> = files.iter().map(|bytes| core(bytes)).collect();
         let artifact = |core: CoreHash| vault.locate(&core.0.into()).unwrap().artifact;
-        vault.tag(&artifact(cores[0]), "golden").unwrap();
-        vault.pin(&artifact(cores[2]), Some("keep")).unwrap();
+        vault.run(&SetTagRequest { core_hash: cores[0], name: "golden".to_owned() }).unwrap();
+        vault.run(&PinRequest { core_hash: cores[2], note: Some("keep".to_owned()) }).unwrap();
         vault.build_search(&mut |_| ()).unwrap();
         vault.remove(&[artifact(core(removed))], &everything()).unwrap();
     }
@@ -136,8 +137,9 @@ pub(super) fn vault(data: &[u8]) {
             drop(vault.build_search(&mut |_| ()));
             let found = vault.find(&Query::default()).unwrap_or_default();
             for hit in found.iter().take(3) {
-                drop(vault.tag(&hit.artifact, "x"));
-                drop(vault.note(&hit.artifact, "x"));
+                let core_hash = hit.artifact.core;
+                drop(vault.run(&SetTagRequest { core_hash, name: "x".to_owned() }));
+                drop(vault.run(&SetNoteRequest { core_hash, text: "x".to_owned() }));
                 drop(vault.remove(std::slice::from_ref(&hit.artifact), &everything()));
             }
             drop(vault.reclaim());

@@ -8,6 +8,7 @@ use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::{JournalQuery, StorageError};
 use runvault::vault::add::{Examined, Monitor};
+use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::bundle::{self, Imported};
 use runvault::vault::query::{Query, Sort};
 use rusqlite::{Connection, OpenFlags};
@@ -92,7 +93,8 @@ pub(super) fn journal(data: &[u8]) {
                 bytes: br#"{"effects":[],"io_refs":[]}"#.to_vec(),
             }]);
             let artifact = place.vault.find(&Query::default()).unwrap().remove(0).artifact;
-            assert!(place.vault.tag(&artifact, "first").unwrap());
+            let request = SetTagRequest { core_hash: artifact.core, name: "first".to_owned() };
+            assert!(place.vault.run(&request).unwrap().changed);
             place
         });
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;

@@ -1,0 +1,180 @@
+//! Sets and removes tags, notes, pins and manual links.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::Operation;
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::storage::{Annotation, StorageError};
+
+/// The result of a change to an annotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AnnotateAnswer {
+    /// Whether the vault changed; false if it already was as requested.
+    pub changed: bool,
+}
+
+/// A request to set a tag on an artifact. A tag that another artifact has is moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetTagRequest {
+    /// The artifact.
+    pub core_hash: CoreHash,
+    /// The tag.
+    pub name: String,
+}
+
+/// The result of setting a tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SetTagAnswer {
+    /// Whether the vault changed; false if the artifact already has the tag.
+    pub changed: bool,
+    /// The other artifact that had the tag before, if there was one.
+    pub moved_from: Option<CoreHash>,
+}
+
+/// A request to remove a tag.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveTagRequest {
+    /// The tag.
+    pub name: String,
+}
+
+/// A request to set the note of an artifact. It replaces any other note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetNoteRequest {
+    /// The artifact.
+    pub core_hash: CoreHash,
+    /// The text.
+    pub text: String,
+}
+
+/// A request to remove the note of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveNoteRequest {
+    /// The artifact.
+    pub core_hash: CoreHash,
+}
+
+/// A request to protect an artifact from removal. It replaces the note of an existing pin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PinRequest {
+    /// The artifact.
+    pub core_hash: CoreHash,
+    /// The reason.
+    pub note: Option<String>,
+}
+
+/// A request to remove the pin of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnpinRequest {
+    /// The artifact.
+    pub core_hash: CoreHash,
+}
+
+/// A request to add a manual link. It replaces the note of an existing link.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AddLinkRequest {
+    /// The source artifact.
+    pub source: CoreHash,
+    /// The relation.
+    pub relation: String,
+    /// The target artifact.
+    pub target: CoreHash,
+    /// The reason.
+    pub note: Option<String>,
+}
+
+/// A request to remove a manual link. Derived links cannot be removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveLinkRequest {
+    /// The source artifact.
+    pub source: CoreHash,
+    /// The relation.
+    pub relation: String,
+    /// The target artifact.
+    pub target: CoreHash,
+}
+
+impl Operation for SetTagRequest {
+    type Answer = SetTagAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "set-tag";
+    const SUMMARY: &'static str = "Set a tag on an artifact";
+    const CHANGES: bool = true;
+
+    /// # Errors
+    /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault,
+    /// [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid, and another one if the vault cannot be
+    /// read or written.
+    fn run(&self, vault: &Vault) -> Result<SetTagAnswer, StorageError> {
+        let mut change = vault.storage.transaction(clock::now())?;
+        let before = change.snapshot().with_tag(&self.name)?;
+        let changed = change.annotate(&Annotation::SetTag { core: self.core_hash, name: &self.name })?;
+        if changed {
+            change.commit()?;
+        }
+        Ok(SetTagAnswer { changed, moved_from: before.filter(|before| *before != self.core_hash) })
+    }
+}
+
+/// Implements operations that make a single change.
+macro_rules! changes {
+    ($($(#[$about:meta])* $request:ident, $name:literal, $summary:literal: |$this:ident| $annotation:expr;)+) => {$(
+        impl Operation for $request {
+            type Answer = AnnotateAnswer;
+            type Error = StorageError;
+
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const CHANGES: bool = true;
+
+            /// # Errors
+            /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if an artifact is not in the
+            /// vault, [`Invalid`](crate::storage::ErrorKind::Invalid) if the text is not valid, and another one if the
+            /// vault cannot be read or written.
+            fn run(&self, vault: &Vault) -> Result<AnnotateAnswer, StorageError> {
+                let $this = self;
+                change(vault, &$annotation)
+            }
+        }
+    )+};
+}
+
+changes! {
+    RemoveTagRequest, "remove-tag", "Remove a tag": |it| Annotation::RemoveTag { name: &it.name };
+    SetNoteRequest, "set-note", "Set an artifact's note":
+        |it| Annotation::SetNote { core: it.core_hash, text: Some(&it.text) };
+    RemoveNoteRequest, "remove-note", "Remove an artifact's note":
+        |it| Annotation::SetNote { core: it.core_hash, text: None };
+    PinRequest, "pin", "Protect an artifact from removal":
+        |it| Annotation::Pin { core: it.core_hash, note: it.note.as_deref() };
+    UnpinRequest, "unpin", "Unpin an artifact": |it| Annotation::Unpin { core: it.core_hash };
+    AddLinkRequest, "add-link", "Add a link between two artifacts manually": |it| Annotation::AddLink {
+        source: it.source,
+        relation: &it.relation,
+        target: it.target,
+        note: it.note.as_deref(),
+    };
+    RemoveLinkRequest, "remove-link", "Remove a manually added link":
+        |it| Annotation::RemoveLink { source: it.source, relation: &it.relation, target: it.target };
+}
+
+fn change(vault: &Vault, annotation: &Annotation<'_>) -> Result<AnnotateAnswer, StorageError> {
+    let mut change = vault.storage.transaction(clock::now())?;
+    let changed = change.annotate(annotation)?;
+    if changed {
+        change.commit()?;
+    }
+    Ok(AnnotateAnswer { changed })
+}
