@@ -43,6 +43,7 @@ use crate::formats::{self, Session};
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
+use crate::storage::memory::MemoryStorage;
 use crate::storage::{
     self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
     CaptureRecord, ErrorKind, Filter, JournalCheck, JournalQuery, JournalRecord, LogDamage, Order, Page, Put,
@@ -277,6 +278,26 @@ impl Vault {
         Store::create(path).map(Self::from_file)
     }
 
+    /// Creates an empty vault in memory, which is lost when it is dropped. Operations that need a file, such as SQL
+    /// queries, backups and the search index, return an error of the kind [`ErrorKind::Unsupported`].
+    ///
+    /// ```
+    /// use runvault::Vault;
+    /// use runvault::intake::ExamineOptions;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let vault = Vault::in_memory();
+    /// let document = std::fs::read("examples/session.json")?;
+    /// let stored = vault.add_document(document.clone(), &ExamineOptions::default())?;
+    /// assert_eq!(vault.get(&stored.core.0.into())?, document);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self { storage: Box::new(MemoryStorage::new()), path: PathBuf::new() }
+    }
+
     /// Upgrades the vault at `path` to the current schema: keeps a copy of it, migrates it, and rebuilds everything
     /// that is derived from the artifacts' bytes. A current vault is not changed. The upgrade can be interrupted at any
     /// time; the next call continues it.
@@ -319,7 +340,7 @@ impl Vault {
         Self { storage, path }
     }
 
-    /// Returns the path of the vault.
+    /// Returns the path of the vault; empty if it is in memory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

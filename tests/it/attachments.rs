@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use runvault::Vault;
 use runvault::digest::Digest;
+use runvault::formats;
+use runvault::intake::ExamineOptions;
 use serde_json::{Value, json};
 
 use crate::audit::{audited_in, contract, run_pack as run_pack_of, trace};
@@ -381,6 +384,18 @@ fn a_core_hash_is_that_of_one_artifact() {
         add(&["add", "--json", "--allow-removed"]).expect(0);
         clean(&other);
     }
+}
+
+#[test]
+fn a_core_hash_is_that_of_one_artifact_in_memory_too() {
+    let attachment = ExamineOptions { kind: formats::called("attachment"), ..ExamineOptions::default() };
+    let session = fs::read(repository("examples/session.json")).unwrap();
+    let vault = Vault::in_memory();
+    let core = vault.add_document(session, &ExamineOptions::default()).unwrap().core;
+    let bytes = vault.read_core(&vault.locate(&core.0.into()).unwrap()).unwrap();
+    let refused = vault.add_document(bytes, &attachment).unwrap_err();
+    assert!(refused.to_string().contains("CONFLICT"), "{refused}");
+    assert_eq!(vault.latest(0).unwrap().artifact.core, core);
 }
 
 #[test]

@@ -196,7 +196,7 @@ fn why_dangling_and_forks() {
         sandbox.add([sandbox.write("alone.json", crate::sandbox::session("alone", &[("q", "a")]))]).remove(0);
     let none = sandbox.run(["path", &session, &alone]).expect(1);
     all += &none.stderr;
-    assert_eq!(sandbox.run(["unresolved"]).expect(0).stderr, "0 dangling\n");
+    assert_eq!(sandbox.run(["unresolved"]).expect(0).stderr, "0 unresolved\n");
     assert_eq!(sandbox.run(["forks"]).expect(0).stderr, "0 forks\n");
     let missing = "sha256:".to_owned() + &"ab".repeat(32);
     let refers =
@@ -242,7 +242,7 @@ fn contracts_are_held_against_runs() {
     let ran = sandbox.run(["audit", &risky]).expect(1);
     all += &format!("{}{}\n", ran.stdout, ran.stderr);
     all += &sandbox.run(["audit", "--json", &risky]).expect(1).stdout;
-    assert!(sandbox.run(["audit", &core("run.rpk")]).expect(1).stderr.contains("not contract"));
+    assert!(sandbox.run(["audit", &core("run.rpk")]).expect(1).stderr.contains("not a contract"));
     insta::assert_snapshot!(all);
 }
 

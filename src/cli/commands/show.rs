@@ -98,7 +98,7 @@ fn print(out: &mut dyn Write, snapshot: &dyn Snapshot, description: &ShowAnswer)
         let preferred = captures.iter().find(|capture| capture.preferred);
         let used =
             preferred.map(|capture| format!("{:.12} is used; ", capture.capture_hash)).unwrap_or_default();
-        let line = format!("{count}; {used} \"runvault diff --all {core:.12}\" compares them");
+        let line = format!("{count}; {used}\"runvault diff --all {core:.12}\" compares them");
         fields.push("captures", line, Style::new());
     }
     fields.write(out)?;

@@ -9,7 +9,7 @@ use crate::artifact::{Admitted, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::interface::Attribute;
 use crate::storage::journal::Event;
-use crate::storage::{Prepared, Put, PutOutcome, RemovedPolicy, Result};
+use crate::storage::{KindConflict, Prepared, Put, PutOutcome, RemovedPolicy, Result};
 
 /// Maximum number of captures in a journal entry of captures that were seen again.
 const MAX_SEEN: usize = 1_000;
@@ -41,7 +41,7 @@ impl<'w> Writer<'w> {
         let mut outcomes = Vec::new();
         for prepared in batch {
             let put = self.put_unless_removed(prepared)?;
-            let is_refused = matches!(put.outcome, PutOutcome::Refused(_));
+            let is_refused = put.outcome.is_refused();
             outcomes.push(put);
             if is_refused && self.policy == RemovedPolicy::RefuseAndStop {
                 break;
@@ -51,8 +51,13 @@ impl<'w> Writer<'w> {
         Ok(outcomes)
     }
 
-    /// Stores an artifact, unless it or an artifact or file in it was removed.
+    /// Stores an artifact, unless it or an artifact or file in it was removed, or the vault has its core hash for an
+    /// artifact of another kind.
     fn put_unless_removed(&mut self, prepared: &Prepared) -> Result<Put> {
+        if let Some(conflict) = self.conflict(prepared) {
+            let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
+            return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+        }
         let removed = self.state.tombstones_with(prepared.digests());
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
@@ -64,6 +69,15 @@ impl<'w> Writer<'w> {
             self.state.tombstones.retain(|_, other| other.core != tombstone.core);
         }
         self.put(prepared)
+    }
+
+    fn conflict(&self, prepared: &Prepared) -> Option<KindConflict> {
+        let (core, kind) = (prepared.admitted().core(), prepared.admitted().kind().name());
+        let stored = self.state.artifact(core).map(|artifact| artifact.kind.name());
+        if let Some(stored) = stored.filter(|stored| *stored != kind) {
+            return Some(KindConflict { core, kind: stored.to_owned() });
+        }
+        prepared.embedded().iter().find_map(|embedded| self.conflict(embedded))
     }
 
     /// Stores an artifact after those embedded in it.

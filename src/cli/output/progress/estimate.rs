@@ -112,7 +112,7 @@ fn left(done: u64, of: u64, elapsed: Duration) -> String {
 mod tests {
     use super::*;
 
-    const MINUTE: Duration = Duration::from_secs(60);
+    const MINUTE: Duration = Duration::from_mins(1);
 
     #[test]
     fn progress_has_a_total_and_the_time_left() {
