@@ -13,15 +13,21 @@ use std::io::{self, Read};
 use super::original::Place;
 use super::tree::{self, OpenDir, Reopened};
 use super::{ExamineOptions, Verdict};
-use crate::artifact::{Admitted, FileReference, Kind};
+use crate::artifact::{Admitted, FileReference};
 use crate::formats;
 
 /// Maximum total size of the files that are stored with one artifact, in bytes: they are in memory together.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Adds the files that an admitted artifact refers to, if it was read from a file or directory. Files that are missing,
-/// cannot be read or have another digest are left out: the references to them remain unresolved.
-pub(crate) fn attach(verdict: &mut Verdict, place: Option<&Place>, options: &ExamineOptions) {
+/// cannot be read or have another digest are left out: the references to them remain unresolved. Calls `room` with the
+/// size of each file before it is read.
+pub(crate) fn attach(
+    verdict: &mut Verdict,
+    place: Option<&Place>,
+    options: &ExamineOptions,
+    room: &dyn Fn(u64),
+) {
     let (Verdict::Admitted(admitted), Some(place)) = (verdict, place) else { return };
     let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes());
     let Some(kind) = any.filter(|_| !admitted.draft().files.is_empty()) else { return };
@@ -30,7 +36,9 @@ pub(crate) fn attach(verdict: &mut Verdict, place: Option<&Place>, options: &Exa
     let mut known: BTreeSet<_> = admitted.embedded().iter().map(Admitted::core).collect();
     let mut found = Vec::new();
     for reference in &admitted.draft().files {
-        let Some(file) = admit(&directory, reference, kind, left, options) else { continue };
+        let Some(bytes) = read(&directory, reference, left, room) else { continue };
+        let file = kind.admit(bytes, &options.admit).ok();
+        let Some(file) = file.filter(|file| file.core().0 == reference.digest) else { continue };
         if known.insert(file.core()) {
             left -= file.size();
             found.push(file);
@@ -52,25 +60,18 @@ fn directory(place: &Place) -> io::Result<OpenDir> {
     }
 }
 
-fn admit(
-    directory: &OpenDir,
-    reference: &FileReference,
-    kind: Kind,
-    limit: u64,
-    options: &ExamineOptions,
-) -> Option<Admitted> {
+/// Reads the file that a reference names, if it has at most `limit` bytes.
+fn read(directory: &OpenDir, reference: &FileReference, limit: u64, room: &dyn Fn(u64)) -> Option<Vec<u8>> {
     let file = open(directory, reference).ok()?;
     let size = file.metadata().ok()?.len();
     if size > limit {
         return None;
     }
+    room(size);
     let mut bytes = Vec::with_capacity(usize::try_from(size).ok()?);
     // The file may grow while it is read.
     file.take(limit + 1).read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > limit {
-        return None;
-    }
-    kind.admit(bytes, &options.admit).ok().filter(|admitted| admitted.core().0 == reference.digest)
+    (bytes.len() as u64 <= limit).then_some(bytes)
 }
 
 /// Opens the file that a reference names, without following links.

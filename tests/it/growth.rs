@@ -1,8 +1,6 @@
 //! Many artifacts that share one thing: commands do as much work as they show, and say how much is left out. Without that,
 //! these tests would take minutes each; `benches/growth` measures how the work grows.
 
-use std::process::Command;
-
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Filter;
@@ -249,101 +247,4 @@ fn what_is_stored_as_differences_outlives_what_it_differs_from() {
 fn stored_count(sandbox: &Sandbox, sql: &str) -> i64 {
     let connection = rusqlite::Connection::open(sandbox.vault()).unwrap();
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
-}
-
-/// Runs the program with so many MiB of data, which does not count its code; nothing where the shell cannot limit it.
-#[cfg(target_os = "linux")]
-#[expect(clippy::print_stdout, reason = "a test that tests nothing says so")]
-fn within_memory(sandbox: &Sandbox, mebibytes: u64, arguments: &[&str]) -> Option<std::process::Output> {
-    let limit = format!("ulimit -d {}", mebibytes << 10);
-    if !Command::new("sh").args(["-c", &limit]).status().is_ok_and(|status| status.success()) {
-        println!("this system cannot limit memory: nothing was tested");
-        return None;
-    }
-    let program = sandbox.command();
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", &format!("{limit} && exec \"$0\" \"$@\"")])
-        .arg(program.get_program())
-        .args(arguments);
-    command.current_dir(sandbox.path("")).env_clear().env("RUNVAULT_VAULT", "v.vault");
-    command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
-    // Each thread would reserve its own, used or not.
-    command.env("MALLOC_ARENA_MAX", "1");
-    Some(command.output().unwrap())
-}
-
-#[cfg(target_os = "linux")]
-fn expect_success(output: Option<std::process::Output>) {
-    if let Some(output) = output {
-        assert!(output.status.success(), "{:?}: {}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
-}
-
-/// Makes the documents larger: 10 million values each, and a trace of 900 MB.
-#[cfg(target_os = "linux")]
-const LARGE: &str = "RUNVAULT_TEST_MEMORY";
-
-#[cfg(target_os = "linux")]
-#[test]
-fn documents_of_many_values_are_not_all_in_memory_at_once() {
-    let (count, values, mebibytes) =
-        if std::env::var_os(LARGE).is_some() { (5, 9_900_000, 1_000) } else { (3, 4_500_000, 450) };
-    let sandbox = Sandbox::new();
-    let zeros = "0,".repeat(values);
-    for number in 0..count {
-        let document = session(&format!("a{number}"), &[]);
-        let document = format!("{},\"x\":[{zeros}0]}}", document.strip_suffix('}').unwrap());
-        sandbox.write(&format!("many/{number}.json"), document);
-    }
-    expect_success(within_memory(&sandbox, mebibytes, &["add", "many"]));
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn large_documents_take_a_few_times_their_size() {
-    let megabytes = if std::env::var_os(LARGE).is_some() { 850 } else { 34 };
-    let sandbox = Sandbox::new();
-    // Digests stand in it, and most of it is not compressible.
-    let mut text = String::new();
-    let mut number = 0_u64;
-    while text.len() < megabytes * 1_000_000 {
-        let digest = runvault::digest::Digest::from_content(&number.to_le_bytes()).hex();
-        text.push_str(&digest);
-        text.push(' ');
-        text.push_str(digest.get(..63).unwrap());
-        text.push(' ');
-        number += 1;
-    }
-    let document = session("large", &[]);
-    let document = format!("{},\"x\":\"{text}\"}}", document.strip_suffix('}').unwrap());
-    sandbox.write("large.json", &document);
-    let mebibytes = 64 + 3 * megabytes as u64;
-    let size = ["--max-size", "900M"];
-    expect_success(within_memory(&sandbox, mebibytes, &["add", "large.json", size[0], size[1]]));
-    expect_success(within_memory(&sandbox, mebibytes, &["get", "latest", "-o", "out.json"]));
-    if let Ok(bytes) = std::fs::read(sandbox.path("out.json")) {
-        assert!(bytes == document.into_bytes(), "it comes out as it went in");
-    }
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn large_attachments_take_a_few_times_their_size() {
-    let megabytes = if std::env::var_os(LARGE).is_some() { 850 } else { 34 };
-    let sandbox = Sandbox::new();
-    // Neither text nor compressible.
-    let digest = |number: u64| runvault::digest::Digest::from_content(&number.to_le_bytes());
-    let bytes: Vec<u8> =
-        (0..megabytes * 1_000_000 / 32).flat_map(|number| *digest(number).as_bytes()).collect();
-    sandbox.write("large", &bytes);
-    let mebibytes = 64 + 3 * megabytes;
-    let add = ["add", "--as", "attachment", "large", "--max-size", "900M"];
-    expect_success(within_memory(&sandbox, mebibytes, &add));
-    expect_success(within_memory(&sandbox, mebibytes, &["get", "latest", "-o", "out"]));
-    if let Ok(read) = std::fs::read(sandbox.path("out")) {
-        assert!(read == bytes, "it comes out as it went in");
-        let stored = std::fs::metadata(sandbox.vault()).unwrap().len();
-        assert!(stored < bytes.len() as u64 * 21 / 20, "{stored} bytes for {}", bytes.len());
-    }
 }

@@ -41,6 +41,7 @@ mod latest;
 mod layering;
 mod limits;
 mod man;
+mod memory;
 mod model;
 mod moving;
 mod named;

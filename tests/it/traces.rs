@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 /// A record after the header.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Record {
+pub(crate) enum Record<'o> {
     /// A step that succeeded, with this output.
     Step(usize),
+    /// A step that succeeded, with this output.
+    Output(&'o Value),
     /// A step that failed.
     Failed,
     /// A control with this action.
@@ -17,7 +19,7 @@ pub(crate) enum Record {
 }
 
 /// The lines of the trace of a run, each with its line feed: the header first.
-pub(crate) fn lines(id: &str, records: &[Record]) -> Vec<String> {
+pub(crate) fn lines(id: &str, records: &[Record<'_>]) -> Vec<String> {
     let mut before = None;
     std::iter::once(header(id))
         .chain(records.iter().zip(1..).map(|(record, index)| value(*record, index)))
@@ -58,7 +60,7 @@ fn header(id: &str) -> Value {
     })
 }
 
-fn value(record: Record, index: usize) -> Value {
+fn value(record: Record<'_>, index: usize) -> Value {
     let time = "2026-11-18T09:00:00Z";
     let result = |status: &str, output: Value, errors: Value| {
         json!({
@@ -74,6 +76,7 @@ fn value(record: Record, index: usize) -> Value {
     };
     match record {
         Record::Step(output) => step(result("success", json!({"is": output}), json!([]))),
+        Record::Output(output) => step(result("success", json!({"is": output}), json!([]))),
         Record::Failed => step(result("failed", Value::Null, json!([{"code": "E", "message": "failed"}]))),
         Record::Control(action) => json!({
             "type": "control", "index": index, "control_type": "loop", "action": action, "loop_iteration": 1,

@@ -1,12 +1,17 @@
 //! The bounded, ordered queue from the workers to the consumer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum number of bytes in flight between input and consumer.
-pub(super) const BUDGET: u64 = 64 << 20;
+/// Maximum number of bytes in flight between input and consumer. With [`UNORDERED`], and the 16 MiB that a consumer collects
+/// before it stores them, these are the 64 MiB of the documentation.
+pub(super) const BUDGET: u64 = 44 << 20;
+
+/// Inputs get room in their order, so that a large one is not let in on top of others that are consumed only after it.
+/// Up to this number of bytes in flight, they do not wait for their turn: opening files takes different times.
+pub(super) const UNORDERED: u64 = 4 << 20;
 
 /// The number of results for which the consumer is woken.
 const GROUP: usize = 32;
@@ -38,6 +43,9 @@ struct State<R> {
     consumed: u64,
     /// The total weight in flight.
     weight: u64,
+    /// The first input without room, and later ones that got room before it.
+    turn: u64,
+    early: BTreeSet<u64>,
     /// The number of running workers, and of those that wait for space.
     workers: usize,
     waiting: usize,
@@ -49,6 +57,18 @@ struct State<R> {
 impl<R> State<R> {
     fn has_next(&self) -> bool {
         self.results.front().is_some_and(Option::is_some)
+    }
+
+    /// Advances the turn to the first input without room.
+    fn advance(&mut self) {
+        while self.early.remove(&self.turn) {
+            self.turn += 1;
+        }
+    }
+
+    /// Returns whether `weight` fits, for an input whose turn it is or not.
+    fn has_space(&self, weight: u64, is_in_turn: bool) -> bool {
+        self.weight + weight <= if is_in_turn { BUDGET } else { UNORDERED }
     }
 
     /// Returns whether the consumer should be woken.
@@ -66,6 +86,8 @@ impl<R> Flow<R> {
             handed_out: 0,
             consumed: 0,
             weight: 0,
+            turn: 0,
+            early: BTreeSet::new(),
             workers,
             waiting: 0,
             asleep: false,
@@ -74,18 +96,41 @@ impl<R> Flow<R> {
         Self { state: Mutex::new(state), arrived: Condvar::new(), consumed: Condvar::new() }
     }
 
-    /// Waits until there is space for `weight` more, and returns false if the queue was closed. There is always space
-    /// for the input that the consumer needs next, which prevents a deadlock.
+    /// Waits until there is space for the input with this number, and returns false if the queue was closed. All inputs
+    /// before the first without room are consumed without waiting for it, which prevents a deadlock.
     pub(super) fn take_room(&self, number: u64, weight: u64) -> bool {
+        let state =
+            self.wait(|state| state.consumed == number || state.has_space(weight, number == state.turn));
+        let Some(mut state) = state else { return false };
+        state.weight += weight;
+        state.early.insert(number);
+        state.advance();
+        if state.waiting > 0 {
+            self.consumed.notify_all();
+        }
+        true
+    }
+
+    /// Waits until there is space for `weight` more of an input that has room. It gets it in any case when it is the one
+    /// that the consumer needs next, which prevents a deadlock.
+    pub(super) fn take_more(&self, number: u64, weight: u64) {
+        let state =
+            self.wait(|state| state.consumed == number || state.has_space(weight, number < state.turn));
+        if let Some(mut state) = state {
+            state.weight += weight;
+        }
+    }
+
+    /// Waits until there is space, and returns `None` if the queue was closed.
+    fn wait(&self, has_space: impl Fn(&State<R>) -> bool) -> Option<MutexGuard<'_, State<R>>> {
         let mut state = self.lock();
-        while !state.closed && state.consumed != number && state.weight + weight > BUDGET {
+        while !state.closed && !has_space(&state) {
             state.waiting += 1;
             self.wake_consumer(&mut state);
             state = self.consumed.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.waiting -= 1;
         }
-        state.weight += weight;
-        !state.closed
+        (!state.closed).then_some(state)
     }
 
     pub(super) fn put(&self, number: u64, result: Weighed<R>) {

@@ -5,6 +5,7 @@
 
 mod flow;
 
+use std::cell::Cell;
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -26,15 +27,16 @@ pub(crate) enum Event<R> {
 }
 
 /// Opens every input and runs `work` on it, on all cores, and passes the results to `consume` in the order of the
-/// inputs. `open` returns the number of bytes that the work will take. At most about 64 MiB are in flight at any time,
-/// in addition to one larger input.
+/// inputs. `open` returns the number of bytes that the work will take; `work` can call its second argument before it takes
+/// more, which waits until there is space. At most [`BUDGET`] bytes are in flight at any time, or one larger input and a
+/// few small ones.
 ///
 /// # Errors
 /// Returns the first error of `consume`; inputs in flight are dropped.
 pub(crate) fn in_order<T: Send, O, R: Send, E>(
     inputs: impl Iterator<Item = T> + Send,
     open: impl Fn(T) -> (O, u64) + Sync,
-    work: impl Fn(O) -> R + Sync,
+    work: impl Fn(O, &dyn Fn(u64)) -> R + Sync,
     mut consume: impl FnMut(Event<R>) -> Result<(), E>,
 ) -> Result<(), E> {
     let workers = thread::available_parallelism().map_or(2, NonZero::get);
@@ -46,11 +48,15 @@ pub(crate) fn in_order<T: Send, O, R: Send, E>(
                 let _leaving = Leaving(&flow);
                 while let Some((number, input)) = next(&inputs) {
                     let (opened, size) = open(input);
-                    let weight = size.saturating_add(OVERHEAD).min(BUDGET);
-                    if !flow.take_room(number, weight) {
+                    let weight = Cell::new(size.saturating_add(OVERHEAD).min(BUDGET));
+                    if !flow.take_room(number, weight.get()) {
                         return;
                     }
-                    flow.put(number, Weighed { weight, result: work(opened) });
+                    let result = work(opened, &|more| {
+                        flow.take_more(number, more);
+                        weight.set(weight.get() + more);
+                    });
+                    flow.put(number, Weighed { weight: weight.get(), result });
                 }
             });
         }
@@ -93,14 +99,14 @@ fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<()
 mod tests {
     use std::time::Duration;
 
-    use super::flow::IDLE;
+    use super::flow::{IDLE, UNORDERED};
     use super::*;
 
     #[test]
     fn results_come_in_order_whatever_they_cost() {
         let mut seen = Vec::new();
         let open = |number: u64| (number, if number.is_multiple_of(50) { u64::MAX } else { number << 16 });
-        let work = |number: u64| {
+        let work = |number: u64, _: &dyn Fn(u64)| {
             thread::sleep(Duration::from_micros(number * 7919 % 300));
             number
         };
@@ -119,7 +125,7 @@ mod tests {
         let outcome = in_order(
             0..,
             |number: u64| (number, BUDGET / 2),
-            |number| number,
+            |number, _| number,
             |event| match event {
                 Event::Result(20) => Err("enough"),
                 _ => Ok(()),
@@ -131,7 +137,7 @@ mod tests {
     #[test]
     fn the_consumer_is_told_when_nothing_comes() {
         let mut idle = 0;
-        let slow = |_| thread::sleep(IDLE * 3);
+        let slow = |_, _: &dyn Fn(u64)| thread::sleep(IDLE * 3);
         let done: Result<(), ()> = in_order(
             0..1,
             |number: u8| (number, 0),
@@ -154,7 +160,7 @@ mod tests {
         let done: Result<(), ()> = in_order(
             inputs.into_iter(),
             |number: u32| (number, 0),
-            |number| number,
+            |number, _| number,
             |event| {
                 if let Event::Result(number) = event {
                     seen += 1;
@@ -167,38 +173,56 @@ mod tests {
         assert_eq!((done, seen), (Ok(()), 4));
     }
 
-    #[test]
-    fn the_bytes_on_their_way_are_bounded() {
+    /// The most bytes that were in flight at once, of inputs of these sizes that take `more` bytes each while they work.
+    fn most_in_flight(sizes: &[u64], more: u64) -> u64 {
         use std::sync::atomic::{AtomicU64, Ordering};
-        let (on_their_way, most) = (AtomicU64::new(0), AtomicU64::new(0));
-        let size = |number: u64| if number == 70 { BUDGET } else { BUDGET / 8 };
-        let work = |number: u64| {
-            most.fetch_max(
-                on_their_way.fetch_add(size(number), Ordering::SeqCst) + size(number),
-                Ordering::SeqCst,
-            );
-            number
+        let (in_flight, most) = (AtomicU64::new(0), AtomicU64::new(0));
+        let take = |bytes| {
+            let now = in_flight.fetch_add(bytes, Ordering::SeqCst) + bytes;
+            most.fetch_max(now, Ordering::SeqCst);
         };
         let done: Result<(), ()> = in_order(
-            0..100,
-            |number| (number, size(number)),
-            work,
+            sizes.iter().copied(),
+            |size| (size, size),
+            |size, room| {
+                take(size);
+                room(more);
+                take(more);
+                size
+            },
             |event| {
-                if let Event::Result(number) = event {
-                    thread::sleep(Duration::from_micros(50));
-                    on_their_way.fetch_sub(size(number), Ordering::SeqCst);
+                if let Event::Result(size) = event {
+                    thread::yield_now();
+                    in_flight.fetch_sub(size + more, Ordering::SeqCst);
                 }
                 Ok(())
             },
         );
-        assert_eq!(done, Ok(()));
-        assert!(most.into_inner() <= BUDGET * 2);
+        assert_eq!((done, in_flight.into_inner()), (Ok(()), 0));
+        most.into_inner()
+    }
+
+    #[test]
+    fn the_bytes_in_flight_are_bounded() {
+        let half = BUDGET / 2 - OVERHEAD;
+        assert!(most_in_flight(&[half; 60], 0) <= BUDGET);
+        assert!(most_in_flight(&[BUDGET / 3; 60], 0) <= BUDGET);
+        // A larger input is let in with small ones only.
+        let mixed: Vec<u64> = (0..60).map(|number| [BUDGET * 2, half, 1 << 10, half][number % 4]).collect();
+        assert!(most_in_flight(&mixed, 0) <= BUDGET * 2 + UNORDERED);
+    }
+
+    #[test]
+    fn bytes_that_are_taken_later_are_bounded() {
+        // Those of the input that is needed next are not waited for.
+        assert!(most_in_flight(&[1 << 10; 60], BUDGET / 2) <= BUDGET + BUDGET / 2);
+        assert!(most_in_flight(&[BUDGET / 4; 60], BUDGET * 2) <= BUDGET * 3);
     }
 
     #[test]
     #[should_panic(expected = "a scoped thread panicked")]
     fn a_panic_in_a_worker_reaches_the_caller() {
         let _: Result<(), ()> =
-            in_order(0..100, |number: u32| (number, BUDGET), |number| assert_ne!(number, 3), |_| Ok(()));
+            in_order(0..100, |number: u32| (number, BUDGET), |number, _| assert_ne!(number, 3), |_| Ok(()));
     }
 }

@@ -50,7 +50,7 @@ use joining::{FirstPart, Joining, Rest, Target};
 const BATCH_DOCUMENTS: usize = 1_000;
 const BATCH_BYTES: u64 = 16 << 20;
 
-/// Vaults with this many artifacts use larger batches: each commit writes most pages of the digest indexes.
+/// Vaults with this many artifacts use batches of more documents: each commit writes most pages of the digest indexes.
 const LARGE_VAULT: u64 = 50_000;
 const LARGE_VAULT_BATCHES: usize = 4;
 
@@ -513,11 +513,12 @@ fn each<A: Send, E>(
         let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(OsString, Option<u64>, intake::Opened), SourceError>| {
+    let work = |opened: std::result::Result<(OsString, Option<u64>, intake::Opened), SourceError>,
+                room: &dyn Fn(u64)| {
         let (path, items, opened) = opened?;
         let (mut verdict, place) = opened.examine_in_place(options)?;
         if stores {
-            intake::attach(&mut verdict, place.as_ref(), options);
+            intake::attach(&mut verdict, place.as_ref(), options, room);
         }
         Ok(Examination::new(path, items, (verdict, place), &make))
     };
@@ -665,7 +666,7 @@ struct Batch<'s> {
     waiting: Vec<(usize, Item<Prepared>)>,
     /// The total size of the artifacts and reports in bytes.
     bytes: u64,
-    /// The multiple of the usual batch size.
+    /// The multiple of the usual number of documents.
     times: usize,
     /// The number of documents that were not stored because an earlier one was rejected.
     dropped: u64,
@@ -695,13 +696,12 @@ impl Batch<'_> {
         reporter: &mut Reporter<'_>,
     ) -> std::result::Result<(), End> {
         self.bytes += match &item {
-            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => prepared.admitted().size(),
+            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => size_with_attachments(prepared),
             Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
             _ => 0,
         };
         self.waiting.push((number, item));
-        if self.waiting.len() >= BATCH_DOCUMENTS * self.times || self.bytes >= BATCH_BYTES * self.times as u64
-        {
+        if self.waiting.len() >= BATCH_DOCUMENTS * self.times || self.bytes >= BATCH_BYTES {
             self.store(reporter)?;
         }
         Ok(())
@@ -773,6 +773,14 @@ fn prepared_of(item: &Item<Prepared>) -> Option<&Prepared> {
         Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
         _ => None,
     }
+}
+
+/// Returns the size in bytes of an artifact and of the files beside it that are stored with it. Other embedded artifacts
+/// consist of its own files.
+fn size_with_attachments(prepared: &Prepared) -> u64 {
+    let embedded = prepared.embedded().iter().map(Prepared::admitted);
+    let attachments = embedded.filter(|embedded| embedded.kind().takes_any_bytes());
+    prepared.admitted().size() + attachments.map(Admitted::size).sum::<u64>()
 }
 
 /// The outcome for an admitted artifact.

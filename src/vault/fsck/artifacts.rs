@@ -43,7 +43,7 @@ pub(super) fn check(
     if !options.keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
-    let judge = |item| judge(item, &options.keys);
+    let judge = |item, _: &dyn Fn(u64)| judge(item, &options.keys);
     pipeline::in_order(reading, Item::weighed, judge, |event| match event {
         Event::Result(judged) => checking.take(judged, reporter),
         Event::Idle => Ok(()),

@@ -33,7 +33,7 @@ pub(super) fn reindex(store: &Store, keys: &KeyRing, reporter: &mut Reporter<'_>
         let reading = Reading::new(store.inspect()?, artifacts, false);
         let mut pass =
             Pass { store, reporter, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
-        let judge = |item| judge(item, keys);
+        let judge = |item, _: &dyn Fn(u64)| judge(item, keys);
         pipeline::in_order(reading, Item::weighed, judge, |event| match event {
             Event::Result(judged) => pass.take(judged),
             Event::Idle => pass.write(),

@@ -26,19 +26,24 @@ pub fn compare(
     let Some(mut comparison) = begun else { return Ok(None) };
     let (mut done, of) = (0, comparison.captures());
     let reading = Reading { snapshot, chunk: VecDeque::new(), last: None };
-    pipeline::in_order(reading, weighed, compared, |event| {
-        let Event::Result(compared) = event else { return Ok(()) };
-        let Compared { core, passages, is_whole } = compared?;
-        if is_whole {
-            comparison.take(core, &passages)?;
-        } else {
-            // Damage is a separate finding, and the index entries of the capture may be right.
-            comparison.pass_over(&passages);
-        }
-        done += 1;
-        watch("search index compared", done, of);
-        Ok(())
-    })?;
+    pipeline::in_order(
+        reading,
+        weighed,
+        |read, _| compared(read),
+        |event| {
+            let Event::Result(compared) = event else { return Ok(()) };
+            let Compared { core, passages, is_whole } = compared?;
+            if is_whole {
+                comparison.take(core, &passages)?;
+            } else {
+                // Damage is a separate finding, and the index entries of the capture may be right.
+                comparison.pass_over(&passages);
+            }
+            done += 1;
+            watch("search index compared", done, of);
+            Ok(())
+        },
+    )?;
     comparison.finish().map(Some)
 }
 

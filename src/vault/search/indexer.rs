@@ -128,7 +128,7 @@ impl<'k> Keeping<'k> {
         self.of = self.indexed.captures + waiting;
         self.is_late = false;
         let reading = captures.into_iter().map(move |capture| Read::new(&snapshot, capture));
-        let work = |read: Result<Read, StorageError>| read.map(Read::passages);
+        let work = |read: Result<Read, StorageError>, _: &dyn Fn(u64)| read.map(Read::passages);
         pipeline::in_order(reading, weighed, work, |event| match event {
             Event::Result(passages) => self.take(passages?),
             Event::Idle => Ok(()),
