@@ -146,7 +146,8 @@ pub trait Snapshot {
     /// others.
     fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>>;
 
-    /// Returns the kinds whose artifacts can mention digests in the roles of a group, sorted.
+    /// Returns the kinds whose artifacts mention digests in the roles of a group, sorted. There may be further kinds of
+    /// which no artifact does now, so this decides only where to look.
     fn kinds_with_group(&self, group: &str) -> Result<Vec<String>>;
 
     /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.

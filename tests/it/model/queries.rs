@@ -31,6 +31,7 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
 }
 
 /// Returns the answers of operations about two artifacts and a prefix.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "probes are passed by reference")]
 pub(super) fn probed(snapshot: &dyn Snapshot, one: &Index, other: &Index, depth: usize) -> Answers {
     let mut answers = Answers::new();
     let (one, other) = (*one.get(&UNIVERSE.cores), *other.get(&UNIVERSE.cores));

@@ -94,6 +94,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "steps are passed by reference")]
 fn core(index: &Index) -> CoreHash {
     *index.get(&UNIVERSE.cores)
 }
@@ -137,7 +138,7 @@ fn add(inputs: &[Index], policy: Policy, storage: &dyn Storage, at: DateTime<Utc
         Policy::RefuseAndStop => RemovedPolicy::RefuseAndStop,
         Policy::TakeBack => RemovedPolicy::TakeBack,
     };
-    let options = PutOptions { policy, at, patience: Duration::from_secs(60) };
+    let options = PutOptions { policy, at, patience: Duration::from_mins(1) };
     format!("{:?}", storage.put(&batch.iter().collect::<Vec<_>>(), &options).unwrap())
 }
 
@@ -151,9 +152,9 @@ fn described<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 fn annotate(changes: &[Change], storage: &dyn Storage, at: DateTime<Utc>) -> String {
     let mut transaction = storage.transaction(at).unwrap();
-    let changed: Vec<String> =
+    let outcomes: Vec<String> =
         changes.iter().map(|change| described(transaction.annotate(&change.annotation()))).collect();
-    format!("{changed:?} {:?}", transaction.commit().unwrap())
+    format!("{outcomes:?} {:?}", transaction.commit().unwrap())
 }
 
 fn remove(

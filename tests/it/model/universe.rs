@@ -217,7 +217,7 @@ fn contracts() -> Vec<Input> {
     let example = std::fs::read(repository("examples/contract.yaml")).unwrap();
     let core =
         formats::named("contract").unwrap().admit(example.clone(), &AdmitOptions::default()).unwrap().core();
-    let mut governed = parsed(&run_pack("run-3", &[json!({"type": "note"})]));
+    let mut governed = parsed(&run_pack("run-3", &[json!({"type": "agent.command"})]));
     governed["metadata"]["contract"] = core.to_string().into();
     vec![
         Input::document("model_io", both.to_string()),
