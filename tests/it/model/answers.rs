@@ -238,7 +238,8 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
             format!("mentioning {group:?}"),
             format!("{:?}", snapshot.mentioning(&universe.digests, group).unwrap()),
         );
-        if let Some(group) = group {
+        // Of the groups by which names are shared: histories are of steps and records.
+        if let Some(group @ ("step" | "record")) = group {
             answer(format!("shared names {group}"), format!("{:?}", snapshot.shared_names(group).unwrap()));
             answer(
                 format!("shared first {group}"),
