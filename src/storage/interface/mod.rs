@@ -173,7 +173,7 @@ pub trait Snapshot {
     /// Returns, for each name, the artifacts that have it and those that refer to others by it.
     fn named(&self, names: &[String]) -> Result<Vec<NameUse>>;
 
-    /// Returns the names that several originals of kinds with mentions in the roles of `group` have, sorted.
+    /// Returns the names that several originals of the kinds that [`Snapshot::kinds_with_group`] returns have, sorted.
     fn shared_names(&self, group: &str) -> Result<Vec<String>>;
 
     /// Returns whether another artifact of the same kind has a name of each artifact, or refers to a name that it

@@ -238,9 +238,11 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
             format!("mentioning {group:?}"),
             format!("{:?}", snapshot.mentioning(&universe.digests, group).unwrap()),
         );
-        // Of the groups by which names are shared: histories are of steps and records.
-        if let Some(group @ ("step" | "record")) = group {
-            answer(format!("shared names {group}"), format!("{:?}", snapshot.shared_names(group).unwrap()));
+        if let Some(group) = group {
+            let kinds = kinds_of_group(snapshot, group);
+            answer(format!("kinds with {group}"), format!("{kinds:?}"));
+            let names = names_of_group(snapshot, group, &kinds);
+            answer(format!("shared names {group}"), format!("{names:?}"));
             answer(
                 format!("shared first {group}"),
                 format!("{:?}", snapshot.shared_first_mentions(group).unwrap()),
@@ -256,6 +258,36 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
     bytes(snapshot, &mut answers);
     answers.extend(super::queries::all(snapshot));
     answers
+}
+
+/// Returns the kinds with mentions in the roles of a group. An engine may also return kinds whose artifacts with such
+/// mentions were removed, but not miss one.
+fn kinds_of_group(snapshot: &dyn Snapshot, group: &str) -> Vec<String> {
+    let mut kinds = snapshot.kinds_with_group(group).unwrap();
+    assert!(kinds.is_sorted());
+    let artifacts = snapshot.artifacts(&UNIVERSE.cores).unwrap();
+    let mentions = snapshot.mentions(&UNIVERSE.cores, Some(group)).unwrap();
+    let mentioning: Vec<_> =
+        artifacts.iter().zip(&mentions).filter(|(_, mentions)| !mentions.is_empty()).collect();
+    let is_mentioning = |kind: &String| {
+        mentioning
+            .iter()
+            .any(|(artifact, _)| artifact.as_ref().is_some_and(|artifact| artifact.kind == *kind))
+    };
+    kinds.retain(is_mentioning);
+    kinds
+}
+
+/// Returns the names that several originals of these kinds have, in the same way.
+fn names_of_group(snapshot: &dyn Snapshot, group: &str, kinds: &[String]) -> Vec<String> {
+    let mut names = snapshot.shared_names(group).unwrap();
+    assert!(names.is_sorted());
+    names.retain(|name| {
+        let originals = snapshot.named(std::slice::from_ref(name)).unwrap().remove(0).originals;
+        let originals = snapshot.artifacts(&originals).unwrap().into_iter().flatten();
+        originals.filter(|artifact| kinds.contains(&artifact.kind)).count() > 1
+    });
+    names
 }
 
 /// Adds the captures with their bytes, and the files.

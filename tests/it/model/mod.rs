@@ -104,7 +104,9 @@ fn cases() -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), max_shrink_iters: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(), max_shrink_iters: 400, failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn engines_give_the_same_answers(

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use runvault::artifact::{
-    AdmitOptions, Admitted, Directory, Entry, EntryContent, KeyRing, Kind, SignaturePolicy, SigningKey,
+    AdmitOptions, Admitted, Directory, Entry, EntryContent, KeyRing, Kind, MemberBytes, SignaturePolicy,
+    SigningKey,
 };
 use runvault::digest::{CaptureHash, CoreHash, Digest};
 use runvault::formats;
+use runvault::json::reader::Limits;
 use serde_json::{Value, json};
 
 use crate::packs;
@@ -54,7 +56,9 @@ impl Input {
             ..AdmitOptions::default()
         };
         match &self.source {
-            Source::Document(bytes) => self.kind.admit(bytes.clone(), &options).unwrap(),
+            Source::Document(bytes) => {
+                self.kind.admit(bytes.clone(), &options).unwrap_or_else(|report| panic!("{report:?}"))
+            }
             Source::Directory(files) => {
                 let entry = |(name, bytes): &(String, Vec<u8>)| Entry {
                     name: name.clone(),
@@ -134,6 +138,7 @@ fn inputs() -> Vec<Input> {
     inputs.extend(other_traces());
     inputs.extend(contracts());
     inputs.extend(packs());
+    inputs.extend(attachments());
     inputs
 }
 
@@ -227,6 +232,22 @@ fn contracts() -> Vec<Input> {
     ]
 }
 
+/// Bytes that other artifacts refer to, that they contain, that are an artifact of another kind as well, and whose hash
+/// is the core hash of one.
+fn attachments() -> Vec<Input> {
+    let session = session("b", &[("p0", "r0")]);
+    let member = MemberBytes { name: "model_io.json", bytes: session.as_bytes() };
+    let mut core = Vec::new();
+    formats::named("model_io").unwrap().write_core(&[member], &Limits::most(), &mut core).unwrap();
+    [&b"missing"[..], b"nothing", POLICY, session.as_bytes(), &core]
+        .into_iter()
+        .map(|bytes| Input::document("attachment", bytes))
+        .collect()
+}
+
+/// A file that several packs have.
+const POLICY: &[u8] = br#"{"name":"strict","version":"2"}"#;
+
 /// Packs with and without the sessions that are artifacts of their own, with a file in common.
 fn packs() -> Vec<Input> {
     let example = ["bundle.json", "evidence.json", "model_io.json", "policy.json", "run.json"]
@@ -234,10 +255,7 @@ fn packs() -> Vec<Input> {
     let pack = |id: &str, session: Option<String>| {
         let mut run = packs::run();
         run["run_id"] = id.into();
-        let mut files = vec![
-            ("policy.json", br#"{"name":"strict","version":"2"}"#.to_vec()),
-            ("run.json", run.to_string().into_bytes()),
-        ];
+        let mut files = vec![("policy.json", POLICY.to_vec()), ("run.json", run.to_string().into_bytes())];
         files.extend(session.map(|session| ("model_io.json", session.into_bytes())));
         Input::directory(files)
     };
@@ -247,4 +265,17 @@ fn packs() -> Vec<Input> {
         pack("run-2", Some(session("b", &[("p0", "r0")]))),
         pack("run-2", None),
     ]
+}
+
+#[test]
+fn the_universe_has_artifacts_of_every_kind() {
+    let rejected: Vec<String> = inputs()
+        .iter()
+        .filter_map(|input| std::panic::catch_unwind(|| input.admit()).err())
+        .map(|panic| format!("{:?}", panic.downcast_ref::<String>()))
+        .collect();
+    assert!(rejected.is_empty(), "{rejected:#?}");
+    for kind in &UNIVERSE.kinds {
+        assert!(UNIVERSE.admitted.iter().any(|admitted| admitted.kind().name() == kind), "{kind}");
+    }
 }
