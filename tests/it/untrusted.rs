@@ -297,7 +297,8 @@ fn on_terminal(sandbox: &Sandbox, arguments: &str) -> Option<(String, Option<i32
     let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_runvault"));
     let mut command = Command::new("script");
     command.args(["-q", "-e", "-c", &line, "/dev/null"]).env("RUNVAULT_VAULT", sandbox.vault());
-    command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
+    // A pager that waits for keys would never end.
+    command.env("RUNVAULT_CONFIG", sandbox.path("config.toml")).env("RUNVAULT_PAGER", "cat");
     command.env("TERM", "xterm").current_dir(sandbox.path("")).stdin(std::process::Stdio::null());
     let ran = command.output().ok().filter(|ran| !ran.stderr.starts_with(b"script:"))?;
     Some((String::from_utf8_lossy(&ran.stdout).into_owned(), ran.status.code()))
@@ -319,7 +320,8 @@ fn terminals_get_plain_text_only() {
     let (seen, status) = on_terminal(&sandbox, &format!("get --force {raw}")).unwrap();
     assert!(seen.contains('\u{9b}') && status == Some(0), "{seen:?}");
     // Colours are the program's own there, everything else is as harmless as in a file.
-    for arguments in [format!("show {hostile}"), "find".to_owned(), "dangling".to_owned(), "--bad".to_owned()]
+    for arguments in
+        [format!("show {hostile}"), "find".to_owned(), "unresolved".to_owned(), "--bad".to_owned()]
     {
         let (seen, _) = on_terminal(&sandbox, &arguments).unwrap();
         let mut own = seen.replace("\r\n", "\n");
