@@ -16,7 +16,7 @@
 //! | [`artifact`] | what all kinds share; creates [`Admitted`](artifact::Admitted) | any specific kind |
 //! | [`formats`] | the kinds, one directory each | each other, SQL, the terminal |
 //! | [`intake`] | files, directories, archives, recognising kinds, the parallel pipeline | storage |
-//! | [`storage`] | the storage interface; `sqlite`: blobs, artifacts, index, journal in one file | formats |
+//! | [`storage`] | the storage interface; engines: `memory`, and `sqlite`, a vault in one file | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
 //! | `cli` | arguments, text, JSON, progress, exit statuses | the database |
 //!

@@ -7,7 +7,8 @@
 //! ```
 //! use runvault::artifact::MemberBytes;
 //! use runvault::json::reader::Limits;
-//! use runvault::{diff, kinds};
+//! use runvault::formats;
+//! use runvault::vault::diff;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let kind = formats::named("model_io").ok_or("no such kind")?;
