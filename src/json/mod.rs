@@ -5,9 +5,9 @@
 //!
 //! | profile | used by | keys | numbers | strings |
 //! |---|---|---|---|---|
-//! | [`rfc8785`] | `model_io`, `contract`, `pack` | UTF-16 order | IEEE doubles as ECMAScript prints them | raw UTF-8 |
-//! | [`c14n_v1`] | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
-//! | [`replaykit`] | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
+//! | [`rfc8785`](canonical::rfc8785) | `model_io`, `contract`, `pack` | UTF-16 order | IEEE doubles as ECMAScript prints them | raw UTF-8 |
+//! | [`c14n_v1`](canonical::c14n_v1) | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
+//! | [`replaykit`](canonical::replaykit) | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
 //!
 //! [`compact`] is not a canonical profile: it prints values as they were written. [`ecmascript`] contains the
 //! conversions and comparisons of the language that some verifiers are written in.

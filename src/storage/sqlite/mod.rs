@@ -1,7 +1,7 @@
 //! Storage of a vault in one SQLite file: blobs, artifacts, their indexes, and the journal.
 //!
-//! The store accepts only [`Admitted`] artifacts and knows no formats. It is the only user of the database crates. One
-//! call of [`Store::put`] stores all of its artifacts or none, and they are on disk when it returns; everything that is
+//! The store accepts only [`Admitted`](crate::artifact::Admitted) artifacts and knows no formats. It is the only user of the database crates. One
+//! call of [`Storage::put`](crate::storage::Storage::put) stores all of its artifacts or none, and they are on disk when it returns; everything that is
 //! read is hashed again.
 
 mod backup;
@@ -268,7 +268,7 @@ impl Store {
     /// signature state unless the signature was checked now.
     ///
     /// # Errors
-    /// Same as [`Store::put`].
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
     pub fn put_again(
         &self,
         artifact: &Prepared,
@@ -308,7 +308,7 @@ impl Store {
     }
 
     /// Returns the bytes of the preferred capture of the document with this core hash, if the fast path applies; it
-    /// does not if its captures have different signature states. Returns `None` otherwise: a [`Snapshot`] returns the
+    /// does not if its captures have different signature states. Returns `None` otherwise: a snapshot returns the
     /// bytes or the reason why there are none.
     ///
     /// # Errors
@@ -346,7 +346,7 @@ impl Store {
     /// order.
     ///
     /// # Errors
-    /// Same as [`Store::put`].
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
     pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
         let mut connection = self.connection()?;
         reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
@@ -357,7 +357,7 @@ impl Store {
     /// were and how many of them were not admitted.
     ///
     /// # Errors
-    /// Same as [`Store::put`].
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
     pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
         let mut connection = self.connection()?;
         reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())

@@ -89,7 +89,7 @@ pub fn add(
     Ok(Imported { summary, links, tags, notes: notes::give(storage, bundle)? })
 }
 
-/// Examines everything in `bundle` without storing it, and returns what [`add`] would do to the vault in `snapshot`, or
+/// Examines everything in `bundle` without storing it, and returns what [`add()`] would do to the vault in `snapshot`, or
 /// to a new one.
 ///
 /// # Errors

@@ -127,7 +127,7 @@ impl Store {
     /// next; returns false and changes nothing if another process has already indexed them.
     ///
     /// # Errors
-    /// Same as [`Store::put`].
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
     pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
         self.index_passages_within(batch, Self::PATIENCE)
     }

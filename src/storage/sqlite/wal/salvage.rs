@@ -122,7 +122,7 @@ impl Store {
     /// copy, so that it is no longer reported. `added` are the captures recovered from it.
     ///
     /// # Errors
-    /// As [`Store::put`].
+    /// As [`Storage::put`](crate::storage::Storage::put).
     pub fn finish_salvage(
         &self,
         log: SalvagedLog,
