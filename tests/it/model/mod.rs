@@ -9,9 +9,13 @@ mod universe;
 use std::path::Path;
 
 use proptest::prelude::*;
+use runvault::Vault;
+use runvault::artifact::KeyRing;
+use runvault::digest::CoreHash;
 use runvault::storage::interface::{Snapshot, Storage};
 use runvault::storage::memory::MemoryStorage;
 use runvault::storage::{Actor, Store};
+use runvault::vault::fsck::{Finding, Monitor};
 
 use answers::{Answers, Probe};
 use steps::Step;
@@ -97,10 +101,34 @@ fn run(timed: &[Timed]) {
     while !rest.is_empty() {
         rest = run_until_reopened(rest, &mut clock, &model, &path);
     }
+    reindex(&model, &path);
+}
+
+/// Rebuilds the indexes of the file. No answer depends on that, except those about the journal, which records it.
+fn reindex(model: &MemoryStorage, path: &Path) {
+    let vault = Vault::open(path).unwrap();
+    let report = vault.reindex(&KeyRing::default(), &mut Silent).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let answers = |snapshot: &dyn Snapshot| {
+        let mut answers = answers::all(snapshot);
+        answers.remove("head");
+        answers
+    };
+    let model = Storage::snapshot(model).unwrap();
+    compare("after a rebuild of the indexes", &answers(&*model), &answers(&*vault.snapshot().unwrap()));
+}
+
+/// Ignores the progress.
+struct Silent;
+
+impl Monitor for Silent {
+    fn found(&mut self, _: &Finding) {}
+
+    fn checked(&mut self, _: CoreHash, _: u64) {}
 }
 
 fn cases() -> u32 {
-    std::env::var("RUNVAULT_MODEL_CASES").map_or(6, |cases| cases.parse().unwrap())
+    std::env::var("RUNVAULT_MODEL_CASES").map_or(12, |cases| cases.parse().unwrap())
 }
 
 proptest! {

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use runvault::digest::CoreHash;
 use runvault::storage::interface::{Annotation, PutOptions, Storage};
-use runvault::storage::{Prepared, RemovedPolicy, Result};
+use runvault::storage::{Prepared, RemovedPolicy, Result, TimeBasis};
+use runvault::vault::retention::{self, GroupKey, Period, Plan};
 
 use super::universe::UNIVERSE;
 
@@ -20,10 +21,23 @@ pub(super) enum Step {
     Annotate(Vec<Change>),
     /// Removes artifacts in one transaction, which may be dropped.
     Remove { artifacts: Vec<Index>, reason: Option<&'static str>, is_committed: bool },
+    /// Removes what a retention policy does not keep.
+    Forget(Retention),
     /// Takes a snapshot, which must not change while it is held.
     Hold,
     /// Closes and opens the vault.
     Reopen,
+}
+
+/// A retention policy.
+#[derive(Clone, Debug)]
+pub(super) struct Retention {
+    keep_last: Option<usize>,
+    keep_days: Option<usize>,
+    keep_tag: bool,
+    by: TimeBasis,
+    is_by_run: bool,
+    ignores_links: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +91,22 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
+fn retention() -> impl Strategy<Value = Retention> {
+    let bases = [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created];
+    let by = prop::sample::select(bases.to_vec());
+    let keep_last = prop::option::of(0..4_usize);
+    (keep_last, prop::option::of(1..3_usize), any::<[bool; 3]>(), by).prop_map(
+        |(keep_last, keep_days, [keep_tag, is_by_run, ignores_links], by)| Retention {
+            keep_last,
+            keep_days,
+            keep_tag,
+            by,
+            is_by_run,
+            ignores_links,
+        },
+    )
+}
+
 pub(super) fn step() -> impl Strategy<Value = Step> {
     let inputs = prop::collection::vec(any::<Index>(), 0..8);
     let policy =
@@ -89,6 +119,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         3 => (artifacts, reason, prop::bool::weighted(0.8)).prop_map(|(artifacts, reason, is_committed)| {
             Step::Remove { artifacts, reason, is_committed }
         }),
+        1 => retention().prop_map(Step::Forget),
         1 => Just(Step::Hold),
         1 => Just(Step::Reopen),
     ]
@@ -125,6 +156,7 @@ pub(super) fn run(step: &Step, storage: &dyn Storage, at: DateTime<Utc>) -> Stri
         Step::Remove { artifacts, reason, is_committed } => {
             remove(artifacts, *reason, *is_committed, storage, at)
         }
+        Step::Forget(retention) => forget(retention, storage, at),
         Step::Hold | Step::Reopen => String::new(),
     }
 }
@@ -178,6 +210,30 @@ fn remove(
     } else {
         format!("{removed:?} {within:?}")
     }
+}
+
+fn forget(retention: &Retention, storage: &dyn Storage, at: DateTime<Utc>) -> String {
+    let group = if retention.is_by_run { GroupKey::Attribute("run_id".to_owned()) } else { GroupKey::Kind };
+    let policy = retention::Policy {
+        keep_last: retention.keep_last,
+        keep_periods: retention.keep_days.map(|days| (Period::Day, days)).into_iter().collect(),
+        keep_tags: retention.keep_tag.then(|| "best".parse().unwrap()).into_iter().collect(),
+        by: retention.by,
+        group_by: vec![group],
+        ignores_links: retention.ignores_links,
+        ..retention::Policy::default()
+    };
+    let plan = Plan::new(&*storage.snapshot().unwrap(), policy, at).unwrap();
+    let mut transaction = storage.transaction(at).unwrap();
+    let leaving: Vec<CoreHash> = plan.removed().map(|decision| decision.artifact.core).collect();
+    while !transaction.prepare_removal(&leaving).unwrap() {
+        transaction.commit().unwrap();
+        transaction = storage.transaction(at).unwrap();
+    }
+    for core in leaving {
+        transaction.remove(core, Some("retention policy")).unwrap();
+    }
+    format!("{:#?} {:?}", plan.decisions, transaction.commit().unwrap())
 }
 
 /// The time of a step, which may be before that of the previous one.
