@@ -66,6 +66,11 @@ impl Document {
         Self(format!("core {core}\n"))
     }
 
+    /// Creates a document whose core hash does not depend on the kind.
+    pub(super) fn of_any_kind(core: &str) -> Self {
+        Self(format!("core-of-any-kind {core}\n"))
+    }
+
     fn with(mut self, line: std::fmt::Arguments<'_>) -> Self {
         let _ = writeln!(self.0, "{line}");
         self
@@ -147,8 +152,11 @@ pub(super) fn core(kind: Kind, core: &str) -> CoreHash {
 
 fn describe(kind: &str, document: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
     let text = std::str::from_utf8(document).ok()?;
-    let name = text.lines().next()?.strip_prefix("core ")?;
-    let mut draft = Draft::new(CoreHash(Digest::from_content(format!("{kind} {name}").as_bytes())));
+    let core = match text.lines().next()?.split_once(' ')? {
+        ("core", name) => format!("{kind} {name}"),
+        (_, name) => name.to_owned(),
+    };
+    let mut draft = Draft::new(CoreHash(Digest::from_content(core.as_bytes())));
     for line in text.lines().skip(1) {
         let (what, rest) = line.split_once(' ')?;
         match what {

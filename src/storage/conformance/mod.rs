@@ -172,6 +172,7 @@ macro_rules! suite {
                 a_refusal_can_stop_the_batch
                 a_removal_can_be_taken_back
                 a_container_of_something_removed_is_refused
+                a_core_hash_is_of_one_kind
                 times_never_go_back
                 a_signature_that_is_checked_again_is_recorded_if_it_changed;
             reading: unknown_hashes_have_empty_answers

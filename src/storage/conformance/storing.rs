@@ -8,7 +8,7 @@ use crate::artifact::SignatureState;
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::storage::PutOutcome::{Added, NewCapture, Present};
 use crate::storage::interface::{Direction, Filter, Order, PutOptions};
-use crate::storage::{ErrorKind, Prepared, PutOutcome, RemovedPolicy, TimeBasis};
+use crate::storage::{ErrorKind, KindConflict, Prepared, PutOutcome, RemovedPolicy, TimeBasis};
 
 const ARRIVAL: Order = Order::Newest(TimeBasis::LastSeen);
 
@@ -179,6 +179,28 @@ pub(super) fn a_container_of_something_removed_is_refused(vault: &Vault) {
     assert_eq!(put[0].outcome, Added);
     assert!(vault.record(removed).is_some());
     assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add", "add"]);
+}
+
+pub(super) fn a_core_hash_is_of_one_kind(vault: &Vault) {
+    let shared = Document::of_any_kind("shared");
+    let stored = vault.add_note(&shared);
+    let head = vault.snapshot().journal_head().unwrap();
+    let conflict = PutOutcome::KindConflict(KindConflict { core: stored, kind: "note".to_owned() });
+    assert_eq!(vault.add_at(shared.admit(sheet()), second(1)), conflict);
+    assert_eq!(vault.snapshot().journal_head().unwrap(), head);
+    let batch = vec![shared.admit(sheet()), Document::new("a").admit(note())];
+    let put = vault.put(batch, RemovedPolicy::RefuseAndStop, start()).unwrap();
+    assert_eq!(put.into_iter().map(|put| put.outcome).collect::<Vec<_>>(), [conflict]);
+    vault.remove(stored);
+    // The removal is of this core hash, whatever the kind.
+    assert!(matches!(vault.add_at(shared.admit(sheet()), start()), PutOutcome::Refused(_)));
+    let put = vault.put(vec![shared.admit(sheet())], RemovedPolicy::TakeBack, start()).unwrap();
+    assert_eq!((&put[0].outcome, vault.record(stored).unwrap().kind.as_str()), (&Added, "sheet"));
+    // A folder whose part is in the vault as another kind is not stored either.
+    let folder = Document::new("folder").admit_folder(Some(&shared), None);
+    let conflict = PutOutcome::KindConflict(KindConflict { core: stored, kind: "sheet".to_owned() });
+    assert_eq!(vault.add_at(folder, start()), conflict);
+    assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 1);
 }
 
 pub(super) fn times_never_go_back(vault: &Vault) {
