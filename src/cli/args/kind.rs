@@ -5,7 +5,7 @@ use runvault::formats;
 
 /// Parses any name of a kind, for clap: its id, such as `model_io`, or its noun in singular or plural.
 pub(crate) fn kind(text: &str) -> Result<Kind, String> {
-    formats::ALL.into_iter().find(|kind| kind.is_called(text)).ok_or_else(|| {
+    formats::called(text).ok_or_else(|| {
         let plurals = formats::ALL.map(Kind::plural).join(", ");
         format!("expected one of {}, or {plurals}", formats::names())
     })
