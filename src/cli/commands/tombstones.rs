@@ -1,7 +1,5 @@
 //! `runvault tombstones`
 
-use std::io::{self, Write};
-
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::vault::tombstones::{RemovedArtifact, TombstonesAnswer, TombstonesRequest};
@@ -10,9 +8,9 @@ use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::json;
-use crate::cli::output::stdout::{self, FAINT, HASH, counted};
-use crate::cli::output::table::{Cell, Column, Table};
+use crate::cli::output::list;
+use crate::cli::output::stdout::{FAINT, HASH, counted};
+use crate::cli::output::table::{Cell, Column};
 use crate::cli::output::time;
 
 /// List removed artifacts.
@@ -34,33 +32,24 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let request = TombstonesRequest { kind: self.kind.map(|kind| kind.name().to_owned()) };
         let TombstonesAnswer { removed } = vault.open()?.run(&request)?;
-        let mut out = io::BufWriter::new(stdout::text());
-        if self.json {
-            for artifact in &removed {
-                json::line(&mut out, artifact)?;
-            }
-            return Ok(out.flush().map(|()| Status::Done)?);
-        }
         let whole = |title| Column::new(title).whole();
-        let mut table = Table::new(vec![
+        let columns = vec![
             whole("hash"),
             whole("kind").padded(KIND_WIDTH),
             whole("removed").minor(),
             Column::new("by"),
             Column::new("reason"),
-        ]);
-        for RemovedArtifact { core_hash, kind, removed_at, actor, reason, .. } in &removed {
-            table.push(vec![
+        ];
+        let row = |RemovedArtifact { core_hash, kind, removed_at, actor, reason, .. }: &RemovedArtifact| {
+            vec![
                 Cell::new(&format!("{core_hash:.12}"), HASH),
                 Cell::plain(kind),
                 Cell::new(&time::shown(removed_at.0), FAINT),
                 Cell::plain(actor.as_deref().unwrap_or_default()),
                 Cell::plain(reason.as_deref().unwrap_or_default()),
-            ]);
-        }
-        table.write(&mut out)?;
-        out.flush()?;
-        stdout::note(&format!("{} removed", counted(removed.len() as u64, "artifact")));
-        Ok(Status::Done)
+            ]
+        };
+        let ending = format!("{} removed", counted(removed.len() as u64, "artifact"));
+        list::print(&removed, self.json, columns, row, &ending)
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod fork_notes;
 pub(crate) mod graph;
 pub(crate) mod hits;
 pub(crate) mod json;
+pub(crate) mod list;
 pub(crate) mod pager;
 pub(crate) mod place;
 pub(crate) mod progress;
