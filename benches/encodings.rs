@@ -21,9 +21,10 @@ use std::time::{Duration, Instant};
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::storage::Condition;
 use runvault::storage::sqlite::encodings::{self, Encoding};
 use runvault::vault::add::{Examined, Monitor, Outcome};
-use runvault::vault::query::{Filter, Query};
+use runvault::vault::query::Query;
 
 const SESSIONS: usize = 4_000;
 const NIGHTS: usize = 100;
@@ -116,8 +117,8 @@ fn measure(documents: &[Vec<u8>]) -> Measured {
     let get = started.elapsed();
     let started = Instant::now();
     for digest in &digests {
-        let filters = vec![Filter::Mention { group: None, digest: *digest }];
-        let query = Query { filters, ..Query::default() };
+        let filter = Condition::Mention { group: None, digest: *digest }.into();
+        let query = Query { filter, ..Query::default() };
         assert!(!vault.find(&query).expect("an answer").is_empty(), "{digest} is mentioned");
     }
     Measured { size, add, get, find: started.elapsed() }

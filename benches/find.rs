@@ -14,7 +14,8 @@ use runvault::artifact::timestamp_text;
 use runvault::digest::Digest;
 use runvault::intake::ExamineOptions;
 use runvault::storage::TimeBasis;
-use runvault::vault::query::{Filter, Query, Sort};
+use runvault::storage::{Condition, Filter, Order, Period};
+use runvault::vault::query::Query;
 use rusqlite::Connection;
 
 const ARTIFACTS: i64 = 1_000_000;
@@ -83,23 +84,29 @@ fn fill(connection: &mut Connection) -> rusqlite::Result<()> {
 
 fn queries() -> Vec<(&'static str, Query)> {
     let limit = Some(10);
-    let newest = |basis| Query { limit, sort: Sort::Newest(basis), ..Query::default() };
-    let kind = |name: &str| Query { kind: Some(name.to_owned()), limit, ..Query::default() };
+    let newest = |basis| Query { limit, order: Order::Newest(basis), ..Query::default() };
+    let kind = |name: &str| {
+        let filter = Filter { kinds: vec![name.to_owned()], ..Filter::default() };
+        Query { filter, limit, ..Query::default() }
+    };
     let model = |value: &str| {
-        let filter = Filter::Attribute { name: "model_id".to_owned(), value: value.to_owned() };
-        Query { filters: vec![filter], limit, ..Query::default() }
+        let filter = Condition::Attribute { name: "model_id".to_owned(), value: value.to_owned() }.into();
+        Query { filter, limit, ..Query::default() }
     };
     let (since, until) = (Some(time(300_000)), Some(time(300_100)));
-    let period = |by| Query { by, since, until, ..newest(by) };
+    let period = |basis| {
+        let filter = Filter { period: Some(Period { basis, since, until }), ..Filter::default() };
+        Query { filter, ..newest(basis) }
+    };
     vec![
         ("last seen", newest(TimeBasis::LastSeen)),
         ("first seen", newest(TimeBasis::FirstSeen)),
         ("created", newest(TimeBasis::Created)),
-        ("by core hash", Query { limit, sort: Sort::Core, ..Query::default() }),
-        ("by kind", Query { limit, sort: Sort::Kind, ..Query::default() }),
+        ("by core hash", Query { limit, order: Order::Core, ..Query::default() }),
+        ("by kind", Query { limit, order: Order::Kind, ..Query::default() }),
         ("of a common kind", kind("model_io")),
         ("of a rare kind", kind("rpk")),
-        ("of a rare kind, first seen", Query { sort: Sort::Newest(TimeBasis::FirstSeen), ..kind("rpk") }),
+        ("of a rare kind, first seen", Query { order: Order::Newest(TimeBasis::FirstSeen), ..kind("rpk") }),
         ("with a common attribute", model("half")),
         ("with a rare attribute", model("few")),
         ("seen in a period", period(TimeBasis::LastSeen)),

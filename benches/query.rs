@@ -19,7 +19,8 @@ use corpus::many::{self, SHARED, exchanges};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::vault::query::{Filter, Query, Traversal};
+use runvault::storage::{Condition, Filter};
+use runvault::vault::query::{Query, Traversal};
 use serde_json::{Value, json};
 
 /// More than five million mentions.
@@ -85,10 +86,10 @@ fn questions(criterion: &mut Criterion) {
     assert_eq!(all, SESSIONS + 2 * RUNS + CONTRACTS);
 
     let asked = |number: usize| Query {
-        filters: vec![Filter::Mention {
-            group: Some("prompt"),
+        filter: Filter::from(Condition::Mention {
+            group: Some("prompt".to_owned()),
             digest: Digest::from_content(many::prompt(number, SHARED).as_bytes()),
-        }],
+        }),
         ..Query::default()
     };
     assert_eq!(vault.find(&asked(50_000)).expect("an answer").len(), 10);
@@ -102,8 +103,9 @@ fn questions(criterion: &mut Criterion) {
 
     let walk = Traversal { depth: 3, relation: None, direction: None, limit: usize::MAX };
     let run = |number: usize| {
-        let filters = vec![Filter::Attribute { name: "run_id".to_owned(), value: format!("run-{number}") }];
-        vault.find(&Query { filters, ..Query::default() }).expect("an answer").remove(0).artifact
+        let filter =
+            Condition::Attribute { name: "run_id".to_owned(), value: format!("run-{number}") }.into();
+        vault.find(&Query { filter, ..Query::default() }).expect("an answer").remove(0).artifact
     };
     let reached = vault.traverse(&run(17), &walk).expect("a graph").nodes.len();
     assert_eq!(reached, 1 + 3 * 100, "its contract, the runs that it governs, their sessions and traces");

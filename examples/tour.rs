@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::storage::{Condition, Filter};
 use runvault::vault::add::{Examined, Monitor, Outcome};
-use runvault::vault::query::{Direction, Filter, LinkTarget, Match, Origin, Query};
+use runvault::vault::query::{Direction, LinkTarget, Match, Origin, Query};
 
 /// Prints what becomes of every file.
 struct Printer;
@@ -42,8 +43,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let prompt = "Summarise ticket 4711 in one sentence.";
     println!("\nWho ever saw the prompt {prompt:?}?");
-    let asked = Filter::Mention { group: Some("prompt"), digest: Digest::from_content(prompt.as_bytes()) };
-    for hit in vault.find(&Query { filters: vec![asked], ..Query::default() })? {
+    let digest = Digest::from_content(prompt.as_bytes());
+    let asked = Condition::Mention { group: Some("prompt".to_owned()), digest };
+    for hit in vault.find(&Query { filter: asked.into(), ..Query::default() })? {
         let places: Vec<String> = hit
             .matches
             .iter()
@@ -70,12 +72,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let located = vault.locate(&model_io_hash.0.into())?;
     let bytes = vault.read(&located)?;
-    let captures = vault.describe(&model_io_hash.0.into())?.captures;
+    let captures = vault.captures(&located.artifact)?;
     let original = std::fs::read(examples.join("session.json"))?;
     println!("  {} captures; the first comes out byte for byte: {}", captures.len(), bytes == original);
 
     println!("\nFrom the run to its sessions, traces and contract:");
-    let run = vault.find(&Query { kind: Some("rpk".to_owned()), ..Query::default() })?;
+    let runs = Filter { kinds: vec!["rpk".to_owned()], ..Filter::default() };
+    let run = vault.find(&Query { filter: runs, ..Query::default() })?;
     for link in run.first().map(|run| vault.links(&run.artifact)).transpose()?.unwrap_or_default() {
         let arrow = if link.direction == Direction::Out { "->" } else { "<-" };
         let target = match &link.target {

@@ -44,9 +44,9 @@ pub mod validation;
 pub mod vault;
 
 pub use vault::{
-    AddError, CaughtUp, CheckedCapture, Description, Forgetting, KeptFile, Located, LookupError,
-    PinnedArtifact, RecordingFilter, Referenced, Removal, RemoveError, RemoveOptions, Removed,
-    TaggedArtifact, Upgraded, Vault,
+    AddError, CaughtUp, CheckedCapture, Forgetting, KeptFile, Located, LookupError, PinnedArtifact,
+    RecordingFilter, Referenced, Removal, RemoveError, RemoveOptions, Removed, TaggedArtifact, Upgraded,
+    Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -38,7 +38,7 @@ use chrono::{DateTime, Utc};
 
 use crate::artifact::{KeyRing, Kind};
 use crate::clock;
-use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::formats::{self, Session};
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::json::reader::Limits;
@@ -47,13 +47,13 @@ use crate::storage::memory::MemoryStorage;
 use crate::storage::{
     self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
     CaptureRecord, ErrorKind, Filter, JournalCheck, JournalQuery, JournalRecord, LogDamage, Order, Page, Put,
-    PutOptions, PutOutcome, RemovedPolicy, Repair, RoleCount, Snapshot, Storage, StorageError, Store,
-    StoredMember, TimeBasis, Tombstone, Upgrade, file_of,
+    PutOptions, PutOutcome, RemovedPolicy, Repair, Snapshot, Storage, StorageError, Store, StoredMember,
+    TimeBasis, Tombstone, Upgrade, file_of,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
 use crate::vault::bundle::{Bundle, Imported};
-use crate::vault::query::{Extension, Graph, HashTarget, Hit, Link, PathStep, Query, Traversal};
+use crate::vault::query::{Graph, HashTarget, Hit, Link, PathStep, Query, Traversal};
 use crate::vault::sql::{Reader, SqlError};
 
 pub use recordings::RecordingFilter;
@@ -88,27 +88,6 @@ pub struct Located {
     pub artifact: ArtifactRecord,
     /// The capture that the hash identifies, or the artifact's preferred one: the one of the lowest [`preference`](crate::storage::preference).
     pub capture: CaptureRecord,
-}
-
-/// Everything that a vault contains about an artifact.
-#[derive(Clone, Debug)]
-pub struct Description {
-    /// The artifact.
-    pub artifact: ArtifactRecord,
-    /// Its attributes, sorted by name and value.
-    pub attributes: Vec<Attribute>,
-    /// Number of digests that it mentions, by role.
-    pub mentions: Vec<RoleCount>,
-    /// Its captures in the order in which they were added.
-    pub captures: Vec<CaptureRecord>,
-    /// The hash of its preferred capture (the one of the lowest [`preference`](crate::storage::preference)).
-    pub preferred: CaptureHash,
-    /// Its links.
-    pub links: Vec<Link>,
-    /// The longest artifacts that extend it.
-    pub extended_by: Vec<Extension>,
-    /// Its tags, its note and its pin.
-    pub annotations: Annotations,
 }
 
 /// The result of upgrading a vault.
@@ -765,14 +744,14 @@ impl Vault {
     /// Returns the artifacts that match `query`.
     ///
     /// ```
-    /// # use runvault::{Vault, digest::Digest, vault::query::{Filter, Query}, intake::ExamineOptions};
+    /// # use runvault::{Vault, digest::Digest, storage::Condition, vault::query::Query, intake::ExamineOptions};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
     /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
     /// let prompt = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
-    /// let asked = Filter::Mention { group: Some("prompt"), digest: prompt };
-    /// let hits = vault.find(&Query { filters: vec![asked], ..Query::default() })?;
+    /// let asked = Condition::Mention { group: Some("prompt".to_owned()), digest: prompt };
+    /// let hits = vault.find(&Query { filter: asked.into(), ..Query::default() })?;
     /// assert_eq!(hits.len(), 1);
     /// # Ok(())
     /// # }
@@ -903,31 +882,6 @@ impl Vault {
         let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
         let document = self.read(&self.locate(&artifact.core.0.into())?)?;
         Ok(kind.quote(&document, index))
-    }
-
-    /// Returns everything that the vault contains about the artifact that `prefix` identifies.
-    ///
-    /// # Errors
-    /// Same as [`Vault::locate`].
-    pub fn describe(&self, prefix: &DigestPrefix) -> Result<Description, LookupError> {
-        let snapshot = self.snapshot()?;
-        let artifact = locate(&*snapshot, prefix)?.artifact;
-        let core = artifact.core;
-        let preferred = snapshot.preferred_capture(core)?.ok_or(LookupError::NotFound(*prefix))?.capture;
-        let links = query::links(&*snapshot, &artifact)?;
-        Ok(Description {
-            extended_by: match formats::named(&artifact.kind).and_then(Kind::versions) {
-                Some(versions) => query::longest_extensions(&*snapshot, &artifact, &links, versions)?,
-                None => Vec::new(),
-            },
-            attributes: snapshot.attributes_of(core)?,
-            mentions: snapshot.mention_counts(&[core])?.pop().unwrap_or_default(),
-            captures: snapshot.captures_of(core)?,
-            preferred,
-            links,
-            annotations: snapshot.annotations_of(core)?,
-            artifact,
-        })
     }
 }
 

@@ -7,8 +7,8 @@ use crate::artifact::{Playback, group};
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{Snapshot, StorageError};
-use crate::vault::query::{self, Filter, Hit, Query};
+use crate::storage::{Condition, Filter, Period, Snapshot, StorageError, TimeBasis};
+use crate::vault::query::{self, Hit, Query};
 use crate::vault::replay::{NotPlayable, Player};
 
 /// A filter of the recordings of a prompt.
@@ -58,10 +58,13 @@ impl Vault {
     /// Returns an error if the vault cannot be read.
     pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StorageError> {
         let snapshot = self.snapshot()?;
-        let filters = vec![Filter::Mention { group: Some(group::PROMPT), digest: prompt }];
+        let asked = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest: prompt };
         let (since, until) = (wanted.since, wanted.until);
+        let has_period = since.is_some() || until.is_some();
+        let period = has_period.then_some(Period { basis: TimeBasis::LastSeen, since, until });
+        let filter = Filter { period, ..asked.into() };
         let mut recordings = Vec::new();
-        let query = Query { filters, since, until, ..Query::default() };
+        let query = Query { filter, ..Query::default() };
         let most = wanted.limit.unwrap_or(usize::MAX);
         query::find_until::<StorageError>(&*snapshot, &query, &mut |hit| {
             // Few artifacts have the prompt, but very many may have an attribute.

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use runvault::digest::DigestPrefix;
+use runvault::vault::show::ShowRequest;
 
 use crate::sandbox::{Sandbox, session};
 
@@ -72,7 +73,7 @@ fn check(sandbox: &Sandbox, lines: &[String]) {
     for artifact in artifacts.iter().step_by(50) {
         let prefix = artifact.core.0.into();
         vault.read(&vault.locate(&prefix).unwrap()).unwrap();
-        assert_eq!(vault.describe(&prefix).unwrap().mentions.len(), 2);
+        assert_eq!(vault.run(&ShowRequest { artifact: artifact.core }).unwrap().mentions.len(), 2);
     }
 }
 

@@ -6,6 +6,7 @@ mod containers;
 mod policy;
 mod taken_back;
 
+use runvault::vault::show::ShowRequest;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -51,9 +52,9 @@ fn expect_whole(sandbox: &Sandbox) {
     assert_eq!(sound, "ok");
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     for artifact in vault.snapshot().unwrap().all_artifacts(None).unwrap() {
-        let described = vault.describe(&artifact.core.0.into()).unwrap();
-        for capture in described.captures {
-            vault.snapshot().unwrap().read_members(artifact.core, capture.capture).unwrap();
+        let shown = vault.run(&ShowRequest { artifact: artifact.core }).unwrap();
+        for capture in shown.captures {
+            vault.snapshot().unwrap().read_members(artifact.core, capture.capture_hash).unwrap();
         }
     }
     let check = vault.check_journal(None).unwrap();

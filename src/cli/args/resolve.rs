@@ -2,9 +2,9 @@
 
 use runvault::artifact::Playback;
 use runvault::digest::{DigestPrefix, PrefixResolution};
-use runvault::storage::{Snapshot, StorageError, is_tag};
-use runvault::vault::query::{self, Filter, Hit, Query};
-use runvault::{Located, Vault, formats};
+use runvault::storage::{Condition, Order, Page};
+use runvault::vault::query::{self, Hit};
+use runvault::{Located, LookupError, Vault, formats};
 
 use crate::cli::commands::find::match_text;
 use crate::cli::output::escape::brief;
@@ -22,13 +22,14 @@ const COUNTED: usize = 1_000;
 
 /// Returns the artifact with the tag `name`, or that of the run with this id. `None` if there is none.
 pub(super) fn by_name(vault: &Vault, name: &str) -> Result<Option<Located>, Failure> {
-    let snapshot = vault.snapshot()?;
-    if is_tag(name) && snapshot.with_tag(name)?.is_some() {
-        return Ok(Some(vault.tagged(name)?));
+    match vault.tagged(name) {
+        Err(LookupError::NoSuchTag(_)) => {}
+        tagged => return Ok(Some(tagged?)),
     }
+    let snapshot = vault.snapshot()?;
     for attribute in RUN_IDS {
-        let filter = Filter::Attribute { name: attribute.to_owned(), value: name.to_owned() };
-        let mut hits = query::find(&*snapshot, &Query { filters: vec![filter], ..Query::default() })?;
+        let has_id = Condition::Attribute { name: attribute.to_owned(), value: name.to_owned() };
+        let mut hits = snapshot.find(&has_id.into(), Order::default(), &Page::all())?.items;
         let artifacts = hits.iter().map(|hit| &hit.artifact);
         let extended = query::extended(&*snapshot, &artifacts, &formats::versions())?;
         hits.retain(|hit| !extended.contains(&hit.artifact.core));
@@ -74,7 +75,8 @@ pub(super) fn mentioned(vault: &Vault, prefix: &DigestPrefix) -> Result<Option<F
             return Ok(Some(Failure::Ambiguous { message, candidates }));
         }
     };
-    let hits = mentioning(&*snapshot, Filter::Mention { group: None, digest })?;
+    let mentions = Condition::Mention { group: None, digest };
+    let hits = snapshot.find(&mentions.into(), Order::default(), &Page::first(COUNTED + 1))?.items;
     if hits.is_empty() {
         return Ok(None);
     }
@@ -93,15 +95,4 @@ pub(super) fn mentioned(vault: &Vault, prefix: &DigestPrefix) -> Result<Option<F
         ),
         because: because.collect(),
     }))
-}
-
-/// Returns the artifacts that match, and one more than are counted.
-fn mentioning(snapshot: &dyn Snapshot, filter: Filter) -> Result<Vec<Hit>, StorageError> {
-    let mut hits = Vec::new();
-    let query = Query { filters: vec![filter], ..Query::default() };
-    query::find_until::<StorageError>(snapshot, &query, &mut |hit| {
-        hits.push(hit);
-        Ok(hits.len() <= COUNTED)
-    })?;
-    Ok(hits)
 }

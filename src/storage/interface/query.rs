@@ -134,6 +134,20 @@ pub enum Order {
     Kind,
 }
 
+impl Default for Order {
+    /// Returns the order of the journal, newest first.
+    fn default() -> Self {
+        Self::Newest(TimeBasis::LastSeen)
+    }
+}
+
+impl From<Condition> for Filter {
+    /// Returns the filter of this condition only.
+    fn from(condition: Condition) -> Self {
+        Self { conditions: vec![condition], ..Self::default() }
+    }
+}
+
 /// A part of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {

@@ -18,7 +18,7 @@ mod versions;
 pub use containers::{Contained, all_containers, contained};
 pub use dangling::{Dangling, DanglingQuery, DanglingReferences, Referrer, dangling};
 pub use dependents::{DependentFinder, Group, Hold, Holding};
-pub use find::{Filter, Hit, Match, Query, Sort, find, find_until};
+pub use find::{Hit, Match, Query, find, find_until};
 pub use forks::{Fork, Forks, Shared, forks, forks_of};
 pub use graph::{Edge, Graph, Node, Traversal, traverse};
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};

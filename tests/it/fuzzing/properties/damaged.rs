@@ -15,6 +15,7 @@ use runvault::vault::api::TimeBasisName;
 use runvault::vault::fsck::{self, Finding};
 use runvault::vault::query::{self, DanglingQuery, Query, Traversal};
 use runvault::vault::search::SearchQuery;
+use runvault::vault::show::ShowRequest;
 use runvault::vault::stats::StatsRequest;
 use runvault::{RemoveOptions, Vault};
 use rusqlite::{Connection, OpenFlags};
@@ -172,7 +173,7 @@ fn read(vault: &Vault) {
     for hit in vault.find(&Query::default()).unwrap_or_default().iter().take(20) {
         let _ = vault
             .traverse(&hit.artifact, &Traversal { depth: 3, relation: None, direction: None, limit: 1_000 });
-        let _ = vault.describe(&hit.artifact.core.0.into());
+        let _ = vault.run(&ShowRequest { artifact: hit.artifact.core });
         let Ok(located) = vault.locate(&hit.artifact.core.0.into()) else { continue };
         let _ = vault.read_core(&located);
         let _ = vault.player(&located);

@@ -6,11 +6,12 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::storage::Order;
 use runvault::storage::{JournalQuery, StorageError};
 use runvault::vault::add::{Examined, Monitor};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::bundle::{self, Imported};
-use runvault::vault::query::{Query, Sort};
+use runvault::vault::query::Query;
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
@@ -36,7 +37,7 @@ impl Place {
     }
 
     fn cores(&self) -> Vec<CoreHash> {
-        let everything = Query { sort: Sort::Core, ..Query::default() };
+        let everything = Query { order: Order::Core, ..Query::default() };
         self.vault.find(&everything).unwrap().into_iter().map(|hit| hit.artifact.core).collect()
     }
 
