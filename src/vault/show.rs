@@ -10,7 +10,7 @@ use super::query;
 use crate::artifact::{CREATED_AT, Kind};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
-use crate::storage::{Attribute, CaptureRecord, RoleCount, Snapshot, StorageError};
+use crate::storage::{Attribute, CaptureRecord, RoleCount, Snapshot, StorageError, preference};
 use crate::validation::Violation;
 
 /// A request for everything that a vault contains about an artifact.
@@ -105,7 +105,6 @@ impl ShowRequest {
     fn answer(&self, snapshot: &dyn Snapshot) -> Result<ShowAnswer, StorageError> {
         let core = self.artifact;
         let artifact = snapshot.expect_artifact(core)?;
-        let preferred = snapshot.preferred_capture(core)?.ok_or_else(|| StorageError::gone(core))?.capture;
         let links = query::links(snapshot, &artifact)?;
         let extended_by = match formats::named(&artifact.kind).and_then(Kind::versions) {
             Some(versions) => query::longest_extensions(snapshot, &artifact, &links, versions)?,
@@ -113,7 +112,9 @@ impl ShowRequest {
         };
         let attributes = snapshot.attributes_of(core)?;
         let annotations = snapshot.annotations_of(core)?;
-        let captures = snapshot.captures_of(core)?.into_iter();
+        let captures = snapshot.captures_of(core)?;
+        let preferred = captures.iter().min_by_key(|capture| preference(capture.signature.as_ref()));
+        let preferred = preferred.ok_or_else(|| StorageError::gone(core))?.capture;
         Ok(ShowAnswer {
             artifact: (&artifact).into(),
             // They are sorted, and their order is chronological.
@@ -125,7 +126,7 @@ impl ShowRequest {
                 .flatten()
                 .map(|RoleCount { role, count }| MentionCount { role, count })
                 .collect(),
-            captures: captures.map(|capture| CaptureSummary::new(capture, preferred)).collect(),
+            captures: captures.into_iter().map(|capture| CaptureSummary::new(capture, preferred)).collect(),
             links: links.into_iter().map(LinkSummary::from).collect(),
             extended_by: extended_by.iter().map(|extension| extension.artifact.core).collect(),
             tags: annotations.tags.into_iter().map(|tag| tag.name).collect(),
