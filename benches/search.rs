@@ -89,7 +89,7 @@ fn costs(directory: &Path) -> Vault {
     let (off, on) = (directory.join("off.vault"), directory.join("on.vault"));
     let add = |vault: &Path, search: &str| {
         let _ = std::fs::remove_file(vault);
-        runvault(vault, search, &["add", root])
+        runvault(vault, search, &["add", "--create", root])
     };
     // In turn, so that both have the same share of whatever else the machine does.
     let times: Vec<[Duration; 2]> = (0..RUNS).map(|_| [add(&off, "off"), add(&on, "on")]).collect();
@@ -99,9 +99,9 @@ fn costs(directory: &Path) -> Vault {
     let repeated = |arguments: &[&str]| median((0..RUNS).map(|_| runvault(&off, "off", arguments)));
     println!("fsck: {}", repeated(&["fsck"]));
     println!("index build: {}", repeated(&["index", "build"]));
-    runvault(&off, "off", &["search", "--drop"]);
+    runvault(&off, "off", &["index", "drop"]);
     runvault(&off, "off", &["gc"]);
-    runvault(&off, "off", &["search", "--build"]);
+    runvault(&off, "off", &["index", "build"]);
     println!("vault: {}, with the index {}", size(without), size(size_of(&off)));
     println!("fsck, with an index: {}", repeated(&["fsck"]));
     Vault::open(&off).expect("a vault")

@@ -50,7 +50,7 @@ pub static RUNVAULT: Program = Program {
     name: "runvault add",
     needs: None,
     prepare: |_| {},
-    command: |place| runvault("add", &place.vault(), &place.corpus),
+    command: |place| runvault_add(&place.vault(), &place.corpus),
     stored: vault_directory,
 };
 
@@ -128,6 +128,13 @@ pub static BY_HAND: Program = Program {
 pub fn runvault(verb: &str, vault: &Path, argument: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_runvault"));
     command.arg(verb).arg("--vault").arg(vault).arg(argument);
+    command
+}
+
+/// `runvault add` of `argument` to the vault at `vault`, which need not exist.
+pub fn runvault_add(vault: &Path, argument: impl AsRef<OsStr>) -> Command {
+    let mut command = runvault("add", vault, argument);
+    command.arg("--create");
     command
 }
 

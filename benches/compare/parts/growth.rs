@@ -7,7 +7,7 @@ use runvault::Vault;
 use super::Bench;
 use crate::corpus::many::{self, MENTIONS};
 use crate::measure::{self, Times};
-use crate::programs::{Place, empty, runvault};
+use crate::programs::{Place, empty, runvault_add};
 use crate::table::{Table, Target, size};
 
 pub fn run(bench: &Bench) -> Table {
@@ -28,7 +28,7 @@ pub fn run(bench: &Bench) -> Table {
                 fs::copy(&filled, place.vault()).expect("copied");
             }
             measure::settle();
-            times.push(measure::time(&mut runvault("add", &place.vault(), &place.corpus)));
+            times.push(measure::time(&mut runvault_add(&place.vault(), &place.corpus)));
         }
     }
     let [into_empty, into_filled] = &times;

@@ -7,7 +7,7 @@ use runvault::digest::Digest;
 use super::{Bench, expect_valid};
 use crate::corpus;
 use crate::measure::{self, Times};
-use crate::programs::{Place, empty, runvault};
+use crate::programs::{Place, empty, runvault, runvault_add};
 use crate::table::{Table, Target, megabytes, size};
 
 pub fn run(bench: &Bench) -> Table {
@@ -40,7 +40,7 @@ fn measure_document(
     expect_valid(&root, 1);
     let place = Place { corpus: root.join(name), scratch: directory.join("scratch") };
     let mut times = [Times::new(), Times::new()];
-    let add = || runvault("add", &place.vault(), &place.corpus);
+    let add = || runvault_add(&place.vault(), &place.corpus);
     let get = || runvault("get", &place.vault(), digest.to_string());
     for _ in 0..bench.runs {
         empty(&place.scratch);

@@ -12,7 +12,7 @@ use runvault::digest::Digest;
 use super::Bench;
 use crate::corpus::{self, many};
 use crate::measure::{self, Times};
-use crate::programs::{GIT, empty, git, runvault};
+use crate::programs::{GIT, empty, git, runvault, runvault_add};
 use crate::table::{Table, Target};
 
 pub fn run(bench: &Bench) -> Table {
@@ -37,7 +37,7 @@ pub fn run(bench: &Bench) -> Table {
 
     let [mut adding, mut hashing, mut syncing, mut doing_nothing, mut getting] = [const { Times::new() }; 5];
     for file in &files {
-        adding.push(measure::time(&mut runvault("add", &vault_path, file)));
+        adding.push(measure::time(&mut runvault_add(&vault_path, file)));
         if GIT.is_installed() {
             hashing.push(measure::time(git(&repository).args(["hash-object", "-w"]).arg(file)));
             // Git does not write again what it has.

@@ -3,7 +3,7 @@
 use super::{Bench, Rivals, UNIQUE, add_sizes, add_times, all_of, expect_artifacts};
 use crate::corpus;
 use crate::measure;
-use crate::programs::{BORG, BY_HAND, FLOOR, GIT, Place, RESTIC, contest, empty, runvault};
+use crate::programs::{BORG, BY_HAND, FLOOR, GIT, Place, RESTIC, contest, empty, runvault_add};
 use crate::table::{Table, Target, megabytes, size};
 
 static IN_TIME: [(&crate::programs::Program, Target); 5] = [
@@ -35,7 +35,7 @@ pub fn run(bench: &Bench) -> Table {
     add_sizes(&mut table, &scores, IN_SIZE);
     let place = Place { corpus: root.to_owned(), scratch: directory.join("memory") };
     empty(&place.scratch);
-    match measure::peak_memory(&runvault("add", &place.vault(), root), &place.scratch) {
+    match measure::peak_memory(&runvault_add(&place.vault(), root), &place.scratch) {
         Some(memory) => table.limited("memory of runvault add", megabytes(memory), 150.0),
         None => table.note("The memory was not measured: GNU time is not installed."),
     }
