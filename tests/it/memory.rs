@@ -103,6 +103,26 @@ fn large_attachments_take_a_few_times_their_size() {
     }
 }
 
+#[test]
+fn large_traces_take_a_few_times_their_size() {
+    const RECORD: usize = 100_000;
+    let megabytes = if std::env::var_os(LARGE).is_some() { 910 } else { 12 };
+    let sandbox = Sandbox::new();
+    let outputs: Vec<Value> = (0..megabytes * 1_000_000 / RECORD)
+        .map(|number| text(&format!("record {number}"), RECORD).into())
+        .collect();
+    let lines = traces::lines("run-1", &outputs.iter().map(Record::Output).collect::<Vec<_>>()).concat();
+    drop(outputs);
+    sandbox.write("trace.ndjson", &lines);
+    let mebibytes = BASE + 3 * megabytes as u64;
+    expect_success(within_memory(&sandbox, mebibytes, &["add", "trace.ndjson", "--max-size", "900M"]));
+    expect_success(within_memory(&sandbox, mebibytes, &["fsck"]));
+    expect_success(within_memory(&sandbox, mebibytes, &["get", "latest", "-o", "out.ndjson"]));
+    if let Ok(bytes) = std::fs::read(sandbox.path("out.ndjson")) {
+        assert!(bytes == lines.into_bytes(), "it comes out as it went in");
+    }
+}
+
 /// Bytes that are not compressible, each time others.
 fn noise(seed: usize, bytes: usize) -> Vec<u8> {
     let digest = |number: usize| {

@@ -30,7 +30,8 @@ pub(crate) fn command_for(words: &[OsString]) -> Command {
         words.len() < 2 || words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
     let width = stdout::width().unwrap_or(DOCUMENTED_WIDTH);
     let listed: &[_] = if asks_for_summary { &groups::SUMMARY } else { &groups::GROUPS };
-    narrow::fitted(groups::arranged(extended(Cli::command()), listed, width), width)
+    let command = narrow::fitted(groups::arranged(extended(Cli::command()), listed, width), width);
+    if asks_for_summary { short::with_common_in_one_line(command) } else { command }
 }
 
 fn extended(root: Command) -> Command {

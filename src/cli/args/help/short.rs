@@ -52,13 +52,42 @@ const RARE: &[&str] = &[
     "trace-id",
 ];
 
+/// Options that only `--help` lists, by command, so that the short help fits on a screen of 24 lines.
+const RARE_OF: &[(&str, &[&str])] = &[
+    ("find", &["attr", "note", "sort"]),
+    ("search", &["attr", "note", "run-id", "until"]),
+    ("replay", &["attr", "until"]),
+    ("export", &["attr", "note"]),
+    ("forget", &["keep-hourly", "keep-yearly", "reason", "yes"]),
+];
+
 /// Hides the rare options from the short help.
 pub(super) fn without_rare(command: Command) -> Command {
+    let of_command =
+        RARE_OF.iter().find(|(name, _)| *name == command.get_name()).map_or(&[][..], |(_, own)| own);
     let hidden = |argument: Arg| {
-        let is_rare = argument.get_long().is_some_and(|name| RARE.contains(&name));
+        let is_rare =
+            argument.get_long().is_some_and(|name| RARE.contains(&name) || of_command.contains(&name));
         argument.hide_short_help(is_rare)
     };
     command.mut_args(hidden).mut_subcommands(without_rare)
+}
+
+/// Options of every command, which the short help lists in one line.
+const COMMON: [&str; 5] = ["vault", "quiet", "verbose", "help", "version"];
+
+/// Describes the options of every command in one line of their short help. The commands must have been built.
+pub(super) fn with_common_in_one_line(command: Command) -> Command {
+    command.mut_subcommands(|inner| {
+        let hidden = |argument: Arg| {
+            let is_common = COMMON.contains(&argument.get_id().as_str());
+            if is_common { argument.hide_short_help(true) } else { argument }
+        };
+        let inner = inner
+            .mut_args(hidden)
+            .after_help("As with every command: --vault <PATH>, -q, -v; --help for all options and examples");
+        with_common_in_one_line(inner)
+    })
 }
 
 /// Returns the rare options, for the test that they exist.
