@@ -428,7 +428,22 @@ impl Vault {
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
     ) -> Result<Imported, StorageError> {
-        bundle::add(&*self.storage, bundle, options, monitor)
+        self.import_until(bundle, options, &|| false, monitor)
+    }
+
+    /// Imports like [`Vault::import`], until `is_stopped` returns true. It is called before each capture, by any thread.
+    /// What was stored until then stays; importing the bundle again continues.
+    ///
+    /// # Errors
+    /// Same as [`Vault::import`].
+    pub fn import_until(
+        &self,
+        bundle: &Bundle,
+        options: &ExamineOptions,
+        is_stopped: &(dyn Fn() -> bool + Sync),
+        monitor: &mut dyn Monitor,
+    ) -> Result<Imported, StorageError> {
+        bundle::add(&*self.storage, bundle, options, is_stopped, monitor)
     }
 
     /// Copies the current state of the vault to the file `path`, and checks the copy. Others can read and write during

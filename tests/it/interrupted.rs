@@ -1,4 +1,4 @@
-//! Ctrl-C while artifacts are added.
+//! Ctrl-C while artifacts are added or imported.
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read};
@@ -17,8 +17,30 @@ fn ctrl_c_ends_with_the_summary_of_what_is_stored() {
     for number in 0..FILES {
         sandbox.write(&format!("in/{number}.json"), session(&format!("adapter-{number}"), &[]));
     }
+    interrupt(&sandbox, &["add", "in"]);
+}
+
+#[test]
+fn ctrl_c_ends_an_import_with_the_summary_of_what_is_stored() {
+    let source = Sandbox::new();
+    for number in 0..FILES {
+        source.write(&format!("in/{number}.json"), session(&format!("adapter-{number}"), &[]));
+    }
+    source.run(["add", "in", "--quiet"]).expect(0);
+    let sandbox = Sandbox::new();
+    source.run(["tag", "set", "latest", "last"]).expect(0);
+    let bundle = sandbox.path("all.rvz");
+    source.run(["export", "--all", "-o", bundle.to_str().unwrap()]).expect(0);
+    interrupt(&sandbox, &["import", "all.rvz"]);
+    sandbox.run(["import", "all.rvz"]).expect(0);
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).stdout.lines().count(), FILES);
+    sandbox.run(["show", "@last"]).expect(0);
+}
+
+/// Interrupts a command that adds [`FILES`] artifacts after it has listed the first.
+fn interrupt(sandbox: &Sandbox, arguments: &[&str]) {
     let mut command = sandbox.command();
-    command.args(["add", "in"]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap());
     let mut first = String::new();

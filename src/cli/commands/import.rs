@@ -26,6 +26,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
+use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 
 /// Import artifacts from a bundle.
@@ -75,12 +76,16 @@ impl Args {
             bundle::dry_run(snapshot.as_deref(), &bundle, &options, &mut printer)?
         } else {
             let vault = vault.open_to_add(self.create)?;
-            let imported = vault.import(&bundle, &options, &mut printer)?;
+            let stop = Stop::on_signals()?;
+            let imported = vault.import_until(&bundle, &options, &|| stop.is_asked(), &mut printer)?;
             added_to = Some(vault);
             imported
         };
         let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&imported.summary, started)?;
+        if imported.is_interrupted {
+            return Err(Failure::Stopped);
+        }
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;

@@ -1,6 +1,7 @@
 //! Import of a bundle into a vault.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::manifest::{BundledArtifact, BundledLink};
 use super::notes::{self, ImportedNote};
@@ -22,6 +23,8 @@ pub struct Imported {
     pub tags: Vec<ImportedTag>,
     /// The results for the notes, in the order of the manifest.
     pub notes: Vec<ImportedNote>,
+    /// Whether the import was interrupted before the last capture. Links, tags and notes were then not imported.
+    pub is_interrupted: bool,
 }
 
 /// A tag of a bundle and its import result.
@@ -68,17 +71,27 @@ pub enum LinkOutcome {
     Missing(Vec<CoreHash>),
 }
 
-/// Adds the artifacts in `bundle` as usual, and then its links, tags and notes.
+/// Adds the artifacts in `bundle` as usual, and then its links, tags and notes, until `is_stopped` returns true.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
-pub fn add(
+pub(crate) fn add(
     storage: &dyn Storage,
     bundle: &Bundle,
     options: &ExamineOptions,
+    is_stopped: &(dyn Fn() -> bool + Sync),
     monitor: &mut dyn Monitor,
 ) -> Result<Imported> {
-    let summary = add::add(storage, bundle.items(), options, monitor)?;
+    let is_interrupted = AtomicBool::new(false);
+    let items = bundle.items().take_while(|_| {
+        is_interrupted.fetch_or(is_stopped(), Ordering::Relaxed);
+        !is_interrupted.load(Ordering::Relaxed)
+    });
+    let summary = add::add(storage, items, options, monitor)?;
+    if is_interrupted.into_inner() {
+        let (links, tags, notes) = (Vec::new(), Vec::new(), Vec::new());
+        return Ok(Imported { summary, links, tags, notes, is_interrupted: true });
+    }
     if !storage.is_created() {
         // Nothing was admitted, so there is nothing to link or tag.
         return relate(None, bundle, &HashSet::new(), summary);
@@ -86,7 +99,7 @@ pub fn add(
     let links = bundle.manifest().links.iter();
     let links = links.map(|link| state(storage, link)).collect::<Result<_>>()?;
     let tags = give_tags(storage, bundle)?;
-    Ok(Imported { summary, links, tags, notes: notes::give(storage, bundle)? })
+    Ok(Imported { summary, links, tags, notes: notes::give(storage, bundle)?, is_interrupted: false })
 }
 
 /// Examines everything in `bundle` without storing it, and returns what [`add()`] would do to the vault in `snapshot`, or
@@ -130,7 +143,7 @@ fn relate(
     let tags = planned_tags(snapshot, bundle, cores)?;
     let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
     let notes = notes::dry_run(snapshot, bundle, is_there)?;
-    Ok(Imported { summary, links, tags, notes })
+    Ok(Imported { summary, links, tags, notes, is_interrupted: false })
 }
 
 /// Returns the outcomes for the tags of `bundle` if the vault also contained `cores`.

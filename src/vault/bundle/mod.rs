@@ -17,7 +17,8 @@ mod rules;
 mod select;
 mod write;
 
-pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, add, dry_run};
+pub(crate) use import::add;
+pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, dry_run};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};
