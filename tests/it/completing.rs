@@ -39,6 +39,9 @@ fn hashes_tags_and_what_they_are() {
     assert_eq!(offered(&sandbox, &["get", "3941d389b337d"]), [whole]);
     assert_eq!(offered(&sandbox, &["get", "sha256:39"]), [format!("sha256:{whole}")]);
     assert!(offered(&sandbox, &["get", "xyz"]).is_empty());
+    // The run and its trace have the same id.
+    assert_eq!(offered(&sandbox, &["get", "run-t"]), ["run-triage-4711"]);
+    assert!(offered(&sandbox, &["audit", "run-t"]).is_empty());
     assert_eq!(offered(&sandbox, &["tag", "remove", "t"]), ["terms"]);
     // Only what the command takes.
     assert_eq!(offered(&sandbox, &["audit", ""]), ["@terms", "5c496a37feba"]);

@@ -12,7 +12,7 @@ use crate::cli::output::exit::Failure;
 use crate::cli::output::stdout::counted;
 
 /// The attributes that are ids of runs, in the order in which they are tried.
-const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
+pub(crate) const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
 
 /// Maximum number of artifacts listed that mention a hash.
 const LISTED: usize = 5;

@@ -1,4 +1,7 @@
-//! Completion candidates of arguments.
+//! Completion candidates of arguments. They are attached to arguments in one place, by the names of options and values, so
+//! that the same argument is completed in the same way by every command.
+
+use std::collections::BTreeSet;
 
 use clap::Arg;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
@@ -11,6 +14,7 @@ use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, Stor
 use super::line::Line;
 use crate::cli::args::hash;
 use crate::cli::args::help;
+use crate::cli::args::resolve::RUN_IDS;
 use crate::cli::args::settings::Values;
 use crate::cli::commands::find;
 use crate::cli::commands::rules;
@@ -192,7 +196,7 @@ fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
     fits.then(|| CompletionCandidate::new(value).help(about))
 }
 
-/// Returns the tags, then the newest artifacts.
+/// Returns the tags, then the newest artifacts, then the run ids that begin with the typed text.
 fn artifacts(
     snapshot: &dyn Snapshot,
     typed: &str,
@@ -223,7 +227,27 @@ fn artifacts(
             candidates.extend(candidate(value, what_it_is(snapshot, &row)?));
         }
     }
+    // Where nothing was typed, the artifacts above stand for the runs.
+    if !typed.is_empty() {
+        candidates.extend(run_ids(snapshot, typed, which)?);
+    }
     Ok(candidates)
+}
+
+/// Returns the ids of the runs that artifacts of these kinds belong to.
+fn run_ids(
+    snapshot: &dyn Snapshot,
+    typed: &str,
+    which: Which,
+) -> Result<Vec<CompletionCandidate>, StorageError> {
+    let mut ids = BTreeSet::new();
+    for name in RUN_IDS {
+        let has_it = |kind: Kind| which.has(kind) && kind.attributes().contains(&name);
+        if formats::ALL.into_iter().any(has_it) {
+            ids.extend(snapshot.attribute_values(name, typed, OFFERED)?);
+        }
+    }
+    Ok(ids.into_iter().filter_map(|id| candidate(id, String::new())).collect())
 }
 
 fn what_it_is(snapshot: &dyn Snapshot, row: &ArtifactRecord) -> Result<String, StorageError> {
