@@ -7,6 +7,7 @@ use runvault::artifact::Kind;
 use runvault::digest::PREFIX;
 use runvault::formats;
 use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, StorageError, TimeBasis};
+use runvault::vault::show::AttributeSummary;
 
 use super::line::Line;
 use crate::cli::args::hash;
@@ -227,7 +228,8 @@ fn artifacts(
 }
 
 fn what_it_is(snapshot: &dyn Snapshot, row: &ArtifactRecord) -> Result<String, StorageError> {
-    let label = find::label(&snapshot.attributes_of(row.core)?);
+    let attributes = snapshot.attributes_of(row.core)?.into_iter().map(AttributeSummary::from);
+    let label = find::label(&attributes.collect::<Vec<_>>());
     Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
 }
 

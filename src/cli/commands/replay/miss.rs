@@ -5,6 +5,7 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::storage::Mention;
 use runvault::vault::query::{Hit, Match};
 use runvault::vault::replay::Miss;
+use runvault::vault::show::AttributeSummary;
 use runvault::{LookupError, RecordingFilter};
 
 use super::response_source::NAMED;
@@ -60,7 +61,8 @@ fn recordings(vault: &Vault, prompt: Digest) -> Result<Vec<Hit>, Failure> {
 
 /// Describes a session: its hash, the location of the prompt, and its label.
 fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
-    let attributes = vault.attributes(&hit.artifact)?;
+    let attributes: Vec<AttributeSummary> =
+        vault.attributes(&hit.artifact)?.into_iter().map(AttributeSummary::from).collect();
     let first = hit.matches.iter().find_map(|place| match place {
         Match::Mention(Mention { unit, place, .. }) => Some(escaped(&place::text(unit, place)).to_string()),
         _ => None,
