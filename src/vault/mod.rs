@@ -20,6 +20,7 @@ mod recordings;
 mod removal;
 pub mod replay;
 pub mod retention;
+pub mod rules;
 pub mod search;
 pub mod show;
 pub mod sql;

@@ -11,7 +11,7 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::artifact::{Place, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{ArtifactRecord, TimeBasis};
-use crate::validation::Violation;
+use crate::validation::{Severity, Violation};
 
 /// A time in UTC with milliseconds, written as RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +71,18 @@ digests! {
     CoreHash: "The core hash of an artifact.",
     CaptureHash: "The hash of a capture: one exact byte form of an artifact.",
 }
+
+impl PartialSchema for Severity {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(["error", "warning"]))
+            .description(Some("Whether breaking a rule rejects the artifact: only an error does."))
+            .into()
+    }
+}
+
+impl ToSchema for Severity {}
 
 impl PartialSchema for Violation {
     fn schema() -> RefOr<Schema> {
