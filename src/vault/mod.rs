@@ -19,6 +19,7 @@ pub mod query;
 mod recordings;
 mod removal;
 pub mod replay;
+pub mod resolve;
 pub mod retention;
 pub mod rules;
 pub mod search;
@@ -56,6 +57,7 @@ use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
 use crate::vault::bundle::{Bundle, Imported};
 use crate::vault::query::{Graph, HashTarget, Hit, Link, PathStep, Query, Traversal};
+use crate::vault::resolve::MentionedHash;
 use crate::vault::sql::{Reader, SqlError};
 
 pub use recordings::RecordingFilter;
@@ -113,6 +115,33 @@ pub enum LookupError {
     /// No artifact has this tag.
     #[error("there is no tag {0} in the vault")]
     NoSuchTag(String),
+    /// No artifact has this tag, and no run has this id.
+    #[error("no tag or run in the vault has the name {0}")]
+    NoSuchName(String),
+    /// Several artifacts have this run id.
+    #[error("{name} is ambiguous: {count} artifacts have this run id; give a hash")]
+    AmbiguousName {
+        /// The run id.
+        name: String,
+        /// The number of artifacts.
+        count: u64,
+        /// The first of them, newest first.
+        candidates: Vec<ArtifactRecord>,
+    },
+    /// No artifact has a hash that begins with the prefix, but artifacts mention one.
+    #[error("{:.12} is not the hash of an artifact, but {} it", .0.digest, resolve::mentioning(.0))]
+    Mentioned(Box<MentionedHash>),
+    /// No artifact has a hash that begins with the prefix, but artifacts mention several.
+    #[error(
+        "no artifact has a hash that begins with {prefix}, but artifacts mention {} hashes that do; give more digits",
+        candidates.len()
+    )]
+    AmbiguousMention {
+        /// The prefix.
+        prefix: DigestPrefix,
+        /// The mentioned hashes that begin with it, in order.
+        candidates: Vec<Digest>,
+    },
     /// The vault has too few artifacts.
     #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
     LatestOutOfRange {
@@ -553,10 +582,7 @@ impl Vault {
     /// Returns [`LookupError::NoSuchTag`] if no artifact has the tag, and [`LookupError::Store`] if the vault cannot be
     /// read.
     pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
-        let snapshot = self.snapshot()?;
-        let core = snapshot.with_tag(name)?;
-        let core = core.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
-        locate(&*snapshot, &core.0.into())
+        resolve::tagged(&*self.snapshot()?, name)
     }
 
     /// Returns the artifact that arrived last, or `back` artifacts before the last one, and its preferred capture.
@@ -579,22 +605,7 @@ impl Vault {
     /// Returns [`LookupError::LatestOutOfRange`] if there are too few artifacts, and [`LookupError::Store`] if the vault
     /// cannot be read.
     pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
-        let snapshot = self.snapshot()?;
-        let mut page = Page::first(PAGE);
-        let mut left = back;
-        loop {
-            let found = snapshot.find(&Filter::default(), Order::Newest(TimeBasis::LastSeen), &page)?;
-            let hit = usize::try_from(left).ok().and_then(|left| found.items.get(left));
-            if let Some(hit) = hit {
-                return locate(&*snapshot, &hit.artifact.core.0.into());
-            }
-            left -= found.items.len() as u64;
-            let Some(next) = found.next else {
-                let count = snapshot.count(&Filter::default())?;
-                return Err(LookupError::LatestOutOfRange { back, count });
-            };
-            page.after = Some(next);
-        }
+        resolve::latest(&*self.snapshot()?, back)
     }
 
     /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
@@ -661,14 +672,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::locate`].
     pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-        let snapshot = self.snapshot()?;
-        match locate(&*snapshot, prefix) {
-            Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
-                let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
-                located(&*snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
-            }
-            outcome => outcome,
-        }
+        resolve::locate_bytes(&*self.snapshot()?, prefix)
     }
 
     /// Like [`Vault::get`], if `prefix` is the full core hash of a document whose captures have the same signature

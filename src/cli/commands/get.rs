@@ -70,8 +70,8 @@ impl Args {
             return self.write_standard_output(&bytes);
         }
         // Artifacts that share a capture hash have the same bytes but different core hashes.
-        let by_hash = if self.core { Vault::locate } else { Vault::locate_bytes };
-        let mut located = self.hash.locate_by(&vault, by_hash)?;
+        let mut located =
+            if self.core { self.hash.locate(&vault)? } else { self.hash.locate_bytes(&vault)? };
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         } else if !self.core && !self.hash.is_capture(&located) {

@@ -20,6 +20,7 @@ use crate::vault::links::LinksRequest;
 use crate::vault::note::NoteRequest;
 use crate::vault::path::PathRequest;
 use crate::vault::pins::PinsRequest;
+use crate::vault::resolve::ResolveRequest;
 use crate::vault::rules::RulesRequest;
 use crate::vault::search::SearchRequest;
 use crate::vault::show::ShowRequest;
@@ -39,6 +40,7 @@ pub fn document() -> OpenApi {
     document.add::<NoteRequest>();
     document.add::<PathRequest>();
     document.add::<PinsRequest>();
+    document.add::<ResolveRequest>();
     document.add::<RulesRequest>();
     document.add::<SearchRequest>();
     document.add::<ShowRequest>();
