@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Timestamp;
-use super::show::{AttributeSummary, CaptureSummary};
+use super::captures::CaptureSummary;
+use super::show::AttributeSummary;
 use crate::digest::CoreHash;
 use crate::storage::{Annotations, Snapshot, StorageError, created_at};
 

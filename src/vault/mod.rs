@@ -6,6 +6,7 @@ mod annotations;
 pub mod api;
 pub mod audit;
 pub mod bundle;
+pub mod captures;
 pub mod details;
 pub mod diff;
 pub mod find;

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Vault;
-use super::api::{ArtifactSummary, Operation, SignatureName, Timestamp};
+use super::api::{ArtifactSummary, Operation, Timestamp};
+use super::captures::CaptureSummary;
 use super::details::ArtifactDetails;
 use super::links::LinkSummary;
 use super::query;
 use crate::artifact::{CREATED_AT, Kind, Versions};
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{Attribute, CaptureRecord, Pin, RoleCount, Snapshot, StorageError, created_at, preference};
-use crate::validation::Violation;
+use crate::storage::{Attribute, Pin, RoleCount, Snapshot, StorageError, created_at};
 
 /// A request for everything that a vault contains about an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -88,27 +88,6 @@ pub struct MentionCount {
     pub role: String,
     /// The number of mentions.
     pub count: u64,
-}
-
-/// A capture of an artifact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CaptureSummary {
-    /// Its hash.
-    pub capture_hash: CaptureHash,
-    /// Whether it is the preferred capture of the artifact.
-    pub preferred: bool,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The time at which it was added.
-    pub added_at: Timestamp,
-    /// The time at which it was last added or seen again.
-    pub seen_at: Timestamp,
-    /// The state of its signature.
-    pub signature: SignatureName,
-    /// The key id that it states.
-    pub key_id: Option<String>,
-    /// The warnings that were reported at its admission.
-    pub violations: Vec<Violation>,
 }
 
 impl Operation for ShowRequest {
@@ -203,28 +182,5 @@ impl From<Attribute> for AttributeSummary {
     fn from(attribute: Attribute) -> Self {
         let Attribute { name, value } = attribute;
         Self { name, value }
-    }
-}
-
-impl CaptureSummary {
-    /// Describes all captures of an artifact.
-    pub(super) fn all(captures: Vec<CaptureRecord>) -> Vec<Self> {
-        let preferred = captures.iter().min_by_key(|capture| preference(capture.signature.as_ref()));
-        let Some(preferred) = preferred.map(|capture| capture.capture) else { return Vec::new() };
-        captures.into_iter().map(|capture| Self::new(capture, preferred)).collect()
-    }
-
-    fn new(record: CaptureRecord, preferred: CaptureHash) -> Self {
-        let CaptureRecord { capture, size, added_at, seen_at, warnings, signature, .. } = record;
-        Self {
-            capture_hash: capture,
-            preferred: capture == preferred,
-            size,
-            added_at: added_at.into(),
-            seen_at: seen_at.into(),
-            signature: signature.as_ref().map(|signature| signature.state).into(),
-            key_id: signature.and_then(|signature| signature.key_id),
-            violations: warnings,
-        }
     }
 }

@@ -9,9 +9,8 @@ use runvault::clock;
 use runvault::formats;
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
-use runvault::vault::show::{
-    ArtifactPin, AttributeSummary, CaptureSummary, ExtensionSummary, ShowAnswer, ShowRequest,
-};
+use runvault::vault::captures::CaptureSummary;
+use runvault::vault::show::{ArtifactPin, AttributeSummary, ExtensionSummary, ShowAnswer, ShowRequest};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;

@@ -7,9 +7,10 @@ use runvault::artifact::Kind;
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
+use runvault::vault::captures::CaptureSummary;
 use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::ArtifactMatch;
-use runvault::vault::show::{AttributeSummary, CaptureSummary};
+use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::hash::DIGITS;
 use crate::cli::commands::find;

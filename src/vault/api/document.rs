@@ -14,6 +14,7 @@ use crate::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
     SetTagRequest, UnpinRequest,
 };
+use crate::vault::captures::CapturesRequest;
 use crate::vault::find::FindRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::links::LinksRequest;
@@ -33,6 +34,7 @@ use crate::vault::unresolved::UnresolvedRequest;
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
+    document.add::<CapturesRequest>();
     document.add::<FindRequest>();
     document.add::<JournalHeadRequest>();
     document.add::<JournalRequest>();
