@@ -10,6 +10,7 @@ pub mod captures;
 pub mod details;
 pub mod diff;
 pub mod find;
+pub mod forks;
 pub mod fsck;
 pub mod journal;
 pub mod links;
@@ -691,16 +692,7 @@ impl Vault {
     /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes
     /// are not those that were stored, and another [`StorageError`] if the vault cannot be read.
     pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
-        let ArtifactRecord { core, kind, .. } = &located.artifact;
-        let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
-        if formats::named(kind).is_some_and(Kind::is_of_directories) {
-            return Err(several);
-        }
-        let mut members = self.members(located)?;
-        match (members.pop(), members.is_empty()) {
-            (Some(only), true) => Ok(only.bytes),
-            _ => Err(several),
-        }
+        document(&*self.snapshot()?, located)
     }
 
     /// Returns the files of a capture by name, hashed again.
@@ -879,17 +871,6 @@ impl Vault {
     fn file(&self, operation: &str) -> Result<&Store, StorageError> {
         file_of(&*self.storage, operation)
     }
-
-    /// Returns the text of an artifact's interaction, step or record `index`, exactly as written; `None` if its kind
-    /// has no such parts.
-    ///
-    /// # Errors
-    /// Same as [`Vault::read`].
-    pub fn quote(&self, artifact: &ArtifactRecord, index: usize) -> Result<Option<String>, LookupError> {
-        let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
-        let document = self.read(&self.locate(&artifact.core.0.into())?)?;
-        Ok(kind.quote(&document, index))
-    }
 }
 
 /// The number of artifacts or journal entries that are read at a time.
@@ -922,6 +903,20 @@ fn located(snapshot: &dyn Snapshot, target: HashTarget) -> Result<Option<Located
         },
     };
     Ok(found.map(|(capture, artifact)| Located { artifact, capture }))
+}
+
+/// Returns the exact bytes of a capture of a document, hashed again.
+fn document(snapshot: &dyn Snapshot, located: &Located) -> Result<Vec<u8>, LookupError> {
+    let ArtifactRecord { core, kind, .. } = &located.artifact;
+    let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
+    if formats::named(kind).is_some_and(Kind::is_of_directories) {
+        return Err(several);
+    }
+    let mut members = snapshot.read_members(*core, located.capture.capture)?;
+    match (members.pop(), members.is_empty()) {
+        (Some(only), true) => Ok(only.bytes),
+        _ => Err(several),
+    }
 }
 
 /// Returns the canonical bytes whose SHA-256 is the core hash of a located artifact.

@@ -16,6 +16,7 @@ use crate::vault::annotate::{
 };
 use crate::vault::captures::CapturesRequest;
 use crate::vault::find::FindRequest;
+use crate::vault::forks::ForksRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::links::LinksRequest;
 use crate::vault::note::NoteRequest;
@@ -36,6 +37,7 @@ pub fn document() -> OpenApi {
     let mut document = Document::default();
     document.add::<CapturesRequest>();
     document.add::<FindRequest>();
+    document.add::<ForksRequest>();
     document.add::<JournalHeadRequest>();
     document.add::<JournalRequest>();
     document.add::<LinksRequest>();
