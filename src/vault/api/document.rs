@@ -14,6 +14,7 @@ use crate::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
     SetTagRequest, UnpinRequest,
 };
+use crate::vault::audit::AuditRequest;
 use crate::vault::captures::CapturesRequest;
 use crate::vault::find::FindRequest;
 use crate::vault::forks::ForksRequest;
@@ -35,6 +36,7 @@ use crate::vault::unresolved::UnresolvedRequest;
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
+    document.add::<AuditRequest>();
     document.add::<CapturesRequest>();
     document.add::<FindRequest>();
     document.add::<ForksRequest>();
