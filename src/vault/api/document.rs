@@ -16,6 +16,7 @@ use crate::vault::annotate::{
 };
 use crate::vault::audit::AuditRequest;
 use crate::vault::captures::CapturesRequest;
+use crate::vault::diff::DiffRequest;
 use crate::vault::find::FindRequest;
 use crate::vault::forks::ForksRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
@@ -38,6 +39,7 @@ pub fn document() -> OpenApi {
     let mut document = Document::default();
     document.add::<AuditRequest>();
     document.add::<CapturesRequest>();
+    document.add::<DiffRequest>();
     document.add::<FindRequest>();
     document.add::<ForksRequest>();
     document.add::<JournalHeadRequest>();
