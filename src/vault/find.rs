@@ -304,7 +304,11 @@ impl FindRequest {
 
 impl FindOrder {
     /// Returns the place of an artifact in the order.
-    fn cursor(self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<FindCursor, StorageError> {
+    pub(super) fn cursor(
+        self,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
+    ) -> Result<FindCursor, StorageError> {
         let (kind, time, position) = match Order::from(self) {
             Order::Core => (None, None, 0),
             Order::Kind => (Some(artifact.kind.clone()), None, artifact.arrival),

@@ -156,7 +156,10 @@ impl Quotes<'_> {
     /// Returns a fork with the texts of the records or steps in which the artifacts differ.
     fn quoted(&mut self, fork: &Fork) -> Result<ForkSummary, LookupError> {
         let [(one, hash), (other, other_hash)] = &fork.sides;
-        let sides = [(one, *hash, self.quote(one, fork.index)?), (other, *other_hash, self.quote(other, fork.index)?)];
+        let sides = [
+            (one, *hash, self.quote(one, fork.index)?),
+            (other, *other_hash, self.quote(other, fork.index)?),
+        ];
         Ok(match &fork.shared {
             Shared::Header(header) => ForkSummary::Traces {
                 header: *header,

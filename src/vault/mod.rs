@@ -18,7 +18,7 @@ pub mod note;
 pub mod path;
 pub mod pins;
 pub mod query;
-mod recordings;
+pub mod recordings;
 mod removal;
 pub mod replay;
 pub mod resolve;
@@ -51,9 +51,9 @@ use crate::storage::check::JournalInspection;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
     self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
-    CaptureRecord, ErrorKind, Filter, JournalCheck, JournalQuery, JournalRecord, LogDamage, Order, Page, Put,
-    PutOptions, PutOutcome, RemovedPolicy, Repair, Snapshot, Storage, StorageError, Store, StoredMember,
-    TimeBasis, Tombstone, Upgrade, file_of,
+    CaptureRecord, ErrorKind, JournalCheck, JournalQuery, JournalRecord, LogDamage, Put, PutOptions,
+    PutOutcome, RemovedPolicy, Repair, Snapshot, Storage, StorageError, Store, StoredMember, Tombstone,
+    Upgrade, file_of,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
@@ -62,7 +62,6 @@ use crate::vault::query::{Graph, HashTarget, Hit, Link, PathStep, Query, Travers
 use crate::vault::resolve::MentionedHash;
 use crate::vault::sql::{Reader, SqlError};
 
-pub use recordings::RecordingFilter;
 pub use verification::CheckedCapture;
 
 /// A vault.

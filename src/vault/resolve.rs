@@ -165,8 +165,9 @@ impl ResolveRequest {
         match Reference::parse(&self.text) {
             Reference::Tag(name) => tagged(snapshot, name),
             Reference::Latest(back) => latest(snapshot, back),
-            Reference::Name => by_name(snapshot, &self.text)?
-                .ok_or_else(|| LookupError::NoSuchName(self.text.clone())),
+            Reference::Name => {
+                by_name(snapshot, &self.text)?.ok_or_else(|| LookupError::NoSuchName(self.text.clone()))
+            }
             Reference::Hash(prefix) => match self.by_hash(snapshot, &prefix) {
                 Err(error @ LookupError::NotFound(_)) => match by_name(snapshot, &self.text)? {
                     Some(located) => Ok(located),
@@ -184,9 +185,7 @@ impl ResolveRequest {
     fn found(&self, Located { artifact, capture }: &Located) -> ResolveAnswer {
         let (summary, capture_hash) = (ArtifactSummary::from(artifact), capture.capture);
         let is_capture = match Reference::parse(&self.text) {
-            Reference::Hash(prefix) => {
-                !prefix.matches(&artifact.core.0) && prefix.matches(&capture_hash.0)
-            }
+            Reference::Hash(prefix) => !prefix.matches(&artifact.core.0) && prefix.matches(&capture_hash.0),
             Reference::Tag(_) | Reference::Latest(_) | Reference::Name => false,
         };
         if is_capture {

@@ -146,8 +146,12 @@ impl ShowAnswer {
     /// Returns the artifact with its details as in a list.
     #[must_use]
     pub fn into_details(self) -> (ArtifactSummary, ArtifactDetails) {
-        let stated: Vec<Attribute> =
-            self.attributes.iter().cloned().map(|AttributeSummary { name, value }| Attribute { name, value }).collect();
+        let stated: Vec<Attribute> = self
+            .attributes
+            .iter()
+            .cloned()
+            .map(|AttributeSummary { name, value }| Attribute { name, value })
+            .collect();
         let details = ArtifactDetails {
             created_at: created_at(&stated).map(Timestamp),
             attributes: Some(self.attributes),

@@ -104,7 +104,9 @@ impl Column {
     /// Returns the detail of an artifact that the column shows, if it is one.
     pub(crate) fn detail(self) -> Option<Detail> {
         match self {
-            Self::Size | Self::Bytes | Self::Captures | Self::Signature | Self::KeyId => Some(Detail::Captures),
+            Self::Size | Self::Bytes | Self::Captures | Self::Signature | Self::KeyId => {
+                Some(Detail::Captures)
+            }
             Self::Label | Self::Attribute(_) => Some(Detail::Attributes),
             Self::Tags | Self::Note => Some(Detail::Annotations),
             Self::Core | Self::Hash | Self::Kind | Self::Seen | Self::Added | Self::Created => None,

@@ -124,7 +124,10 @@ impl From<LookupError> for Failure {
                 Self::Ambiguous { message, candidates: candidates.iter().map(ToString::to_string).collect() }
             }
             LookupError::Mentioned(mentioned) => Self::Refused {
-                message: format!("{message}; \"runvault find --mentions {:.12}\" lists them", mentioned.digest),
+                message: format!(
+                    "{message}; \"runvault find --mentions {:.12}\" lists them",
+                    mentioned.digest
+                ),
                 because: mentioned.artifacts.iter().map(mentioning).collect(),
             },
             LookupError::SeveralMembers { .. } => Self::Usage(message),

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use serde_json::value::RawValue;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType};
 use utoipa::{PartialSchema, ToSchema};
@@ -115,6 +116,48 @@ impl PartialSchema for JsonValue {
 
 impl ToSchema for JsonValue {}
 
+/// A JSON value as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonText(String);
+
+impl JsonText {
+    /// Creates the value from its text; `None` if that is not JSON.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value: &RawValue = serde_json::from_str(&self.0).map_err(ser::Error::custom)?;
+        value.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Box::<RawValue>::deserialize(deserializer).map(|value| Self(value.get().to_owned()))
+    }
+}
+
+impl PartialSchema for JsonText {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(SchemaType::AnyValue)
+            .description(Some("A JSON value, as it is recorded."))
+            .into()
+    }
+}
+
+impl ToSchema for JsonText {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +168,14 @@ mod tests {
             let value: JsonValue = serde_json::from_str(text).unwrap();
             assert_eq!(serde_json::to_string(&value).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn texts_are_written_as_they_are() {
+        let text = r#"{"a":1.50,"b":123456789012345678901234567890}"#;
+        let value = JsonText::parse(text).unwrap();
+        assert_eq!(serde_json::to_string(&value).unwrap(), text);
+        assert_eq!(JsonText::parse("{"), None);
     }
 
     #[test]

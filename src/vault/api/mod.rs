@@ -9,7 +9,7 @@ mod json_value;
 mod types;
 
 pub use document::document;
-pub use json_value::JsonValue;
+pub use json_value::{JsonText, JsonValue};
 pub use types::{ArtifactSummary, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
 
 use serde::Serialize;

@@ -20,8 +20,8 @@ pub(super) fn governed_runs(
     let mut runs: Vec<ArtifactRecord> = Vec::new();
     let mut known = HashSet::new();
     for link in query::links(snapshot, contract)? {
-        let governs = link.direction == Direction::Out
-            && Some(link.relation.as_str()) == formats::TERMS.stated_by();
+        let governs =
+            link.direction == Direction::Out && Some(link.relation.as_str()) == formats::TERMS.stated_by();
         let LinkTarget::Artifact(target) = link.target else { continue };
         let is_run = || formats::named(&target.kind).is_some_and(Kind::is_run);
         if governs && is_run() && known.insert(target.core.0) {

@@ -179,11 +179,8 @@ impl RunAudit {
     fn new(contract: CoreHash, run: &ArtifactRecord, audit: Audit) -> Self {
         let (clean, omitted, core) = (audit.is_clean(), audit.report.omitted(), run.core);
         let violations = audit.report.violations().iter().cloned();
-        let omitted = (omitted > 0).then_some(OmittedFindings {
-            contract,
-            run: core,
-            violations_omitted: omitted,
-        });
+        let omitted =
+            (omitted > 0).then_some(OmittedFindings { contract, run: core, violations_omitted: omitted });
         Self {
             run: core,
             kind: run.kind.clone(),

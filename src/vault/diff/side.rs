@@ -39,7 +39,14 @@ impl Side {
         let members = members
             .map(|member| StoredMember { name: member.name().to_owned(), bytes: member.bytes().to_vec() });
         let (kind, core) = (admitted.kind(), admitted.core());
-        Self { name: core.to_string(), name_bytes: None, kind, core, capture: None, members: members.collect() }
+        Self {
+            name: core.to_string(),
+            name_bytes: None,
+            kind,
+            core,
+            capture: None,
+            members: members.collect(),
+        }
     }
 
     pub(super) fn read(

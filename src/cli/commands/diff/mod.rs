@@ -110,12 +110,8 @@ impl Args {
             error => error.into(),
         })?;
         let answer = comparison.answer();
-        let outcome = Outcome {
-            comparison: &comparison,
-            answer: &answer,
-            expected: self.expect.is_some(),
-            extent,
-        };
+        let outcome =
+            Outcome { comparison: &comparison, answer: &answer, expected: self.expect.is_some(), extent };
         match outcome.print(self.json) {
             // A closed pipe must not make different artifacts count as equal: the exit status reflects the comparison.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),

@@ -32,15 +32,19 @@ pub(super) fn load(text: &OsStr, vault: &VaultArgs, limits: Limits) -> Result<Si
 fn stored(text: &OsStr, named: &Named, vault: &VaultArgs) -> Result<Side, Failure> {
     let name = text.to_string_lossy().into_owned();
     let is_file_as_well = Path::new(text).exists();
-    let hint =
-        if is_file_as_well { format!("; for the file with this name, write ./{name}") } else { String::new() };
+    let hint = if is_file_as_well {
+        format!("; for the file with this name, write ./{name}")
+    } else {
+        String::new()
+    };
     let could_not = |error: String| Failure::CouldNotRun(format!("{error}{hint}"));
     let vault = vault.open().map_err(|error| could_not(error.to_string()))?;
     let located = named.locate(&vault).map_err(|error| could_not(with_candidates(error)))?;
+    let (core, capture) = (located.artifact.core, located.capture.capture);
     if !named.is_capture(&located) {
-        say_which(&vault, &located)?;
+        say_which(&vault, core, capture)?;
     }
-    let side = Side::stored(&vault, located.artifact.core, Some(located.capture.capture))?;
+    let side = Side::stored(&vault, core, Some(capture))?;
     Ok(side.named(name, None))
 }
 
