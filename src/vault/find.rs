@@ -119,6 +119,23 @@ pub struct FindCursor {
 }
 
 /// A request for artifacts.
+///
+/// ```
+/// # use runvault::{Vault, digest::Digest, intake::ExamineOptions};
+/// use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+/// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+/// let digest = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
+/// let conditions = vec![FindCondition::Mention { group: Some("prompt".to_owned()), digest }];
+/// let filter = ArtifactFilter { conditions, ..ArtifactFilter::default() };
+/// let answer = vault.run(&FindRequest { filter, ..FindRequest::default() })?;
+/// assert_eq!(answer.hits.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FindRequest {

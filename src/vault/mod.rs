@@ -50,15 +50,14 @@ use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
-    CaptureRecord, ErrorKind, JournalCheck, JournalQuery, JournalRecord, LogDamage, Put, PutOptions,
-    PutOutcome, RemovedPolicy, Repair, Snapshot, Storage, StorageError, Store, StoredMember, Tombstone,
-    Upgrade, file_of,
+    self, Actor, ArtifactRecord, Backup, BackupError, BackupOptions, BackupProgress, CaptureRecord,
+    ErrorKind, JournalCheck, JournalQuery, LogDamage, Put, PutOptions, PutOutcome, RemovedPolicy, Repair,
+    Snapshot, Storage, StorageError, Store, StoredMember, Tombstone, Upgrade, file_of,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
 use crate::vault::bundle::{Bundle, Imported};
-use crate::vault::query::{Graph, HashTarget, Hit, Link, PathStep, Query, Traversal};
+use crate::vault::query::HashTarget;
 use crate::vault::resolve::MentionedHash;
 use crate::vault::sql::{Reader, SqlError};
 
@@ -577,38 +576,6 @@ impl Vault {
         locate(&*self.snapshot()?, prefix)
     }
 
-    /// Returns the artifact with this tag, and its preferred capture.
-    ///
-    /// # Errors
-    /// Returns [`LookupError::NoSuchTag`] if no artifact has the tag, and [`LookupError::Store`] if the vault cannot be
-    /// read.
-    pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
-        resolve::tagged(&*self.snapshot()?, name)
-    }
-
-    /// Returns the artifact that arrived last, or `back` artifacts before the last one, and its preferred capture.
-    ///
-    /// ```
-    /// # use runvault::{Vault, intake::ExamineOptions};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
-    /// let options = ExamineOptions::default();
-    /// let session = vault.add_document(std::fs::read("examples/session.json")?, &options)?;
-    /// let run = vault.add_document(std::fs::read("examples/run.rpk")?, &options)?;
-    /// assert_eq!(vault.latest(0)?.artifact.core, run.core);
-    /// assert_eq!(vault.latest(1)?.artifact.core, session.core);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Returns [`LookupError::LatestOutOfRange`] if there are too few artifacts, and [`LookupError::Store`] if the vault
-    /// cannot be read.
-    pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
-        resolve::latest(&*self.snapshot()?, back)
-    }
-
     /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
     /// whose chain value is `since`, such as a head that was recorded elsewhere.
     ///
@@ -641,7 +608,9 @@ impl Vault {
     /// Returns [`LookupError::CaptureNotFound`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
     /// if several have it, and [`LookupError::Store`] if the vault cannot be read.
     pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-        let captures = self.captures(&located.artifact)?.into_iter();
+        let snapshot = self.snapshot()?;
+        snapshot.expect_artifact(located.artifact.core)?;
+        let captures = snapshot.captures_of(located.artifact.core)?.into_iter();
         match captures.filter(|capture| prefix.matches(&capture.capture.0)).collect() {
             PrefixResolution::None => {
                 Err(LookupError::CaptureNotFound { core: located.artifact.core, capture: *prefix })
@@ -737,117 +706,6 @@ impl Vault {
         Session::read(&self.read(&located)?, &Limits::most())
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| unreadable("it is not a session".to_owned()))
-    }
-
-    /// Returns the artifacts that match `query`.
-    ///
-    /// ```
-    /// # use runvault::{Vault, digest::Digest, storage::Condition, vault::query::Query, intake::ExamineOptions};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
-    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-    /// let prompt = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
-    /// let asked = Condition::Mention { group: Some("prompt".to_owned()), digest: prompt };
-    /// let hits = vault.find(&Query { filter: asked.into(), ..Query::default() })?;
-    /// assert_eq!(hits.len(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StorageError> {
-        query::find(&*self.snapshot()?, query)
-    }
-
-    /// Returns the links of an artifact in both directions.
-    ///
-    /// # Errors
-    /// Returns an error of the kind [`Gone`](ErrorKind::Gone) if the artifact is not in the vault, and another one if
-    /// the vault cannot be read.
-    pub fn links(&self, artifact: &ArtifactRecord) -> Result<Vec<Link>, StorageError> {
-        let snapshot = self.snapshot()?;
-        query::links(&*snapshot, &snapshot.expect_artifact(artifact.core)?)
-    }
-
-    /// Returns everything that can be reached from an artifact within the limits of `walk`.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn traverse(&self, artifact: &ArtifactRecord, walk: &Traversal) -> Result<Graph, StorageError> {
-        let snapshot = self.snapshot()?;
-        query::traverse(&*snapshot, &snapshot.expect_artifact(artifact.core)?, walk)
-    }
-
-    /// Returns the shortest path of links between two artifacts, in any direction: [`query::shortest_path`].
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn shortest_path(
-        &self,
-        one: &ArtifactRecord,
-        other: &ArtifactRecord,
-    ) -> Result<Option<Vec<PathStep>>, StorageError> {
-        let snapshot = self.snapshot()?;
-        let ends = (snapshot.expect_artifact(one.core)?, snapshot.expect_artifact(other.core)?);
-        query::shortest_path(&*snapshot, &ends.0, &ends.1)
-    }
-
-    /// Returns the captures of an artifact in the order in which they were added.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn captures(&self, artifact: &ArtifactRecord) -> Result<Vec<CaptureRecord>, StorageError> {
-        let snapshot = self.snapshot()?;
-        snapshot.expect_artifact(artifact.core)?;
-        snapshot.captures_of(artifact.core)
-    }
-
-    /// Returns the attributes of an artifact, sorted by name and value.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn attributes(&self, artifact: &ArtifactRecord) -> Result<Vec<Attribute>, StorageError> {
-        let snapshot = self.snapshot()?;
-        snapshot.expect_artifact(artifact.core)?;
-        snapshot.attributes_of(artifact.core)
-    }
-
-    /// Returns the tags, the note and the pin of an artifact.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn annotations(&self, artifact: &ArtifactRecord) -> Result<Annotations, StorageError> {
-        let snapshot = self.snapshot()?;
-        snapshot.expect_artifact(artifact.core)?;
-        snapshot.annotations_of(artifact.core)
-    }
-
-    /// Calls `each` with the journal entries that match `query`, in their order.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read, and any error that `each` returns.
-    pub fn journal<E: From<StorageError>>(
-        &self,
-        query: &JournalQuery,
-        mut each: impl FnMut(JournalRecord) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let snapshot = self.snapshot()?;
-        let mut entries = snapshot.journal(query, 0, PAGE)?;
-        // The first page begins where the limit of the query says.
-        let rest = JournalQuery { limit: None, ..query.clone() };
-        loop {
-            let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
-            let is_last = entries.len() < PAGE;
-            for entry in entries {
-                each(entry)?;
-            }
-            if is_last {
-                return Ok(());
-            }
-            entries = snapshot.journal(&rest, last + 1, PAGE)?;
-        }
     }
 
     /// Returns the time of the last journal entry, or `None` if the journal is empty.

@@ -14,6 +14,20 @@ use crate::formats;
 use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
 
 /// A request for what a text refers to.
+///
+/// ```
+/// # use runvault::{Vault, intake::ExamineOptions, vault::resolve::ResolveRequest};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+/// let options = ExamineOptions::default();
+/// let session = vault.add_document(std::fs::read("examples/session.json")?, &options)?;
+/// let run = vault.add_document(std::fs::read("examples/run.rpk")?, &options)?;
+/// assert_eq!(ResolveRequest::new("latest").locate(&vault)?.artifact.core, run.core);
+/// assert_eq!(ResolveRequest::new("latest~1").locate(&vault)?.artifact.core, session.core);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveRequest {

@@ -75,6 +75,12 @@ pub fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
 }
 
 impl Forks {
+    /// Iterates over all pairs: traces first, by what they share and their core hashes. Stopping early skips the remaining
+    /// work.
+    pub fn iter(&self) -> impl Iterator<Item = Fork> {
+        self.after(None)
+    }
+
     /// Iterates over the pairs after a position, or over all: traces first, by what they share and their core hashes.
     /// Stopping early skips the remaining work.
     pub fn after(&self, after: Option<(Shared, [CoreHash; 2])>) -> impl Iterator<Item = Fork> {
