@@ -66,7 +66,7 @@ pub struct ForkedTrace {
     pub kind: String,
     /// The digest of the record.
     pub record_hash: Digest,
-    /// The record as it is written.
+    /// The record as it is written, if it was requested.
     pub says: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub struct ForkedRun {
     pub kind: String,
     /// The digest of the step.
     pub step_hash: Digest,
-    /// The step as it is written, without white space.
+    /// The step as it is written, without white space, if it was requested.
     pub says: Option<String>,
 }
 
@@ -155,33 +155,8 @@ impl Quotes<'_> {
 
     /// Returns a fork with the texts of the records or steps in which the artifacts differ.
     fn quoted(&mut self, fork: &Fork) -> Result<ForkSummary, LookupError> {
-        let [(one, hash), (other, other_hash)] = &fork.sides;
-        let sides = [
-            (one, *hash, self.quote(one, fork.index)?),
-            (other, *other_hash, self.quote(other, fork.index)?),
-        ];
-        Ok(match &fork.shared {
-            Shared::Header(header) => ForkSummary::Traces {
-                header: *header,
-                record: fork.index,
-                traces: sides.map(|(side, record_hash, says)| ForkedTrace {
-                    core_hash: side.core,
-                    kind: side.kind.clone(),
-                    record_hash,
-                    says,
-                }),
-            },
-            Shared::RunId(run_id) => ForkSummary::Runs {
-                run_id: run_id.clone(),
-                step: fork.index,
-                runs: sides.map(|(side, step_hash, says)| ForkedRun {
-                    core_hash: side.core,
-                    kind: side.kind.clone(),
-                    step_hash,
-                    says,
-                }),
-            },
-        })
+        let [(one, _), (other, _)] = &fork.sides;
+        Ok(ForkSummary::new(fork, [self.quote(one, fork.index)?, self.quote(other, fork.index)?]))
     }
 
     fn quote(&mut self, artifact: &ArtifactRecord, index: usize) -> Result<Option<String>, LookupError> {
@@ -209,6 +184,37 @@ fn quote(
     let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
     let located = locate(snapshot, &artifact.core.0.into())?;
     Ok(kind.quote(&document(snapshot, &located)?, index))
+}
+
+impl ForkSummary {
+    /// Describes a fork with the texts of the records or steps in which the artifacts differ.
+    pub(super) fn new(fork: &Fork, says: [Option<String>; 2]) -> Self {
+        let [(one, hash), (other, other_hash)] = &fork.sides;
+        let [says, other_says] = says;
+        let sides = [(one, *hash, says), (other, *other_hash, other_says)];
+        match &fork.shared {
+            Shared::Header(header) => Self::Traces {
+                header: *header,
+                record: fork.index,
+                traces: sides.map(|(side, record_hash, says)| ForkedTrace {
+                    core_hash: side.core,
+                    kind: side.kind.clone(),
+                    record_hash,
+                    says,
+                }),
+            },
+            Shared::RunId(run_id) => Self::Runs {
+                run_id: run_id.clone(),
+                step: fork.index,
+                runs: sides.map(|(side, step_hash, says)| ForkedRun {
+                    core_hash: side.core,
+                    kind: side.kind.clone(),
+                    step_hash,
+                    says,
+                }),
+            },
+        }
+    }
 }
 
 impl ForksCursor {

@@ -8,13 +8,13 @@ use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
 use runvault::artifact::group;
-use runvault::digest::{Digest, DigestPrefix, PrefixResolution};
+use runvault::digest::{Digest, DigestPrefix};
 use runvault::vault::api::{SignatureName, TimeBasisName, Timestamp};
 use runvault::vault::details::Detail;
+use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
 use runvault::vault::find::{
     ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindOrder, FindPeriod, FindRequest,
 };
-use runvault::vault::query;
 use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::hash;
@@ -336,8 +336,8 @@ impl Conditions {
     fn note_removals(&self, vault: &Vault) -> Result<(), Failure> {
         let mentions = self.mentions.as_ref().and_then(Named::hash);
         for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
-            if let Some(tombstone) = vault.snapshot()?.resolve(prefix, 1)?.tombstones.first() {
-                stdout::note(&escaped(&tombstone.to_string()).to_string());
+            if let Some(removed) = vault.run(&DigestsRequest { prefix: *prefix, group: None })?.removed {
+                stdout::note(&escaped(&removed.to_string()).to_string());
             }
         }
         Ok(())
@@ -363,16 +363,16 @@ pub(crate) fn mentioned(
     prefix: &DigestPrefix,
     group: Option<&str>,
 ) -> Result<Digest, Failure> {
-    match query::resolve_mentioned(&*vault.snapshot()?, prefix, group)? {
-        PrefixResolution::One(digest) => Ok(digest),
-        PrefixResolution::None => {
-            if let Some(tombstone) = vault.snapshot()?.resolve(prefix, 1)?.tombstones.first() {
-                return Err(Failure::No(tombstone.to_string()));
-            }
+    let request = DigestsRequest { prefix: *prefix, group: group.map(str::to_owned) };
+    let DigestsAnswer { digests, removed } = vault.run(&request)?;
+    match (digests.as_slice(), removed) {
+        ([digest], _) => Ok(*digest),
+        ([], Some(removed)) => Err(Failure::No(removed.to_string())),
+        ([], None) => {
             let what = group.map_or(String::new(), |group| format!(" {group}"));
             Err(Failure::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
         }
-        PrefixResolution::Ambiguous(candidates) => {
+        (candidates, _) => {
             let message =
                 format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
             let candidates = candidates.iter().map(ToString::to_string).collect();

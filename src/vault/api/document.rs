@@ -17,8 +17,10 @@ use crate::vault::annotate::{
 use crate::vault::audit::AuditRequest;
 use crate::vault::captures::CapturesRequest;
 use crate::vault::diff::DiffRequest;
+use crate::vault::digests::DigestsRequest;
 use crate::vault::find::FindRequest;
 use crate::vault::forks::ForksRequest;
+use crate::vault::forks_of::ForksOfRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::links::LinksRequest;
 use crate::vault::note::NoteRequest;
@@ -42,7 +44,9 @@ pub fn document() -> OpenApi {
     document.add::<AuditRequest>();
     document.add::<CapturesRequest>();
     document.add::<DiffRequest>();
+    document.add::<DigestsRequest>();
     document.add::<FindRequest>();
+    document.add::<ForksOfRequest>();
     document.add::<ForksRequest>();
     document.add::<JournalHeadRequest>();
     document.add::<JournalRequest>();
