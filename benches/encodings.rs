@@ -24,7 +24,7 @@ use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Condition;
 use runvault::storage::sqlite::encodings::{self, Encoding};
 use runvault::vault::add::{Examined, Monitor, Outcome};
-use runvault::vault::query::Query;
+use runvault::vault::query::{self, Query};
 
 const SESSIONS: usize = 4_000;
 const NIGHTS: usize = 100;
@@ -119,7 +119,8 @@ fn measure(documents: &[Vec<u8>]) -> Measured {
     for digest in &digests {
         let filter = Condition::Mention { group: None, digest: *digest }.into();
         let query = Query { filter, ..Query::default() };
-        assert!(!vault.find(&query).expect("an answer").is_empty(), "{digest} is mentioned");
+        let snapshot = vault.snapshot().expect("a snapshot");
+        assert!(!query::find(&*snapshot, &query).expect("an answer").is_empty(), "{digest} is mentioned");
     }
     Measured { size, add, get, find: started.elapsed() }
 }
@@ -127,7 +128,7 @@ fn measure(documents: &[Vec<u8>]) -> Measured {
 /// Returns artifacts that are evenly spread over the vault, and a digest that each of them mentions.
 fn sample(vault: &Vault) -> (Vec<CoreHash>, Vec<Digest>) {
     let snapshot = vault.snapshot().expect("a snapshot");
-    let hits = vault.find(&Query::default()).expect("all artifacts");
+    let hits = query::find(&*snapshot, &Query::default()).expect("all artifacts");
     let step = (hits.len() / SAMPLE).max(1);
     let chosen: Vec<_> = hits.iter().step_by(step).collect();
     let digests = chosen.iter().map(|hit| {

@@ -18,9 +18,10 @@ use std::hint::black_box;
 use corpus::many::{self, SHARED, exchanges};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
-use runvault::digest::Digest;
+use runvault::digest::{CoreHash, Digest};
 use runvault::storage::{Condition, Filter};
-use runvault::vault::query::{Query, Traversal};
+use runvault::vault::links::LinksRequest;
+use runvault::vault::query::{self, Query};
 use serde_json::{Value, json};
 
 /// More than five million mentions.
@@ -82,7 +83,9 @@ fn filled(directory: &std::path::Path) -> Vault {
 fn questions(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().expect("a directory");
     let vault = filled(directory.path());
-    let all = vault.find(&Query::default()).expect("an answer").len();
+    let find =
+        |query: &Query| query::find(&*vault.snapshot().expect("a snapshot"), query).expect("an answer");
+    let all = find(&Query::default()).len();
     assert_eq!(all, SESSIONS + 2 * RUNS + CONTRACTS);
 
     let asked = |number: usize| Query {
@@ -92,28 +95,31 @@ fn questions(criterion: &mut Criterion) {
         }),
         ..Query::default()
     };
-    assert_eq!(vault.find(&asked(50_000)).expect("an answer").len(), 10);
+    assert_eq!(find(&asked(50_000)).len(), 10);
     let mut number = 10_000;
     criterion.bench_function("find --prompt-hash, 10 hits", |bencher| {
         bencher.iter(|| {
             number = (number + 7_919) % SESSIONS;
-            black_box(vault.find(&asked(number.max(10_000)))).expect("an answer").len()
+            black_box(find(&asked(number.max(10_000)))).len()
         });
     });
 
-    let walk = Traversal { depth: 3, relation: None, direction: None, limit: usize::MAX };
+    let links = |artifact: CoreHash| {
+        let request = LinksRequest { artifact, depth: 3, relation: None, direction: None, limit: None };
+        vault.run(&request).expect("a graph").nodes.len()
+    };
     let run = |number: usize| {
         let filter =
             Condition::Attribute { name: "run_id".to_owned(), value: format!("run-{number}") }.into();
-        vault.find(&Query { filter, ..Query::default() }).expect("an answer").remove(0).artifact
+        find(&Query { filter, ..Query::default() }).remove(0).artifact.core
     };
-    let reached = vault.traverse(&run(17), &walk).expect("a graph").nodes.len();
+    let reached = links(run(17));
     assert_eq!(reached, 1 + 3 * 100, "its contract, the runs that it governs, their sessions and traces");
     let mut number = 0;
     criterion.bench_function("links --depth 3 of a run", |bencher| {
         bencher.iter(|| {
             number = (number + 37) % RUNS;
-            black_box(vault.traverse(&run(number), &walk)).expect("a graph").nodes.len()
+            black_box(links(run(number)))
         });
     });
 }

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::storage::{Condition, Filter};
 use runvault::vault::add::{Examined, Monitor, Outcome};
-use runvault::vault::query::{Direction, LinkTarget, Match, Origin, Query};
+use runvault::vault::captures::CapturesRequest;
+use runvault::vault::find::{ArtifactFilter, ArtifactMatch, FindCondition, FindRequest};
+use runvault::vault::links::{LinkDirection, LinksRequest};
 
 /// Prints what becomes of every file.
 struct Printer;
@@ -44,22 +45,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let prompt = "Summarise ticket 4711 in one sentence.";
     println!("\nWho ever saw the prompt {prompt:?}?");
     let digest = Digest::from_content(prompt.as_bytes());
-    let asked = Condition::Mention { group: Some("prompt".to_owned()), digest };
-    for hit in vault.find(&Query { filter: asked.into(), ..Query::default() })? {
-        let places: Vec<String> = hit
-            .matches
-            .iter()
-            .map(|place| match place {
-                Match::Mention(mention) => format!("{} {}", mention.unit, mention.place),
-                Match::Attribute { name, value } => format!("{name} {value}"),
-                Match::Note(text) => format!("note {text}"),
-                Match::Signature { capture, .. } => format!("signature of {capture:.12}"),
-                Match::Unsigned => "not signed".to_owned(),
-                Match::Tag(name) => format!("tag {name}"),
-                Match::Pinned => "pinned".to_owned(),
-            })
-            .collect();
-        println!("  {:<9} {:.12}  {}", hit.artifact.kind, hit.artifact.core, places.join(", "));
+    let asked = FindCondition::Mention { group: Some("prompt".to_owned()), digest };
+    let filter = ArtifactFilter { conditions: vec![asked], ..ArtifactFilter::default() };
+    for hit in vault.run(&FindRequest { filter, ..FindRequest::default() })?.hits {
+        let places = hit.matches.iter().filter_map(|found| match found {
+            ArtifactMatch::Mention { place, .. } => Some(place.to_string()),
+            _ => None,
+        });
+        let places: Vec<String> = places.collect();
+        println!("  {:<9} {:.12}  {}", hit.artifact.kind, hit.artifact.core_hash, places.join(", "));
     }
 
     let model_io_hash = "4df877dec7f41a5df08a2e176ed2fd872cfdbda8ab3a83d6d5059a60c4df49f7".parse()?;
@@ -72,23 +66,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
     let located = vault.locate(&model_io_hash.0.into())?;
     let bytes = vault.read(&located)?;
-    let captures = vault.captures(&located.artifact)?;
+    let captures = vault.run(&CapturesRequest::new(located.artifact.core))?.captures;
     let original = std::fs::read(examples.join("session.json"))?;
     println!("  {} captures; the first comes out byte for byte: {}", captures.len(), bytes == original);
 
     println!("\nFrom the run to its sessions, traces and contract:");
-    let runs = Filter { kinds: vec!["rpk".to_owned()], ..Filter::default() };
-    let run = vault.find(&Query { filter: runs, ..Query::default() })?;
-    for link in run.first().map(|run| vault.links(&run.artifact)).transpose()?.unwrap_or_default() {
-        let arrow = if link.direction == Direction::Out { "->" } else { "<-" };
-        let target = match &link.target {
-            LinkTarget::Artifact(artifact) => format!("{:<9} {:.12}", artifact.kind, artifact.core),
-            LinkTarget::MissingDigest(digest) => format!("missing   {digest:.12}"),
-            LinkTarget::MissingName(name) => format!("missing   {name}"),
+    let filter = ArtifactFilter { kinds: vec!["rpk".to_owned()], ..ArtifactFilter::default() };
+    let run = vault.run(&FindRequest { filter, ..FindRequest::default() })?.hits.into_iter().next();
+    let run = run.ok_or("there is no run")?.artifact.core_hash;
+    let request = LinksRequest { artifact: run, depth: 1, relation: None, direction: None, limit: None };
+    for found in vault.run(&request)?.links() {
+        let link = found.link;
+        let arrow = if link.direction == LinkDirection::Out { "->" } else { "<-" };
+        let target = match (link.target.core_hash, link.target.digest, link.target.name) {
+            (Some(core), ..) => format!("{:<9} {core:.12}", link.target.kind.unwrap_or_default()),
+            (None, Some(digest), _) => format!("missing   {digest:.12}"),
+            (None, None, name) => format!("missing   {}", name.unwrap_or_default()),
         };
-        let because = match &link.origin {
-            Origin::Derived(because) => because,
-            Origin::Stated(_) => "a person said so",
+        let because = match link.because {
+            Some(because) if !link.stated => because,
+            _ => "a person said so".to_owned(),
         };
         println!("  {arrow} {:<12} {target}  {because}", link.relation);
     }

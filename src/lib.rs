@@ -45,8 +45,7 @@ pub mod vault;
 
 pub use vault::{
     AddError, CaughtUp, CheckedCapture, Forgetting, KeptFile, Located, LookupError, PinnedArtifact,
-    RecordingFilter, Referenced, Removal, RemoveError, RemoveOptions, Removed, TaggedArtifact, Upgraded,
-    Vault,
+    Referenced, Removal, RemoveError, RemoveOptions, Removed, TaggedArtifact, Upgraded, Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -7,6 +7,7 @@ use runvault::json::canonical::c14n_v1;
 use runvault::json::reader::{self, Limits};
 use runvault::vault::add::{Examined, Monitor, Outcome};
 use runvault::vault::annotate::SetTagRequest;
+use runvault::vault::resolve::ResolveRequest;
 use serde_json::{Value, json};
 
 use super::Place;
@@ -41,7 +42,7 @@ fn fill(place: &Place, documents: impl IntoIterator<Item = String>) -> Vault {
 }
 
 fn tag(vault: &Vault, back: u64, name: &str) {
-    let core_hash = vault.latest(back).expect("there").artifact.core;
+    let core_hash = ResolveRequest::new(format!("latest~{back}")).locate(vault).expect("there").artifact.core;
     vault.run(&SetTagRequest { core_hash, name: name.to_owned() }).expect("tagged");
 }
 

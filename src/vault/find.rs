@@ -6,13 +6,13 @@ use utoipa::ToSchema;
 
 use super::Vault;
 use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
+use super::details::{ArtifactDetails, Detail};
 use super::query::{self, Hit, Match};
 use crate::artifact::{Kind, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::storage::{
     self, ArtifactRecord, Condition, Cursor, Order, Page, Period, Snapshot, StorageError, TimeBasis,
-    created_at,
 };
 
 /// A filter of artifacts. Everything given must hold.
@@ -119,6 +119,23 @@ pub struct FindCursor {
 }
 
 /// A request for artifacts.
+///
+/// ```
+/// # use runvault::{Vault, digest::Digest, intake::ExamineOptions};
+/// use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+/// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+/// let digest = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
+/// let conditions = vec![FindCondition::Mention { group: Some("prompt".to_owned()), digest }];
+/// let filter = ArtifactFilter { conditions, ..ArtifactFilter::default() };
+/// let answer = vault.run(&FindRequest { filter, ..FindRequest::default() })?;
+/// assert_eq!(answer.hits.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FindRequest {
@@ -132,6 +149,8 @@ pub struct FindRequest {
     pub limit: Option<u64>,
     /// The end of the previous page; the first page if there is none.
     pub after: Option<FindCursor>,
+    /// What to return of each artifact besides its times and its matches.
+    pub details: Vec<Detail>,
 }
 
 /// Artifacts that match.
@@ -155,8 +174,9 @@ pub struct FoundArtifact {
     /// The artifact.
     #[serde(flatten)]
     pub artifact: ArtifactSummary,
-    /// The latest creation time that it states.
-    pub created_at: Option<Timestamp>,
+    /// Its creation time and the requested details.
+    #[serde(flatten)]
+    pub details: ArtifactDetails,
     /// Where it matches, in the order of the conditions.
     pub matches: Vec<ArtifactMatch>,
 }
@@ -213,7 +233,7 @@ pub enum ArtifactMatch {
 /// The number up to which matches are counted if fewer are returned.
 const COUNTED: usize = 1_000;
 
-/// Number of artifacts whose creation times are read at a time.
+/// Number of artifacts whose details are read at a time.
 const BATCH: usize = 1_000;
 
 impl Operation for FindRequest {
@@ -226,25 +246,12 @@ impl Operation for FindRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<FindAnswer, StorageError> {
-        let snapshot = vault.snapshot()?;
-        let Matching { mut hits, is_more, hidden } = self.matching(&*snapshot)?;
-        let found = hits.len();
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        hits.truncate(limit);
-        let last = hits.last().filter(|_| is_more || hits.len() < found);
-        let next = last.map(|hit| self.order.cursor(&*snapshot, &hit.artifact)).transpose()?;
-        let mut answer =
-            FindAnswer { hits: Vec::new(), next, found: found as u64, is_more, hidden: hidden as u64 };
-        for batch in hits.chunks(BATCH) {
-            let cores: Vec<CoreHash> = batch.iter().map(|hit| hit.artifact.core).collect();
-            let attributes = snapshot.attributes(&cores)?;
-            answer.hits.extend(batch.iter().zip(attributes).map(|(hit, attributes)| FoundArtifact {
-                artifact: (&hit.artifact).into(),
-                created_at: created_at(&attributes).map(Timestamp),
-                matches: hit.matches.iter().map(ArtifactMatch::from).collect(),
-            }));
-        }
-        Ok(answer)
+        let mut hits = Vec::new();
+        let answer = self.visit::<StorageError>(vault, &mut |hit| {
+            hits.push(hit);
+            Ok(())
+        })?;
+        Ok(FindAnswer { hits, ..answer })
     }
 }
 
@@ -256,6 +263,34 @@ struct Matching {
 }
 
 impl FindRequest {
+    /// Runs the request, and passes the artifacts to `visit` one at a time, so that their details need not be in memory
+    /// together. The answer contains everything else.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read, and any error that `visit` returns.
+    pub fn visit<E: From<StorageError>>(
+        &self,
+        vault: &Vault,
+        visit: &mut dyn FnMut(FoundArtifact) -> Result<(), E>,
+    ) -> Result<FindAnswer, E> {
+        let snapshot = vault.snapshot()?;
+        let Matching { mut hits, is_more, hidden } = self.matching(&*snapshot)?;
+        let found = hits.len();
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        hits.truncate(limit);
+        let last = hits.last().filter(|_| is_more || hits.len() < found);
+        let next = last.map(|hit| self.order.cursor(&*snapshot, &hit.artifact)).transpose()?;
+        for batch in hits.chunks(BATCH) {
+            let cores: Vec<CoreHash> = batch.iter().map(|hit| hit.artifact.core).collect();
+            let details = ArtifactDetails::read(&*snapshot, &cores, &self.details)?;
+            for (Hit { artifact, matches }, details) in batch.iter().zip(details) {
+                let matches = matches.iter().map(ArtifactMatch::from).collect();
+                visit(FoundArtifact { artifact: artifact.into(), details, matches })?;
+            }
+        }
+        Ok(FindAnswer { hits: Vec::new(), next, found: found as u64, is_more, hidden: hidden as u64 })
+    }
+
     /// Returns the matching artifacts from the cursor on. The search stops after the limit or `COUNTED`, whichever is
     /// larger, unless some artifacts may be omitted because others extend them.
     fn matching(&self, snapshot: &dyn Snapshot) -> Result<Matching, StorageError> {
@@ -286,7 +321,11 @@ impl FindRequest {
 
 impl FindOrder {
     /// Returns the place of an artifact in the order.
-    fn cursor(self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<FindCursor, StorageError> {
+    pub(super) fn cursor(
+        self,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
+    ) -> Result<FindCursor, StorageError> {
         let (kind, time, position) = match Order::from(self) {
             Order::Core => (None, None, 0),
             Order::Kind => (Some(artifact.kind.clone()), None, artifact.arrival),

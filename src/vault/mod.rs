@@ -6,8 +6,13 @@ mod annotations;
 pub mod api;
 pub mod audit;
 pub mod bundle;
+pub mod captures;
+pub mod details;
 pub mod diff;
+pub mod digests;
 pub mod find;
+pub mod forks;
+pub mod forks_of;
 pub mod fsck;
 pub mod journal;
 pub mod links;
@@ -15,10 +20,12 @@ pub mod note;
 pub mod path;
 pub mod pins;
 pub mod query;
-mod recordings;
+pub mod recordings;
 mod removal;
 pub mod replay;
+pub mod resolve;
 pub mod retention;
+pub mod rules;
 pub mod search;
 pub mod show;
 pub mod sql;
@@ -45,18 +52,17 @@ use crate::json::reader::Limits;
 use crate::storage::check::JournalInspection;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    self, Actor, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
-    CaptureRecord, ErrorKind, Filter, JournalCheck, JournalQuery, JournalRecord, LogDamage, Order, Page, Put,
-    PutOptions, PutOutcome, RemovedPolicy, Repair, Snapshot, Storage, StorageError, Store, StoredMember,
-    TimeBasis, Tombstone, Upgrade, file_of,
+    self, Actor, ArtifactRecord, Backup, BackupError, BackupOptions, BackupProgress, CaptureRecord,
+    ErrorKind, JournalCheck, JournalQuery, LogDamage, Put, PutOptions, PutOutcome, RemovedPolicy, Repair,
+    Snapshot, Storage, StorageError, Store, StoredMember, Tombstone, Upgrade, file_of,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
 use crate::vault::bundle::{Bundle, Imported};
-use crate::vault::query::{Graph, HashTarget, Hit, Link, PathStep, Query, Traversal};
+use crate::vault::query::HashTarget;
+use crate::vault::resolve::MentionedHash;
 use crate::vault::sql::{Reader, SqlError};
 
-pub use recordings::RecordingFilter;
 pub use verification::CheckedCapture;
 
 /// A vault.
@@ -111,6 +117,33 @@ pub enum LookupError {
     /// No artifact has this tag.
     #[error("there is no tag {0} in the vault")]
     NoSuchTag(String),
+    /// No artifact has this tag, and no run has this id.
+    #[error("no tag or run in the vault has the name {0}")]
+    NoSuchName(String),
+    /// Several artifacts have this run id.
+    #[error("{name} is ambiguous: {count} artifacts have this run id; give a hash")]
+    AmbiguousName {
+        /// The run id.
+        name: String,
+        /// The number of artifacts.
+        count: u64,
+        /// The first of them, newest first.
+        candidates: Vec<ArtifactRecord>,
+    },
+    /// No artifact has a hash that begins with the prefix, but artifacts mention one.
+    #[error("{:.12} is not the hash of an artifact, but {} it", .0.digest, resolve::mentioning(.0))]
+    Mentioned(Box<MentionedHash>),
+    /// No artifact has a hash that begins with the prefix, but artifacts mention several.
+    #[error(
+        "no artifact has a hash that begins with {prefix}, but artifacts mention {} hashes that do; give more digits",
+        candidates.len()
+    )]
+    AmbiguousMention {
+        /// The prefix.
+        prefix: DigestPrefix,
+        /// The mentioned hashes that begin with it, in order.
+        candidates: Vec<Digest>,
+    },
     /// The vault has too few artifacts.
     #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
     LatestOutOfRange {
@@ -560,56 +593,6 @@ impl Vault {
         locate(&*self.snapshot()?, prefix)
     }
 
-    /// Returns the artifact with this tag, and its preferred capture.
-    ///
-    /// # Errors
-    /// Returns [`LookupError::NoSuchTag`] if no artifact has the tag, and [`LookupError::Store`] if the vault cannot be
-    /// read.
-    pub fn tagged(&self, name: &str) -> Result<Located, LookupError> {
-        let snapshot = self.snapshot()?;
-        let core = snapshot.with_tag(name)?;
-        let core = core.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
-        locate(&*snapshot, &core.0.into())
-    }
-
-    /// Returns the artifact that arrived last, or `back` artifacts before the last one, and its preferred capture.
-    ///
-    /// ```
-    /// # use runvault::{Vault, intake::ExamineOptions};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
-    /// let options = ExamineOptions::default();
-    /// let session = vault.add_document(std::fs::read("examples/session.json")?, &options)?;
-    /// let run = vault.add_document(std::fs::read("examples/run.rpk")?, &options)?;
-    /// assert_eq!(vault.latest(0)?.artifact.core, run.core);
-    /// assert_eq!(vault.latest(1)?.artifact.core, session.core);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Returns [`LookupError::LatestOutOfRange`] if there are too few artifacts, and [`LookupError::Store`] if the vault
-    /// cannot be read.
-    pub fn latest(&self, back: u64) -> Result<Located, LookupError> {
-        let snapshot = self.snapshot()?;
-        let mut page = Page::first(PAGE);
-        let mut left = back;
-        loop {
-            let found = snapshot.find(&Filter::default(), Order::Newest(TimeBasis::LastSeen), &page)?;
-            let hit = usize::try_from(left).ok().and_then(|left| found.items.get(left));
-            if let Some(hit) = hit {
-                return locate(&*snapshot, &hit.artifact.core.0.into());
-            }
-            left -= found.items.len() as u64;
-            let Some(next) = found.next else {
-                let count = snapshot.count(&Filter::default())?;
-                return Err(LookupError::LatestOutOfRange { back, count });
-            };
-            page.after = Some(next);
-        }
-    }
-
     /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
     /// whose chain value is `since`, such as a head that was recorded elsewhere.
     ///
@@ -642,7 +625,9 @@ impl Vault {
     /// Returns [`LookupError::CaptureNotFound`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
     /// if several have it, and [`LookupError::Store`] if the vault cannot be read.
     pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-        let captures = self.captures(&located.artifact)?.into_iter();
+        let snapshot = self.snapshot()?;
+        snapshot.expect_artifact(located.artifact.core)?;
+        let captures = snapshot.captures_of(located.artifact.core)?.into_iter();
         match captures.filter(|capture| prefix.matches(&capture.capture.0)).collect() {
             PrefixResolution::None => {
                 Err(LookupError::CaptureNotFound { core: located.artifact.core, capture: *prefix })
@@ -674,14 +659,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::locate`].
     pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-        let snapshot = self.snapshot()?;
-        match locate(&*snapshot, prefix) {
-            Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
-                let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
-                located(&*snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
-            }
-            outcome => outcome,
-        }
+        resolve::locate_bytes(&*self.snapshot()?, prefix)
     }
 
     /// Like [`Vault::get`], if `prefix` is the full core hash of a document whose captures have the same signature
@@ -699,16 +677,7 @@ impl Vault {
     /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes
     /// are not those that were stored, and another [`StorageError`] if the vault cannot be read.
     pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
-        let ArtifactRecord { core, kind, .. } = &located.artifact;
-        let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
-        if formats::named(kind).is_some_and(Kind::is_of_directories) {
-            return Err(several);
-        }
-        let mut members = self.members(located)?;
-        match (members.pop(), members.is_empty()) {
-            (Some(only), true) => Ok(only.bytes),
-            _ => Err(several),
-        }
+        document(&*self.snapshot()?, located)
     }
 
     /// Returns the files of a capture by name, hashed again.
@@ -756,117 +725,6 @@ impl Vault {
             .ok_or_else(|| unreadable("it is not a session".to_owned()))
     }
 
-    /// Returns the artifacts that match `query`.
-    ///
-    /// ```
-    /// # use runvault::{Vault, digest::Digest, storage::Condition, vault::query::Query, intake::ExamineOptions};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
-    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-    /// let prompt = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
-    /// let asked = Condition::Mention { group: Some("prompt".to_owned()), digest: prompt };
-    /// let hits = vault.find(&Query { filter: asked.into(), ..Query::default() })?;
-    /// assert_eq!(hits.len(), 1);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn find(&self, query: &Query) -> Result<Vec<Hit>, StorageError> {
-        query::find(&*self.snapshot()?, query)
-    }
-
-    /// Returns the links of an artifact in both directions.
-    ///
-    /// # Errors
-    /// Returns an error of the kind [`Gone`](ErrorKind::Gone) if the artifact is not in the vault, and another one if
-    /// the vault cannot be read.
-    pub fn links(&self, artifact: &ArtifactRecord) -> Result<Vec<Link>, StorageError> {
-        let snapshot = self.snapshot()?;
-        query::links(&*snapshot, &snapshot.expect_artifact(artifact.core)?)
-    }
-
-    /// Returns everything that can be reached from an artifact within the limits of `walk`.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn traverse(&self, artifact: &ArtifactRecord, walk: &Traversal) -> Result<Graph, StorageError> {
-        let snapshot = self.snapshot()?;
-        query::traverse(&*snapshot, &snapshot.expect_artifact(artifact.core)?, walk)
-    }
-
-    /// Returns the shortest path of links between two artifacts, in any direction: [`query::shortest_path`].
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn shortest_path(
-        &self,
-        one: &ArtifactRecord,
-        other: &ArtifactRecord,
-    ) -> Result<Option<Vec<PathStep>>, StorageError> {
-        let snapshot = self.snapshot()?;
-        let ends = (snapshot.expect_artifact(one.core)?, snapshot.expect_artifact(other.core)?);
-        query::shortest_path(&*snapshot, &ends.0, &ends.1)
-    }
-
-    /// Returns the captures of an artifact in the order in which they were added.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn captures(&self, artifact: &ArtifactRecord) -> Result<Vec<CaptureRecord>, StorageError> {
-        let snapshot = self.snapshot()?;
-        snapshot.expect_artifact(artifact.core)?;
-        snapshot.captures_of(artifact.core)
-    }
-
-    /// Returns the attributes of an artifact, sorted by name and value.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn attributes(&self, artifact: &ArtifactRecord) -> Result<Vec<Attribute>, StorageError> {
-        let snapshot = self.snapshot()?;
-        snapshot.expect_artifact(artifact.core)?;
-        snapshot.attributes_of(artifact.core)
-    }
-
-    /// Returns the tags, the note and the pin of an artifact.
-    ///
-    /// # Errors
-    /// Same as [`Vault::links`].
-    pub fn annotations(&self, artifact: &ArtifactRecord) -> Result<Annotations, StorageError> {
-        let snapshot = self.snapshot()?;
-        snapshot.expect_artifact(artifact.core)?;
-        snapshot.annotations_of(artifact.core)
-    }
-
-    /// Calls `each` with the journal entries that match `query`, in their order.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read, and any error that `each` returns.
-    pub fn journal<E: From<StorageError>>(
-        &self,
-        query: &JournalQuery,
-        mut each: impl FnMut(JournalRecord) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let snapshot = self.snapshot()?;
-        let mut entries = snapshot.journal(query, 0, PAGE)?;
-        // The first page begins where the limit of the query says.
-        let rest = JournalQuery { limit: None, ..query.clone() };
-        loop {
-            let Some(last) = entries.last().map(|entry| entry.seq) else { return Ok(()) };
-            let is_last = entries.len() < PAGE;
-            for entry in entries {
-                each(entry)?;
-            }
-            if is_last {
-                return Ok(());
-            }
-            entries = snapshot.journal(&rest, last + 1, PAGE)?;
-        }
-    }
-
     /// Returns the time of the last journal entry, or `None` if the journal is empty.
     ///
     /// # Errors
@@ -886,17 +744,6 @@ impl Vault {
     /// Returns the vault file, for operations that need one.
     fn file(&self, operation: &str) -> Result<&Store, StorageError> {
         file_of(&*self.storage, operation)
-    }
-
-    /// Returns the text of an artifact's interaction, step or record `index`, exactly as written; `None` if its kind
-    /// has no such parts.
-    ///
-    /// # Errors
-    /// Same as [`Vault::read`].
-    pub fn quote(&self, artifact: &ArtifactRecord, index: usize) -> Result<Option<String>, LookupError> {
-        let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
-        let document = self.read(&self.locate(&artifact.core.0.into())?)?;
-        Ok(kind.quote(&document, index))
     }
 }
 
@@ -930,6 +777,20 @@ fn located(snapshot: &dyn Snapshot, target: HashTarget) -> Result<Option<Located
         },
     };
     Ok(found.map(|(capture, artifact)| Located { artifact, capture }))
+}
+
+/// Returns the exact bytes of a capture of a document, hashed again.
+fn document(snapshot: &dyn Snapshot, located: &Located) -> Result<Vec<u8>, LookupError> {
+    let ArtifactRecord { core, kind, .. } = &located.artifact;
+    let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
+    if formats::named(kind).is_some_and(Kind::is_of_directories) {
+        return Err(several);
+    }
+    let mut members = snapshot.read_members(*core, located.capture.capture)?;
+    match (members.pop(), members.is_empty()) {
+        (Some(only), true) => Ok(only.bytes),
+        _ => Err(several),
+    }
 }
 
 /// Returns the canonical bytes whose SHA-256 is the core hash of a located artifact.

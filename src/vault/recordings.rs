@@ -1,27 +1,98 @@
 //! Recordings in a vault: loading one for replay, and finding those that contain a prompt.
 
-use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::{Located, LookupError, Vault};
+use super::api::{Operation, Timestamp};
+use super::details::{ArtifactDetails, Detail};
+use super::find::{ArtifactMatch, FindCursor, FindOrder, FoundArtifact};
+use super::query::{self, Hit, Query};
+use super::show::AttributeSummary;
+use super::{Located, LookupError, Vault, document};
 use crate::artifact::{Playback, group};
-use crate::digest::Digest;
+use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{Condition, Filter, Period, Snapshot, StorageError, TimeBasis};
-use crate::vault::query::{self, Hit, Query};
+use crate::storage::{Condition, Cursor, Filter, Period, Snapshot, StorageError, TimeBasis};
 use crate::vault::replay::{NotPlayable, Player};
 
 /// A filter of the recordings of a prompt.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
 pub struct RecordingFilter {
-    /// Attributes that a recording must have, by name and value.
-    pub attributes: Vec<(String, String)>,
+    /// Attributes that a recording must have.
+    pub attributes: Vec<AttributeSummary>,
     /// Last seen at this time or later.
-    pub since: Option<DateTime<Utc>>,
+    pub since: Option<Timestamp>,
     /// Last seen before this time.
-    pub until: Option<DateTime<Utc>>,
-    /// Maximum number of recordings; unlimited if `None`.
-    pub limit: Option<usize>,
+    pub until: Option<Timestamp>,
+}
+
+/// A request for the recordings in which a prompt can be looked up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordingsRequest {
+    /// The SHA-256 of the prompt.
+    pub prompt: Digest,
+    /// What the recordings must match.
+    #[serde(default)]
+    pub filter: RecordingFilter,
+    /// Maximum number of recordings; unlimited if there is none.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// The end of the previous page; the first page if there is none.
+    #[serde(default)]
+    pub after: Option<FindCursor>,
+    /// What to return of each artifact besides its times and its matches.
+    #[serde(default)]
+    pub details: Vec<Detail>,
+}
+
+/// Recordings of a prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecordingsAnswer {
+    /// The recordings, last seen first, with the locations of the prompt.
+    pub recordings: Vec<FoundArtifact>,
+    /// The end of this page; `None` if it is the last one.
+    pub next: Option<FindCursor>,
+}
+
+impl RecordingsRequest {
+    /// Creates a request for all recordings of a prompt.
+    #[must_use]
+    pub fn new(prompt: Digest) -> Self {
+        Self { prompt, filter: RecordingFilter::default(), limit: None, after: None, details: Vec::new() }
+    }
+}
+
+impl Operation for RecordingsRequest {
+    type Answer = RecordingsAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "recordings";
+    const SUMMARY: &'static str = "List the recordings in which a prompt can be looked up";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<RecordingsAnswer, StorageError> {
+        let snapshot = vault.snapshot()?;
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        // One more shows whether there is another page.
+        let after = self.after.clone().map(Cursor::from);
+        let mut hits = recordings(&*snapshot, self.prompt, &self.filter, after, limit.saturating_add(1))?;
+        let is_more = hits.len() > limit;
+        hits.truncate(limit);
+        let last = hits.last().filter(|_| is_more);
+        let next = last.map(|hit| FindOrder::LastSeen.cursor(&*snapshot, &hit.artifact)).transpose()?;
+        let cores: Vec<CoreHash> = hits.iter().map(|hit| hit.artifact.core).collect();
+        let details = ArtifactDetails::read(&*snapshot, &cores, &self.details)?;
+        let recordings = hits.iter().zip(details).map(|(Hit { artifact, matches }, details)| FoundArtifact {
+            artifact: artifact.into(),
+            details,
+            matches: matches.iter().map(ArtifactMatch::from).collect(),
+        });
+        Ok(RecordingsAnswer { recordings: recordings.collect(), next })
+    }
 }
 
 impl Vault {
@@ -42,39 +113,44 @@ impl Vault {
     /// # Errors
     /// Returns [`LookupError::NoRecording`] if its kind records no responses; otherwise the same as [`Vault::read`].
     pub fn player(&self, located: &Located) -> Result<Player, LookupError> {
-        let (core, kind) = (located.artifact.core, &located.artifact.kind);
-        let none = || LookupError::NoRecording { core, kind: kind.clone() };
-        let known = formats::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
-        let document = self.read(located)?;
-        Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
-            NotPlayable::RecordsNothing(_) => none(),
-            error => LookupError::Unreadable { core, message: error.to_string() },
-        })
+        player(&*self.snapshot()?, located)
     }
+}
 
-    /// Returns the recordings in which this prompt can be looked up, last seen first, with the locations of the prompt.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn recordings_of(&self, prompt: Digest, wanted: &RecordingFilter) -> Result<Vec<Hit>, StorageError> {
-        let snapshot = self.snapshot()?;
-        let asked = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest: prompt };
-        let (since, until) = (wanted.since, wanted.until);
-        let has_period = since.is_some() || until.is_some();
-        let period = has_period.then_some(Period { basis: TimeBasis::LastSeen, since, until });
-        let filter = Filter { period, ..asked.into() };
-        let mut recordings = Vec::new();
-        let query = Query { filter, ..Query::default() };
-        let most = wanted.limit.unwrap_or(usize::MAX);
-        query::find_until::<StorageError>(&*snapshot, &query, &mut |hit| {
-            // Few artifacts have the prompt, but very many may have an attribute.
-            if is_by_prompt(&hit) && has_attributes(&*snapshot, &hit, &wanted.attributes)? {
-                recordings.push(hit);
-            }
-            Ok(recordings.len() < most)
-        })?;
-        Ok(recordings)
-    }
+/// Returns a player of a located artifact.
+pub(super) fn player(snapshot: &dyn Snapshot, located: &Located) -> Result<Player, LookupError> {
+    let (core, kind) = (located.artifact.core, &located.artifact.kind);
+    let none = || LookupError::NoRecording { core, kind: kind.clone() };
+    let known = formats::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
+    let document = document(snapshot, located)?;
+    Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
+        NotPlayable::RecordsNothing(_) => none(),
+        error => LookupError::Unreadable { core, message: error.to_string() },
+    })
+}
+
+/// Returns up to `limit` of the recordings in which this prompt can be looked up, last seen first, from a position on.
+pub(super) fn recordings(
+    snapshot: &dyn Snapshot,
+    prompt: Digest,
+    wanted: &RecordingFilter,
+    after: Option<Cursor>,
+    limit: usize,
+) -> Result<Vec<Hit>, StorageError> {
+    let asked = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest: prompt };
+    let (since, until) = (wanted.since.map(|time| time.0), wanted.until.map(|time| time.0));
+    let has_period = since.is_some() || until.is_some();
+    let period = has_period.then_some(Period { basis: TimeBasis::LastSeen, since, until });
+    let query = Query { filter: Filter { period, ..asked.into() }, ..Query::default() };
+    let mut recordings = Vec::new();
+    query::find_until::<StorageError>(snapshot, &query, after, &mut |hit| {
+        // Few artifacts have the prompt, but very many may have an attribute.
+        if is_by_prompt(&hit) && has_attributes(snapshot, &hit, &wanted.attributes)? {
+            recordings.push(hit);
+        }
+        Ok(recordings.len() < limit)
+    })?;
+    Ok(recordings)
 }
 
 fn is_by_prompt(hit: &Hit) -> bool {
@@ -85,14 +161,14 @@ fn is_by_prompt(hit: &Hit) -> bool {
 fn has_attributes(
     snapshot: &dyn Snapshot,
     hit: &Hit,
-    wanted: &[(String, String)],
+    wanted: &[AttributeSummary],
 ) -> Result<bool, StorageError> {
     if wanted.is_empty() {
         return Ok(true);
     }
     let attributes = snapshot.attributes_of(hit.artifact.core)?;
-    let has = |(name, value): &(String, String)| {
-        attributes.iter().any(|attribute| attribute.name == *name && attribute.value == *value)
+    let has = |wanted: &AttributeSummary| {
+        attributes.iter().any(|attribute| attribute.name == wanted.name && attribute.value == wanted.value)
     };
     Ok(wanted.iter().all(has))
 }

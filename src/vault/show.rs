@@ -4,14 +4,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Vault;
-use super::api::{ArtifactSummary, Operation, SignatureName, Timestamp};
+use super::api::{ArtifactSummary, Operation, Timestamp};
+use super::captures::CaptureSummary;
+use super::details::ArtifactDetails;
 use super::links::LinkSummary;
 use super::query;
-use crate::artifact::{CREATED_AT, Kind};
-use crate::digest::{CaptureHash, CoreHash};
+use crate::artifact::{CREATED_AT, Kind, Versions};
+use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{Attribute, CaptureRecord, RoleCount, Snapshot, StorageError, preference};
-use crate::validation::Violation;
+use crate::storage::{Attribute, Pin, RoleCount, Snapshot, StorageError, created_at};
 
 /// A request for everything that a vault contains about an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -39,12 +40,36 @@ pub struct ShowAnswer {
     pub links: Vec<LinkSummary>,
     /// The longest artifacts that extend it.
     pub extended_by: Vec<CoreHash>,
+    /// Their lengths, in the same order.
+    pub extensions: Vec<ExtensionSummary>,
     /// Its tags, by name.
     pub tags: Vec<String>,
     /// Its note.
     pub note: Option<String>,
     /// Whether it is pinned.
     pub pinned: bool,
+    /// Its pin.
+    pub pin: Option<ArtifactPin>,
+}
+
+/// An artifact that extends another one of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExtensionSummary {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// Its length, if it is known.
+    pub length: Option<u64>,
+    /// The unit of the length, such as `record`.
+    pub unit: String,
+}
+
+/// The pin of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactPin {
+    /// The reason, if one was given.
+    pub note: Option<String>,
+    /// The time at which it was pinned.
+    pub pinned_at: Timestamp,
 }
 
 /// A named value that is derived from an artifact.
@@ -63,27 +88,6 @@ pub struct MentionCount {
     pub role: String,
     /// The number of mentions.
     pub count: u64,
-}
-
-/// A capture of an artifact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CaptureSummary {
-    /// Its hash.
-    pub capture_hash: CaptureHash,
-    /// Whether it is the preferred capture of the artifact.
-    pub preferred: bool,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The time at which it was added.
-    pub added_at: Timestamp,
-    /// The time at which it was last added or seen again.
-    pub seen_at: Timestamp,
-    /// The state of its signature.
-    pub signature: SignatureName,
-    /// The key id that it states.
-    pub key_id: Option<String>,
-    /// The warnings that were reported at its admission.
-    pub violations: Vec<Violation>,
 }
 
 impl Operation for ShowRequest {
@@ -106,15 +110,15 @@ impl ShowRequest {
         let core = self.artifact;
         let artifact = snapshot.expect_artifact(core)?;
         let links = query::links(snapshot, &artifact)?;
-        let extended_by = match formats::named(&artifact.kind).and_then(Kind::versions) {
-            Some(versions) => query::longest_extensions(snapshot, &artifact, &links, versions)?,
+        let extensions = match formats::named(&artifact.kind).and_then(Kind::versions) {
+            Some(versions) => query::longest_extensions(snapshot, &artifact, &links, versions)?
+                .into_iter()
+                .map(|extension| ExtensionSummary::new(&extension, versions))
+                .collect(),
             None => Vec::new(),
         };
         let attributes = snapshot.attributes_of(core)?;
         let annotations = snapshot.annotations_of(core)?;
-        let captures = snapshot.captures_of(core)?;
-        let preferred = captures.iter().min_by_key(|capture| preference(capture.signature.as_ref()));
-        let preferred = preferred.ok_or_else(|| StorageError::gone(core))?.capture;
         Ok(ShowAnswer {
             artifact: (&artifact).into(),
             // They are sorted, and their order is chronological.
@@ -126,13 +130,55 @@ impl ShowRequest {
                 .flatten()
                 .map(|RoleCount { role, count }| MentionCount { role, count })
                 .collect(),
-            captures: captures.into_iter().map(|capture| CaptureSummary::new(capture, preferred)).collect(),
+            captures: CaptureSummary::all(snapshot.captures_of(core)?),
             links: links.into_iter().map(LinkSummary::from).collect(),
-            extended_by: extended_by.iter().map(|extension| extension.artifact.core).collect(),
+            extended_by: extensions.iter().map(|extension| extension.core_hash).collect(),
+            extensions,
             tags: annotations.tags.into_iter().map(|tag| tag.name).collect(),
             note: annotations.note.map(|note| note.text),
             pinned: annotations.pin.is_some(),
+            pin: annotations.pin.map(ArtifactPin::from),
         })
+    }
+}
+
+impl ShowAnswer {
+    /// Returns the artifact with its details as in a list.
+    #[must_use]
+    pub fn into_details(self) -> (ArtifactSummary, ArtifactDetails) {
+        let stated: Vec<Attribute> = self
+            .attributes
+            .iter()
+            .cloned()
+            .map(|AttributeSummary { name, value }| Attribute { name, value })
+            .collect();
+        let details = ArtifactDetails {
+            created_at: created_at(&stated).map(Timestamp),
+            attributes: Some(self.attributes),
+            captures: Some(self.captures),
+            tags: Some(self.tags),
+            note: self.note,
+            pinned: Some(self.pinned),
+        };
+        (self.artifact, details)
+    }
+}
+
+impl ExtensionSummary {
+    fn new(extension: &query::Extension, versions: Versions) -> Self {
+        let (attribute, unit) = versions.length;
+        let length = extension.attributes.iter().find(|one| one.name == attribute);
+        Self {
+            core_hash: extension.artifact.core,
+            length: length.and_then(|length| length.value.parse().ok()),
+            unit: unit.to_owned(),
+        }
+    }
+}
+
+impl From<Pin> for ArtifactPin {
+    fn from(Pin { note, at }: Pin) -> Self {
+        Self { note, pinned_at: at.into() }
     }
 }
 
@@ -140,21 +186,5 @@ impl From<Attribute> for AttributeSummary {
     fn from(attribute: Attribute) -> Self {
         let Attribute { name, value } = attribute;
         Self { name, value }
-    }
-}
-
-impl CaptureSummary {
-    fn new(record: CaptureRecord, preferred: CaptureHash) -> Self {
-        let CaptureRecord { capture, size, added_at, seen_at, warnings, signature, .. } = record;
-        Self {
-            capture_hash: capture,
-            preferred: capture == preferred,
-            size,
-            added_at: added_at.into(),
-            seen_at: seen_at.into(),
-            signature: signature.as_ref().map(|signature| signature.state).into(),
-            key_id: signature.and_then(|signature| signature.key_id),
-            violations: warnings,
-        }
     }
 }

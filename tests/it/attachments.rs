@@ -7,6 +7,7 @@ use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::formats;
 use runvault::intake::ExamineOptions;
+use runvault::vault::resolve::ResolveRequest;
 use serde_json::{Value, json};
 
 use crate::audit::{audited_in, contract, run_pack as run_pack_of, trace};
@@ -395,7 +396,7 @@ fn a_core_hash_is_that_of_one_artifact_in_memory_too() {
     let bytes = vault.read_core(&vault.locate(&core.0.into()).unwrap()).unwrap();
     let refused = vault.add_document(bytes, &attachment).unwrap_err();
     assert!(refused.to_string().contains("CONFLICT"), "{refused}");
-    assert_eq!(vault.latest(0).unwrap().artifact.core, core);
+    assert_eq!(ResolveRequest::new("latest").locate(&vault).unwrap().artifact.core, core);
 }
 
 #[test]

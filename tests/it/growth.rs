@@ -2,10 +2,12 @@
 //! these tests would take minutes each; `benches/growth` measures how the work grows.
 
 use runvault::Vault;
+use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Filter;
 use runvault::vault::add::{Examined, Monitor, Outcome};
 use runvault::vault::annotate::SetTagRequest;
+use runvault::vault::resolve::ResolveRequest;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, run_pack, session};
@@ -31,8 +33,12 @@ fn fill(sandbox: &Sandbox, documents: impl Iterator<Item = String>) -> Vault {
     vault
 }
 
+fn latest(vault: &Vault) -> CoreHash {
+    ResolveRequest::new("latest").locate(vault).unwrap().artifact.core
+}
+
 fn tag_latest(vault: &Vault, name: &str) {
-    let core_hash = vault.latest(0).unwrap().artifact.core;
+    let core_hash = latest(vault);
     vault.run(&SetTagRequest { core_hash, name: name.to_owned() }).unwrap();
 }
 
@@ -178,8 +184,7 @@ fn the_newest_of_many_sessions_with_one_prompt_are_found() {
         session(&format!("adapter-{number}"), &[("shared", "same"), ("own", &response)])
     };
     fill(&sandbox, (0..SESSIONS).map(document));
-    let last =
-        fill(&sandbox, std::iter::once(document(SESSIONS))).latest(0).unwrap().artifact.core.to_string();
+    let last = latest(&fill(&sandbox, std::iter::once(document(SESSIONS)))).to_string();
 
     let found =
         sandbox.run(["find", "sessions", "--prompt", "shared", "--limit", "3", "--json"]).expect(0).json();
@@ -207,7 +212,7 @@ fn captures_of_one_artifact_are_found_by_what_each_mentions_and_listed_up_to_a_l
         session("a", &[("prompt", "response")]).replacen(',', &format!(",{}", " ".repeat(number)), 1)
     };
     let vault = fill(&sandbox, (0..CAPTURES).map(capture));
-    let latest = vault.latest(0).unwrap().artifact;
+    let latest = ResolveRequest::new("latest").locate(&vault).unwrap().artifact;
     let snapshot = vault.snapshot().unwrap();
     assert_eq!(snapshot.captures_of(latest.core).unwrap().len(), CAPTURES);
     assert_eq!(snapshot.mentions(&[latest.core], None).unwrap()[0].len(), 2);

@@ -48,6 +48,7 @@ mod named;
 #[cfg(unix)]
 mod names;
 mod notes;
+mod operations;
 mod output;
 mod packs;
 mod power_loss;

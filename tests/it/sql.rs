@@ -14,7 +14,7 @@ use runvault::formats::{self, model_io::Session};
 use runvault::json::reader::Limits;
 use runvault::storage::ArtifactRecord;
 use runvault::vault::audit::Terms;
-use runvault::vault::query::Direction;
+use runvault::vault::query::{self, Direction};
 use runvault::vault::show::{AttributeSummary, ShowRequest};
 use runvault::vault::sql::{self, Reader};
 use rusqlite::{Connection, OpenFlags};
@@ -124,7 +124,7 @@ fn views_have_what_show_tells() {
             .iter()
             .map(|count| vec![text(&count.role), Cell::Integer(i64::try_from(count.count).unwrap())]);
         assert_eq!(counts, expected.collect::<Vec<_>>());
-        let links = vault.links(artifact).unwrap();
+        let links = query::links(&*snapshot, artifact).unwrap();
         let links = links.iter().filter(|link| link.direction == Direction::Out);
         let expected: Vec<_> =
             links.map(|link| vec![text(&link.relation), text(link.target.key().1)]).collect();

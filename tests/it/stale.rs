@@ -5,7 +5,14 @@ use runvault::storage::{ErrorKind, StorageError};
 use runvault::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveNoteRequest, SetNoteRequest, SetTagRequest,
 };
-use runvault::vault::query::Traversal;
+use runvault::vault::audit::AuditRequest;
+use runvault::vault::captures::CapturesRequest;
+use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
+use runvault::vault::links::LinksRequest;
+use runvault::vault::path::PathRequest;
+use runvault::vault::replay::ResponsesRequest;
+use runvault::vault::resolve::ResolveRequest;
+use runvault::vault::show::ShowRequest;
 use runvault::{LookupError, RemoveOptions, Vault};
 
 use crate::sandbox::{Sandbox, session};
@@ -34,16 +41,22 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
     let sandbox = Sandbox::without_vault();
     let (vault, located) = replaced(&sandbox);
     let artifact = &located.artifact;
-    let walk = Traversal { depth: 3, relation: None, direction: None, limit: 100 };
-    let (core_hash, target) = (artifact.core, vault.latest(0).unwrap().artifact.core);
+    let target = ResolveRequest::new("latest").locate(&vault).unwrap().artifact.core;
+    let core_hash = artifact.core;
+    let links = |depth| LinksRequest {
+        artifact: core_hash,
+        depth,
+        relation: None,
+        direction: None,
+        limit: Some(100),
+    };
     let link = AddLinkRequest { source: core_hash, relation: "r".to_owned(), target, note: None };
-    let outcomes: [(&str, Result<(), StorageError>); 11] = [
-        ("links", vault.links(artifact).map(drop)),
-        ("traverse", vault.traverse(artifact, &walk).map(drop)),
-        ("path", vault.shortest_path(artifact, &vault.latest(0).unwrap().artifact).map(drop)),
-        ("captures", vault.captures(artifact).map(drop)),
-        ("attributes", vault.attributes(artifact).map(drop)),
-        ("annotations", vault.annotations(artifact).map(drop)),
+    let outcomes: [(&str, Result<(), StorageError>); 10] = [
+        ("links", vault.run(&links(1)).map(drop)),
+        ("traverse", vault.run(&links(3)).map(drop)),
+        ("path", vault.run(&PathRequest { from: core_hash, to: target }).map(drop)),
+        ("captures", vault.run(&CapturesRequest::new(core_hash)).map(drop)),
+        ("show", vault.run(&ShowRequest { artifact: core_hash }).map(drop)),
         ("tag", vault.run(&SetTagRequest { core_hash, name: "t".to_owned() }).map(drop)),
         ("note", vault.run(&SetNoteRequest { core_hash, text: "n".to_owned() }).map(drop)),
         ("remove note", vault.run(&RemoveNoteRequest { core_hash }).map(drop)),
@@ -55,7 +68,20 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
         assert_eq!(error.kind(), ErrorKind::Gone, "{operation}: {error}");
         assert!(error.to_string().contains(&artifact.core.to_string()), "{operation}: {error}");
     }
+    let compared = ComparedArtifact { core_hash, capture_hash: None };
+    let diff = DiffRequest {
+        one: compared,
+        other: compared,
+        all: false,
+        extent: DiffExtent::All,
+        limit: None,
+        after: None,
+    };
+    let audit = AuditRequest { contract: core_hash, run: None, limit: None, after: None };
     for (operation, outcome) in [
+        ("audit", vault.run(&audit).map(drop)),
+        ("diff", vault.run(&diff).map(drop)),
+        ("responses", vault.run(&ResponsesRequest::new(core_hash)).map(drop)),
         ("capture", vault.capture_of(&located, &located.capture.capture.0.into()).map(drop)),
         ("verify", vault.verify(artifact, None, &runvault::artifact::AdmitOptions::default()).map(drop)),
     ] {

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::storage::Filter;
 use runvault::vault::add::{self, Examined, Monitor};
-use runvault::vault::query::Query;
 use tempfile::TempDir;
 
 use crate::corpus;
@@ -81,7 +81,8 @@ pub fn expect_valid(root: &Path, documents: usize) {
 /// Makes sure that all of a corpus is in the vault at `path`.
 pub fn expect_artifacts(path: &Path, artifacts: usize) {
     let vault = Vault::open(path).expect("the vault");
-    assert_eq!(vault.find(&Query::default()).expect("an answer").len(), artifacts);
+    let count = vault.snapshot().and_then(|snapshot| snapshot.count(&Filter::default()));
+    assert_eq!(count.expect("an answer"), artifacts as u64);
 }
 
 struct Expecting;

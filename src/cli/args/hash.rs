@@ -4,9 +4,9 @@ use std::str::FromStr;
 
 use runvault::digest::DigestPrefix;
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
+use runvault::vault::resolve::ResolveRequest;
 use runvault::{Located, LookupError, Vault};
 
-use crate::cli::args::resolve;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::{brief, is_plain};
 use crate::cli::output::exit::Failure;
@@ -89,28 +89,26 @@ impl Named {
 
     /// Looks up the artifact, which must be in the vault.
     pub(crate) fn locate(&self, vault: &Vault) -> Result<Located, Failure> {
-        self.locate_by(vault, Vault::locate)
+        self.resolve(vault, false)
     }
 
-    /// Looks up the artifact; `by_hash` looks up hashes.
-    pub(crate) fn locate_by(
-        &self,
-        vault: &Vault,
-        by_hash: fn(&Vault, &DigestPrefix) -> Result<Located, LookupError>,
-    ) -> Result<Located, Failure> {
-        match self {
-            Self::Hash(prefix, text) => match by_hash(vault, prefix) {
-                Err(error @ LookupError::NotFound(_)) => match resolve::by_name(vault, text)? {
-                    Some(located) => Ok(located),
-                    None => Err(resolve::mentioned(vault, prefix)?.unwrap_or_else(|| error.into())),
-                },
-                outcome => Ok(outcome?),
-            },
-            Self::Tag(name) => Ok(vault.tagged(name)?),
-            Self::Latest(back) => Ok(vault.latest(*back)?),
-            Self::Name(name, reason) => resolve::by_name(vault, name)?.ok_or_else(|| {
-                Failure::Usage(format!("{reason}; no tag or run in the vault has the name {}", brief(name)))
-            }),
+    /// Like [`Named::locate`], but resolves a hash that captures of several artifacts have to the first of them.
+    pub(crate) fn locate_bytes(&self, vault: &Vault) -> Result<Located, Failure> {
+        self.resolve(vault, true)
+    }
+
+    fn resolve(&self, vault: &Vault, any_artifact: bool) -> Result<Located, Failure> {
+        let text = match self {
+            Self::Hash(_, text) | Self::Name(text, _) => text.clone(),
+            Self::Tag(name) => format!("@{name}"),
+            Self::Latest(back) => format!("latest~{back}"),
+        };
+        match (ResolveRequest { text, any_artifact }.locate(vault), self) {
+            (Err(LookupError::NoSuchName(name)), Self::Name(_, reason)) => Err(Failure::Usage(format!(
+                "{reason}; no tag or run in the vault has the name {}",
+                brief(&name)
+            ))),
+            (outcome, _) => Ok(outcome?),
         }
     }
 

@@ -11,7 +11,6 @@ pub(crate) mod length;
 pub(crate) mod limits;
 pub(crate) mod output;
 pub(crate) mod prompt;
-mod resolve;
 pub(crate) mod settings;
 pub(crate) mod spellings;
 pub(crate) mod vault;

@@ -4,14 +4,11 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::storage::ArtifactRecord;
 use runvault::validation::{Severity, Violation};
-use runvault::vault::audit::{Audit, AuditedEffect, Verdict};
-use serde::Serialize;
+use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::diff::Json;
 use crate::cli::commands::links;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
@@ -40,6 +37,7 @@ pub(crate) struct Args {
 
 #[derive(Default)]
 struct Tally {
+    runs: u64,
     verified: u64,
     resolved: u64,
     pending: u64,
@@ -51,27 +49,20 @@ struct Tally {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let contract = self.contract.locate(&vault)?.artifact;
-        let runs = match &self.run {
-            Some(run) => vec![run.locate(&vault)?.artifact],
-            None => vault.governed_runs(&contract)?,
-        };
-        if runs.is_empty() {
-            return Err(Failure::No(no_runs(&contract, vault.terms(&contract)?.effects.is_empty())));
-        }
+        let contract = self.contract.locate(&vault)?.artifact.core;
+        let run = self.run.as_ref().map(|run| run.locate(&vault)).transpose()?;
+        let request =
+            AuditRequest { contract, run: run.map(|run| run.artifact.core), limit: None, after: None };
         let mut out = io::BufWriter::new(stdout::text());
         let mut tally = Tally { is_clean: true, ..Tally::default() };
-        for run in &runs {
-            let audit = vault.audit(&contract, run)?;
+        let answer = request.visit::<Failure>(&vault, &mut |audit| {
             tally.count(&audit);
-            if self.json {
-                lines(&mut out, &contract, run, &audit)?;
-            } else {
-                links::heading(&mut out, &run.kind, run.core)?;
-                print(&mut out, &audit)?;
-            }
-        }
+            Ok(if self.json { lines(&mut out, &audit) } else { print(&mut out, &audit) }?)
+        })?;
         out.flush()?;
+        if tally.runs == 0 {
+            return Err(Failure::No(no_runs(contract, answer.effects == 0)));
+        }
         if !self.json {
             stdout::note(&tally.summary());
         }
@@ -79,21 +70,18 @@ impl Args {
     }
 }
 
-fn no_runs(contract: &ArtifactRecord, is_without_effects: bool) -> String {
+fn no_runs(contract: CoreHash, is_without_effects: bool) -> String {
     if is_without_effects {
-        return format!(
-            "the contract {:.12} states no effects, so there is nothing to verify",
-            contract.core
-        );
+        return format!("the contract {contract:.12} states no effects, so there is nothing to verify");
     }
     format!(
-        "the contract {:.12} governs no run in the vault; name a run, or link one with \"runvault link\"",
-        contract.core
+        "the contract {contract:.12} governs no run in the vault; name a run, or link one with \"runvault link\""
     )
 }
 
 impl Tally {
-    fn count(&mut self, audit: &Audit) {
+    fn count(&mut self, audit: &RunAudit) {
+        self.runs += 1;
         for effect in &audit.effects {
             *match effect.verdict {
                 Verdict::Verified => &mut self.verified,
@@ -102,10 +90,9 @@ impl Tally {
                 Verdict::Failed => &mut self.failed,
             } += 1;
         }
-        let errors =
-            audit.report.violations().iter().filter(|violation| violation.severity == Severity::Error);
-        self.findings += (errors.count() + audit.report.omitted()) as u64;
-        self.is_clean &= audit.is_clean();
+        let errors = audit.findings.iter().filter(|found| found.violation.severity == Severity::Error);
+        self.findings += (errors.count() + omitted(audit)) as u64;
+        self.is_clean &= audit.clean;
     }
 
     fn summary(&self) -> String {
@@ -115,11 +102,18 @@ impl Tally {
     }
 }
 
-fn print(out: &mut dyn Write, audit: &Audit) -> io::Result<()> {
+/// Returns the number of findings that are not listed.
+fn omitted(audit: &RunAudit) -> usize {
+    audit.omitted.as_ref().map_or(0, |omitted| omitted.violations_omitted)
+}
+
+fn print(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
+    links::heading(out, &audit.kind, audit.run)?;
     for effect in &audit.effects {
         print_effect(out, effect)?;
     }
-    for Violation { rule_id, path, message, severity } in audit.report.violations() {
+    for AuditFinding { violation, .. } in &audit.findings {
+        let Violation { rule_id, path, message, severity } = violation;
         let (word, style) = match severity {
             Severity::Error => ("finding", BAD),
             Severity::Warning => ("not checked", CAUTION),
@@ -127,101 +121,35 @@ fn print(out: &mut dyn Write, audit: &Audit) -> io::Result<()> {
         let (path, message) = (escaped(path), escaped(message));
         stdout::line(out, &format!("  {style}{word}{style:#} {path}: {message} (rule {rule_id})"))?;
     }
-    match audit.report.omitted() {
+    match omitted(audit) {
         0 => Ok(()),
         more => stdout::line(out, &format!("  and {more} more")),
     }
 }
 
-fn print_effect(out: &mut dyn Write, audited: &AuditedEffect) -> io::Result<()> {
-    let AuditedEffect { effect, verdict, because, .. } = audited;
+fn print_effect(out: &mut dyn Write, audited: &EffectAudit) -> io::Result<()> {
+    let EffectAudit { effect, target, verdict, because, .. } = audited;
     let style = match verdict {
         Verdict::Verified => GOOD,
         Verdict::Resolved | Verdict::Pending => CAUTION,
         Verdict::Failed => BAD,
     };
-    let (word, name, why) = (verdict.name(), escaped(&effect.name), escaped(because));
+    let (word, name, why) = (verdict.name(), escaped(effect), escaped(because));
     stdout::line(out, &format!("  {style}{word}{style:#} {name}: {why}"))?;
-    let mode = escaped(effect.mode.as_deref().unwrap_or("undeclared"));
-    let idempotency = escaped(effect.idempotency.as_deref().unwrap_or("no idempotency stated"));
-    let target = escaped(&effect.target);
+    let mode = escaped(audited.mode.as_deref().unwrap_or("undeclared"));
+    let idempotency = escaped(audited.idempotency.as_deref().unwrap_or("no idempotency stated"));
+    let target = escaped(target);
     stdout::line(out, &format!("    {FAINT}on {target} ({mode}), {idempotency}{FAINT:#}"))?;
-    if effect.is_unsafe_to_retry() {
+    if audited.unsafe_to_retry {
         let warning = "not idempotent, but without a nonce or reason (rule AU4)";
         stdout::line(out, &format!("    {CAUTION}warning{CAUTION:#} {warning}"))?;
     }
     Ok(())
 }
 
-/// The output line of an effect.
-#[derive(Serialize)]
-struct EffectLine<'e> {
-    contract: CoreHash,
-    run: CoreHash,
-    effect: &'e str,
-    target: &'e str,
-    mode: Option<&'e str>,
-    idempotency: Option<&'e str>,
-    evidence: Option<&'e str>,
-    verdict: &'static str,
-    because: &'e str,
-    place: Option<&'e str>,
-    value: Option<Json<'e>>,
-    unsafe_to_retry: bool,
-}
-
-/// The output line of a finding.
-#[derive(Serialize)]
-struct FindingLine<'f> {
-    contract: CoreHash,
-    run: CoreHash,
-    #[serde(flatten)]
-    violation: &'f Violation,
-}
-
-/// The output line with the number of findings that are not listed.
-#[derive(Serialize)]
-struct OmittedLine {
-    contract: CoreHash,
-    run: CoreHash,
-    violations_omitted: usize,
-}
-
-fn lines(
-    out: &mut dyn Write,
-    contract: &ArtifactRecord,
-    run: &ArtifactRecord,
-    audit: &Audit,
-) -> io::Result<()> {
-    let (contract, run) = (contract.core, run.core);
-    for audited in &audit.effects {
-        json::line(out, &EffectLine::new(contract, run, audited))?;
-    }
-    for violation in audit.report.violations() {
-        json::line(out, &FindingLine { contract, run, violation })?;
-    }
-    match audit.report.omitted() {
-        0 => Ok(()),
-        violations_omitted => json::line(out, &OmittedLine { contract, run, violations_omitted }),
-    }
-}
-
-impl<'e> EffectLine<'e> {
-    fn new(contract: CoreHash, run: CoreHash, audited: &'e AuditedEffect) -> Self {
-        let AuditedEffect { effect, verdict, because, source } = audited;
-        Self {
-            contract,
-            run,
-            effect: &effect.name,
-            target: &effect.target,
-            mode: effect.mode.as_deref(),
-            idempotency: effect.idempotency.as_deref(),
-            evidence: effect.evidence.as_ref().map(|evidence| evidence.sort.as_str()),
-            verdict: verdict.name(),
-            because,
-            place: source.as_ref().map(|source| source.place.as_str()),
-            value: source.as_ref().and_then(|source| source.value.as_ref()).map(Json),
-            unsafe_to_retry: effect.is_unsafe_to_retry(),
-        }
-    }
+/// Writes a line of JSON for each effect and each finding.
+fn lines(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
+    audit.effects.iter().try_for_each(|effect| json::line(out, effect))?;
+    audit.findings.iter().try_for_each(|finding| json::line(out, finding))?;
+    audit.omitted.iter().try_for_each(|omitted| json::line(out, omitted))
 }

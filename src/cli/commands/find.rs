@@ -8,13 +8,14 @@ use chrono::{DateTime, Utc};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
 use runvault::artifact::group;
-use runvault::digest::{Digest, DigestPrefix, PrefixResolution};
-use runvault::storage::Attribute;
+use runvault::digest::{Digest, DigestPrefix};
 use runvault::vault::api::{SignatureName, TimeBasisName, Timestamp};
+use runvault::vault::details::Detail;
+use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
 use runvault::vault::find::{
     ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindOrder, FindPeriod, FindRequest,
 };
-use runvault::vault::query;
+use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::hash;
 use crate::cli::args::hash::Named;
@@ -23,7 +24,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::{self, Column};
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::hits::{self, Listed};
+use crate::cli::output::hits::{Hits, Listed};
 use crate::cli::output::json;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, counted};
@@ -198,30 +199,28 @@ enum Order {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let by = self.conditions.by.basis();
-        let answer = vault.run(&self.request(&vault)?)?;
-        let hits = &answer.hits;
+        let list = Hits::new(self.conditions.by.basis());
+        let mut list = match &self.format {
+            Some(template) => list.with_format(template),
+            None if self.columns.is_empty() => list,
+            None => list.with_columns(&self.columns),
+        };
+        let details = if self.json { Detail::ALL.to_vec() } else { list.details() };
+        let request = FindRequest { details, ..self.request(&vault)? };
+        let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
+        let (mut out, mut shown) = (io::BufWriter::new(out), 0);
+        let answer = request.visit::<Failure>(&vault, &mut |hit| {
+            shown += 1;
+            if self.json { Ok(json::line(&mut out, &hit)?) } else { list.add(&mut out, Listed::from(&hit)) }
+        })?;
+        list.finish(&mut out)?;
+        out.flush()?;
         if answer.found == 0 && answer.hidden == 0 {
             self.conditions.note_removals(&vault)?;
         }
-        let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
-        let mut out = io::BufWriter::new(out);
-        if self.json {
-            hits.iter().try_for_each(|hit| json::line(&mut out, hit))?;
-        } else {
-            let snapshot = vault.snapshot()?;
-            match &self.format {
-                Some(template) => hits::fill(&mut out, &*snapshot, hits, template, by)?,
-                None if self.columns.is_empty() => {
-                    hits::list(&mut out, &*snapshot, hits.iter().map(Listed::from), by)?;
-                }
-                None => hits::table(&mut out, &*snapshot, hits, &self.columns, by)?,
-            }
-        }
-        out.flush()?;
         // Programs that parse the output must learn of omitted results too.
         match (self.json || self.format.is_some(), answer.hidden) {
-            (false, _) => stdout::note(&self.ending(&answer)),
+            (false, _) => stdout::note(&self.ending(&answer, shown)),
             (true, hidden @ 1..) => stdout::note(&not_shown(hidden)),
             (true, 0) => {}
         }
@@ -239,19 +238,18 @@ impl Args {
             },
             all_versions: self.all_versions,
             limit: self.limit.map(|limit| limit as u64).or(people.then_some(SCREENFUL)),
-            after: None,
+            ..FindRequest::default()
         })
     }
 
-    /// Returns the last line, with the number of hits and how to see the rest.
-    fn ending(&self, answer: &FindAnswer) -> String {
-        let FindAnswer { hits, found, is_more, hidden, .. } = answer;
+    /// Returns the last line, with the number of hits, of which `shown` are listed, and how to see the rest.
+    fn ending(&self, answer: &FindAnswer, shown: u64) -> String {
+        let FindAnswer { found, is_more, hidden, .. } = answer;
         let plural = self.what.plural;
         let mut found_text = counted(*found, plural.strip_suffix('s').unwrap_or(plural));
         if *is_more {
             found_text = format!("more than {found_text}");
         }
-        let shown = hits.len() as u64;
         let listed = match self.limit {
             _ if shown == *found && !is_more => found_text,
             None if *is_more => format!("{shown} of {found_text}; --limit shows more"),
@@ -338,8 +336,8 @@ impl Conditions {
     fn note_removals(&self, vault: &Vault) -> Result<(), Failure> {
         let mentions = self.mentions.as_ref().and_then(Named::hash);
         for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
-            if let Some(tombstone) = vault.snapshot()?.resolve(prefix, 1)?.tombstones.first() {
-                stdout::note(&escaped(&tombstone.to_string()).to_string());
+            if let Some(removed) = vault.run(&DigestsRequest { prefix: *prefix, group: None })?.removed {
+                stdout::note(&escaped(&removed.to_string()).to_string());
             }
         }
         Ok(())
@@ -365,16 +363,16 @@ pub(crate) fn mentioned(
     prefix: &DigestPrefix,
     group: Option<&str>,
 ) -> Result<Digest, Failure> {
-    match query::resolve_mentioned(&*vault.snapshot()?, prefix, group)? {
-        PrefixResolution::One(digest) => Ok(digest),
-        PrefixResolution::None => {
-            if let Some(tombstone) = vault.snapshot()?.resolve(prefix, 1)?.tombstones.first() {
-                return Err(Failure::No(tombstone.to_string()));
-            }
+    let request = DigestsRequest { prefix: *prefix, group: group.map(str::to_owned) };
+    let DigestsAnswer { digests, removed } = vault.run(&request)?;
+    match (digests.as_slice(), removed) {
+        ([digest], _) => Ok(*digest),
+        ([], Some(removed)) => Err(Failure::No(removed.to_string())),
+        ([], None) => {
             let what = group.map_or(String::new(), |group| format!(" {group}"));
             Err(Failure::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
         }
-        PrefixResolution::Ambiguous(candidates) => {
+        (candidates, _) => {
             let message =
                 format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
             let candidates = candidates.iter().map(ToString::to_string).collect();
@@ -396,7 +394,7 @@ fn digest_of(path: &Path) -> Result<Digest, Failure> {
 /// The attributes used as labels, most specific first.
 pub(crate) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
-pub(crate) fn label(attributes: &[Attribute]) -> String {
+pub(crate) fn label(attributes: &[AttributeSummary]) -> String {
     const VALUES: usize = 3;
     let values = TELLING.iter().flat_map(|name| {
         let values = attributes.iter().filter(move |attribute| attribute.name == **name);

@@ -7,7 +7,9 @@ use runvault::artifact::Kind;
 use runvault::digest::DigestPrefix;
 use runvault::files;
 use runvault::formats;
-use runvault::storage::{CaptureRecord, StoredMember};
+use runvault::storage::StoredMember;
+use runvault::vault::api::SignatureName;
+use runvault::vault::captures::CapturesRequest;
 use runvault::{Located, Vault};
 
 use crate::cli::args::hash;
@@ -16,7 +18,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::disk;
 use crate::cli::output::disk::ModeArgs;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::signature::{self, State};
+use crate::cli::output::signature;
 use crate::cli::output::stdout;
 use crate::cli::output::stdout::{HASH, counted};
 
@@ -70,8 +72,8 @@ impl Args {
             return self.write_standard_output(&bytes);
         }
         // Artifacts that share a capture hash have the same bytes but different core hashes.
-        let by_hash = if self.core { Vault::locate } else { Vault::locate_bytes };
-        let mut located = self.hash.locate_by(&vault, by_hash)?;
+        let mut located =
+            if self.core { self.hash.locate(&vault)? } else { self.hash.locate_bytes(&vault)? };
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         } else if !self.core && !self.hash.is_capture(&located) {
@@ -105,11 +107,10 @@ fn say_which(vault: &Vault, located: &Located) -> Result<(), Failure> {
     if !formats::named(&located.artifact.kind).is_some_and(Kind::can_be_signed) {
         return Ok(());
     }
-    let captures = vault.captures(&located.artifact)?;
-    let state = |capture: &CaptureRecord| State::new(capture.signature.as_ref());
-    let preferred = state(&located.capture);
-    if captures.iter().any(|capture| state(capture) != preferred) {
-        let Located { artifact, capture } = located;
+    let Located { artifact, capture } = located;
+    let captures = vault.run(&CapturesRequest::new(artifact.core))?.captures;
+    let preferred = SignatureName::from(capture.signature.as_ref().map(|signature| signature.state));
+    if captures.iter().any(|capture| capture.signature != preferred) {
         let (count, hash) = (counted(captures.len() as u64, "capture"), capture.capture);
         let said = signature::text(capture.signature.as_ref());
         stdout::note(&format!(

@@ -3,13 +3,8 @@
 use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
-use runvault::artifact::document;
-use runvault::formats;
-use runvault::validation::{RuleInfo, Severity};
-use runvault::vault::add;
-use runvault::vault::audit;
-use runvault::vault::bundle;
-use serde::Serialize;
+use runvault::validation::Severity;
+use runvault::vault::rules::{RuleSummary, RulesAnswer, RulesRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
@@ -28,98 +23,61 @@ pub(crate) struct Args {
     json: bool,
 }
 
-struct Row {
-    /// The kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits of
-    /// contracts, `bundle` for bundles.
-    kind: &'static str,
-    rule: RuleInfo,
-}
-
-/// A rule, in machine-readable form.
-#[derive(Serialize)]
-struct Line {
-    kind: &'static str,
-    id: &'static str,
-    severity: Severity,
-    summary: &'static str,
-    why: String,
-}
-
-impl Row {
-    fn to_line(&self) -> Line {
-        let RuleInfo { id, severity, summary, .. } = self.rule;
-        Line { kind: self.kind, id, severity, summary, why: self.explanation() }
-    }
-
-    /// Returns the reason for the rule and what to do, with the options that help.
-    fn explanation(&self) -> String {
-        match hints::for_rule(self.rule.id) {
-            Some(hint) => format!("{} {hint}", self.rule.why),
-            None => self.rule.why.to_owned(),
-        }
-    }
-}
-
 /// Returns the ids and summaries of all rules.
 pub(crate) fn summaries() -> impl Iterator<Item = (String, String)> {
-    all().into_iter().map(|row| (row.rule.id.to_owned(), row.rule.summary.to_owned()))
+    RulesRequest::default().answer().rules.into_iter().map(|rule| (rule.id, rule.summary))
 }
 
-fn all() -> Vec<Row> {
-    let of_documents = document::rules().into_iter().map(|rule| Row { kind: "document", rule });
-    let of_kinds = formats::ALL
-        .into_iter()
-        .flat_map(|kind| kind.rules().into_iter().map(move |rule| Row { kind: kind.name(), rule }));
-    let of_vaults = add::RULES.into_iter().map(|rule| Row { kind: "vault", rule });
-    let of_audits = audit::RULES.into_iter().map(|rule| Row { kind: "audit", rule });
-    let of_bundles = bundle::RULES.into_iter().map(|rule| Row { kind: "bundle", rule });
-    of_documents.chain(of_kinds).chain(of_vaults).chain(of_audits).chain(of_bundles).collect()
+/// Returns the rule with the options that help added to its reason.
+fn hinted(rule: RuleSummary) -> RuleSummary {
+    match hints::for_rule(&rule.id) {
+        Some(hint) => RuleSummary { why: format!("{} {hint}", rule.why), ..rule },
+        None => rule,
+    }
 }
 
 impl Args {
     pub(crate) fn run(&self, _: &VaultArgs) -> Result<Status, Failure> {
-        let mut rows = all();
-        if let Some(id) = &self.id {
-            rows.retain(|row| row.rule.id.eq_ignore_ascii_case(id));
-            if rows.is_empty() {
-                return Err(Failure::No(format!("there is no rule {id}; \"runvault rules\" lists them")));
-            }
+        let RulesAnswer { rules } = RulesRequest { id: self.id.clone() }.answer();
+        let rules: Vec<RuleSummary> = rules.into_iter().map(hinted).collect();
+        if let (Some(id), true) = (&self.id, rules.is_empty()) {
+            return Err(Failure::No(format!("there is no rule {id}; \"runvault rules\" lists them")));
         }
         if self.json {
             let mut out = stdout::raw();
-            rows.iter().try_for_each(|row| json::line(&mut out, &row.to_line()))?;
+            rules.iter().try_for_each(|rule| json::line(&mut out, rule))?;
         } else if self.id.is_some() {
             let mut out = stdout::text();
-            for (index, row) in rows.iter().enumerate() {
+            for (index, rule) in rules.iter().enumerate() {
                 out.write_all(if index > 0 { b"\n" } else { b"" })?;
-                explain(&mut out, row)?;
+                explain(&mut out, rule)?;
             }
         } else {
-            list(&mut stdout::text(), &rows)?;
+            list(&mut stdout::text(), &rules)?;
         }
         Ok(Status::Done)
     }
 }
 
-fn list(out: &mut dyn Write, rows: &[Row]) -> io::Result<()> {
-    for Row { kind, rule } in rows {
-        let warning = match rule.severity {
+fn list(out: &mut dyn Write, rules: &[RuleSummary]) -> io::Result<()> {
+    for RuleSummary { kind, id, severity, summary, .. } in rules {
+        let warning = match severity {
             Severity::Error => "",
             Severity::Warning => "warning: ",
         };
-        writeln!(out, "{kind:<9} {:<7} {CAUTION}{warning}{CAUTION:#}{}", rule.id, rule.summary)?;
+        writeln!(out, "{kind:<9} {id:<7} {CAUTION}{warning}{CAUTION:#}{summary}")?;
     }
     Ok(())
 }
 
-fn explain(out: &mut dyn Write, row: &Row) -> io::Result<()> {
-    let Row { kind, rule } = row;
-    let style = match rule.severity {
+fn explain(out: &mut dyn Write, rule: &RuleSummary) -> io::Result<()> {
+    let RuleSummary { kind, id, severity, summary, why } = rule;
+    let style = match severity {
         Severity::Error => BAD,
         Severity::Warning => CAUTION,
     };
-    writeln!(out, "{} ({kind}, {style}{}{style:#}): {}", rule.id, rule.severity, rule.summary)?;
-    writeln!(out, "{}", wrapped(&row.explanation(), stdout::width().map_or(80, |width| width.min(80))))
+    writeln!(out, "{id} ({kind}, {style}{severity}{style:#}): {summary}")?;
+    writeln!(out, "{}", wrapped(why, stdout::width().map_or(80, |width| width.min(80))))
 }
 
 /// Wraps `text` into lines of at most `width` characters.

@@ -16,7 +16,7 @@ use crate::cli::commands::find::Conditions;
 use crate::cli::commands::index::build;
 use crate::cli::hints;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::hits::{self, Listed};
+use crate::cli::output::hits::{Hits, Listed};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
 use crate::cli::output::table::{BELOW, Cell};
@@ -94,7 +94,7 @@ impl Args {
             answer.hits.iter().try_for_each(|hit| json::line(&mut out, hit))?;
             out.flush()?;
         } else {
-            self.print(&vault, &answer)?;
+            self.print(&answer)?;
         }
         Ok(if answer.hits.is_empty() { Status::No } else { Status::Done })
     }
@@ -108,20 +108,20 @@ impl Args {
             every_passage: self.all,
             limit: self.limit as u64,
             width: u32::try_from(width).unwrap_or(u32::MAX),
+            details: Hits::new(self.conditions.by.basis()).details(),
         })
     }
 
-    fn print(&self, vault: &Vault, SearchAnswer { hits, is_more }: &SearchAnswer) -> Result<(), Failure> {
+    fn print(&self, SearchAnswer { hits, is_more }: &SearchAnswer) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(stdout::text());
+        let mut list = Hits::new(self.conditions.by.basis());
         // Consecutive passages of one artifact share its line.
-        let listed = hits
-            .chunk_by(|one, other| one.artifact.core_hash == other.artifact.core_hash)
-            .filter_map(|hits| {
-                let artifact = &hits.first()?.artifact;
-                let below = hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(hit)]).collect();
-                Some(Listed { artifact, matches: &[], below })
-            });
-        hits::list(&mut out, &*vault.snapshot()?, listed, self.conditions.by.basis())?;
+        for hits in hits.chunk_by(|one, other| one.artifact.core_hash == other.artifact.core_hash) {
+            let Some(FieldMatch { artifact, details, .. }) = hits.first() else { continue };
+            let below = hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(hit)]).collect();
+            list.add(&mut out, Listed { artifact, details, matches: &[], below })?;
+        }
+        list.finish(&mut out)?;
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
         let cut = if *is_more { " (the best; --limit lists more)" } else { "" };
@@ -188,6 +188,7 @@ mod tests {
     use chrono::DateTime;
     use runvault::digest::{CaptureHash, CoreHash, Digest};
     use runvault::vault::api::{ArtifactSummary, PlaceSummary, Timestamp};
+    use runvault::vault::details::ArtifactDetails;
 
     use super::*;
     use crate::cli::output::table::{Column, Table};
@@ -203,6 +204,7 @@ mod tests {
                 added_at: time,
                 seen_at: time,
             },
+            details: ArtifactDetails::default(),
             capture_hash: CaptureHash(digest),
             field: "output".to_owned(),
             place: PlaceSummary::Pointer { pointer: "/a".to_owned() },

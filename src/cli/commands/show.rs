@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
-use runvault::artifact::{Kind, Versions};
+use runvault::artifact::Kind;
 use runvault::clock;
-use runvault::digest::CoreHash;
 use runvault::formats;
-use runvault::storage::{Attribute, MAX_NOTE_BYTES, Snapshot, TimeBasis};
+use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
-use runvault::vault::show::{AttributeSummary, CaptureSummary, ShowAnswer, ShowRequest};
+use runvault::vault::captures::CaptureSummary;
+use runvault::vault::show::{ArtifactPin, AttributeSummary, ExtensionSummary, ShowAnswer, ShowRequest};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -47,24 +47,17 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
-        let artifact = self.hash.locate(&vault)?.artifact;
+        let artifact = self.hash.locate(&vault)?.artifact.core;
+        let description = vault.run(&ShowRequest { artifact })?;
         if let Some(template) = &self.format {
-            let snapshot = vault.snapshot()?;
-            let line = template.fill(&Subject::new(
-                &*snapshot,
-                &(&artifact).into(),
-                &[],
-                clock::now(),
-                TimeBasis::LastSeen,
-            ))?;
-            writeln!(stdout::text(), "{line}")?;
-            return Ok(Status::Done);
-        }
-        let description = vault.run(&ShowRequest { artifact: artifact.core })?;
-        if self.json {
+            let (artifact, details) = description.into_details();
+            let (now, by) = (clock::now(), TimeBasis::LastSeen);
+            let subject = Subject { artifact: &artifact, details: &details, matches: &[], now, by };
+            writeln!(stdout::text(), "{}", template.fill(&subject))?;
+        } else if self.json {
             json::line(&mut stdout::raw(), &description)?;
         } else {
-            print(&mut stdout::text(), &*vault.snapshot()?, &description)?;
+            print(&mut stdout::text(), &description)?;
         }
         Ok(Status::Done)
     }
@@ -76,7 +69,7 @@ const LISTED: usize = 8;
 /// The maximum number of captures, and of links, in the list.
 const MAX_LISTED: usize = 100;
 
-fn print(out: &mut dyn Write, snapshot: &dyn Snapshot, description: &ShowAnswer) -> Result<(), Failure> {
+fn print(out: &mut dyn Write, description: &ShowAnswer) -> io::Result<()> {
     let ShowAnswer { artifact, mentions, captures, links, .. } = description;
     links::heading(out, &artifact.kind, artifact.core_hash)?;
     let mut fields = Fields::new("mentions".len());
@@ -85,8 +78,8 @@ fn print(out: &mut dyn Write, snapshot: &dyn Snapshot, description: &ShowAnswer)
         seen = format!("{seen}, first {}", time::shown(artifact.added_at.0));
     }
     fields.push("seen", seen, Style::new());
-    marks(snapshot, description, &mut fields)?;
-    extensions(snapshot, description, &mut fields)?;
+    marks(description, &mut fields);
+    extensions(description, &mut fields);
     attributes(&description.attributes, &mut fields);
     let counts: Vec<String> =
         mentions.iter().map(|mention| format!("{} {}", mention.count, brief(&mention.role))).collect();
@@ -123,7 +116,7 @@ fn print(out: &mut dyn Write, snapshot: &dyn Snapshot, description: &ShowAnswer)
 }
 
 /// Adds the tags, note and pin of the artifact.
-fn marks(snapshot: &dyn Snapshot, description: &ShowAnswer, fields: &mut Fields) -> Result<(), Failure> {
+fn marks(description: &ShowAnswer, fields: &mut Fields) {
     if !description.tags.is_empty() {
         let tags: Vec<String> = description.tags.iter().map(|tag| format!("@{}", escaped(tag))).collect();
         fields.push("tags", tags.join(" "), NAME);
@@ -131,40 +124,26 @@ fn marks(snapshot: &dyn Snapshot, description: &ShowAnswer, fields: &mut Fields)
     if let Some(note) = &description.note {
         fields.push("note", escaped(note).up_to(MAX_NOTE_BYTES).to_string(), Style::new());
     }
-    if description.pinned
-        && let Some(pin) = snapshot.annotations_of(description.artifact.core_hash)?.pin
-    {
-        let why = pin.note.as_deref().map(|note| format!(": {}", escaped(note))).unwrap_or_default();
-        fields.push("pinned", format!("{}{why}", time::shown(pin.at)), Style::new());
+    if let Some(ArtifactPin { note, pinned_at }) = &description.pin {
+        let why = note.as_deref().map(|note| format!(": {}", escaped(note))).unwrap_or_default();
+        fields.push("pinned", format!("{}{why}", time::shown(pinned_at.0)), Style::new());
     }
-    Ok(())
 }
 
 /// Adds the artifacts that extend the artifact.
-fn extensions(snapshot: &dyn Snapshot, description: &ShowAnswer, fields: &mut Fields) -> Result<(), Failure> {
-    let listed = description.extended_by.iter().take(LISTED);
-    let mut texts = Vec::new();
-    for core in listed {
-        let attributes = snapshot.attributes_of(*core)?;
-        texts.push(extension(&description.artifact.kind, *core, &attributes));
-    }
+fn extensions(ShowAnswer { artifact, extensions, .. }: &ShowAnswer, fields: &mut Fields) {
+    let text = |ExtensionSummary { core_hash, length, unit }: &ExtensionSummary| {
+        let length = length.map(|length| format!(" ({})", counted(length, unit))).unwrap_or_default();
+        format!("{} {core_hash:.12}{length}", brief(&artifact.kind))
+    };
+    let mut texts: Vec<String> = extensions.iter().take(LISTED).map(text).collect();
     if texts.is_empty() {
-        return Ok(());
+        return;
     }
-    if let more @ 1.. = description.extended_by.len().saturating_sub(LISTED) {
+    if let more @ 1.. = extensions.len().saturating_sub(LISTED) {
         texts.push(format!("{more} more"));
     }
     fields.push("extended by", texts.join(", "), Style::new());
-    Ok(())
-}
-
-/// Describes an artifact that extends another one of its kind.
-fn extension(kind: &str, core: CoreHash, attributes: &[Attribute]) -> String {
-    let length = formats::named(kind).and_then(Kind::versions).and_then(|Versions { length, .. }| {
-        let count = &attributes.iter().find(|attribute| attribute.name == length.0)?.value;
-        Some(format!(" ({})", counted(count.parse().ok()?, length.1)))
-    });
-    format!("{} {core:.12}{}", brief(kind), length.unwrap_or_default())
 }
 
 fn attributes(attributes: &[AttributeSummary], fields: &mut Fields) {

@@ -1,19 +1,20 @@
 //! Columns: the properties of an artifact that tables and formats can show.
 
-use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use runvault::artifact::Kind;
 use runvault::formats;
-use runvault::storage::{Attribute, CaptureRecord, Snapshot, TimeBasis, created_at};
+use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
+use runvault::vault::captures::CaptureSummary;
+use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::ArtifactMatch;
+use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::hash::DIGITS;
 use crate::cli::commands::find;
 use crate::cli::output::escape::brief;
-use crate::cli::output::exit::Failure;
 use crate::cli::output::signature::State;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME};
 use crate::cli::output::table::{self, Cell};
@@ -100,6 +101,19 @@ impl Column {
         }
     }
 
+    /// Returns the detail of an artifact that the column shows, if it is one.
+    pub(crate) fn detail(self) -> Option<Detail> {
+        match self {
+            Self::Size | Self::Bytes | Self::Captures | Self::Signature | Self::KeyId => {
+                Some(Detail::Captures)
+            }
+            Self::Label | Self::Attribute(_) => Some(Detail::Attributes),
+            Self::Tags | Self::Note => Some(Detail::Annotations),
+            Self::Core | Self::Hash | Self::Kind | Self::Seen | Self::Added | Self::Created => None,
+            Self::Age | Self::Matches => None,
+        }
+    }
+
     /// Returns the layout of the column in a table.
     pub(crate) fn to_table(self) -> table::Column {
         let column = table::Column::new(self.name());
@@ -115,108 +129,87 @@ impl Column {
     }
 }
 
-/// An artifact whose properties are shown. Properties that require reading the vault are read on demand.
+/// An artifact whose properties are shown.
+#[derive(Clone, Copy)]
 pub(crate) struct Subject<'s> {
-    pub(crate) snapshot: &'s dyn Snapshot,
     pub(crate) artifact: &'s ArtifactSummary,
+    /// Its details, at least those that the columns show.
+    pub(crate) details: &'s ArtifactDetails,
     pub(crate) matches: &'s [ArtifactMatch],
     pub(crate) now: DateTime<Utc>,
     /// The time from which its age is computed.
     pub(crate) by: TimeBasis,
-    attributes: OnceCell<Vec<Attribute>>,
-    captures: OnceCell<Vec<CaptureRecord>>,
 }
 
-impl<'s> Subject<'s> {
-    pub(crate) fn new(
-        snapshot: &'s dyn Snapshot,
-        artifact: &'s ArtifactSummary,
-        matches: &'s [ArtifactMatch],
-        now: DateTime<Utc>,
-        by: TimeBasis,
-    ) -> Self {
-        Self { snapshot, artifact, matches, now, by, attributes: OnceCell::new(), captures: OnceCell::new() }
-    }
-
+impl Subject<'_> {
     /// Returns the text of a column, not yet escaped for terminals.
-    pub(crate) fn text(&self, column: Column) -> Result<String, Failure> {
-        let Self { artifact, snapshot, now, by, .. } = self;
-        Ok(match column {
+    pub(crate) fn text(&self, column: Column) -> String {
+        let Self { artifact, details, now, by, .. } = self;
+        match column {
             Column::Core => artifact.core_hash.to_string(),
             Column::Hash => format!("{:.*}", DIGITS, artifact.core_hash),
             Column::Kind => artifact.kind.clone(),
             Column::Seen => time::display(artifact.seen_at.0),
             Column::Added => time::display(artifact.added_at.0),
-            Column::Created => self.time(TimeBasis::Created)?.map(time::display).unwrap_or_default(),
-            Column::Age => self.time(*by)?.map(|time| time::ago(time, *now)).unwrap_or_default(),
-            Column::Size => stdout::size(self.bytes()?),
-            Column::Bytes => self.bytes()?.to_string(),
-            Column::Captures => self.captures()?.len().to_string(),
+            Column::Created => self.time(TimeBasis::Created).map(time::display).unwrap_or_default(),
+            Column::Age => self.time(*by).map(|time| time::ago(time, *now)).unwrap_or_default(),
+            Column::Size => stdout::size(self.bytes()),
+            Column::Bytes => self.bytes().to_string(),
+            Column::Captures => self.captures().len().to_string(),
             Column::Signature => {
-                let states = self.captures()?.iter().map(|capture| State::new(capture.signature.as_ref()));
-                let states: BTreeSet<State> = states.collect();
+                let states: BTreeSet<State> =
+                    self.captures().iter().map(|capture| capture.signature.into()).collect();
                 states.into_iter().map(State::name).collect::<Vec<_>>().join(", ")
             }
             Column::KeyId => {
-                let signatures = self.captures()?.iter().filter_map(|capture| capture.signature.as_ref());
                 let ids: BTreeSet<&str> =
-                    signatures.filter_map(|signature| signature.key_id.as_deref()).collect();
+                    self.captures().iter().filter_map(|capture| capture.key_id.as_deref()).collect();
                 ids.into_iter().collect::<Vec<_>>().join(", ")
             }
-            Column::Label => find::label(self.attributes()?),
+            Column::Label => find::label(self.attributes()),
             Column::Tags => {
-                let tags = snapshot.annotations_of(artifact.core_hash)?.tags;
-                let names: Vec<String> = tags.iter().map(|tag| format!("@{}", tag.name)).collect();
-                names.join(" ")
+                let tags = details.tags.iter().flatten();
+                tags.map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
             }
-            Column::Note => {
-                let note = snapshot.annotations_of(artifact.core_hash)?.note;
-                note.map(|note| note.text).unwrap_or_default()
-            }
+            Column::Note => details.note.clone().unwrap_or_default(),
             Column::Matches => self.matches.iter().map(find::match_text).collect::<Vec<_>>().join(", "),
             Column::Attribute(name) => {
-                let values = self.attributes()?.iter().filter(|attribute| attribute.name == name);
+                let values = self.attributes().iter().filter(|attribute| attribute.name == name);
                 values.map(|attribute| attribute.value.as_str()).collect::<Vec<_>>().join(", ")
             }
-        })
+        }
     }
 
     /// Returns the cell of a column.
-    pub(crate) fn cell(&self, column: Column) -> Result<Cell, Failure> {
-        let text = self.text(column)?;
-        Ok(match column {
+    pub(crate) fn cell(&self, column: Column) -> Cell {
+        let text = self.text(column);
+        match column {
             Column::Core | Column::Hash => Cell::new(&text, HASH),
             Column::Tags => Cell::new(&text, NAME),
             Column::Seen | Column::Added | Column::Created | Column::Age => Cell::new(&text, FAINT),
             _ => Cell::plain(&text),
-        })
+        }
     }
 
     /// Returns one of its times; `None` if it does not have it.
-    fn time(&self, basis: TimeBasis) -> Result<Option<DateTime<Utc>>, Failure> {
-        Ok(match basis {
+    fn time(&self, basis: TimeBasis) -> Option<DateTime<Utc>> {
+        match basis {
             TimeBasis::FirstSeen => Some(self.artifact.added_at.0),
             TimeBasis::LastSeen => Some(self.artifact.seen_at.0),
-            TimeBasis::Created => created_at(self.attributes()?),
-        })
-    }
-
-    fn bytes(&self) -> Result<u64, Failure> {
-        Ok(self.captures()?.iter().map(|capture| capture.size).sum())
-    }
-
-    fn attributes(&self) -> Result<&[Attribute], Failure> {
-        if self.attributes.get().is_none() {
-            let _ = self.attributes.set(self.snapshot.attributes_of(self.artifact.core_hash)?);
+            TimeBasis::Created => self.details.created_at.map(|time| time.0),
         }
-        Ok(self.attributes.get().map_or(&[], Vec::as_slice))
     }
 
-    fn captures(&self) -> Result<&[CaptureRecord], Failure> {
-        if self.captures.get().is_none() {
-            let _ = self.captures.set(self.snapshot.captures_of(self.artifact.core_hash)?);
-        }
-        Ok(self.captures.get().map_or(&[], Vec::as_slice))
+    fn bytes(&self) -> u64 {
+        self.captures().iter().map(|capture| capture.size).sum()
+    }
+
+    fn attributes(&self) -> &[AttributeSummary] {
+        self.details.attributes.as_deref().unwrap_or_default()
+    }
+
+    fn captures(&self) -> &[CaptureSummary] {
+        self.details.captures.as_deref().unwrap_or_default()
     }
 }
 

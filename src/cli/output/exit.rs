@@ -7,11 +7,13 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use runvault::LookupError;
 use runvault::files;
-use runvault::storage::StorageError;
+use runvault::storage::{ArtifactRecord, StorageError};
 use runvault::vault::add::Summary;
 use runvault::vault::bundle::BundleError;
 use runvault::vault::query::HashTarget;
+use runvault::vault::resolve::MentioningArtifact;
 
+use crate::cli::commands::find::match_text;
 use crate::cli::hints;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::stdout::{self, BAD};
@@ -114,8 +116,23 @@ impl From<LookupError> for Failure {
                 };
                 Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }
+            LookupError::AmbiguousName { candidates, .. } => {
+                let line = |artifact: &ArtifactRecord| format!("{} {}", artifact.core, artifact.kind);
+                Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
+            }
+            LookupError::AmbiguousMention { candidates, .. } => {
+                Self::Ambiguous { message, candidates: candidates.iter().map(ToString::to_string).collect() }
+            }
+            LookupError::Mentioned(mentioned) => Self::Refused {
+                message: format!(
+                    "{message}; \"runvault find --mentions {:.12}\" lists them",
+                    mentioned.digest
+                ),
+                because: mentioned.artifacts.iter().map(mentioning).collect(),
+            },
             LookupError::SeveralMembers { .. } => Self::Usage(message),
             LookupError::NotFound(_)
+            | LookupError::NoSuchName(_)
             | LookupError::Removed(_)
             | LookupError::NoSuchTag(_)
             | LookupError::LatestOutOfRange { .. }
@@ -125,6 +142,12 @@ impl From<LookupError> for Failure {
             | LookupError::NoRecording { .. } => Self::No(message),
         }
     }
+}
+
+/// Describes an artifact that mentions a hash.
+fn mentioning(MentioningArtifact { artifact, matches }: &MentioningArtifact) -> String {
+    let place = matches.first().map(match_text).unwrap_or_default();
+    format!("{:.12} {} {place}", artifact.core_hash, artifact.kind)
 }
 
 /// Prints the failure, if any, and returns the exit code of the process.

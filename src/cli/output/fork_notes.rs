@@ -1,21 +1,20 @@
 //! Reports forks of added runs: different histories of a run that is already in the vault.
 
-use std::collections::HashSet;
-
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::vault::add::{Examined, Outcome};
-use runvault::vault::query::{self, Fork, Shared};
+use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace};
+use runvault::vault::forks_of::ForksOfRequest;
 
 use crate::cli::output::escape::brief;
 use crate::cli::output::exit::Failure;
 use crate::cli::output::stdout::{self, HASH};
 
 /// Maximum number of forks reported.
-const LISTED: usize = 10;
+const LISTED: u64 = 10;
 
 /// Maximum number of pairs of artifacts compared: enough for the runs of a day, at a small cost.
-const COMPARED: usize = 10_000;
+const COMPARED: u64 = 10_000;
 
 /// The runs that were added.
 #[derive(Default)]
@@ -39,45 +38,33 @@ impl ForkNotes {
         if self.added.is_empty() {
             return Ok(());
         }
-        let snapshot = vault.snapshot()?;
-        let (mut told, mut left) = (HashSet::new(), COMPARED);
-        for core in &self.added {
-            let Some(artifact) = snapshot.artifact(*core)? else { continue };
-            let (forks, compared) = query::forks_of(&*snapshot, &artifact, left)?;
-            left -= compared;
-            for fork in forks {
-                let mut pair = fork.sides.each_ref().map(|(side, _)| side.core);
-                pair.sort_unstable();
-                if !told.insert(pair) {
-                    continue;
-                }
-                if told.len() > LISTED {
-                    stdout::note("there are more forks; \"runvault forks\" lists them");
-                    return Ok(());
-                }
-                stdout::note(&text(&fork));
-            }
-            if left == 0 {
-                stdout::note("not every run was checked for forks; \"runvault forks\" checks all");
-                return Ok(());
-            }
+        let (limit, comparisons) = (Some(LISTED), Some(COMPARED));
+        let answer = vault.run(&ForksOfRequest { artifacts: self.added.clone(), limit, comparisons })?;
+        for fork in &answer.forks {
+            stdout::note(&text(fork));
+        }
+        if answer.is_more {
+            stdout::note("there are more forks; \"runvault forks\" lists them");
+        } else if !answer.is_complete {
+            stdout::note("not every run was checked for forks; \"runvault forks\" checks all");
         }
         Ok(())
     }
 }
 
-fn text(fork: &Fork) -> String {
-    let Fork { shared, index, sides: [(one, _), (other, _)] } = fork;
-    let shared_text = match shared {
-        Shared::Header(header) => format!("same header {header:.12}"),
-        Shared::RunId(id) => format!("same run id {}", brief(id)),
+fn text(fork: &ForkSummary) -> String {
+    let side = |kind: &str, core: CoreHash| format!("{kind} {HASH}{core:.12}{HASH:#}");
+    let ([one, other], shared, place) = match fork {
+        ForkSummary::Traces { header, record, traces } => (
+            traces.each_ref().map(|ForkedTrace { kind, core_hash, .. }| side(kind, *core_hash)),
+            format!("same header {header:.12}"),
+            format!("record {record}"),
+        ),
+        ForkSummary::Runs { run_id, step, runs } => (
+            runs.each_ref().map(|ForkedRun { kind, core_hash, .. }| side(kind, *core_hash)),
+            format!("same run id {}", brief(run_id)),
+            format!("step {step}"),
+        ),
     };
-    format!(
-        "{} {HASH}{:.12}{HASH:#} forks {} {HASH}{:.12}{HASH:#}: {shared_text}, first difference at {} {index}",
-        one.kind,
-        one.core,
-        other.kind,
-        other.core,
-        shared.unit()
-    )
+    format!("{one} forks {other}: {shared}, first difference at {place}")
 }

@@ -2,9 +2,11 @@
 
 use std::io::Write;
 
+use chrono::{DateTime, Utc};
 use runvault::clock;
-use runvault::storage::{Snapshot, TimeBasis};
+use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
+use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 
 use crate::cli::commands::find::match_text;
@@ -15,7 +17,7 @@ use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::template::Template;
 
 /// Returns the default columns, with the time that is used. In pipes and files the time is absolute.
-fn columns(by: TimeBasis) -> [Column; 4] {
+fn default_columns(by: TimeBasis) -> [Column; 4] {
     let time = match by {
         _ if stdout::is_terminal() => Column::Age,
         TimeBasis::FirstSeen => Column::Added,
@@ -28,6 +30,8 @@ fn columns(by: TimeBasis) -> [Column; 4] {
 /// An artifact to list.
 pub(crate) struct Listed<'h> {
     pub(crate) artifact: &'h ArtifactSummary,
+    /// Its details: those of [`Hits::details`].
+    pub(crate) details: &'h ArtifactDetails,
     /// Its matches.
     pub(crate) matches: &'h [ArtifactMatch],
     /// The cells below it.
@@ -37,70 +41,98 @@ pub(crate) struct Listed<'h> {
 impl<'h> From<&'h FoundArtifact> for Listed<'h> {
     fn from(hit: &'h FoundArtifact) -> Self {
         let below = hit.matches.iter().map(|place| Cell::plain(&match_text(place))).collect();
-        Self { artifact: &hit.artifact, matches: &hit.matches, below }
+        Self { artifact: &hit.artifact, details: &hit.details, matches: &hit.matches, below }
     }
 }
 
-/// Prints artifacts with the default columns and the time that is used.
-pub(crate) fn list<'h>(
-    out: &mut dyn Write,
-    snapshot: &dyn Snapshot,
-    hits: impl IntoIterator<Item = Listed<'h>>,
+/// A list of artifacts that is printed as they arrive, as far as the layout allows it.
+pub(crate) struct Hits<'f> {
+    form: Form<'f>,
+    /// The time that is used.
     by: TimeBasis,
-) -> Result<(), Failure> {
-    let is_terminal = stdout::is_terminal();
-    let columns = columns(by);
-    let of_table = |column: &Column| match column {
-        Column::Kind => column.to_table().padded(KIND_WIDTH),
-        column => column.to_table(),
-    };
-    let mut table = Table::new(columns.iter().map(of_table).collect());
-    let now = clock::now();
-    for Listed { artifact, matches, below } in hits {
-        let subject = Subject::new(snapshot, artifact, matches, now, by);
-        let cell = |column: &Column| match column {
-            Column::Label if is_terminal => Ok(subject.cell(Column::Tags)?.and(&subject.cell(*column)?)),
-            column => subject.cell(*column),
+    now: DateTime<Utc>,
+}
+
+/// The form of the list.
+enum Form<'f> {
+    /// The default columns, and the matches below.
+    Default([Column; 4], Table),
+    /// The requested columns.
+    Columns(&'f [Column], Table),
+    /// A line for each artifact.
+    Lines(&'f Template),
+}
+
+impl<'f> Hits<'f> {
+    /// Creates a list with the default columns and the time that is used.
+    pub(crate) fn new(by: TimeBasis) -> Self {
+        let columns = default_columns(by);
+        let of_table = |column: &Column| match column {
+            Column::Kind => column.to_table().padded(KIND_WIDTH),
+            column => column.to_table(),
         };
-        table.push_with(columns.iter().map(cell).collect::<Result<_, Failure>>()?, below);
-        // All columns except the last have the same width in every row, so rows can be written before all are known.
-        table.write_early(out)?;
+        let table = Table::new(columns.iter().map(of_table).collect());
+        Self { form: Form::Default(columns, table), by, now: clock::now() }
     }
-    Ok(table.write(out)?)
-}
 
-/// Prints the requested columns.
-pub(crate) fn table(
-    out: &mut dyn Write,
-    snapshot: &dyn Snapshot,
-    hits: &[FoundArtifact],
-    columns: &[Column],
-    by: TimeBasis,
-) -> Result<(), Failure> {
-    let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
-    if stdout::is_terminal() && !hits.is_empty() {
-        table = table.titled();
+    /// Returns the list with these columns instead.
+    pub(crate) fn with_columns(self, columns: &'f [Column]) -> Self {
+        let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
+        if stdout::is_terminal() {
+            table = table.titled();
+        }
+        Self { form: Form::Columns(columns, table), ..self }
     }
-    let now = clock::now();
-    for hit in hits {
-        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now, by);
-        table.push(columns.iter().map(|column| subject.cell(*column)).collect::<Result<_, _>>()?);
-    }
-    Ok(table.write(out)?)
-}
 
-/// Prints each artifact formatted by `template`.
-pub(crate) fn fill(
-    out: &mut dyn Write,
-    snapshot: &dyn Snapshot,
-    hits: &[FoundArtifact],
-    template: &Template,
-    by: TimeBasis,
-) -> Result<(), Failure> {
-    let now = clock::now();
-    for hit in hits {
-        let subject = Subject::new(snapshot, &hit.artifact, &hit.matches, now, by);
-        writeln!(out, "{}", template.fill(&subject)?)?;
+    /// Returns the list with a line in this format for each artifact instead.
+    pub(crate) fn with_format(self, template: &'f Template) -> Self {
+        Self { form: Form::Lines(template), ..self }
     }
-    Ok(())
+
+    /// Returns the details that the list shows.
+    pub(crate) fn details(&self) -> Vec<Detail> {
+        let columns: Vec<Column> = match &self.form {
+            // The label is preceded by the tags.
+            Form::Default(columns, _) => columns.iter().copied().chain([Column::Tags]).collect(),
+            Form::Columns(columns, _) => columns.to_vec(),
+            Form::Lines(template) => template.columns().collect(),
+        };
+        let is_shown = |detail: &Detail| columns.iter().any(|column| column.detail() == Some(*detail));
+        Detail::ALL.into_iter().filter(is_shown).collect()
+    }
+
+    /// Adds an artifact.
+    pub(crate) fn add(&mut self, out: &mut dyn Write, listed: Listed<'_>) -> Result<(), Failure> {
+        let Listed { artifact, details, matches, below } = listed;
+        let subject = Subject { artifact, details, matches, now: self.now, by: self.by };
+        match &mut self.form {
+            Form::Default(columns, table) => {
+                let cell = |column: &Column| match column {
+                    Column::Label if stdout::is_terminal() => {
+                        subject.cell(Column::Tags).and(&subject.cell(*column))
+                    }
+                    column => subject.cell(*column),
+                };
+                table.push_with(columns.iter().map(cell).collect(), below);
+                // All columns except the last have the same width in every row, so rows can be written before all are
+                // known.
+                table.write_early(out)?;
+            }
+            Form::Columns(columns, table) => {
+                table.push(columns.iter().map(|column| subject.cell(*column)).collect());
+            }
+            Form::Lines(template) => writeln!(out, "{}", template.fill(&subject))?,
+        }
+        Ok(())
+    }
+
+    /// Prints what is left. Without artifacts there are no titles either.
+    pub(crate) fn finish(self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.form {
+            Form::Default(_, mut table) | Form::Columns(_, mut table) if !table.is_empty() => {
+                Ok(table.write(out)?)
+            }
+            _ => Ok(()),
+        }
+    }
 }

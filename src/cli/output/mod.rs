@@ -12,7 +12,6 @@ pub(crate) mod hits;
 pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod pager;
-pub(crate) mod place;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod signature;

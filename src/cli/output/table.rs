@@ -157,6 +157,11 @@ impl Table {
         Self { has_titles: true, ..self }
     }
 
+    /// Returns whether no rows are buffered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Adds a row, with a cell for each column.
     pub(crate) fn push(&mut self, cells: Vec<Cell>) {
         self.push_with(cells, Vec::new());

@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use crate::cli::output::columns::{self, Column, Subject};
 use crate::cli::output::escape::{brief, whole};
-use crate::cli::output::exit::Failure;
 
 /// A template of a line, such as `{{core}}\t{{model_id}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,15 +56,23 @@ fn unescaped(text: &str) -> Result<String, String> {
 impl Template {
     /// Returns the text for an artifact. Values are always escaped: a pipe often ends at a terminal, and a line feed in
     /// a value would split the line. `--json` contains them unchanged.
-    pub(crate) fn fill(&self, subject: &Subject<'_>) -> Result<String, Failure> {
+    pub(crate) fn fill(&self, subject: &Subject<'_>) -> String {
         let mut line = String::new();
         for piece in &self.0 {
             match piece {
                 Piece::Text(text) => line.push_str(text),
-                Piece::Column(column) => line.push_str(&whole(&subject.text(*column)?)),
+                Piece::Column(column) => line.push_str(&whole(&subject.text(*column))),
             }
         }
-        Ok(line)
+        line
+    }
+
+    /// Returns the columns that it shows.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
+        self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(_) => None,
+            Piece::Column(column) => Some(*column),
+        })
     }
 }
 

@@ -14,12 +14,22 @@ use crate::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
     SetTagRequest, UnpinRequest,
 };
+use crate::vault::audit::AuditRequest;
+use crate::vault::captures::CapturesRequest;
+use crate::vault::diff::DiffRequest;
+use crate::vault::digests::DigestsRequest;
 use crate::vault::find::FindRequest;
+use crate::vault::forks::ForksRequest;
+use crate::vault::forks_of::ForksOfRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::links::LinksRequest;
 use crate::vault::note::NoteRequest;
 use crate::vault::path::PathRequest;
 use crate::vault::pins::PinsRequest;
+use crate::vault::recordings::RecordingsRequest;
+use crate::vault::replay::{ReplayRequest, ResponsesRequest};
+use crate::vault::resolve::ResolveRequest;
+use crate::vault::rules::RulesRequest;
 use crate::vault::search::SearchRequest;
 use crate::vault::show::ShowRequest;
 use crate::vault::stats::StatsRequest;
@@ -31,13 +41,24 @@ use crate::vault::unresolved::UnresolvedRequest;
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
+    document.add::<AuditRequest>();
+    document.add::<CapturesRequest>();
+    document.add::<DiffRequest>();
+    document.add::<DigestsRequest>();
     document.add::<FindRequest>();
+    document.add::<ForksOfRequest>();
+    document.add::<ForksRequest>();
     document.add::<JournalHeadRequest>();
     document.add::<JournalRequest>();
     document.add::<LinksRequest>();
     document.add::<NoteRequest>();
     document.add::<PathRequest>();
     document.add::<PinsRequest>();
+    document.add::<RecordingsRequest>();
+    document.add::<ReplayRequest>();
+    document.add::<ResolveRequest>();
+    document.add::<ResponsesRequest>();
+    document.add::<RulesRequest>();
     document.add::<SearchRequest>();
     document.add::<ShowRequest>();
     document.add::<StatsRequest>();

@@ -5,9 +5,11 @@
 //! OpenAPI 3.1; `docs/api.json` is that document.
 
 mod document;
+mod json_value;
 mod types;
 
 pub use document::document;
+pub use json_value::{JsonText, JsonValue};
 pub use types::{ArtifactSummary, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
 
 use serde::Serialize;

@@ -9,9 +9,9 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, 
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::artifact::{Place, SignatureState};
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::{ArtifactRecord, TimeBasis};
-use crate::validation::Violation;
+use crate::validation::{Severity, Violation};
 
 /// A time in UTC with milliseconds, written as RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +71,30 @@ digests! {
     CoreHash: "The core hash of an artifact.",
     CaptureHash: "The hash of a capture: one exact byte form of an artifact.",
 }
+
+impl PartialSchema for DigestPrefix {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^(sha256:)?[0-9a-f]{6,64}$"))
+            .description(Some("The first digits of a SHA-256 digest, at least 6."))
+            .into()
+    }
+}
+
+impl ToSchema for DigestPrefix {}
+
+impl PartialSchema for Severity {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(["error", "warning"]))
+            .description(Some("Whether breaking a rule rejects the artifact: only an error does."))
+            .into()
+    }
+}
+
+impl ToSchema for Severity {}
 
 impl PartialSchema for Violation {
     fn schema() -> RefOr<Schema> {

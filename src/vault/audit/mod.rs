@@ -12,6 +12,7 @@ mod operation;
 mod payloads;
 mod pools;
 mod refs;
+mod request;
 mod rules;
 mod schema;
 mod schema_work;
@@ -20,6 +21,9 @@ mod targets;
 mod verdict;
 
 use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::artifact::{Kind, MemberBytes, StatedContent};
 use crate::digest::Digest;
@@ -30,6 +34,7 @@ use crate::validation::{Findings, Report};
 
 pub use crate::formats::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms};
 pub use judge::{FAILURE, SUCCESS};
+pub use request::{AuditAnswer, AuditFinding, AuditRequest, EffectAudit, OmittedFindings, RunAudit};
 pub use rules::RULES;
 
 use collect::Collector;
@@ -69,7 +74,8 @@ pub struct AuditedEffect {
 }
 
 /// The verdict on an effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// The run has no source of evidence.
     Pending,

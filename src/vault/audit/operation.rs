@@ -8,69 +8,53 @@ use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
 use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, StatedDigest, Terms};
-use crate::vault::query::LinkTarget;
-use crate::vault::{Located, LookupError, Vault, expect_kind};
+use crate::vault::query::{self, LinkTarget};
+use crate::vault::{Located, LookupError, expect_kind};
 
-impl Vault {
-    /// Returns the runs that a contract governs, by derived or manual links, each once. Artifacts that state the
-    /// contract's hash but record no run, such as sessions, cannot be audited and are omitted.
-    ///
-    /// # Errors
-    /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract, and [`LookupError::Store`] if the vault
-    /// cannot be read.
-    pub fn governed_runs(&self, contract: &ArtifactRecord) -> Result<Vec<ArtifactRecord>, LookupError> {
-        let kind = formats::TERMS;
-        expect_kind(contract, kind)?;
-        let mut runs: Vec<ArtifactRecord> = Vec::new();
-        let mut known = HashSet::new();
-        for link in self.links(contract)? {
-            let governs =
-                link.direction == Direction::Out && Some(link.relation.as_str()) == kind.stated_by();
-            let LinkTarget::Artifact(target) = link.target else { continue };
-            let is_run = || formats::named(&target.kind).is_some_and(Kind::is_run);
-            if governs && is_run() && known.insert(target.core.0) {
-                runs.push(target);
-            }
+/// Returns the runs that a contract governs, by derived or manual links, each once. Artifacts that state the contract's
+/// hash but record no run, such as sessions, cannot be audited and are omitted.
+pub(super) fn governed_runs(
+    snapshot: &dyn Snapshot,
+    contract: &ArtifactRecord,
+) -> Result<Vec<ArtifactRecord>, LookupError> {
+    let mut runs: Vec<ArtifactRecord> = Vec::new();
+    let mut known = HashSet::new();
+    for link in query::links(snapshot, contract)? {
+        let governs =
+            link.direction == Direction::Out && Some(link.relation.as_str()) == formats::TERMS.stated_by();
+        let LinkTarget::Artifact(target) = link.target else { continue };
+        let is_run = || formats::named(&target.kind).is_some_and(Kind::is_run);
+        if governs && is_run() && known.insert(target.core.0) {
+            runs.push(target);
         }
-        Ok(runs)
     }
-
-    /// Returns the terms of a contract as typed data.
-    ///
-    /// # Errors
-    /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract; otherwise the same as [`Vault::read`].
-    pub fn terms(&self, contract: &ArtifactRecord) -> Result<Terms, LookupError> {
-        terms(&*self.snapshot()?, contract)
-    }
-
-    /// Audits a run against a contract: which effects are proved, and which actions the contract does not cover. Reads
-    /// one snapshot of the vault.
-    ///
-    /// # Errors
-    /// Returns [`LookupError::KindMismatch`] if `contract` is not a contract, [`LookupError::NotARun`] if `run` records no
-    /// run, [`LookupError::Unreadable`] if this program cannot interpret a document; otherwise the same as
-    /// [`Vault::read`].
-    pub fn audit(&self, contract: &ArtifactRecord, run: &ArtifactRecord) -> Result<Audit, LookupError> {
-        let snapshot = self.snapshot()?;
-        let terms = terms(&*snapshot, contract)?;
-        let kind = formats::named(&run.kind).filter(|kind| kind.is_run());
-        let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
-        let members = first_members(&*snapshot, run)?;
-        let digests = digests_of_files(&*snapshot, kind, run, &members)?;
-        let members = StoredMember::borrowed(&members);
-        let stated = stated_contents(&*snapshot, kind, run)?;
-        let run_to_audit = AuditedRun { kind, members: &members, digests: &digests, stated: &stated };
-        let audit = audit::audit(&terms, &run_to_audit, &mut |digest| held(&*snapshot, digest));
-        audit.map_err(|error| match error {
-            AuditError::Unreadable(error) => {
-                LookupError::Unreadable { core: run.core, message: error.to_string() }
-            }
-            AuditError::Vault(error) => error,
-        })
-    }
+    Ok(runs)
 }
 
-fn terms(snapshot: &dyn Snapshot, contract: &ArtifactRecord) -> Result<Terms, LookupError> {
+/// Audits a run against a contract: which effects are proved, and which actions the contract does not cover.
+pub(super) fn audit_run(
+    snapshot: &dyn Snapshot,
+    terms: &Terms,
+    run: &ArtifactRecord,
+) -> Result<Audit, LookupError> {
+    let kind = formats::named(&run.kind).filter(|kind| kind.is_run());
+    let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
+    let members = first_members(snapshot, run)?;
+    let digests = digests_of_files(snapshot, kind, run, &members)?;
+    let members = StoredMember::borrowed(&members);
+    let stated = stated_contents(snapshot, kind, run)?;
+    let run_to_audit = AuditedRun { kind, members: &members, digests: &digests, stated: &stated };
+    let audit = audit::audit(terms, &run_to_audit, &mut |digest| held(snapshot, digest));
+    audit.map_err(|error| match error {
+        AuditError::Unreadable(error) => {
+            LookupError::Unreadable { core: run.core, message: error.to_string() }
+        }
+        AuditError::Vault(error) => error,
+    })
+}
+
+/// Returns the terms of a contract.
+pub(super) fn terms(snapshot: &dyn Snapshot, contract: &ArtifactRecord) -> Result<Terms, LookupError> {
     expect_kind(contract, formats::TERMS)?;
     let members = first_members(snapshot, contract)?;
     let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();

@@ -24,10 +24,15 @@
 //! ```
 
 mod align;
+mod request;
+mod side;
 mod values;
 mod words;
 
 use std::collections::{HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::artifact::Part;
 use crate::digest::Digest;
@@ -35,6 +40,10 @@ use crate::json::Value;
 
 use align::align;
 
+pub use request::{
+    ChangedValue, ComparedArtifact, ComparedSide, Comparison, DiffAnswer, DiffExtent, DiffRequest, PartChange,
+};
+pub use side::Side;
 pub use values::ValueChange;
 pub use words::{Span, words};
 
@@ -57,7 +66,8 @@ enum Edit {
 }
 
 /// The type of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ChangeType {
     /// In both, with different content.
     Changed,
@@ -98,7 +108,7 @@ impl Change<'_> {
 }
 
 /// Number of parts by type of change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counts {
     /// In both and equal, or with only ephemeral differences.
     pub same: usize,

@@ -1,4 +1,4 @@
-use crate::storage::{Filter, Order, Page, Result, Snapshot, StorageError};
+use crate::storage::{Cursor, Filter, Order, Page, Result, Snapshot, StorageError};
 
 pub use crate::storage::{Hit, Match};
 
@@ -25,18 +25,19 @@ pub fn find(snapshot: &dyn Snapshot, query: &Query) -> Result<Vec<Hit>> {
 /// The number of artifacts of the first page that [`find_until`] reads, and of the largest.
 const PAGES: (usize, usize) = (64, 4_096);
 
-/// Passes the artifacts that match `query` to `visit`, in its order, until it returns false. They are read in pages, so
-/// that little more is read than needed.
+/// Passes the artifacts that match `query` to `visit`, in its order from a position on, until it returns false. They are
+/// read in pages, so that little more is read than needed.
 ///
 /// # Errors
 /// Returns the error of `visit`, or one if the database cannot be read.
 pub fn find_until<E: From<StorageError>>(
     snapshot: &dyn Snapshot,
     query: &Query,
+    after: Option<Cursor>,
     visit: &mut dyn FnMut(Hit) -> std::result::Result<bool, E>,
 ) -> std::result::Result<(), E> {
     let mut left = query.limit.unwrap_or(usize::MAX);
-    let mut page = Page::first(PAGES.0.min(left));
+    let mut page = Page { limit: PAGES.0.min(left), after };
     while left > 0 {
         let found = snapshot.find(&query.filter, query.order, &page)?;
         left -= found.items.len();

@@ -75,12 +75,23 @@ pub fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
 }
 
 impl Forks {
-    /// Iterates over the pairs, traces first, by what they share and their core hashes. Stopping early skips the
-    /// remaining work.
+    /// Iterates over all pairs: traces first, by what they share and their core hashes. Stopping early skips the remaining
+    /// work.
     pub fn iter(&self) -> impl Iterator<Item = Fork> {
+        self.after(None)
+    }
+
+    /// Iterates over the pairs after a position, or over all: traces first, by what they share and their core hashes.
+    /// Stopping early skips the remaining work.
+    pub fn after(&self, after: Option<(Shared, [CoreHash; 2])>) -> impl Iterator<Item = Fork> {
         let numbered = (0..).zip(&self.histories);
         numbered.flat_map(move |(number, histories)| {
-            histories.pairs().filter(move |fork| !self.is_repeated(number, fork))
+            let pairs = match &after {
+                Some((shared, _)) if histories.shared() < shared => None,
+                Some((shared, pair)) if histories.shared() == shared => Some(histories.pairs(Some(*pair))),
+                _ => Some(histories.pairs(None)),
+            };
+            pairs.into_iter().flatten().filter(move |fork| !self.is_repeated(number, fork))
         })
     }
 

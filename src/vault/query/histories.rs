@@ -151,10 +151,24 @@ impl Histories {
         self.nodes.iter().map(pairs).sum()
     }
 
-    /// Iterates over the pairs that diverge, by core hashes.
-    pub(super) fn pairs(&self) -> impl Iterator<Item = Fork> {
-        (0..self.members.len()).flat_map(move |one| {
-            let mut others: Vec<_> = self.parting_from(one).filter(|parting| parting.other > one).collect();
+    /// Returns what they share.
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Iterates over the pairs that diverge, by core hashes: those after a pair, or all.
+    pub(super) fn pairs(&self, after: Option<[CoreHash; 2]>) -> impl Iterator<Item = Fork> {
+        let begin = after.map_or(0, |[one, _]| self.members.partition_point(|member| member.core < one));
+        (begin..self.members.len()).flat_map(move |one| {
+            let core = |number: usize| self.members.get(number).map(|member| member.core);
+            let is_after = |other: usize| match after {
+                Some(after) => core(one).zip(core(other)).is_some_and(|(one, other)| [one, other] > after),
+                None => true,
+            };
+            let mut others: Vec<_> = self
+                .parting_from(one)
+                .filter(|parting| parting.other > one && is_after(parting.other))
+                .collect();
             others.sort_unstable_by_key(|parting| parting.other);
             others.into_iter().filter_map(move |parting| self.fork(one, &parting))
         })

@@ -5,6 +5,7 @@
 //! no response.
 
 mod index;
+mod lookup;
 mod miss;
 mod request;
 
@@ -15,6 +16,9 @@ use crate::json::reader::{Limits, ReadError};
 use crate::validation::Report;
 
 use index::{Asked, Index};
+pub use lookup::{
+    RecordedResponse, ReplayAnswer, ReplayError, ReplayRequest, ResponsesAnswer, ResponsesRequest,
+};
 pub use miss::Miss;
 pub use request::{Mode, Occurrence, Played, Repeat, Request, arguments_digest};
 

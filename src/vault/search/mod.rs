@@ -103,11 +103,19 @@ pub enum SearchError {
 /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::Differs`] if it does not match a document, and
 /// [`SearchError::Store`] if the vault cannot be read or written.
 pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-    let snapshot = store.snapshot()?;
+    search_in(store, &store.snapshot()?, query)
+}
+
+/// Like [`search`], in a snapshot of the store.
+fn search_in(
+    store: &Store,
+    snapshot: &FileSnapshot<'_>,
+    query: &SearchQuery,
+) -> Result<Vec<SearchHit>, SearchError> {
     if !snapshot.search_index()?.is_some_and(|index| index.is_current) {
         return Err(SearchError::NoIndex);
     }
-    let among = query.among.as_ref().map(|among| ids(&snapshot, among)).transpose()?;
+    let among = query.among.as_ref().map(|among| ids(snapshot, among)).transpose()?;
     let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
     let found = snapshot.search(&terms, among.as_deref(), query.grouping, query.limit)?;
     Answer { snapshot, matcher: store.matcher()?, terms, width: query.width }.hits(found)
@@ -120,7 +128,7 @@ fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, Storage
 
 /// The inputs for building the hits.
 struct Answer<'s> {
-    snapshot: FileSnapshot<'s>,
+    snapshot: &'s FileSnapshot<'s>,
     matcher: Matcher,
     terms: Terms,
     width: usize,
@@ -138,7 +146,7 @@ impl Answer<'_> {
         };
         for group in by_capture.chunk_by(|(_, one), (_, other)| is_same(one, other)) {
             let Some((_, first)) = group.first() else { continue };
-            let snapshot: &dyn Snapshot = &self.snapshot;
+            let snapshot: &dyn Snapshot = self.snapshot;
             let artifact = snapshot.expect_artifact(first.artifact)?;
             let passages = capture_passages(snapshot, &artifact, first.capture)?;
             for (place, found) in group {

@@ -1,15 +1,18 @@
 //! Searches the text of artifacts.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Grouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH};
 use crate::artifact::Field;
-use crate::digest::CaptureHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::storage;
 use crate::vault::Vault;
 use crate::vault::api::{ArtifactSummary, Operation, PlaceSummary};
+use crate::vault::details::{ArtifactDetails, Detail};
 use crate::vault::find::ArtifactFilter;
 
 /// A request for passages of text. What is not in the index yet is not searched.
@@ -29,6 +32,8 @@ pub struct SearchRequest {
     pub limit: u64,
     /// Approximate number of characters of the text of a hit.
     pub width: u32,
+    /// What to return of each artifact besides its times.
+    pub details: Vec<Detail>,
 }
 
 impl Default for SearchRequest {
@@ -40,6 +45,7 @@ impl Default for SearchRequest {
             every_passage: false,
             limit: 20,
             width: u32::try_from(WIDTH).unwrap_or(u32::MAX),
+            details: Vec::new(),
         }
     }
 }
@@ -59,6 +65,9 @@ pub struct FieldMatch {
     /// The artifact.
     #[serde(flatten)]
     pub artifact: ArtifactSummary,
+    /// Its creation time and the requested details.
+    #[serde(flatten)]
+    pub details: ArtifactDetails,
     /// The capture that the passage was read from.
     pub capture_hash: CaptureHash,
     /// The name of the field.
@@ -93,10 +102,19 @@ impl Operation for SearchRequest {
     /// [`SearchError::Store`] if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<SearchAnswer, SearchError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let mut hits = super::search(vault.file("full-text search")?, &self.query(limit)?)?;
+        let store = vault.file("full-text search")?;
+        let snapshot = store.snapshot()?;
+        let mut hits = super::search_in(store, &snapshot, &self.query(limit)?)?;
         let is_more = hits.len() > limit;
         hits.truncate(limit);
-        Ok(SearchAnswer { hits: hits.iter().map(FieldMatch::from).collect(), is_more })
+        // An artifact can have several hits.
+        let cores: BTreeSet<CoreHash> = hits.iter().map(|hit| hit.artifact.core).collect();
+        let cores: Vec<CoreHash> = cores.into_iter().collect();
+        let details = ArtifactDetails::read(&snapshot, &cores, &self.details)?;
+        let details: BTreeMap<CoreHash, ArtifactDetails> = cores.into_iter().zip(details).collect();
+        let details = |hit: &SearchHit| details.get(&hit.artifact.core).cloned().unwrap_or_default();
+        let hits = hits.iter().map(|hit| FieldMatch::new(hit, details(hit)));
+        Ok(SearchAnswer { hits: hits.collect(), is_more })
     }
 }
 
@@ -119,11 +137,12 @@ fn field(name: &str) -> Result<Field, SearchError> {
     field.ok_or_else(|| SearchError::NoSuchField(name.to_owned()))
 }
 
-impl From<&SearchHit> for FieldMatch {
-    fn from(hit: &SearchHit) -> Self {
+impl FieldMatch {
+    fn new(hit: &SearchHit, details: ArtifactDetails) -> Self {
         let Snippet { text, highlights, is_cut_before, is_cut_after } = &hit.snippet;
         Self {
             artifact: (&hit.artifact).into(),
+            details,
             capture_hash: hit.capture,
             field: hit.field.name().to_owned(),
             place: PlaceSummary::new(hit.unit, &hit.place),

@@ -1,5 +1,7 @@
 //! Which capture stands for an artifact, and checking what is in the vault.
 
+use runvault::vault::resolve::ResolveRequest;
+
 use super::{capture, core, ring, signed};
 use crate::sandbox::{Sandbox, repository};
 
@@ -94,7 +96,10 @@ fn everything_that_reads_an_artifact_reads_the_same_capture() {
     assert_eq!(vault.get(&prefix).unwrap(), verified.as_bytes());
     assert_eq!(vault.read(&located).unwrap(), verified.as_bytes());
     assert!(vault.get_quickly(&prefix).unwrap().is_none());
-    assert_eq!(vault.latest(0).unwrap().capture.capture.to_string(), capture(&verified));
+    assert_eq!(
+        ResolveRequest::new("latest").locate(&vault).unwrap().capture.capture.to_string(),
+        capture(&verified)
+    );
     vault.player(&located).unwrap();
     drop(vault);
     // Damage of the others does no harm, and damage of that one is not passed over.

@@ -10,11 +10,13 @@ use runvault::artifact::Kind;
 use runvault::digest::PREFIX;
 use runvault::formats;
 use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, StorageError, TimeBasis};
+use runvault::vault::resolve::RUN_IDS;
+use runvault::vault::show::AttributeSummary;
 
 use super::line::Line;
 use crate::cli::args::hash;
 use crate::cli::args::help;
-use crate::cli::args::resolve::RUN_IDS;
+
 use crate::cli::args::settings::Values;
 use crate::cli::commands::find;
 use crate::cli::commands::rules;
@@ -251,7 +253,8 @@ fn run_ids(
 }
 
 fn what_it_is(snapshot: &dyn Snapshot, row: &ArtifactRecord) -> Result<String, StorageError> {
-    let label = find::label(&snapshot.attributes_of(row.core)?);
+    let attributes = snapshot.attributes_of(row.core)?.into_iter().map(AttributeSummary::from);
+    let label = find::label(&attributes.collect::<Vec<_>>());
     Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
 }
 

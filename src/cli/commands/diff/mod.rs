@@ -5,21 +5,17 @@ mod side;
 mod text;
 mod value;
 
-pub(crate) use value::Json;
-
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Write};
 
 use clap::Args as ClapArgs;
-use runvault::artifact::Kind;
-use runvault::json::reader::Limits;
-use runvault::vault::diff::{self, ChangeType, Diff};
+use runvault::LookupError;
+use runvault::vault::diff::{ChangeType, Comparison, DiffAnswer, DiffExtent, Side};
 
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
-use side::Side;
 
 /// Compare two artifacts and show where they diverge.
 ///
@@ -63,22 +59,12 @@ pub(crate) struct Args {
 
 /// The comparison to print.
 struct Outcome<'d> {
-    one: &'d Side,
-    other: &'d Side,
-    diff: Diff<'d>,
-    /// Whether ephemeral differences count.
-    all: bool,
+    comparison: &'d Comparison<'d>,
+    /// Everything except the changes.
+    answer: &'d DiffAnswer,
     /// Whether the first artifact is the expected one.
     expected: bool,
-    extent: Extent,
-}
-
-/// The extent of the output.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    Whole,
-    First,
-    Counts,
+    extent: DiffExtent,
 }
 
 impl Args {
@@ -96,12 +82,13 @@ impl Args {
             }
         };
         let limits = self.limits.limits()?;
-        let (one, other) = (Side::load(one, vault, limits)?, Side::load(other, vault, limits)?);
-        if one.kind != other.kind {
-            let (kind, other_kind) = (one.kind.name(), other.kind.name());
+        let (one, other) = (side::load(one, vault, limits)?, side::load(other, vault, limits)?);
+        if one.kind() != other.kind() {
+            let (kind, other_kind) = (one.kind().name(), other.kind().name());
             return Err(Failure::CouldNotRun(format!(
                 "{} is of kind {kind} and {} of kind {other_kind}; only artifacts of the same kind can be compared",
-                one.name, other.name
+                one.name(),
+                other.name()
             )));
         }
         let is_different = self.compare(&one, &other)?;
@@ -111,46 +98,45 @@ impl Args {
     /// Prints the differences, and returns whether there are any.
     fn compare(&self, one: &Side, other: &Side) -> Result<bool, Failure> {
         let extent = match (self.first, self.stat) {
-            (true, _) => Extent::First,
-            (_, true) => Extent::Counts,
-            _ => Extent::Whole,
+            (true, _) => DiffExtent::First,
+            (_, true) => DiffExtent::Counts,
+            _ => DiffExtent::All,
         };
-        let diff = diff::compare(parts(one)?, parts(other)?);
-        let expected = self.expect.is_some();
-        let outcome = Outcome { one, other, diff, all: self.all, expected, extent };
+        let comparison = Comparison::new(one, other, self.all).map_err(|error| match error {
+            LookupError::Unreadable { core, message } => {
+                let name = if core == one.core() { one.name() } else { other.name() };
+                Failure::CouldNotRun(format!("{name} cannot be compared: {message}"))
+            }
+            error => error.into(),
+        })?;
+        let answer = comparison.answer();
+        let outcome =
+            Outcome { comparison: &comparison, answer: &answer, expected: self.expect.is_some(), extent };
         match outcome.print(self.json) {
             // A closed pipe must not make different artifacts count as equal: the exit status reflects the comparison.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
             _ => {}
         }
-        Ok(outcome.is_different())
+        Ok(answer.different)
     }
 
     /// Compares the preferred capture of an artifact with each of the others.
     fn compare_captures(&self, artifact: &OsStr, vault: &VaultArgs) -> Result<Status, Failure> {
-        let sides = Side::captures(artifact, vault)?;
-        let Some((first, others)) = sides.split_first() else { return Ok(Status::Done) };
+        let captures = side::captures(artifact, vault)?;
+        let Some((first, others)) = captures.hashes.split_first() else { return Ok(Status::Done) };
+        let first = captures.read(*first)?;
         let mut is_different = false;
         for (number, other) in others.iter().enumerate() {
             if number > 0 && !self.json {
                 writeln!(stdout::text())?;
             }
-            is_different |= self.compare(first, other)?;
+            is_different |= self.compare(&first, &captures.read(*other)?)?;
         }
         if others.is_empty() {
-            stdout::note(&format!("{:.12} has one capture", first.core));
+            stdout::note(&format!("{:.12} has one capture", first.core()));
         }
         Ok(if is_different { Status::No } else { Status::Done })
     }
-}
-
-/// Returns the parts of a side. It was within the limits when it was admitted.
-fn parts(side: &Side) -> Result<Vec<runvault::artifact::Part<'_>>, Failure> {
-    let limits =
-        Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, values: usize::MAX, entries: usize::MAX };
-    side.kind
-        .parts(&side.members(), &limits)
-        .map_err(|error| Failure::CouldNotRun(format!("{} cannot be compared: {error}", side.name)))
 }
 
 impl Outcome<'_> {
@@ -161,14 +147,6 @@ impl Outcome<'_> {
         let mut out = io::BufWriter::new(stdout::text());
         text::print(&mut out, self, text::width())?;
         out.flush()
-    }
-
-    fn is_different(&self) -> bool {
-        self.diff.changes(self.all).next().is_some()
-    }
-
-    fn kind(&self) -> Kind {
-        self.one.kind
     }
 }
 

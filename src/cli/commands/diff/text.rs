@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::json::Value;
-use runvault::vault::diff::{Change, ChangeType, Span, ValueChange, words};
+use runvault::vault::api::JsonValue;
+use runvault::vault::diff::{ChangeType, ChangedValue, DiffExtent, PartChange, Span, words};
 
 use super::value;
-use super::{Extent, Outcome, word};
+use super::{Outcome, word};
 use crate::cli::commands::links::fitting;
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::fit;
@@ -36,20 +37,20 @@ pub(super) fn width() -> usize {
 /// Prints the comparison.
 pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) -> io::Result<()> {
     print_verdict(out, outcome)?;
-    for (sign, style, side) in [("-", BAD, outcome.one), ("+", GOOD, outcome.other)] {
-        let name = brief(&side.name);
-        let kind = side.kind.name();
-        let name = name.to_string();
-        let core = fitting(side.core, 2 + kind.len() + 1 + 1 + fit::width(&name));
+    let answer = outcome.answer;
+    let kind = &answer.kind;
+    for (sign, style, side) in [("-", BAD, &answer.one), ("+", GOOD, &answer.other)] {
+        let name = brief(&side.name).to_string();
+        let core = fitting(side.core_hash, 2 + kind.len() + 1 + 1 + fit::width(&name));
         writeln!(out, "{style}{sign}{style:#} {kind} {HASH}{core}{HASH:#} {name}")?;
     }
     let most = match outcome.extent {
-        Extent::Whole => LISTED,
-        Extent::First => 1,
-        Extent::Counts => 0,
+        DiffExtent::All => LISTED,
+        DiffExtent::First => 1,
+        DiffExtent::Counts => 0,
     };
-    if outcome.extent != Extent::First {
-        let counts = outcome.diff.counts();
+    if outcome.extent != DiffExtent::First {
+        let counts = answer.counts;
         let (same, changed, moved) = (counts.same, counts.changed, counts.moved);
         let (removed, inserted) = (counts.removed, counts.inserted);
         writeln!(
@@ -57,7 +58,7 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
             "{FAINT}{same} same, {changed} changed, {moved} moved, {removed} removed, {inserted} inserted{FAINT:#}"
         )?;
     }
-    let mut changes = outcome.diff.changes(outcome.all);
+    let mut changes = outcome.comparison.changes();
     let mut apart = true;
     for change in changes.by_ref().take(most) {
         // Single-line changes are grouped without blank lines.
@@ -67,7 +68,7 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
         apart = !change.values.is_empty();
         print_change(out, outcome, &change, width)?;
     }
-    let left = if outcome.extent == Extent::Whole { changes.count() } else { 0 };
+    let left = if outcome.extent == DiffExtent::All { changes.count() } else { 0 };
     if left > 0 {
         writeln!(out, "\n{FAINT}and {left} more; --json lists them{FAINT:#}")?;
     }
@@ -76,15 +77,15 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
 
 /// Prints the first line, which summarises the result.
 fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
-    let same_core = outcome.one.core == outcome.other.core;
-    match outcome.diff.changes(false).next() {
+    let answer = outcome.answer;
+    match &answer.first_divergence {
         Some(first) => {
             let lead = if outcome.expected { "not as expected" } else { "first divergence" };
-            let says = escaped(&says(outcome, &first)).to_string();
+            let says = escaped(&says(outcome, first)).to_string();
             writeln!(out, "{BAD}{lead}{BAD:#}: {}: {says}", brief(first.place()))
         }
-        None if same_core => {
-            writeln!(out, "{GOOD}identical core{GOOD:#} {HASH}{}{HASH:#}", outcome.one.core)
+        None if answer.same_core => {
+            writeln!(out, "{GOOD}identical core{GOOD:#} {HASH}{}{HASH:#}", answer.one.core_hash)
         }
         None => writeln!(
             out,
@@ -93,17 +94,17 @@ fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
     }
 }
 
-fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
+fn says(outcome: &Outcome<'_>, change: &PartChange) -> String {
     let (first, second) = if outcome.expected {
         ("missing", "not expected")
     } else {
         ("only in the first", "only in the second")
     };
-    match change.sort {
+    match change.change {
         ChangeType::Removed => first.to_owned(),
         ChangeType::Inserted => second.to_owned(),
         ChangeType::Moved if change.other == change.one => "in a different order".to_owned(),
-        ChangeType::Moved => format!("moved to {}", change.other.unwrap_or_default()),
+        ChangeType::Moved => format!("moved to {}", change.other.as_deref().unwrap_or_default()),
         ChangeType::Changed | ChangeType::Ephemeral | ChangeType::Spelling => change.says.clone(),
     }
 }
@@ -111,19 +112,20 @@ fn says(outcome: &Outcome<'_>, change: &Change<'_>) -> String {
 fn print_change(
     out: &mut dyn Write,
     outcome: &Outcome<'_>,
-    change: &Change<'_>,
+    change: &PartChange,
     width: usize,
 ) -> io::Result<()> {
-    let style = match change.sort {
+    let style = match change.change {
         ChangeType::Changed => CAUTION,
         ChangeType::Removed => BAD,
         ChangeType::Inserted => GOOD,
         ChangeType::Moved | ChangeType::Ephemeral | ChangeType::Spelling => FAINT,
     };
-    let now = change.other.filter(|other| change.sort == ChangeType::Changed && *other != change.place());
+    let now = change.other.as_deref();
+    let now = now.filter(|other| change.change == ChangeType::Changed && *other != change.place());
     let now = now.map(|other| format!(" (now {})", brief(other))).unwrap_or_default();
-    let (word, place) = (word(change.sort), brief(change.place()));
-    let says = match change.sort {
+    let (word, place) = (word(change.change), brief(change.place()));
+    let says = match change.change {
         ChangeType::Removed | ChangeType::Inserted => String::new(),
         _ => format!(": {}", escaped(&says(outcome, change))),
     };
@@ -137,8 +139,8 @@ fn print_change(
     }
 }
 
-fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::Result<()> {
-    let mark = match (change.is_ephemeral, change.is_spelling) {
+fn print_value(out: &mut dyn Write, change: &ChangedValue, width: usize) -> io::Result<()> {
+    let mark = match (change.ephemeral, change.spelling) {
         (true, _) => format!(" {FAINT}(ephemeral){FAINT:#}"),
         (false, true) => format!(" {FAINT}(spelling){FAINT:#}"),
         (false, false) => String::new(),
@@ -146,12 +148,14 @@ fn print_value(out: &mut dyn Write, change: &ValueChange, width: usize) -> io::R
     if !change.pointer.is_empty() {
         writeln!(out, "  {}{mark}", brief(&change.pointer))?;
     }
-    if let (Some(Value::String(old)), Some(Value::String(new))) = (&change.old, &change.new)
+    let (old, new) = (change.old.as_ref(), change.new.as_ref());
+    let (old, new) = (old.map(|JsonValue(value)| value), new.map(|JsonValue(value)| value));
+    if let (Some(Value::String(old)), Some(Value::String(new))) = (old, new)
         && let Some(spans) = worded(old, new)
     {
         return print_words(out, &spans, width);
     }
-    for (sign, style, value) in [("-", BAD, &change.old), ("+", GOOD, &change.new)] {
+    for (sign, style, value) in [("-", BAD, old), ("+", GOOD, new)] {
         match value {
             // A whole part is easier to read member by member.
             Some(Value::Object(object)) if change.pointer.is_empty() => {

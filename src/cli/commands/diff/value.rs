@@ -1,32 +1,6 @@
-//! Serialisation of JSON values.
+//! Text of JSON values.
 
 use runvault::json::Value;
-use serde::ser::{Serialize, Serializer};
-
-/// A value, for serde. Numbers that neither 64 bits nor a double represent exactly are serialised as strings of their
-/// digits.
-pub(crate) struct Json<'v>(pub(crate) &'v Value<'v>);
-
-impl Serialize for Json<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Null => serializer.serialize_unit(),
-            Value::Bool(truth) => serializer.serialize_bool(*truth),
-            Value::String(text) => serializer.serialize_str(text),
-            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-                (Some(integer), _) => serializer.serialize_i64(integer),
-                (None, double) if !number.is_integer() && double.is_finite() => {
-                    serializer.serialize_f64(double)
-                }
-                _ => serializer.serialize_str(number.literal()),
-            },
-            Value::Array(elements) => serializer.collect_seq(elements.iter().map(Json)),
-            Value::Object(object) => {
-                serializer.collect_map(object.iter().map(|(name, member)| (name, Json(member))))
-            }
-        }
-    }
-}
 
 /// Formats a value as one line of JSON, with numbers as written.
 pub(super) fn text(value: &Value<'_>) -> String {

@@ -4,8 +4,10 @@ use std::num::NonZeroUsize;
 
 use chrono::{DateTime, Utc};
 use clap::{Args, ValueEnum};
-use runvault::RecordingFilter;
+use runvault::vault::api::Timestamp;
+use runvault::vault::recordings::RecordingFilter;
 use runvault::vault::replay::Repeat;
+use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::hash::Named;
 use crate::cli::commands::find;
@@ -113,7 +115,12 @@ impl AnyArgs {
     pub(super) fn wanted(&self) -> RecordingFilter {
         let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-        let attributes = named.chain(self.attr.iter().cloned()).collect();
-        RecordingFilter { attributes, since: self.since, until: self.until, limit: None }
+        let attributes =
+            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeSummary { name, value });
+        RecordingFilter {
+            attributes: attributes.collect(),
+            since: self.since.map(Timestamp),
+            until: self.until.map(Timestamp),
+        }
     }
 }

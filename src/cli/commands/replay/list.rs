@@ -3,65 +3,26 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use runvault::artifact::{Arguments, Exchange};
-use runvault::digest::Digest;
-use runvault::vault::replay::Player;
-use serde::Serialize;
-use serde_json::value::RawValue;
+use runvault::Vault;
+use runvault::vault::replay::{RecordedResponse, ResponsesRequest};
 
-use super::protocol::OfRun;
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fit::{self, Trail};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
 
-#[derive(Serialize)]
-struct Line<'l> {
-    index: usize,
-    #[serde(flatten)]
-    of_run: OfRun<'l>,
-    prompt_hashes: &'l [Digest],
-    /// The arguments as JSON, in the form in which calls are compared.
-    arguments: Option<&'l RawValue>,
-    arguments_hash: Option<Digest>,
-    response: &'l str,
-    is_error: bool,
-}
-
-impl<'l> Line<'l> {
-    fn new(exchange: &'l Exchange) -> Self {
-        let Exchange { index, prompts, arguments, response, is_error, .. } = exchange;
-        Self {
-            index: *index,
-            of_run: OfRun::new(exchange),
-            prompt_hashes: prompts,
-            arguments: arguments
-                .as_ref()
-                .and_then(|arguments| serde_json::from_str(arguments.as_json()).ok()),
-            arguments_hash: arguments.as_ref().map(Arguments::digest),
-            response,
-            is_error: *is_error,
-        }
-    }
-}
-
 /// Prints the recorded responses in recorded order. The status says whether there are any.
-pub(super) fn list(player: &Player, json: bool) -> Result<Status, Failure> {
+pub(super) fn list(vault: &Vault, request: &ResponsesRequest, json: bool) -> Result<Status, Failure> {
     let mut out = io::BufWriter::new(stdout::text());
-    for exchange in player.exchanges() {
-        if json {
-            json::line(&mut out, &Line::new(exchange))?;
-        } else {
-            print(&mut out, player.unit(), exchange)?;
-        }
-    }
+    let answer = request.visit::<Failure>(vault, &mut |unit, response| {
+        Ok(if json { json::line(&mut out, &response) } else { print(&mut out, unit, &response) }?)
+    })?;
     out.flush()?;
-    let count = player.exchanges().len();
     if !json {
-        stdout::note(&counted(count as u64, "response"));
+        stdout::note(&counted(answer.count, "response"));
     }
-    Ok(if count == 0 { Status::No } else { Status::Done })
+    Ok(if answer.count == 0 { Status::No } else { Status::Done })
 }
 
 /// Maximum number of characters shown of a response.
@@ -73,13 +34,13 @@ const RESPONSE_WIDTH: usize = 30;
 /// with this indent.
 const BELOW: usize = 4;
 
-fn print(out: &mut dyn Write, unit: &str, exchange: &Exchange) -> io::Result<()> {
-    let mut responder = exchange.responder.name().to_owned();
+fn print(out: &mut dyn Write, unit: &str, exchange: &RecordedResponse) -> io::Result<()> {
+    let mut responder = exchange.responder.clone();
     if let Some(tool) = &exchange.tool {
         responder = format!("{responder} {}", brief(tool));
     }
     if let Some(arguments) = &exchange.arguments {
-        responder = format!("{responder} {} ->", brief(arguments.as_json()));
+        responder = format!("{responder} {} ->", brief(arguments.as_str()));
     }
     if exchange.is_error {
         responder += " error";

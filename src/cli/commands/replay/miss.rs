@@ -2,18 +2,20 @@
 
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
-use runvault::storage::Mention;
-use runvault::vault::query::{Hit, Match};
+use runvault::vault::details::Detail;
+use runvault::vault::find::{ArtifactMatch, FoundArtifact};
+use runvault::vault::recordings::{RecordingsAnswer, RecordingsRequest};
 use runvault::vault::replay::Miss;
-use runvault::{LookupError, RecordingFilter};
 
 use super::response_source::NAMED;
 use crate::cli::args::prompt::Prompt;
 use crate::cli::commands::find;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
-use crate::cli::output::place;
 use crate::cli::output::stdout::{self, HASH};
+
+/// The number up to which recordings are counted.
+const COUNTED: u64 = 1_000;
 
 /// Reports what is missing, and which other recordings contain it.
 pub(super) fn report(
@@ -33,40 +35,44 @@ pub(super) fn report(
         return Ok(());
     }
     if let Some((how, hit)) = spelled_otherwise(vault, prompt, tried)? {
-        stdout::message(&format!("  {} has it {how}", text(vault, &hit)?));
+        stdout::message(&format!("  {} has it {how}", text(&hit)));
     }
-    let others = recordings(vault, prompt.digest)?;
-    let others: Vec<&Hit> = others.iter().filter(|hit| Some(hit.artifact.core) != tried).collect();
+    let RecordingsAnswer { recordings: mut others, next } = recordings(vault, prompt.digest)?;
+    others.retain(|hit| Some(hit.artifact.core_hash) != tried);
     for hit in others.iter().take(NAMED) {
-        stdout::message(&format!("  {} has it", text(vault, hit)?));
+        stdout::message(&format!("  {} has it", text(hit)));
     }
     match (others.as_slice(), others.len().saturating_sub(NAMED)) {
         ([], _) if tried.is_some() => stdout::message("  no other session in the vault has it"),
         ([], _) => {}
         ([first, ..], more) => {
+            let than = if next.is_some() { "more than " } else { "" };
             if more > 0 {
-                stdout::message(&format!("  and {more} more, which \"runvault find sessions\" lists"));
+                stdout::message(&format!("  and {than}{more} more, which \"runvault find sessions\" lists"));
             }
-            let (core, digest) = (first.artifact.core, prompt.digest);
+            let (core, digest) = (first.artifact.core_hash, prompt.digest);
             stdout::message(&format!("\"runvault replay {core:.12} --prompt-hash {digest}\" replays it"));
         }
     }
     Ok(())
 }
 
-fn recordings(vault: &Vault, prompt: Digest) -> Result<Vec<Hit>, Failure> {
-    Ok(vault.recordings_of(prompt, &RecordingFilter::default()).map_err(LookupError::from)?)
+/// Returns the recordings of a prompt, with their labels.
+fn recordings(vault: &Vault, prompt: Digest) -> Result<RecordingsAnswer, Failure> {
+    let details = vec![Detail::Attributes];
+    let request = RecordingsRequest { limit: Some(COUNTED), details, ..RecordingsRequest::new(prompt) };
+    Ok(vault.run(&request)?)
 }
 
 /// Describes a session: its hash, the location of the prompt, and its label.
-fn text(vault: &Vault, hit: &Hit) -> Result<String, Failure> {
-    let attributes = vault.attributes(&hit.artifact)?;
-    let first = hit.matches.iter().find_map(|place| match place {
-        Match::Mention(Mention { unit, place, .. }) => Some(escaped(&place::text(unit, place)).to_string()),
+fn text(hit: &FoundArtifact) -> String {
+    let first = hit.matches.iter().find_map(|found| match found {
+        ArtifactMatch::Mention { place, .. } => Some(escaped(&place.to_string()).to_string()),
         _ => None,
     });
-    let (core, place) = (hit.artifact.core, first.unwrap_or_default());
-    Ok(format!("{HASH}{core:.12}{HASH:#} ({place}, {})", find::label(&attributes)))
+    let label = find::label(hit.details.attributes.as_deref().unwrap_or_default());
+    let (core, place) = (hit.artifact.core_hash, first.unwrap_or_default());
+    format!("{HASH}{core:.12}{HASH:#} ({place}, {label})")
 }
 
 /// Returns a variant of the prompt that was recorded, and where: editors and shells change white space and line ends.
@@ -74,7 +80,7 @@ fn spelled_otherwise(
     vault: &Vault,
     prompt: &Prompt,
     tried: Option<CoreHash>,
-) -> Result<Option<(&'static str, Hit)>, Failure> {
+) -> Result<Option<(&'static str, FoundArtifact)>, Failure> {
     let Some(text) = prompt.bytes.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok()) else {
         return Ok(None);
     };
@@ -84,8 +90,8 @@ fn spelled_otherwise(
         ("with LF line endings", text.replace("\r\n", "\n")),
     ];
     for (how, spelling) in spellings {
-        let hits = recordings(vault, Digest::from_content(spelling.as_bytes()))?;
-        let here = |hit: &Hit| tried.is_none_or(|core| core == hit.artifact.core);
+        let hits = recordings(vault, Digest::from_content(spelling.as_bytes()))?.recordings;
+        let here = |hit: &FoundArtifact| tried.is_none_or(|core| core == hit.artifact.core_hash);
         if let Some(hit) = hits.into_iter().find(here).filter(|_| spelling != text) {
             return Ok(Some((how, hit)));
         }

@@ -10,11 +10,9 @@ mod serve;
 
 use clap::{ArgGroup, Args as ClapArgs};
 use runvault::Vault;
-use runvault::artifact::{Exchange, Kind, Playback};
-use runvault::digest::{CoreHash, Digest};
+use runvault::artifact::{Kind, Playback};
 use runvault::formats;
-use runvault::vault::replay::{Mode, Occurrence, Played, Request};
-use serde::Serialize;
+use runvault::vault::replay::{Miss, Mode, ReplayAnswer, ReplayError, ReplayRequest, ResponsesRequest};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::prompt::{Prompt, PromptArgs};
@@ -27,7 +25,7 @@ use crate::cli::output::stdout::{self, counted};
 
 use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
 use protocol::Asked;
-use response_source::{Any, One, ReplayError, ResponseSource};
+use response_source::{Any, One};
 use serve::{Ending, serve};
 
 /// Replay recorded responses.
@@ -87,8 +85,18 @@ impl Args {
                     let message = "--sequential and --fail-unused need one session, not any";
                     return Err(Failure::Usage(message.to_owned()));
                 }
-                let repeat = self.serving.repeat.into();
-                self.play(&vault, &mut Any::new(&vault, self.any.wanted(), repeat), None)
+                match self.prompt.prompt(&vault)? {
+                    Some(prompt) => {
+                        let request =
+                            ReplayRequest { filter: self.any.wanted(), ..ReplayRequest::new(prompt.digest) };
+                        self.look_up(&vault, request, &prompt)
+                    }
+                    None => {
+                        let repeat = self.serving.repeat.into();
+                        let mut any = Any::new(&vault, self.any.wanted(), repeat);
+                        serve(&mut any, Asked::Prompts, &self.ending())
+                    }
+                }
             }
         }
     }
@@ -96,7 +104,9 @@ impl Args {
     fn replay(&self, vault: &Vault, named: &Named) -> Result<Status, Failure> {
         let located = named.locate(vault)?;
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
-        let is_run = formats::named(kind).and_then(Kind::playback) == Some(Playback::InOrder);
+        let capture = located.capture.capture;
+        let playback = formats::named(kind).and_then(Kind::playback);
+        let is_run = playback == Some(Playback::InOrder);
         if is_run && self.prompt.is_given() {
             let message = format!(
                 "{core} is {}; \"runvault replay {core:.12}\" lists its responses, --serve-stdio replays them",
@@ -104,94 +114,74 @@ impl Args {
             );
             return Err(Failure::No(message));
         }
-        let mut player = vault.player(&located)?;
-        if !named.is_capture(&located) {
-            captures::say_which(vault, &located)?;
+        if playback.is_some() && !named.is_capture(&located) {
+            captures::say_which(vault, core, capture)?;
         }
-        if !self.serving.serve_stdio && !self.prompt.is_given() {
-            return list::list(&player, self.json);
+        if let Some(prompt) = self.prompt.prompt(vault)? {
+            let (artifact, capture_hash) = (Some(core), Some(capture));
+            let request = ReplayRequest { artifact, capture_hash, ..ReplayRequest::new(prompt.digest) };
+            return self.look_up(vault, request, &prompt);
         }
-        player = player.repeating(self.serving.repeat.into());
+        if !self.serving.serve_stdio {
+            let request = ResponsesRequest { capture_hash: Some(capture), ..ResponsesRequest::new(core) };
+            return list::list(vault, &request, self.json);
+        }
+        let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
         if self.order.sequential {
             player = player.in_mode(Mode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
-        let mut stage = One { vault, core, player };
-        if is_run {
-            let asked = if self.order.sequential { Asked::RunInOrder } else { Asked::Run };
-            return serve(&mut stage, asked, &self.ending());
-        }
-        self.play(vault, &mut stage, Some(core))
+        let asked = match (is_run, self.order.sequential) {
+            (true, true) => Asked::RunInOrder,
+            (true, false) => Asked::Run,
+            (false, true) => Asked::PromptsInOrder,
+            (false, false) => Asked::Prompts,
+        };
+        serve(&mut One { vault, core, player }, asked, &self.ending())
     }
 
     fn ending(&self) -> Ending {
         Ending { fail_unused: self.serving.fail_unused, json: self.json }
     }
 
-    fn play(
-        &self,
-        vault: &Vault,
-        stage: &mut dyn ResponseSource,
-        tried: Option<CoreHash>,
-    ) -> Result<Status, Failure> {
-        let asked = if self.order.sequential { Asked::PromptsInOrder } else { Asked::Prompts };
-        let Some(prompt) = self.prompt.prompt(vault)? else {
-            return serve(stage, asked, &self.ending());
-        };
-        let request = Request { occurrence: self.order.occurrence, ..Request::prompt(prompt.digest) };
-        match stage.play(&request) {
-            Ok((core, played)) => self.print(core, &prompt, played),
-            Err(ReplayError::Failed(error)) => Err(error.into()),
-            Err(ReplayError::Recorded(core, exchange)) => {
-                stdout::error(&format!("{core:.12}: {}", escaped(&exchange.response)));
-                Ok(Status::No)
-            }
-            Err(ReplayError::Miss(missed)) => {
-                miss::report(vault, &missed, &prompt, tried)?;
+    /// Looks up the response to a prompt, and prints it.
+    fn look_up(&self, vault: &Vault, request: ReplayRequest, prompt: &Prompt) -> Result<Status, Failure> {
+        let call = self.order.sequential.then(|| self.order.index.unwrap_or(0));
+        let request = ReplayRequest { occurrence: self.order.occurrence, call, ..request };
+        match vault.run(&request) {
+            Ok(answer) => self.print(vault, &answer),
+            Err(ReplayError::Lookup(error)) => Err(error.into()),
+            Err(ReplayError::Miss { core, miss }) => {
+                match (core, &*miss) {
+                    (Some(core), Miss::RecordedError { exchange, .. }) => {
+                        stdout::error(&format!("{core:.12}: {}", escaped(&exchange.response)));
+                    }
+                    (_, miss) => miss::report(vault, miss, prompt, core)?,
+                }
                 Ok(Status::No)
             }
         }
     }
 
-    fn print(&self, core: CoreHash, prompt: &Prompt, played: Played<'_>) -> Result<Status, Failure> {
-        let Played { exchange, occurrence } = played;
-        let Occurrence { number, of } = occurrence.unwrap_or(Occurrence { number: 1, of: 1 });
+    fn print(&self, vault: &Vault, answer: &ReplayAnswer) -> Result<Status, Failure> {
+        let ReplayAnswer { core_hash, capture_hash, index, response, occurrence, occurrences, .. } = answer;
+        let is_any = matches!(self.recording, Recording::Any);
+        if is_any {
+            captures::say_which(vault, *core_hash, *capture_hash)?;
+        }
         if self.json {
-            let document = Document::new(core, prompt.digest, played);
-            json::line(&mut stdout::raw(), &document)?;
+            json::line(&mut stdout::raw(), answer)?;
             return Ok(Status::Done);
         }
-        if matches!(self.recording, Recording::Any) {
-            stdout::note(&format!("{core:.12}, interaction {}", exchange.index));
+        if is_any {
+            stdout::note(&format!("{core_hash:.12}, interaction {index}"));
         }
-        if of > 1 && self.order.occurrence.is_none() {
-            let times = counted(of as u64, "time");
+        if *occurrences > 1 && self.order.occurrence.is_none() {
+            let times = counted(*occurrences as u64, "time");
             stdout::note(&format!(
-                "the prompt was recorded {times}; this is occurrence {number}, --occurrence N selects another"
+                "the prompt was recorded {times}; this is occurrence {occurrence}, --occurrence N selects another"
             ));
         }
-        let Exchange { response, .. } = exchange;
         stdout::write_exactly(response.as_bytes(), "the response", "a pipe, or --force", self.force)?;
         Ok(Status::Done)
-    }
-}
-
-#[derive(Serialize)]
-struct Document<'d> {
-    core_hash: CoreHash,
-    index: usize,
-    prompt_hash: Digest,
-    response_hash: Digest,
-    response: &'d str,
-    occurrence: usize,
-    occurrences: usize,
-}
-
-impl<'d> Document<'d> {
-    fn new(core_hash: CoreHash, prompt_hash: Digest, played: Played<'d>) -> Self {
-        let Played { exchange: Exchange { index, response, .. }, occurrence } = played;
-        let Occurrence { number: occurrence, of: occurrences } =
-            occurrence.unwrap_or(Occurrence { number: 1, of: 1 });
-        let response_hash = Digest::from_content(response.as_bytes());
-        Self { core_hash, index: *index, prompt_hash, response_hash, response, occurrence, occurrences }
     }
 }

@@ -150,14 +150,14 @@ pub(super) struct Answer<'a> {
 
 /// The data of a run's step other than its texts.
 #[derive(Serialize)]
-pub(crate) struct OfRun<'a> {
+struct OfRun<'a> {
     responder: &'static str,
     tool: Option<&'a str>,
     output: Option<&'a RawValue>,
 }
 
 impl<'a> OfRun<'a> {
-    pub(crate) fn new(exchange: &'a Exchange) -> Self {
+    fn new(exchange: &'a Exchange) -> Self {
         let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
         Self { responder: exchange.responder.name(), tool: exchange.tool.as_deref(), output }
     }

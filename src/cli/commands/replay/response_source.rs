@@ -5,8 +5,9 @@ use std::num::NonZeroUsize;
 
 use runvault::artifact::Exchange;
 use runvault::digest::{CoreHash, Digest};
+use runvault::vault::recordings::{RecordingFilter, RecordingsRequest};
 use runvault::vault::replay::{Miss, Occurrence, Played, Player, Repeat, Request};
-use runvault::{LookupError, RecordingFilter, Vault};
+use runvault::{LookupError, Vault};
 
 use crate::cli::commands::captures;
 
@@ -16,7 +17,7 @@ pub(super) const NAMED: usize = 5;
 /// A source of responses.
 pub(crate) trait ResponseSource {
     /// Returns the response, and the artifact that recorded it.
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError>;
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), NotPlayed>;
 
     /// Returns other recordings in which a missing prompt can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
@@ -32,17 +33,24 @@ pub(crate) trait ResponseSource {
 }
 
 /// The reason that nothing was played.
-pub(crate) enum ReplayError {
+pub(crate) enum NotPlayed {
     Miss(Miss),
     /// The recorded call failed, in this artifact.
     Recorded(CoreHash, Box<Exchange>),
     Failed(LookupError),
 }
 
-impl From<LookupError> for ReplayError {
+impl From<LookupError> for NotPlayed {
     fn from(error: LookupError) -> Self {
         Self::Failed(error)
     }
+}
+
+/// Returns some recordings of a prompt, newest first. Best effort: nothing depends on it.
+fn elsewhere(vault: &Vault, prompt: Digest) -> Vec<CoreHash> {
+    let request = RecordingsRequest { limit: Some(NAMED as u64), ..RecordingsRequest::new(prompt) };
+    let recordings = vault.run(&request).unwrap_or_default().recordings.into_iter();
+    recordings.map(|recording| recording.artifact.core_hash).collect()
 }
 
 /// One recording.
@@ -53,19 +61,18 @@ pub(crate) struct One<'v> {
 }
 
 impl ResponseSource for One<'_> {
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError> {
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), NotPlayed> {
         let core = self.core;
         self.player.play(request).map(|played| (core, played)).map_err(|miss| match miss {
-            Miss::RecordedError { exchange, .. } => ReplayError::Recorded(core, exchange),
-            miss => ReplayError::Miss(miss),
+            Miss::RecordedError { exchange, .. } => NotPlayed::Recorded(core, exchange),
+            miss => NotPlayed::Miss(miss),
         })
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
-        let wanted = RecordingFilter { limit: Some(NAMED), ..RecordingFilter::default() };
-        // Best effort: nothing depends on it.
-        let hits = self.vault.recordings_of(prompt, &wanted).unwrap_or_default();
-        hits.into_iter().map(|hit| hit.artifact.core).filter(|core| *core != self.core).collect()
+        let mut others = elsewhere(self.vault, prompt);
+        others.retain(|core| *core != self.core);
+        others
     }
 
     fn unused(&self) -> Option<(usize, Vec<&Exchange>)> {
@@ -100,7 +107,6 @@ const READY: usize = 4;
 
 impl<'v> Any<'v> {
     pub(crate) fn new(vault: &'v Vault, wanted: RecordingFilter, repeat: Repeat) -> Self {
-        let wanted = RecordingFilter { limit: Some(1), ..wanted };
         Self { vault, wanted, repeat, ready: Vec::new(), asked: HashMap::new() }
     }
 
@@ -110,7 +116,7 @@ impl<'v> Any<'v> {
             self.ready.push(ready);
         } else {
             let located = self.vault.locate(&core.0.into())?;
-            captures::say_which(self.vault, &located)?;
+            captures::say_which(self.vault, core, located.capture.capture)?;
             let player = self.vault.player(&located)?;
             self.ready.drain(..self.ready.len().saturating_sub(READY - 1));
             self.ready.push((core, player));
@@ -128,25 +134,25 @@ impl<'v> Any<'v> {
 }
 
 impl ResponseSource for Any<'_> {
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), ReplayError> {
-        let prompt = request.prompt.ok_or(ReplayError::Miss(Miss::NoPrompt))?;
-        let missing = ReplayError::Miss(Miss::NotRecorded { prompt });
-        let newest = self.vault.recordings_of(prompt, &self.wanted).map_err(LookupError::from)?;
-        let Some(hit) = newest.first() else { return Err(missing) };
-        let core = hit.artifact.core;
+    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), NotPlayed> {
+        let prompt = request.prompt.ok_or(NotPlayed::Miss(Miss::NoPrompt))?;
+        let missing = NotPlayed::Miss(Miss::NotRecorded { prompt });
+        let filter = self.wanted.clone();
+        let request_newest = RecordingsRequest { filter, limit: Some(1), ..RecordingsRequest::new(prompt) };
+        let newest = self.vault.run(&request_newest).map_err(LookupError::from)?.recordings.pop();
+        let Some(newest) = newest else { return Err(missing) };
+        let core = newest.artifact.core_hash;
         let occurrence = match request.occurrence {
             None => NonZeroUsize::new(self.next(core, prompt)?),
             given => given,
         };
         let player = self.player(core)?.ok_or(missing)?;
         let request = Request { occurrence, ..request.clone() };
-        player.play(&request).map(|played| (core, played)).map_err(ReplayError::Miss)
+        player.play(&request).map(|played| (core, played)).map_err(NotPlayed::Miss)
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
-        let wanted = RecordingFilter { limit: Some(NAMED), ..RecordingFilter::default() };
-        let hits = self.vault.recordings_of(prompt, &wanted).unwrap_or_default();
-        hits.into_iter().map(|hit| hit.artifact.core).collect()
+        elsewhere(self.vault, prompt)
     }
 
     fn unused(&self) -> Option<(usize, Vec<&Exchange>)> {

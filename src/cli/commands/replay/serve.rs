@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::lines::{self, Line};
 use super::protocol::{self, Answer, Asked, Refusal, Refused};
-use super::response_source::{ReplayError, ResponseSource};
+use super::response_source::{NotPlayed, ResponseSource};
 use crate::cli::hints;
 use crate::cli::output::escape::brief;
 use crate::cli::output::exit::{Failure, Status};
@@ -69,13 +69,13 @@ fn answer(
                 json::line(out, &Answer::new(id, core, played, asked))?;
                 return Ok(true);
             }
-            Err(ReplayError::Failed(error)) => Refusal::failed(hints::with_hint(&error)),
+            Err(NotPlayed::Failed(error)) => Refusal::failed(hints::with_hint(&error)),
             // The request was recorded and is now replayed.
-            Err(ReplayError::Recorded(core, exchange)) => {
+            Err(NotPlayed::Recorded(core, exchange)) => {
                 json::line(out, &Refused { id, error: Refusal::recorded(&exchange, core) })?;
                 return Ok(true);
             }
-            Err(ReplayError::Miss(miss)) => {
+            Err(NotPlayed::Miss(miss)) => {
                 let elsewhere = request.prompt.map(|prompt| stage.elsewhere(prompt));
                 Refusal::miss(&miss, elsewhere.unwrap_or_default())
             }

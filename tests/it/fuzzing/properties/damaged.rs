@@ -9,11 +9,18 @@ use std::sync::LazyLock;
 
 use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
-use runvault::storage::{JournalQuery, StorageError};
 use runvault::vault::annotate::{PinRequest, SetNoteRequest, SetTagRequest};
 use runvault::vault::api::TimeBasisName;
+use runvault::vault::audit::AuditRequest;
+use runvault::vault::captures::CapturesRequest;
+use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
+use runvault::vault::forks::ForksRequest;
 use runvault::vault::fsck::{self, Finding};
-use runvault::vault::query::{self, DanglingQuery, Query, Traversal};
+use runvault::vault::journal::JournalRequest;
+use runvault::vault::links::LinksRequest;
+use runvault::vault::query::{self, DanglingQuery, Hit, Query};
+use runvault::vault::replay::ResponsesRequest;
+use runvault::vault::resolve::ResolveRequest;
 use runvault::vault::search::SearchQuery;
 use runvault::vault::show::ShowRequest;
 use runvault::vault::stats::StatsRequest;
@@ -136,7 +143,7 @@ pub(super) fn vault(data: &[u8]) {
         |vault, _| {
             let _ = add(vault, NEW);
             drop(vault.build_search(&mut |_| ()));
-            let found = vault.find(&Query::default()).unwrap_or_default();
+            let found = everything_in(vault);
             for hit in found.iter().take(3) {
                 let core_hash = hit.artifact.core;
                 drop(vault.run(&SetTagRequest { core_hash, name: "x".to_owned() }));
@@ -158,26 +165,45 @@ pub(super) fn vault(data: &[u8]) {
     }
 }
 
+/// Returns the artifacts that can be found.
+fn everything_in(vault: &Vault) -> Vec<Hit> {
+    let snapshot = vault.snapshot();
+    snapshot.and_then(|snapshot| query::find(&*snapshot, &Query::default())).unwrap_or_default()
+}
+
 /// Everything that only reads.
 fn read(vault: &Vault) {
     let _ = vault.run(&StatsRequest { by: TimeBasisName::Created });
     let _ = vault.search(&SearchQuery::new("label*".parse().unwrap()));
     let _ = vault.check_journal(None);
-    let _ = vault.latest(1);
-    let _ = vault.tagged("golden");
+    for text in ["latest~1", "@golden", "run-123", "4df877dec7f4"] {
+        let _ = vault.run(&ResolveRequest::new(text));
+    }
     if let Ok(snapshot) = vault.snapshot() {
         let _ = query::dangling(&*snapshot, &DanglingQuery { kind: None, role: None, all: true });
-        let _ = query::forks(&*snapshot);
-        let _ = vault.journal::<StorageError>(&JournalQuery::default(), |_| Ok(()));
     }
-    for hit in vault.find(&Query::default()).unwrap_or_default().iter().take(20) {
-        let _ = vault
-            .traverse(&hit.artifact, &Traversal { depth: 3, relation: None, direction: None, limit: 1_000 });
-        let _ = vault.run(&ShowRequest { artifact: hit.artifact.core });
-        let Ok(located) = vault.locate(&hit.artifact.core.0.into()) else { continue };
+    let _ = vault.run(&ForksRequest::default());
+    let _ = vault.run(&JournalRequest::default());
+    for hit in everything_in(vault).iter().take(20) {
+        let artifact = hit.artifact.core;
+        let links = LinksRequest { artifact, depth: 3, relation: None, direction: None, limit: Some(1_000) };
+        let _ = vault.run(&links);
+        let _ = vault.run(&ShowRequest { artifact });
+        let _ = vault.run(&CapturesRequest::new(artifact));
+        let _ = vault.run(&ResponsesRequest::new(artifact));
+        let _ =
+            vault.run(&AuditRequest { contract: artifact, run: Some(artifact), limit: None, after: None });
+        let other = ComparedArtifact { core_hash: artifact, capture_hash: None };
+        let _ = vault.run(&DiffRequest {
+            one: other,
+            other,
+            all: true,
+            extent: DiffExtent::All,
+            limit: None,
+            after: None,
+        });
+        let Ok(located) = vault.locate(&artifact.0.into()) else { continue };
         let _ = vault.read_core(&located);
-        let _ = vault.player(&located);
-        let _ = vault.audit(&hit.artifact, &hit.artifact);
         if let Ok(bytes) = vault.read(&located) {
             assert!(ORIGINAL.documents.contains(&bytes), "it gives bytes that were never stored");
         }

@@ -1,0 +1,221 @@
+//! Audits runs against a contract.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::operation::{audit_run, governed_runs, terms};
+use super::{Audit, AuditedEffect, EvidenceSource, Terms, Verdict};
+use crate::digest::CoreHash;
+use crate::storage::{ArtifactRecord, Snapshot, StorageError};
+use crate::validation::Violation;
+use crate::vault::api::{JsonValue, Operation};
+use crate::vault::{LookupError, Vault};
+
+/// A request for an audit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AuditRequest {
+    /// The contract.
+    pub contract: CoreHash,
+    /// The run; every run that the contract governs if there is none.
+    #[serde(default)]
+    pub run: Option<CoreHash>,
+    /// Maximum number of runs; unlimited if there is none.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// The last run of the previous page; the first page if there is none.
+    #[serde(default)]
+    pub after: Option<CoreHash>,
+}
+
+/// The audits of runs against a contract.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct AuditAnswer {
+    /// The contract.
+    pub contract: CoreHash,
+    /// Number of effects that it declares.
+    pub effects: u64,
+    /// The audit of each run.
+    pub runs: Vec<RunAudit>,
+    /// Where the next page begins; `None` if this is the last one.
+    pub next: Option<CoreHash>,
+}
+
+/// The audit of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunAudit {
+    /// The run.
+    pub run: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+    /// Whether there are effects, all of them are verified, and there is no finding.
+    pub clean: bool,
+    /// The effects of the contract, in order.
+    pub effects: Vec<EffectAudit>,
+    /// Violations of the contract, and what could not be checked.
+    pub findings: Vec<AuditFinding>,
+    /// The number of findings that are not listed, if there are any.
+    pub omitted: Option<OmittedFindings>,
+}
+
+/// The audit of an effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct EffectAudit {
+    /// The contract.
+    pub contract: CoreHash,
+    /// The run.
+    pub run: CoreHash,
+    /// The name of the effect.
+    pub effect: String,
+    /// The IO reference that it targets.
+    pub target: String,
+    /// The mode of that reference.
+    pub mode: Option<String>,
+    /// The idempotency that it declares.
+    pub idempotency: Option<String>,
+    /// The type of the evidence that it declares.
+    pub evidence: Option<String>,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The reason.
+    pub because: String,
+    /// The location of the deciding value, in words; `None` if the effect is pending.
+    pub place: Option<String>,
+    /// The deciding value, unless it is a list or an object.
+    pub value: Option<JsonValue>,
+    /// Whether it is not idempotent and states neither a nonce nor a reason.
+    pub unsafe_to_retry: bool,
+}
+
+/// A violation of a contract, or something that could not be checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AuditFinding {
+    /// The contract.
+    pub contract: CoreHash,
+    /// The run.
+    pub run: CoreHash,
+    /// The violation.
+    #[serde(flatten)]
+    pub violation: Violation,
+}
+
+/// The number of findings that are not listed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OmittedFindings {
+    /// The contract.
+    pub contract: CoreHash,
+    /// The run.
+    pub run: CoreHash,
+    /// The number.
+    pub violations_omitted: usize,
+}
+
+impl Operation for AuditRequest {
+    type Answer = AuditAnswer;
+    type Error = LookupError;
+
+    const NAME: &'static str = "audit";
+    const SUMMARY: &'static str = "Audit runs against a contract";
+
+    /// # Errors
+    /// Returns [`LookupError::KindMismatch`] if the contract is not one, [`LookupError::NotARun`] if the run is not one,
+    /// [`LookupError::Unreadable`] if this program cannot interpret a document, and [`LookupError::Store`] if the vault
+    /// cannot be read: of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the contract or the run is not in it, or the
+    /// contract does not govern the last run of the previous page.
+    fn run(&self, vault: &Vault) -> Result<AuditAnswer, LookupError> {
+        let mut runs = Vec::new();
+        let answer = self.visit::<LookupError>(vault, &mut |run| {
+            runs.push(run);
+            Ok(())
+        })?;
+        Ok(AuditAnswer { runs, ..answer })
+    }
+}
+
+impl AuditRequest {
+    /// Runs the request, and passes the audits to `visit` one at a time. The answer contains everything else.
+    ///
+    /// # Errors
+    /// Same as [`AuditRequest::run`], and any error that `visit` returns.
+    pub fn visit<E: From<LookupError>>(
+        &self,
+        vault: &Vault,
+        visit: &mut dyn FnMut(RunAudit) -> Result<(), E>,
+    ) -> Result<AuditAnswer, E> {
+        let snapshot = vault.snapshot().map_err(LookupError::from)?;
+        let (terms, runs, next) = self.runs(&*snapshot)?;
+        for run in &runs {
+            let audit = audit_run(&*snapshot, &terms, run)?;
+            visit(RunAudit::new(self.contract, run, audit))?;
+        }
+        let effects = terms.effects.len() as u64;
+        Ok(AuditAnswer { contract: self.contract, effects, runs: Vec::new(), next })
+    }
+
+    /// Returns the terms of the contract, the runs of the page, and where the next one begins.
+    fn runs(
+        &self,
+        snapshot: &dyn Snapshot,
+    ) -> Result<(Terms, Vec<ArtifactRecord>, Option<CoreHash>), LookupError> {
+        let contract = snapshot.expect_artifact(self.contract)?;
+        let terms = terms(snapshot, &contract)?;
+        let mut runs = match self.run {
+            Some(run) => vec![snapshot.expect_artifact(run)?],
+            None => governed_runs(snapshot, &contract)?,
+        };
+        if let Some(after) = self.after {
+            let last = runs.iter().position(|run| run.core == after);
+            runs.drain(..=last.ok_or_else(|| StorageError::gone(after))?);
+        }
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let is_cut = runs.len() > limit;
+        runs.truncate(limit);
+        let next = runs.last().filter(|_| is_cut).map(|run| run.core);
+        Ok((terms, runs, next))
+    }
+}
+
+impl RunAudit {
+    fn new(contract: CoreHash, run: &ArtifactRecord, audit: Audit) -> Self {
+        let (clean, omitted, core) = (audit.is_clean(), audit.report.omitted(), run.core);
+        let violations = audit.report.violations().iter().cloned();
+        let omitted =
+            (omitted > 0).then_some(OmittedFindings { contract, run: core, violations_omitted: omitted });
+        Self {
+            run: core,
+            kind: run.kind.clone(),
+            clean,
+            findings: violations.map(|violation| AuditFinding { contract, run: core, violation }).collect(),
+            effects: audit
+                .effects
+                .into_iter()
+                .map(|effect| EffectAudit::new(contract, core, effect))
+                .collect(),
+            omitted,
+        }
+    }
+}
+
+impl EffectAudit {
+    fn new(contract: CoreHash, run: CoreHash, audited: AuditedEffect) -> Self {
+        let AuditedEffect { effect, verdict, because, source } = audited;
+        let (place, value) = match source {
+            Some(EvidenceSource { place, value }) => (Some(place), value.map(JsonValue)),
+            None => (None, None),
+        };
+        Self {
+            contract,
+            run,
+            unsafe_to_retry: effect.is_unsafe_to_retry(),
+            effect: effect.name,
+            target: effect.target,
+            mode: effect.mode,
+            idempotency: effect.idempotency,
+            evidence: effect.evidence.map(|evidence| evidence.sort),
+            verdict,
+            because,
+            place,
+            value,
+        }
+    }
+}

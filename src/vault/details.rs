@@ -1,0 +1,87 @@
+//! Data of artifacts that lists return on request.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::Timestamp;
+use super::captures::CaptureSummary;
+use super::show::AttributeSummary;
+use crate::digest::CoreHash;
+use crate::storage::{Annotations, Snapshot, StorageError, created_at};
+
+/// Data of an artifact that a list contains on request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Detail {
+    /// Its attributes.
+    Attributes,
+    /// Its captures.
+    Captures,
+    /// Its tags, its note, and whether it is pinned.
+    Annotations,
+}
+
+impl Detail {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Attributes, Self::Captures, Self::Annotations];
+}
+
+/// Data of an artifact in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactDetails {
+    /// The latest creation time that it states.
+    pub created_at: Option<Timestamp>,
+    /// Its attributes, sorted by name and value; only on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes: Option<Vec<AttributeSummary>>,
+    /// Its captures in the order in which they were added; only on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub captures: Option<Vec<CaptureSummary>>,
+    /// Its tags, by name; only on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
+    /// Its note; only on request, and if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Whether it is pinned; only on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned: Option<bool>,
+}
+
+impl ArtifactDetails {
+    /// Returns the details of each artifact.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub(super) fn read(
+        snapshot: &dyn Snapshot,
+        of: &[CoreHash],
+        wanted: &[Detail],
+    ) -> Result<Vec<Self>, StorageError> {
+        let mut all = Vec::with_capacity(of.len());
+        for attributes in snapshot.attributes(of)? {
+            let mut details = Self { created_at: created_at(&attributes).map(Timestamp), ..Self::default() };
+            if wanted.contains(&Detail::Attributes) {
+                details.attributes = Some(attributes.into_iter().map(AttributeSummary::from).collect());
+            }
+            all.push(details);
+        }
+        if wanted.contains(&Detail::Captures) {
+            for (details, captures) in all.iter_mut().zip(snapshot.captures(of)?) {
+                details.captures = Some(CaptureSummary::all(captures));
+            }
+        }
+        if wanted.contains(&Detail::Annotations) {
+            for (details, annotations) in all.iter_mut().zip(snapshot.annotations(of)?) {
+                details.annotate(annotations);
+            }
+        }
+        Ok(all)
+    }
+
+    fn annotate(&mut self, Annotations { tags, note, pin }: Annotations) {
+        self.tags = Some(tags.into_iter().map(|tag| tag.name).collect());
+        self.note = note.map(|note| note.text);
+        self.pinned = Some(pin.is_some());
+    }
+}

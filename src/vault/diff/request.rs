@@ -1,0 +1,247 @@
+//! Compares two artifacts.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+use super::side::Side;
+use super::{Change, ChangeType, Counts, Diff, ValueChange, compare};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::vault::api::{JsonValue, Operation};
+use crate::vault::{LookupError, Vault};
+
+/// A request for the differences between two stored artifacts of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DiffRequest {
+    /// The first artifact.
+    pub one: ComparedArtifact,
+    /// The second artifact.
+    pub other: ComparedArtifact,
+    /// Whether to include values that vary between identical runs, and values with the same canonical form.
+    #[serde(default)]
+    pub all: bool,
+    /// Which changes to return.
+    #[serde(default)]
+    pub extent: DiffExtent,
+    /// Maximum number of changes; unlimited if there is none.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// The end of the previous page; the first page if there is none.
+    #[serde(default)]
+    pub after: Option<u64>,
+}
+
+/// A stored artifact to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComparedArtifact {
+    /// The artifact.
+    pub core_hash: CoreHash,
+    /// The capture; the preferred one if there is none.
+    #[serde(default)]
+    pub capture_hash: Option<CaptureHash>,
+}
+
+/// Which changes an answer contains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiffExtent {
+    /// All.
+    #[default]
+    All,
+    /// The first one.
+    First,
+    /// None, only their counts.
+    Counts,
+}
+
+/// The differences between two artifacts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct DiffAnswer {
+    /// The id of the kind of both.
+    pub kind: String,
+    /// Whether there are differences.
+    pub different: bool,
+    /// Whether the core hashes are equal.
+    pub same_core: bool,
+    /// The first artifact.
+    pub one: ComparedSide,
+    /// The second artifact.
+    pub other: ComparedSide,
+    /// The first change that is not ephemeral.
+    pub first_divergence: Option<PartChange>,
+    /// Number of parts by type of change.
+    pub counts: Counts,
+    /// The changes in the order of the artifacts, if they were requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<PartChange>>,
+    /// The end of this page; none if it is the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// A compared artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ComparedSide {
+    /// Its name: as given, or its core hash.
+    pub name: String,
+    /// The bytes of the name, as hex digits, if it is a path that is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name_bytes: Option<String>,
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The capture; `None` if it is not stored.
+    pub capture_hash: Option<CaptureHash>,
+}
+
+/// A difference between two artifacts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PartChange {
+    /// The type.
+    pub change: ChangeType,
+    /// The part in the first artifact.
+    pub one: Option<String>,
+    /// The part in the second artifact.
+    pub other: Option<String>,
+    /// A description of the difference; empty if the type describes it.
+    pub says: String,
+    /// The values that differ; the whole part if only one of the artifacts has it.
+    pub values: Vec<ChangedValue>,
+}
+
+/// A difference between two values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChangedValue {
+    /// The location as a JSON Pointer into the part; elements of arrays have their old index, inserted ones their new index.
+    pub pointer: String,
+    /// Whether it varies between identical runs.
+    pub ephemeral: bool,
+    /// Whether both have the same canonical form.
+    pub spelling: bool,
+    /// The old value, unless it was added.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub old: Option<JsonValue>,
+    /// The new value, unless it was removed.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub new: Option<JsonValue>,
+}
+
+/// Reads a value that is present, which may be `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<JsonValue>, D::Error> {
+    JsonValue::deserialize(deserializer).map(Some)
+}
+
+impl Operation for DiffRequest {
+    type Answer = DiffAnswer;
+    type Error = LookupError;
+
+    const NAME: &'static str = "diff";
+    const SUMMARY: &'static str = "Compare two artifacts and show where they diverge";
+
+    /// # Errors
+    /// Returns [`LookupError::KindMismatch`] if the artifacts are of different kinds, [`LookupError::Unreadable`] if this
+    /// program cannot interpret one of them, and [`LookupError::Store`] if they cannot be read: of the kind
+    /// [`Gone`](crate::storage::ErrorKind::Gone) if they are not in the vault.
+    fn run(&self, vault: &Vault) -> Result<DiffAnswer, LookupError> {
+        let snapshot = vault.snapshot()?;
+        let side = |of: ComparedArtifact| Side::read(&*snapshot, of.core_hash, of.capture_hash);
+        let (one, other) = (side(self.one)?, side(self.other)?);
+        let comparison = Comparison::new(&one, &other, self.all)?;
+        let answer = comparison.answer();
+        let after = self.after.unwrap_or(0);
+        let limit = match self.extent {
+            DiffExtent::All => self.limit.unwrap_or(u64::MAX),
+            DiffExtent::First => 1,
+            DiffExtent::Counts => return Ok(answer),
+        };
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let mut left = comparison.changes().skip(count(after));
+        let changes: Vec<PartChange> = left.by_ref().take(count(limit)).collect();
+        let is_more = self.extent == DiffExtent::All && left.next().is_some();
+        let next = is_more.then_some(after.saturating_add(limit));
+        Ok(DiffAnswer { changes: Some(changes), next, ..answer })
+    }
+}
+
+/// A comparison of two artifacts, stored or not.
+pub struct Comparison<'s> {
+    one: &'s Side,
+    other: &'s Side,
+    diff: Diff<'s>,
+    all: bool,
+}
+
+impl<'s> Comparison<'s> {
+    /// Compares two artifacts, with values that vary between identical runs and values with the same canonical form if
+    /// `all`.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::KindMismatch`] if they are of different kinds, and [`LookupError::Unreadable`] if this
+    /// program cannot interpret one of them.
+    pub fn new(one: &'s Side, other: &'s Side, all: bool) -> Result<Self, LookupError> {
+        if one.kind() != other.kind() {
+            let (wanted, found) = (one.kind().name(), other.kind().name().to_owned());
+            return Err(LookupError::KindMismatch { core: other.core(), wanted, found });
+        }
+        let diff = compare(one.parts()?, other.parts()?);
+        Ok(Self { one, other, diff, all })
+    }
+
+    /// Returns the answer without the changes.
+    #[must_use]
+    pub fn answer(&self) -> DiffAnswer {
+        DiffAnswer {
+            kind: self.one.kind().name().to_owned(),
+            different: self.diff.changes(self.all).next().is_some(),
+            same_core: self.one.core() == self.other.core(),
+            one: self.one.into(),
+            other: self.other.into(),
+            first_divergence: self.diff.changes(false).next().map(PartChange::from),
+            counts: self.diff.counts(),
+            changes: None,
+            next: None,
+        }
+    }
+
+    /// Returns the changes in the order of the artifacts. They are computed as the iterator advances, because there may be
+    /// very many.
+    pub fn changes(&self) -> impl Iterator<Item = PartChange> {
+        self.diff.changes(self.all).map(PartChange::from)
+    }
+}
+
+impl PartChange {
+    /// Returns the name of the part in the first artifact, or in the second if the first does not have it.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        self.one.as_deref().or(self.other.as_deref()).unwrap_or_default()
+    }
+}
+
+impl From<&Side> for ComparedSide {
+    fn from(side: &Side) -> Self {
+        Self {
+            name: side.name().to_owned(),
+            name_bytes: side.name_bytes().map(str::to_owned),
+            core_hash: side.core(),
+            capture_hash: side.capture(),
+        }
+    }
+}
+
+impl From<Change<'_>> for PartChange {
+    fn from(change: Change<'_>) -> Self {
+        let Change { sort, one, other, says, values } = change;
+        let name = |name: &str| name.to_owned();
+        let values = values.into_iter().map(ChangedValue::from).collect();
+        Self { change: sort, one: one.map(name), other: other.map(name), says, values }
+    }
+}
+
+impl From<ValueChange> for ChangedValue {
+    fn from(change: ValueChange) -> Self {
+        let ValueChange { pointer, old, new, is_ephemeral, is_spelling, .. } = change;
+        let (old, new) = (old.map(JsonValue), new.map(JsonValue));
+        Self { pointer, ephemeral: is_ephemeral, spelling: is_spelling, old, new }
+    }
+}

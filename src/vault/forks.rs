@@ -1,0 +1,236 @@
+//! Lists forks: different histories of one run.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::Operation;
+use super::query::{self, Fork, Shared};
+use super::{LookupError, Vault, document, locate};
+use crate::digest::{CoreHash, Digest};
+use crate::formats;
+use crate::storage::{ArtifactRecord, Snapshot};
+
+/// A request for the pairs of traces and run packs that are different histories of one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ForksRequest {
+    /// Maximum number of pairs; unlimited if there is none.
+    pub limit: Option<u64>,
+    /// The end of the previous page; the first page if there is none.
+    pub after: Option<ForksCursor>,
+}
+
+/// Pairs of artifacts that fork.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ForksAnswer {
+    /// The pairs: traces first, by what they share and their core hashes.
+    pub forks: Vec<ForkSummary>,
+    /// The end of this page; `None` if it is the last one.
+    pub next: Option<ForksCursor>,
+    /// Number of all pairs. Run packs that share two run ids count twice.
+    pub count: u64,
+}
+
+/// A pair of artifacts that fork.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum ForkSummary {
+    /// Two traces.
+    Traces {
+        /// The digest of the header that they share.
+        header: Digest,
+        /// The number of the first record in which they differ, from 0.
+        record: usize,
+        /// Both traces.
+        traces: [ForkedTrace; 2],
+    },
+    /// Two run packs.
+    Runs {
+        /// The run id that they share.
+        run_id: String,
+        /// The number of the first step in which they differ, from 0.
+        step: usize,
+        /// Both run packs.
+        runs: [ForkedRun; 2],
+    },
+}
+
+/// A trace that forks from another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ForkedTrace {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+    /// The digest of the record.
+    pub record_hash: Digest,
+    /// The record as it is written, if it was requested.
+    pub says: Option<String>,
+}
+
+/// A run pack that forks from another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ForkedRun {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+    /// The digest of the step.
+    pub step_hash: Digest,
+    /// The step as it is written, without white space, if it was requested.
+    pub says: Option<String>,
+}
+
+/// The end of a page: the pair after which the next one begins. It stays valid if artifacts are added or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ForksCursor {
+    /// The digest of the header that the pair shares, if they are traces.
+    pub header: Option<Digest>,
+    /// The run id that the pair shares, if they are run packs.
+    pub run_id: Option<String>,
+    /// The core hashes.
+    pub artifacts: [CoreHash; 2],
+}
+
+impl Operation for ForksRequest {
+    type Answer = ForksAnswer;
+    type Error = LookupError;
+
+    const NAME: &'static str = "forks";
+    const SUMMARY: &'static str = "List traces and run packs of one run that diverge";
+
+    /// # Errors
+    /// Returns [`LookupError::Store`] if the vault cannot be read or a document in it is damaged, and
+    /// [`LookupError::SeveralMembers`] if an artifact is not a single document.
+    fn run(&self, vault: &Vault) -> Result<ForksAnswer, LookupError> {
+        let mut forks = Vec::new();
+        let answer = self.visit::<LookupError>(vault, &mut |fork| {
+            forks.push(fork);
+            Ok(())
+        })?;
+        Ok(ForksAnswer { forks, ..answer })
+    }
+}
+
+impl ForksRequest {
+    /// Runs the request, and passes the pairs to `visit` one at a time, because there may be very many. The answer contains
+    /// everything else.
+    ///
+    /// # Errors
+    /// Same as [`ForksRequest::run`], and any error that `visit` returns.
+    pub fn visit<E: From<LookupError>>(
+        &self,
+        vault: &Vault,
+        visit: &mut dyn FnMut(ForkSummary) -> Result<(), E>,
+    ) -> Result<ForksAnswer, E> {
+        let snapshot = vault.snapshot().map_err(LookupError::from)?;
+        let forks = query::forks(&*snapshot).map_err(LookupError::from)?;
+        let mut quotes = Quotes { snapshot: &*snapshot, known: HashMap::new(), bytes: 0 };
+        let after = self.after.clone().and_then(ForksCursor::into_position);
+        let mut pairs = forks.after(after).peekable();
+        let (mut left, mut last) = (self.limit.unwrap_or(u64::MAX), None);
+        while let Some(fork) = pairs.next_if(|_| left > 0) {
+            left -= 1;
+            visit(quotes.quoted(&fork)?)?;
+            last = Some(fork);
+        }
+        let next = last.filter(|_| pairs.peek().is_some()).map(ForksCursor::from);
+        Ok(ForksAnswer { forks: Vec::new(), next, count: forks.count() })
+    }
+}
+
+/// A cache of records and steps. Pairs of one artifact mostly differ in the same one.
+struct Quotes<'s> {
+    snapshot: &'s dyn Snapshot,
+    known: HashMap<(CoreHash, usize), Option<String>>,
+    bytes: usize,
+}
+
+impl Quotes<'_> {
+    /// The maximum number of bytes in the cache.
+    const KEPT: usize = 16 << 20;
+
+    /// Returns a fork with the texts of the records or steps in which the artifacts differ.
+    fn quoted(&mut self, fork: &Fork) -> Result<ForkSummary, LookupError> {
+        let [(one, _), (other, _)] = &fork.sides;
+        Ok(ForkSummary::new(fork, [self.quote(one, fork.index)?, self.quote(other, fork.index)?]))
+    }
+
+    fn quote(&mut self, artifact: &ArtifactRecord, index: usize) -> Result<Option<String>, LookupError> {
+        let key = (artifact.core, index);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let text = quote(self.snapshot, artifact, index)?;
+        let size = size_of_val(&key) + text.as_ref().map_or(0, String::len);
+        if self.bytes + size > Self::KEPT {
+            (self.known, self.bytes) = (HashMap::new(), 0);
+        }
+        self.bytes += size;
+        self.known.insert(key, text.clone());
+        Ok(text)
+    }
+}
+
+/// Returns the text of an artifact's step or record `index`, exactly as written; `None` if its kind has no such parts.
+fn quote(
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
+    index: usize,
+) -> Result<Option<String>, LookupError> {
+    let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
+    let located = locate(snapshot, &artifact.core.0.into())?;
+    Ok(kind.quote(&document(snapshot, &located)?, index))
+}
+
+impl ForkSummary {
+    /// Describes a fork with the texts of the records or steps in which the artifacts differ.
+    pub(super) fn new(fork: &Fork, says: [Option<String>; 2]) -> Self {
+        let [(one, hash), (other, other_hash)] = &fork.sides;
+        let [says, other_says] = says;
+        let sides = [(one, *hash, says), (other, *other_hash, other_says)];
+        match &fork.shared {
+            Shared::Header(header) => Self::Traces {
+                header: *header,
+                record: fork.index,
+                traces: sides.map(|(side, record_hash, says)| ForkedTrace {
+                    core_hash: side.core,
+                    kind: side.kind.clone(),
+                    record_hash,
+                    says,
+                }),
+            },
+            Shared::RunId(run_id) => Self::Runs {
+                run_id: run_id.clone(),
+                step: fork.index,
+                runs: sides.map(|(side, step_hash, says)| ForkedRun {
+                    core_hash: side.core,
+                    kind: side.kind.clone(),
+                    step_hash,
+                    says,
+                }),
+            },
+        }
+    }
+}
+
+impl ForksCursor {
+    /// Returns the position in the order of the pairs; `None` if nothing identifies it.
+    fn into_position(self) -> Option<(Shared, [CoreHash; 2])> {
+        let shared = self.header.map(Shared::Header).or(self.run_id.map(Shared::RunId))?;
+        Some((shared, self.artifacts))
+    }
+}
+
+impl From<Fork> for ForksCursor {
+    fn from(fork: Fork) -> Self {
+        let artifacts = fork.sides.map(|(side, _)| side.core);
+        match fork.shared {
+            Shared::Header(header) => Self { header: Some(header), run_id: None, artifacts },
+            Shared::RunId(run_id) => Self { header: None, run_id: Some(run_id), artifacts },
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Resolves what a person pastes: a hash, a prefix of one, a tag, a run id, or `latest`.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::{ArtifactSummary, Operation};
+use super::find::ArtifactMatch;
+use super::query::{self, HashTarget, Hit};
+use super::tombstones::RemovedArtifact;
+use super::{Located, LookupError, PAGE, Vault, is_one_hash, locate, located};
+use crate::artifact::Playback;
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
+use crate::formats;
+use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
+
+/// A request for what a text refers to.
+///
+/// ```
+/// # use runvault::{Vault, intake::ExamineOptions, vault::resolve::ResolveRequest};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+/// let options = ExamineOptions::default();
+/// let session = vault.add_document(std::fs::read("examples/session.json")?, &options)?;
+/// let run = vault.add_document(std::fs::read("examples/run.rpk")?, &options)?;
+/// assert_eq!(ResolveRequest::new("latest").locate(&vault)?.artifact.core, run.core);
+/// assert_eq!(ResolveRequest::new("latest~1").locate(&vault)?.artifact.core, session.core);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResolveRequest {
+    /// The text: a hash or the first digits of one, `@` and a tag, `latest`, `latest~1` for the artifact before it, a tag,
+    /// or the id of a run.
+    pub text: String,
+    /// Whether a hash that captures of several artifacts have refers to the first of them. They have the same bytes.
+    #[serde(default)]
+    pub any_artifact: bool,
+}
+
+/// What a text refers to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum ResolveAnswer {
+    /// An artifact, with its preferred capture.
+    Artifact {
+        /// The artifact.
+        artifact: ArtifactSummary,
+        /// The preferred capture.
+        capture_hash: CaptureHash,
+    },
+    /// A capture of an artifact.
+    Capture {
+        /// The artifact.
+        artifact: ArtifactSummary,
+        /// The capture.
+        capture_hash: CaptureHash,
+    },
+    /// A hash that artifacts mention, such as that of a prompt.
+    Mentioned(MentionedHash),
+    /// Several artifacts, captures or mentioned hashes.
+    Ambiguous {
+        /// The first of them, in order.
+        candidates: Vec<ResolveCandidate>,
+        /// Their number, if it is known.
+        count: Option<u64>,
+    },
+    /// An artifact or a capture that was removed.
+    Removed {
+        /// The artifact.
+        removed: RemovedArtifact,
+    },
+    /// Nothing in the vault.
+    NotFound {
+        /// The reason.
+        message: String,
+    },
+}
+
+/// A hash that artifacts mention.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MentionedHash {
+    /// The hash.
+    pub digest: Digest,
+    /// The artifacts that were last added or seen again, newest first.
+    pub artifacts: Vec<MentioningArtifact>,
+    /// Number of artifacts that mention it, counted up to 1000.
+    pub count: u64,
+    /// Whether there are more.
+    pub is_more: bool,
+}
+
+/// An artifact that mentions a hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MentioningArtifact {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// Where it mentions it.
+    pub matches: Vec<ArtifactMatch>,
+}
+
+/// Something that a text may refer to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+pub enum ResolveCandidate {
+    /// An artifact.
+    Artifact {
+        /// Its core hash.
+        core_hash: CoreHash,
+    },
+    /// A capture.
+    Capture {
+        /// The core hash of its artifact.
+        core_hash: CoreHash,
+        /// Its hash.
+        capture_hash: CaptureHash,
+    },
+    /// A hash that artifacts mention.
+    Mentioned {
+        /// The hash.
+        digest: Digest,
+    },
+}
+
+/// A parsed text.
+enum Reference<'t> {
+    Hash(DigestPrefix),
+    Tag(&'t str),
+    Latest(u64),
+    Name,
+}
+
+/// The attributes that are ids of runs, in the order in which they are tried.
+pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
+
+/// Maximum number of artifacts listed that mention a hash.
+const LISTED: usize = 5;
+
+/// The number up to which artifacts are counted, and candidates are listed.
+const COUNTED: usize = 1_000;
+
+impl Operation for ResolveRequest {
+    type Answer = ResolveAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "resolve";
+    const SUMMARY: &'static str = "Resolve a hash, a prefix, a tag or a run id";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<ResolveAnswer, StorageError> {
+        match self.locate(vault) {
+            Ok(located) => Ok(self.found(&located)),
+            Err(error) => ResolveAnswer::from_error(error),
+        }
+    }
+}
+
+impl ResolveRequest {
+    /// Creates a request for what `text` refers to.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), any_artifact: false }
+    }
+
+    /// Returns the artifact and the capture that the text refers to.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::NotFound`], [`LookupError::NoSuchTag`], [`LookupError::NoSuchName`] and
+    /// [`LookupError::LatestOutOfRange`] if there is none, [`LookupError::Mentioned`] if the hash is only mentioned,
+    /// [`LookupError::Ambiguous`], [`LookupError::AmbiguousName`] and [`LookupError::AmbiguousMention`] if there are
+    /// several, [`LookupError::Removed`] if it was removed, and [`LookupError::Store`] if the vault cannot be read.
+    pub fn locate(&self, vault: &Vault) -> Result<Located, LookupError> {
+        self.locate_in(&*vault.snapshot()?)
+    }
+
+    fn locate_in(&self, snapshot: &dyn Snapshot) -> Result<Located, LookupError> {
+        match Reference::parse(&self.text) {
+            Reference::Tag(name) => tagged(snapshot, name),
+            Reference::Latest(back) => latest(snapshot, back),
+            Reference::Name => {
+                by_name(snapshot, &self.text)?.ok_or_else(|| LookupError::NoSuchName(self.text.clone()))
+            }
+            Reference::Hash(prefix) => match self.by_hash(snapshot, &prefix) {
+                Err(error @ LookupError::NotFound(_)) => match by_name(snapshot, &self.text)? {
+                    Some(located) => Ok(located),
+                    None => Err(mentioned(snapshot, &prefix)?.unwrap_or(error)),
+                },
+                outcome => outcome,
+            },
+        }
+    }
+
+    fn by_hash(&self, snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+        if self.any_artifact { locate_bytes(snapshot, prefix) } else { locate(snapshot, prefix) }
+    }
+
+    fn found(&self, Located { artifact, capture }: &Located) -> ResolveAnswer {
+        let (summary, capture_hash) = (ArtifactSummary::from(artifact), capture.capture);
+        let is_capture = match Reference::parse(&self.text) {
+            Reference::Hash(prefix) => !prefix.matches(&artifact.core.0) && prefix.matches(&capture_hash.0),
+            Reference::Tag(_) | Reference::Latest(_) | Reference::Name => false,
+        };
+        if is_capture {
+            ResolveAnswer::Capture { artifact: summary, capture_hash }
+        } else {
+            ResolveAnswer::Artifact { artifact: summary, capture_hash }
+        }
+    }
+}
+
+impl ResolveAnswer {
+    /// Returns the answer for a failed lookup, unless the vault cannot be read.
+    fn from_error(error: LookupError) -> Result<Self, StorageError> {
+        Ok(match error {
+            LookupError::Store(error) => return Err(error),
+            LookupError::Removed(tombstone) => Self::Removed { removed: (*tombstone).into() },
+            LookupError::Mentioned(mentioned) => Self::Mentioned(*mentioned),
+            LookupError::Ambiguous { candidates, .. } => {
+                // Further candidates are not looked for.
+                let candidates = candidates.into_iter().map(ResolveCandidate::from).collect();
+                Self::Ambiguous { candidates, count: None }
+            }
+            LookupError::AmbiguousMention { candidates, .. } => {
+                let candidates = candidates.into_iter().map(|digest| ResolveCandidate::Mentioned { digest });
+                Self::Ambiguous { candidates: candidates.collect(), count: None }
+            }
+            LookupError::AmbiguousName { candidates, count, .. } => {
+                let candidates = candidates
+                    .into_iter()
+                    .map(|artifact| ResolveCandidate::Artifact { core_hash: artifact.core });
+                Self::Ambiguous { candidates: candidates.collect(), count: Some(count) }
+            }
+            error => Self::NotFound { message: error.to_string() },
+        })
+    }
+}
+
+impl From<HashTarget> for ResolveCandidate {
+    fn from(target: HashTarget) -> Self {
+        match target {
+            HashTarget::Artifact(core_hash) => Self::Artifact { core_hash },
+            HashTarget::Capture(core_hash, capture_hash) => Self::Capture { core_hash, capture_hash },
+        }
+    }
+}
+
+impl<'t> Reference<'t> {
+    fn parse(text: &'t str) -> Self {
+        if let Some(name) = text.strip_prefix('@') {
+            return Self::Tag(name);
+        }
+        let back = text.strip_prefix("latest").map(|rest| if rest.is_empty() { "~0" } else { rest });
+        if let Some(back) = back.and_then(|back| back.strip_prefix('~')?.parse().ok()) {
+            return Self::Latest(back);
+        }
+        text.parse().map_or(Self::Name, Self::Hash)
+    }
+}
+
+/// Like [`locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes, to the capture
+/// with the smallest core hash.
+pub(super) fn locate_bytes(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    match locate(snapshot, prefix) {
+        Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
+            let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
+            located(snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
+        }
+        outcome => outcome,
+    }
+}
+
+/// Returns the artifact with this tag, and its preferred capture.
+pub(super) fn tagged(snapshot: &dyn Snapshot, name: &str) -> Result<Located, LookupError> {
+    let core = snapshot.with_tag(name)?;
+    let core = core.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
+    locate(snapshot, &core.0.into())
+}
+
+/// Returns the artifact that arrived `back` artifacts before the last one, and its preferred capture.
+pub(super) fn latest(snapshot: &dyn Snapshot, back: u64) -> Result<Located, LookupError> {
+    let mut page = Page::first(PAGE);
+    let mut left = back;
+    loop {
+        let found = snapshot.find(&Filter::default(), Order::Newest(TimeBasis::LastSeen), &page)?;
+        let hit = usize::try_from(left).ok().and_then(|left| found.items.get(left));
+        if let Some(hit) = hit {
+            return locate(snapshot, &hit.artifact.core.0.into());
+        }
+        left -= found.items.len() as u64;
+        let Some(next) = found.next else {
+            let count = snapshot.count(&Filter::default())?;
+            return Err(LookupError::LatestOutOfRange { back, count });
+        };
+        page.after = Some(next);
+    }
+}
+
+/// Returns the artifact with the tag `name`, or that of the run with this id; `None` if there is none.
+fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Located>, LookupError> {
+    match tagged(snapshot, name) {
+        Err(LookupError::NoSuchTag(_)) => {}
+        tagged => return tagged.map(Some),
+    }
+    for attribute in RUN_IDS {
+        let has_id = Condition::Attribute { name: attribute.to_owned(), value: name.to_owned() };
+        let hits = snapshot.find(&has_id.into(), Order::default(), &Page::all())?.items;
+        match originals(snapshot, hits)?.as_slice() {
+            [] => {}
+            [only] => return locate(snapshot, &only.core.0.into()).map(Some),
+            several => {
+                let candidates = several.iter().take(COUNTED).cloned().collect();
+                let (name, count) = (name.to_owned(), several.len() as u64);
+                return Err(LookupError::AmbiguousName { name, count, candidates });
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the recordings among the artifacts of a run, without those that others extend; all if there are none. Other
+/// artifacts of a run, such as its export pack, have its id too.
+fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactRecord>, StorageError> {
+    let mut artifacts: Vec<ArtifactRecord> = hits.into_iter().map(|hit| hit.artifact).collect();
+    let extended = query::extended(snapshot, &artifacts.iter(), &formats::versions())?;
+    artifacts.retain(|artifact| !extended.contains(&artifact.core));
+    let is_recording = |artifact: &ArtifactRecord| {
+        formats::named(&artifact.kind).is_some_and(|kind| kind.playback() == Some(Playback::InOrder))
+    };
+    if artifacts.iter().any(is_recording) {
+        artifacts.retain(is_recording);
+    }
+    Ok(artifacts)
+}
+
+/// Returns the error for a hash that no artifact has, but that artifacts mention, such as that of a prompt; `None` if
+/// there are none.
+fn mentioned(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Option<LookupError>, StorageError> {
+    let digest = match query::resolve_mentioned(snapshot, prefix, None)? {
+        PrefixResolution::One(digest) => digest,
+        PrefixResolution::None => return Ok(None),
+        PrefixResolution::Ambiguous(candidates) => {
+            return Ok(Some(LookupError::AmbiguousMention { prefix: *prefix, candidates }));
+        }
+    };
+    let mentions = Condition::Mention { group: None, digest };
+    let hits = snapshot.find(&mentions.into(), Order::default(), &Page::first(COUNTED + 1))?.items;
+    if hits.is_empty() {
+        return Ok(None);
+    }
+    let artifacts = hits.iter().take(LISTED).map(|Hit { artifact, matches }| MentioningArtifact {
+        artifact: artifact.into(),
+        matches: matches.iter().map(ArtifactMatch::from).collect(),
+    });
+    Ok(Some(LookupError::Mentioned(Box::new(MentionedHash {
+        digest,
+        artifacts: artifacts.collect(),
+        count: hits.len().min(COUNTED) as u64,
+        is_more: hits.len() > COUNTED,
+    }))))
+}
+
+/// Describes how many artifacts mention a hash.
+pub(super) fn mentioning(mentioned: &MentionedHash) -> String {
+    match mentioned {
+        MentionedHash { is_more: true, count, .. } => format!("more than {count} artifacts mention"),
+        MentionedHash { count: 1, .. } => "1 artifact mentions".to_owned(),
+        MentionedHash { count, .. } => format!("{count} artifacts mention"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_parsed_as_what_they_look_like() {
+        assert!(matches!(Reference::parse("@base"), Reference::Tag("base")));
+        assert!(matches!(Reference::parse("latest"), Reference::Latest(0)));
+        assert!(matches!(Reference::parse("latest~12"), Reference::Latest(12)));
+        assert!(matches!(Reference::parse("latest~x"), Reference::Name));
+        assert!(matches!(Reference::parse("latest-run"), Reference::Name));
+        assert!(matches!(Reference::parse("4df877dec7f4"), Reference::Hash(_)));
+        assert!(matches!(Reference::parse("run-123"), Reference::Name));
+    }
+}

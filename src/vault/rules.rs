@@ -1,0 +1,94 @@
+//! Lists rules.
+
+use std::convert::Infallible;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::Operation;
+use super::{Vault, add, audit, bundle};
+use crate::artifact::document;
+use crate::formats;
+use crate::validation::{RuleInfo, Severity};
+
+/// A request for rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RulesRequest {
+    /// The id of a rule, ignoring case: only this one.
+    pub id: Option<String>,
+}
+
+/// Rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RulesAnswer {
+    /// The rules: those of all documents, of each kind, of vaults, of audits and of bundles.
+    pub rules: Vec<RuleSummary>,
+}
+
+/// A rule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RuleSummary {
+    /// The id of the kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits
+    /// of contracts, `bundle` for bundles.
+    pub kind: String,
+    /// The id, such as `MI7`.
+    pub id: String,
+    /// The consequence of breaking it.
+    pub severity: Severity,
+    /// The requirement, in one line.
+    pub summary: String,
+    /// The reason, and how to fix a violation.
+    pub why: String,
+}
+
+impl Operation for RulesRequest {
+    type Answer = RulesAnswer;
+    type Error = Infallible;
+
+    const NAME: &'static str = "rules";
+    const SUMMARY: &'static str = "List or explain validation rules";
+
+    /// # Errors
+    /// None.
+    fn run(&self, _: &Vault) -> Result<RulesAnswer, Infallible> {
+        Ok(self.answer())
+    }
+}
+
+impl RulesRequest {
+    /// Returns the answer, which is the same for every vault.
+    #[must_use]
+    pub fn answer(&self) -> RulesAnswer {
+        let mut rules = all();
+        if let Some(id) = &self.id {
+            rules.retain(|rule| rule.id.eq_ignore_ascii_case(id));
+        }
+        RulesAnswer { rules }
+    }
+}
+
+fn all() -> Vec<RuleSummary> {
+    let of = |kind: &'static str| move |rule| RuleSummary::new(kind, rule);
+    let mut rules: Vec<RuleSummary> = document::rules().into_iter().map(of("document")).collect();
+    for kind in formats::ALL {
+        rules.extend(kind.rules().into_iter().map(of(kind.name())));
+    }
+    rules.extend(add::RULES.into_iter().map(of("vault")));
+    rules.extend(audit::RULES.into_iter().map(of("audit")));
+    rules.extend(bundle::RULES.into_iter().map(of("bundle")));
+    rules
+}
+
+impl RuleSummary {
+    fn new(kind: &str, rule: RuleInfo) -> Self {
+        let RuleInfo { id, severity, summary, why } = rule;
+        Self {
+            kind: kind.to_owned(),
+            id: id.to_owned(),
+            severity,
+            summary: summary.to_owned(),
+            why: why.to_owned(),
+        }
+    }
+}
