@@ -132,7 +132,7 @@ enum Reference<'t> {
     Name,
 }
 
-/// The attributes that are ids of runs, in the order in which they are tried.
+/// The attributes that are ids of runs, in the order in which a name is looked up in them.
 pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
 
 /// Maximum number of artifacts listed that mention a hash.
