@@ -75,6 +75,7 @@ mod traces;
 mod two_kinds;
 mod untrusted;
 mod upgrade;
+mod variations;
 #[cfg(unix)]
 mod waiting;
 mod watch;
