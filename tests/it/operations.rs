@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::intake::ExamineOptions;
-use runvault::vault::annotate::SetTagRequest;
+use runvault::vault::annotate::{AddLinkRequest, SetTagRequest};
 use runvault::vault::api::Operation;
 use runvault::vault::audit::AuditRequest;
 use runvault::vault::captures::CapturesRequest;
@@ -328,7 +328,8 @@ fn pages_of_audits_make_up_all_of_them() {
     for vault in &vaults {
         let contract = add(vault, example("contract.yaml"));
         for name in ["run.rpk", "trace.ndjson"] {
-            add(vault, example(name));
+            let (target, relation) = (add(vault, example(name)), "governs".to_owned());
+            vault.run(&AddLinkRequest { source: contract, relation, target, note: None }).unwrap();
         }
         let request = AuditRequest { contract, run: None, limit: None, after: None };
         let all = sent(vault, &request);
