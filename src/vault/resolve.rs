@@ -251,12 +251,21 @@ impl<'t> Reference<'t> {
         if let Some(name) = text.strip_prefix('@') {
             return Self::Tag(name);
         }
-        let back = text.strip_prefix("latest").map(|rest| if rest.is_empty() { "~0" } else { rest });
-        if let Some(back) = back.and_then(|back| back.strip_prefix('~')?.parse().ok()) {
+        if let Some(back) = text.strip_prefix("latest").and_then(latest_back) {
             return Self::Latest(back);
         }
         text.parse().map_or(Self::Name, Self::Hash)
     }
+}
+
+/// Parses the rest of `latest`, such as `~2`.
+fn latest_back(rest: &str) -> Option<u64> {
+    if rest.is_empty() {
+        return Some(0);
+    }
+    // Numbers can also have a sign.
+    let digits = rest.strip_prefix('~').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok()
 }
 
 /// Like [`locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes, to the capture
@@ -379,7 +388,9 @@ mod tests {
         assert!(matches!(Reference::parse("@base"), Reference::Tag("base")));
         assert!(matches!(Reference::parse("latest"), Reference::Latest(0)));
         assert!(matches!(Reference::parse("latest~12"), Reference::Latest(12)));
-        assert!(matches!(Reference::parse("latest~x"), Reference::Name));
+        for name in ["latest~x", "latest~+1", "latest~", "latest~18446744073709551616"] {
+            assert!(matches!(Reference::parse(name), Reference::Name), "{name}");
+        }
         assert!(matches!(Reference::parse("latest-run"), Reference::Name));
         assert!(matches!(Reference::parse("4df877dec7f4"), Reference::Hash(_)));
         assert!(matches!(Reference::parse("run-123"), Reference::Name));
