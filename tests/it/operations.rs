@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::intake::ExamineOptions;
-use runvault::vault::annotate::SetTagRequest;
+use runvault::vault::annotate::{AddLinkRequest, SetTagRequest};
 use runvault::vault::api::Operation;
 use runvault::vault::audit::AuditRequest;
 use runvault::vault::captures::CapturesRequest;
@@ -328,7 +328,8 @@ fn pages_of_audits_make_up_all_of_them() {
     for vault in &vaults {
         let contract = add(vault, example("contract.yaml"));
         for name in ["run.rpk", "trace.ndjson"] {
-            add(vault, example(name));
+            let (target, relation) = (add(vault, example(name)), "governs".to_owned());
+            vault.run(&AddLinkRequest { source: contract, relation, target, note: None }).unwrap();
         }
         let request = AuditRequest { contract, run: None, limit: None, after: None };
         let all = sent(vault, &request);
@@ -409,8 +410,8 @@ fn commands_print_the_answers() {
     let replayed = vault.run(&ReplayRequest::new(prompt("Summarise ticket 4711 in one sentence."))).unwrap();
     let arguments = ["replay", "any", "--json", "--prompt", "Summarise ticket 4711 in one sentence."];
     assert_eq!(json(&arguments, 0), [value(replayed)]);
-    let links = LinksRequest { artifact: run, depth: 1, relation: None, direction: None, limit: None };
-    let lines: Vec<Value> = vault.run(&links).unwrap().links().into_iter().map(value).collect();
+    let linked = LinksRequest { artifact: run, depth: 1, relation: None, direction: None, limit: None };
+    let lines: Vec<Value> = vault.run(&linked).unwrap().links().into_iter().map(value).collect();
     assert_eq!(json(&["links", "--json", &run.to_string()], 0), lines);
     let found = vault.run(&FindRequest { details: Detail::ALL.to_vec(), ..FindRequest::default() }).unwrap();
     let lines: Vec<Value> = found.hits.into_iter().map(value).collect();

@@ -109,8 +109,14 @@ impl Column {
             }
             Self::Label | Self::Attribute(_) => Some(Detail::Attributes),
             Self::Tags | Self::Note => Some(Detail::Annotations),
-            Self::Core | Self::Hash | Self::Kind | Self::Seen | Self::Added | Self::Created => None,
-            Self::Age | Self::Matches => None,
+            Self::Core
+            | Self::Hash
+            | Self::Kind
+            | Self::Seen
+            | Self::Added
+            | Self::Created
+            | Self::Age
+            | Self::Matches => None,
         }
     }
 

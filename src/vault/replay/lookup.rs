@@ -102,13 +102,12 @@ impl Operation for ReplayRequest {
     fn run(&self, vault: &Vault) -> Result<ReplayAnswer, ReplayError> {
         let snapshot = vault.snapshot()?;
         let missed = |core: Option<CoreHash>, miss: Miss| ReplayError::Miss { core, miss: Box::new(miss) };
-        let core = match self.artifact {
-            Some(core) => core,
-            None => {
-                let newest = recordings(&*snapshot, self.prompt, &self.filter, None, 1)?.pop();
-                let not_recorded = || missed(None, Miss::NotRecorded { prompt: self.prompt });
-                newest.ok_or_else(not_recorded)?.artifact.core
-            }
+        let core = if let Some(core) = self.artifact {
+            core
+        } else {
+            let newest = recordings(&*snapshot, self.prompt, &self.filter, None, 1)?.pop();
+            let not_recorded = || missed(None, Miss::NotRecorded { prompt: self.prompt });
+            newest.ok_or_else(not_recorded)?.artifact.core
         };
         let located = stored(&*snapshot, core, self.capture_hash)?;
         let mut player = player(&*snapshot, &located)?;
@@ -116,8 +115,8 @@ impl Operation for ReplayRequest {
             player = player.in_mode(Mode::Sequential).from_call(call);
         }
         let request = Request { occurrence: self.occurrence, ..Request::prompt(self.prompt) };
-        let played = player.play(&request).map_err(|miss| missed(self.artifact, miss))?;
-        Ok(ReplayAnswer::new(&located, self.prompt, played))
+        let response = player.play(&request).map_err(|miss| missed(self.artifact, miss))?;
+        Ok(ReplayAnswer::new(&located, self.prompt, response))
     }
 }
 

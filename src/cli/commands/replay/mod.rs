@@ -85,18 +85,13 @@ impl Args {
                     let message = "--sequential and --fail-unused need one session, not any";
                     return Err(Failure::Usage(message.to_owned()));
                 }
-                match self.prompt.prompt(&vault)? {
-                    Some(prompt) => {
-                        let request =
-                            ReplayRequest { filter: self.any.wanted(), ..ReplayRequest::new(prompt.digest) };
-                        self.look_up(&vault, request, &prompt)
-                    }
-                    None => {
-                        let repeat = self.serving.repeat.into();
-                        let mut any = Any::new(&vault, self.any.wanted(), repeat);
-                        serve(&mut any, Asked::Prompts, &self.ending())
-                    }
+                let filter = self.any.wanted();
+                if let Some(prompt) = self.prompt.prompt(&vault)? {
+                    let request = ReplayRequest { filter, ..ReplayRequest::new(prompt.digest) };
+                    return self.look_up(&vault, request, &prompt);
                 }
+                let mut any = Any::new(&vault, filter, self.serving.repeat.into());
+                serve(&mut any, Asked::Prompts, &self.ending())
             }
         }
     }

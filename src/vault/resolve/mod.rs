@@ -1,17 +1,21 @@
 //! Resolves what a person pastes: a hash, a prefix of one, a tag, a run id, or `latest`.
 
+mod lookup;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
 use super::find::ArtifactMatch;
-use super::query::{self, HashTarget, Hit};
+use super::query::HashTarget;
 use super::tombstones::RemovedArtifact;
-use super::{Located, LookupError, PAGE, Vault, is_one_hash, locate, located};
-use crate::artifact::Playback;
-use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PrefixResolution};
-use crate::formats;
-use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
+use super::{Located, LookupError, Vault, locate};
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::{Snapshot, StorageError};
+
+pub use lookup::RUN_IDS;
+pub(super) use lookup::locate_bytes;
+use lookup::{by_name, latest, mentioned, tagged};
 
 /// A request for what a text refers to.
 ///
@@ -132,15 +136,6 @@ enum Reference<'t> {
     Name,
 }
 
-/// The attributes that are ids of runs, in the order in which a name is looked up in them.
-pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
-
-/// Maximum number of artifacts listed that mention a hash.
-const LISTED: usize = 5;
-
-/// The number up to which artifacts are counted, and candidates are listed.
-const COUNTED: usize = 1_000;
-
 impl Operation for ResolveRequest {
     type Answer = ResolveAnswer;
     type Error = StorageError;
@@ -237,6 +232,15 @@ impl ResolveAnswer {
     }
 }
 
+/// Describes how many artifacts mention a hash.
+pub(super) fn mentioning(mentioned: &MentionedHash) -> String {
+    match mentioned {
+        MentionedHash { is_more: true, count, .. } => format!("more than {count} artifacts mention"),
+        MentionedHash { count: 1, .. } => "1 artifact mentions".to_owned(),
+        MentionedHash { count, .. } => format!("{count} artifacts mention"),
+    }
+}
+
 impl From<HashTarget> for ResolveCandidate {
     fn from(target: HashTarget) -> Self {
         match target {
@@ -251,123 +255,21 @@ impl<'t> Reference<'t> {
         if let Some(name) = text.strip_prefix('@') {
             return Self::Tag(name);
         }
-        let back = text.strip_prefix("latest").map(|rest| if rest.is_empty() { "~0" } else { rest });
-        if let Some(back) = back.and_then(|back| back.strip_prefix('~')?.parse().ok()) {
+        if let Some(back) = text.strip_prefix("latest").and_then(latest_back) {
             return Self::Latest(back);
         }
         text.parse().map_or(Self::Name, Self::Hash)
     }
 }
 
-/// Like [`locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes, to the capture
-/// with the smallest core hash.
-pub(super) fn locate_bytes(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
-    match locate(snapshot, prefix) {
-        Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
-            let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
-            located(snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
-        }
-        outcome => outcome,
+/// Parses the rest of `latest`, such as `~2`.
+fn latest_back(rest: &str) -> Option<u64> {
+    if rest.is_empty() {
+        return Some(0);
     }
-}
-
-/// Returns the artifact with this tag, and its preferred capture.
-pub(super) fn tagged(snapshot: &dyn Snapshot, name: &str) -> Result<Located, LookupError> {
-    let core = snapshot.with_tag(name)?;
-    let core = core.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
-    locate(snapshot, &core.0.into())
-}
-
-/// Returns the artifact that arrived `back` artifacts before the last one, and its preferred capture.
-pub(super) fn latest(snapshot: &dyn Snapshot, back: u64) -> Result<Located, LookupError> {
-    let mut page = Page::first(PAGE);
-    let mut left = back;
-    loop {
-        let found = snapshot.find(&Filter::default(), Order::Newest(TimeBasis::LastSeen), &page)?;
-        let hit = usize::try_from(left).ok().and_then(|left| found.items.get(left));
-        if let Some(hit) = hit {
-            return locate(snapshot, &hit.artifact.core.0.into());
-        }
-        left -= found.items.len() as u64;
-        let Some(next) = found.next else {
-            let count = snapshot.count(&Filter::default())?;
-            return Err(LookupError::LatestOutOfRange { back, count });
-        };
-        page.after = Some(next);
-    }
-}
-
-/// Returns the artifact with the tag `name`, or that of the run with this id; `None` if there is none.
-fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Located>, LookupError> {
-    match tagged(snapshot, name) {
-        Err(LookupError::NoSuchTag(_)) => {}
-        tagged => return tagged.map(Some),
-    }
-    for attribute in RUN_IDS {
-        let has_id = Condition::Attribute { name: attribute.to_owned(), value: name.to_owned() };
-        let hits = snapshot.find(&has_id.into(), Order::default(), &Page::all())?.items;
-        match originals(snapshot, hits)?.as_slice() {
-            [] => {}
-            [only] => return locate(snapshot, &only.core.0.into()).map(Some),
-            several => {
-                let candidates = several.iter().take(COUNTED).cloned().collect();
-                let (name, count) = (name.to_owned(), several.len() as u64);
-                return Err(LookupError::AmbiguousName { name, count, candidates });
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Returns the recordings among the artifacts of a run, without those that others extend; all if there are none. Other
-/// artifacts of a run, such as its export pack, have its id too.
-fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactRecord>, StorageError> {
-    let mut artifacts: Vec<ArtifactRecord> = hits.into_iter().map(|hit| hit.artifact).collect();
-    let extended = query::extended(snapshot, &artifacts.iter(), &formats::versions())?;
-    artifacts.retain(|artifact| !extended.contains(&artifact.core));
-    let is_recording = |artifact: &ArtifactRecord| {
-        formats::named(&artifact.kind).is_some_and(|kind| kind.playback() == Some(Playback::InOrder))
-    };
-    if artifacts.iter().any(is_recording) {
-        artifacts.retain(is_recording);
-    }
-    Ok(artifacts)
-}
-
-/// Returns the error for a hash that no artifact has, but that artifacts mention, such as that of a prompt; `None` if
-/// there are none.
-fn mentioned(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Option<LookupError>, StorageError> {
-    let digest = match query::resolve_mentioned(snapshot, prefix, None)? {
-        PrefixResolution::One(digest) => digest,
-        PrefixResolution::None => return Ok(None),
-        PrefixResolution::Ambiguous(candidates) => {
-            return Ok(Some(LookupError::AmbiguousMention { prefix: *prefix, candidates }));
-        }
-    };
-    let mentions = Condition::Mention { group: None, digest };
-    let hits = snapshot.find(&mentions.into(), Order::default(), &Page::first(COUNTED + 1))?.items;
-    if hits.is_empty() {
-        return Ok(None);
-    }
-    let artifacts = hits.iter().take(LISTED).map(|Hit { artifact, matches }| MentioningArtifact {
-        artifact: artifact.into(),
-        matches: matches.iter().map(ArtifactMatch::from).collect(),
-    });
-    Ok(Some(LookupError::Mentioned(Box::new(MentionedHash {
-        digest,
-        artifacts: artifacts.collect(),
-        count: hits.len().min(COUNTED) as u64,
-        is_more: hits.len() > COUNTED,
-    }))))
-}
-
-/// Describes how many artifacts mention a hash.
-pub(super) fn mentioning(mentioned: &MentionedHash) -> String {
-    match mentioned {
-        MentionedHash { is_more: true, count, .. } => format!("more than {count} artifacts mention"),
-        MentionedHash { count: 1, .. } => "1 artifact mentions".to_owned(),
-        MentionedHash { count, .. } => format!("{count} artifacts mention"),
-    }
+    // Numbers can also have a sign.
+    let digits = rest.strip_prefix('~').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    digits.parse().ok()
 }
 
 #[cfg(test)]
@@ -379,7 +281,9 @@ mod tests {
         assert!(matches!(Reference::parse("@base"), Reference::Tag("base")));
         assert!(matches!(Reference::parse("latest"), Reference::Latest(0)));
         assert!(matches!(Reference::parse("latest~12"), Reference::Latest(12)));
-        assert!(matches!(Reference::parse("latest~x"), Reference::Name));
+        for name in ["latest~x", "latest~+1", "latest~", "latest~18446744073709551616"] {
+            assert!(matches!(Reference::parse(name), Reference::Name), "{name}");
+        }
         assert!(matches!(Reference::parse("latest-run"), Reference::Name));
         assert!(matches!(Reference::parse("4df877dec7f4"), Reference::Hash(_)));
         assert!(matches!(Reference::parse("run-123"), Reference::Name));

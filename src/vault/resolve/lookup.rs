@@ -1,0 +1,127 @@
+//! Lookups of artifacts by tags, run ids, order of arrival, and hashes that artifacts mention.
+
+use super::{MentionedHash, MentioningArtifact};
+use crate::artifact::Playback;
+use crate::digest::{DigestPrefix, PrefixResolution};
+use crate::formats;
+use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
+use crate::vault::find::ArtifactMatch;
+use crate::vault::query::{self, Hit};
+use crate::vault::{Located, LookupError, PAGE, is_one_hash, locate, located};
+
+/// The attributes that are ids of runs, in the order in which a name is looked up in them.
+pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
+
+/// Maximum number of artifacts listed that mention a hash.
+const LISTED: usize = 5;
+
+/// The number up to which artifacts are counted, and candidates are listed.
+const COUNTED: usize = 1_000;
+
+/// Like [`locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes, to the capture
+/// with the smallest core hash.
+pub(in crate::vault) fn locate_bytes(
+    snapshot: &dyn Snapshot,
+    prefix: &DigestPrefix,
+) -> Result<Located, LookupError> {
+    match locate(snapshot, prefix) {
+        Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
+            let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
+            located(snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
+        }
+        outcome => outcome,
+    }
+}
+
+/// Returns the artifact with this tag, and its preferred capture.
+pub(super) fn tagged(snapshot: &dyn Snapshot, name: &str) -> Result<Located, LookupError> {
+    let core = snapshot.with_tag(name)?;
+    let core = core.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
+    locate(snapshot, &core.0.into())
+}
+
+/// Returns the artifact that arrived `back` artifacts before the last one, and its preferred capture.
+pub(super) fn latest(snapshot: &dyn Snapshot, back: u64) -> Result<Located, LookupError> {
+    let mut page = Page::first(PAGE);
+    let mut left = back;
+    loop {
+        let found = snapshot.find(&Filter::default(), Order::Newest(TimeBasis::LastSeen), &page)?;
+        let hit = usize::try_from(left).ok().and_then(|left| found.items.get(left));
+        if let Some(hit) = hit {
+            return locate(snapshot, &hit.artifact.core.0.into());
+        }
+        left -= found.items.len() as u64;
+        let Some(next) = found.next else {
+            let count = snapshot.count(&Filter::default())?;
+            return Err(LookupError::LatestOutOfRange { back, count });
+        };
+        page.after = Some(next);
+    }
+}
+
+/// Returns the artifact with the tag `name`, or that of the run with this id; `None` if there is none.
+pub(super) fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Located>, LookupError> {
+    match tagged(snapshot, name) {
+        Err(LookupError::NoSuchTag(_)) => {}
+        tagged => return tagged.map(Some),
+    }
+    for attribute in RUN_IDS {
+        let has_id = Condition::Attribute { name: attribute.to_owned(), value: name.to_owned() };
+        let hits = snapshot.find(&has_id.into(), Order::default(), &Page::all())?.items;
+        match originals(snapshot, hits)?.as_slice() {
+            [] => {}
+            [only] => return locate(snapshot, &only.core.0.into()).map(Some),
+            several => {
+                let candidates = several.iter().take(COUNTED).cloned().collect();
+                let (name, count) = (name.to_owned(), several.len() as u64);
+                return Err(LookupError::AmbiguousName { name, count, candidates });
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the recordings among the artifacts of a run, without those that others extend; all if there are none. Other
+/// artifacts of a run, such as its export pack, have its id too.
+fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactRecord>, StorageError> {
+    let mut artifacts: Vec<ArtifactRecord> = hits.into_iter().map(|hit| hit.artifact).collect();
+    let extended = query::extended(snapshot, &artifacts.iter(), &formats::versions())?;
+    artifacts.retain(|artifact| !extended.contains(&artifact.core));
+    let is_recording = |artifact: &ArtifactRecord| {
+        formats::named(&artifact.kind).is_some_and(|kind| kind.playback() == Some(Playback::InOrder))
+    };
+    if artifacts.iter().any(is_recording) {
+        artifacts.retain(is_recording);
+    }
+    Ok(artifacts)
+}
+
+/// Returns the error for a hash that no artifact has, but that artifacts mention, such as that of a prompt; `None` if
+/// there are none.
+pub(super) fn mentioned(
+    snapshot: &dyn Snapshot,
+    prefix: &DigestPrefix,
+) -> Result<Option<LookupError>, StorageError> {
+    let digest = match query::resolve_mentioned(snapshot, prefix, None)? {
+        PrefixResolution::One(digest) => digest,
+        PrefixResolution::None => return Ok(None),
+        PrefixResolution::Ambiguous(candidates) => {
+            return Ok(Some(LookupError::AmbiguousMention { prefix: *prefix, candidates }));
+        }
+    };
+    let mentions = Condition::Mention { group: None, digest };
+    let hits = snapshot.find(&mentions.into(), Order::default(), &Page::first(COUNTED + 1))?.items;
+    if hits.is_empty() {
+        return Ok(None);
+    }
+    let artifacts = hits.iter().take(LISTED).map(|Hit { artifact, matches }| MentioningArtifact {
+        artifact: artifact.into(),
+        matches: matches.iter().map(ArtifactMatch::from).collect(),
+    });
+    Ok(Some(LookupError::Mentioned(Box::new(MentionedHash {
+        digest,
+        artifacts: artifacts.collect(),
+        count: hits.len().min(COUNTED) as u64,
+        is_more: hits.len() > COUNTED,
+    }))))
+}
