@@ -218,6 +218,9 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
     answer("namesakes".to_owned(), format!("{:?}", snapshot.has_namesake(cores).unwrap()));
     answer("shared files".to_owned(), format!("{:?}", snapshot.shared_files(cores).unwrap()));
     answer("attribute names".to_owned(), format!("{:?}", snapshot.attribute_names().unwrap()));
+    for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created] {
+        answer(format!("statistics by {basis:?}"), format!("{:?}", snapshot.statistics(basis).unwrap()));
+    }
     for direction in [Direction::In, Direction::Out] {
         let references = snapshot.references(cores, direction).unwrap();
         for (core, references) in cores.iter().zip(references) {

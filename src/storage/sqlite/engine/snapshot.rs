@@ -9,12 +9,12 @@ use super::super::schema;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, FileRecord,
-    Filter, Hit, JournalRecord, ManualLink, MemberRecord, Mention, NameUse, Names, Note, Order, Page, Paged,
-    Pin, ReferenceEdge, Resolution, RoleCount, SharedFile, Snapshot, Tag, UnresolvedReference,
-    UnresolvedTarget,
+    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
+    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, ManualLink, MemberRecord,
+    Mention, NameUse, Names, Note, Order, Page, Paged, Pin, ReferenceEdge, Resolution, RoleCount, SharedFile,
+    Snapshot, Statistics, Tag, UnresolvedReference, UnresolvedTarget,
 };
-use crate::storage::{Head, JournalCheck, JournalQuery, Result, Tombstone};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
 
 impl read::Snapshot<'_> {
     /// Returns the row id of an artifact.
@@ -350,5 +350,17 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         self.attribute_values(name, text, limit)
+    }
+
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
+        self.stats(by)
+    }
+
+    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
+        Self::engine_statistics(self).map(Some)
+    }
+
+    fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
+        Ok(self)
     }
 }
