@@ -230,6 +230,16 @@ pub trait Snapshot: Send {
         attribute: &str,
     ) -> Result<BTreeSet<CoreHash>>;
 
+    /// Returns those of `of` that another artifact which matches `filter` refers to by `relation`, which holds only between
+    /// artifacts with the same value of `attribute`.
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>>;
+
     /// Returns the manual links from and to each artifact, ordered by relation, source and target.
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
 

@@ -152,6 +152,13 @@ pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     };
     let filter = probe.filter.filter();
     answer(format!("count {filter:?}"), format!("{:?}", snapshot.count(&filter).unwrap()));
+    for relation in &UNIVERSE.relations {
+        for attribute in ["trace_id", "run_id"] {
+            let related =
+                snapshot.related_to_matching(&UNIVERSE.cores, &filter, relation, attribute).unwrap();
+            answer(format!("related to {filter:?} by {relation} {attribute}"), format!("{related:?}"));
+        }
+    }
     let mut after = None;
     for number in 0.. {
         let page = snapshot.find(&filter, probe.order, &Page { limit: probe.limit, after }).unwrap();

@@ -124,6 +124,16 @@ impl Snapshot for View {
         Ok(self.0.related_among(among, relation, attribute))
     }
 
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        Ok(self.0.related_to_matching(of, filter, relation, attribute))
+    }
+
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
         Ok(each(of, |core| self.0.manual_links_of(core)))
     }

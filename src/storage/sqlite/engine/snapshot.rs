@@ -1,6 +1,6 @@
 //! Reads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::super::read;
 use super::super::read::artifact_id;
@@ -270,6 +270,30 @@ impl Snapshot for read::Snapshot<'_> {
         let rows = among.iter().filter_map(|core| self.artifact(*core).transpose());
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let related = self.related_among(&rows.iter().collect::<Vec<_>>(), relation, attribute)?;
+        Ok(self.cores(related)?.into_iter().collect())
+    }
+
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        let rows = of.iter().filter_map(|core| self.artifact(*core).transpose());
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        let mut matching: HashMap<ArtifactId, bool> = HashMap::new();
+        let related = self.related_to(&rows, relation, attribute, &mut |id| {
+            if let Some(matches) = matching.get(&id) {
+                return Ok(*matches);
+            }
+            let digits = self.core_of(id)?.0.hex();
+            let has_digits = filter.digits.as_ref().is_none_or(|first| digits.starts_with(first.as_str()));
+            let only = Filter { digits: Some(digits), ..filter.clone() };
+            let matches = has_digits && Snapshot::count(self, &only)? > 0;
+            matching.insert(id, matches);
+            Ok(matches)
+        })?;
         Ok(self.cores(related)?.into_iter().collect())
     }
 
