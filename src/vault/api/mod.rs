@@ -7,7 +7,7 @@
 mod json_value;
 mod types;
 
-pub use super::document::document;
+pub use super::openapi::document;
 pub use json_value::{JsonText, JsonValue};
 pub use types::{ArtifactSummary, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
 

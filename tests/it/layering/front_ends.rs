@@ -44,7 +44,7 @@ const DATA: &[&str] = &[
 ];
 
 /// Names of queries, for which there should be operations.
-const READING: &[&str] = &["Condition", "Filter", "Hit", "Order", "Page", "Snapshot"];
+const READING: &[&str] = &["Filter", "Hit", "Order", "Page", "Snapshot"];
 
 /// Returns what the command line imports from `runvault::storage`, by the name of the item.
 fn imported() -> BTreeSet<String> {
