@@ -45,7 +45,7 @@ fn links_of_recordings() {
     vault.add(inputs, &ExamineOptions::default(), &mut Silent).expect("stored");
     let reader = vault.sql().expect("a reader");
     let begun = Instant::now();
-    let links = count(&reader, "SELECT artifact, relation, target FROM links", &[]);
+    let links = count(&*reader, "SELECT artifact, relation, target FROM links", &[]);
     println!("{links} links of {NIGHTS} nights: {:.2} s", begun.elapsed().as_secs_f64());
 }
 
@@ -70,7 +70,7 @@ fn once(vault: &Vault, directory: &Path) {
         "SELECT relation, count(*) FROM links GROUP BY relation",
     ] {
         let begun = Instant::now();
-        count(&reader, query, &[]);
+        count(&*reader, query, &[]);
         println!("{query}: {:.2} s", begun.elapsed().as_secs_f64());
     }
     let begun = Instant::now();
@@ -103,18 +103,18 @@ fn questions(criterion: &mut Criterion) {
         bencher.iter(|| {
             let core = cores.get(next()).expect("a session").clone();
             let query = "SELECT * FROM interactions WHERE core_hash = :core";
-            assert_eq!(count(&reader, query, &[("core", core)]), 10);
+            assert_eq!(count(&*reader, query, &[("core", core)]), 10);
         });
     });
     criterion.bench_function("interactions by artifact", |bencher| {
         bencher.iter(|| {
             let artifact = Cell::Integer(i64::try_from(next() + 1).expect("a number"));
             let query = "SELECT * FROM interactions WHERE artifact = :artifact";
-            assert_eq!(count(&reader, query, &[("artifact", artifact)]), 10);
+            assert_eq!(count(&*reader, query, &[("artifact", artifact)]), 10);
         });
     });
     criterion.bench_function("interactions LIMIT 10", |bencher| {
-        bencher.iter(|| count(&reader, "SELECT * FROM interactions LIMIT 10", &[]));
+        bencher.iter(|| count(&*reader, "SELECT * FROM interactions LIMIT 10", &[]));
     });
     criterion.bench_function("begin to ask", |bencher| bencher.iter(|| vault.sql().expect("a reader")));
 }

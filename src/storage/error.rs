@@ -95,9 +95,9 @@ impl StorageError {
         Self::new(ErrorKind::Invalid, message)
     }
 
-    /// Creates the error for an operation that the engine does not have.
+    /// Creates the error for an operation that the engine does not support.
     #[must_use]
-    pub fn unsupported(operation: &str) -> Self {
+    pub fn unsupported(operation: impl fmt::Display) -> Self {
         Self::new(ErrorKind::Unsupported, format!("this storage engine does not support {operation}"))
     }
 
@@ -138,6 +138,11 @@ impl StorageError {
     #[must_use]
     pub fn cause(&self) -> String {
         self.source.as_ref().map_or_else(|| self.message.clone(), ToString::to_string)
+    }
+
+    /// Returns whether the file is damaged or the database reports an unexpected error.
+    pub(crate) fn is_of_damaged_file(&self) -> bool {
+        matches!(self.kind(), ErrorKind::VaultDamaged | ErrorKind::Database | ErrorKind::Device)
     }
 
     /// Returns whether retrying may succeed without a change to the vault: when another process has finished, or space

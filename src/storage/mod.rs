@@ -5,9 +5,14 @@
 //! step and return one value for each key, in the order of the keys, so that a remote engine needs one round trip for a
 //! step. Filters, orders, limits and pages are the engine's work. Answers are complete and sorted as documented, so that
 //! every engine gives the same answer for the same content.
+//!
+//! Front ends use operations of a [`Vault`](crate::Vault). Of this module, they name only data that requests, answers and
+//! reports contain: records, counts, reports of maintenance, errors and limits. Engines and the traits of [`interface`]
+//! are for the library, and for those who write another engine.
 
 mod actor;
 mod annotations;
+pub mod check;
 #[cfg(test)]
 mod conformance;
 pub(crate) mod error;
@@ -16,8 +21,11 @@ pub(crate) mod journal;
 pub mod memory;
 mod policy;
 mod prepared;
+mod seal;
 pub mod sqlite;
 mod tombstone;
+
+use std::path::Path;
 
 pub use actor::{Actor, ActorError};
 pub use annotations::{
@@ -26,30 +34,28 @@ pub use annotations::{
 };
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{
-    Annotation, Annotations, ArtifactRecord, Attribute, Capabilities, CaptureRecord, CaptureTarget,
-    Condition, Containment, Cursor, Direction, FileRecord, Filter, Hit, JournalRecord, ManualLink, Match,
-    MemberRecord, Mention, NameMention, NameUse, Names, Note, Order, Page, Paged, Period, Pin, Preparer,
-    PutOptions, ReferenceEdge, Resolution, RoleCount, SharedFile, Snapshot, Storage, StoredMember, Tag,
-    Transaction, UnresolvedReference, UnresolvedTarget, created_at,
+    Annotation, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
+    BlobCounts, Capabilities, Capability, CapturePassages, CaptureRecord, CaptureTarget, Computed, Condition,
+    Containment, Cursor, Dated, Day, Direction, EngineStatistics, Erasure, Extremes, FileRecord, Filter,
+    FoundPassage, FullText, FullTextSnapshot, Grouping, Hit, IndexComparison, JournalRecord, KindStats,
+    LogDamage, LogDefect, Maintenance, ManualLink, Match, MemberRecord, Mention, NameMention, NameUse, Names,
+    Note, Order, Page, Paged, PassageMatcher, Period, Pin, Preparer, PutOptions, Reclaimable, Reclaimed,
+    ReferenceEdge, Remnant, Resolution, RoleCount, RowsOf, Saved, SearchDifferences, SearchIndex,
+    SearchableCapture, SharedFile, Sized, Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement,
+    Statistics, Storage, StoredMember, Tag, Term, Terms, Transaction, UnresolvedReference, UnresolvedTarget,
+    View, created_at,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
-pub use sqlite::{
-    Backup, BackupError, BackupOptions, BackupProgress, CapturePassages, Computed, Dated, Day, DiskUsage,
-    Erasure, Extremes, FoundPassage, Grouping, KindStats, LogDamage, LogDefect, Matcher, Reader, Readmitted,
-    Reclaimable, Reclaimed, Reindexed, Remnant, Repair, Restored, Rows, RowsOf, SCHEMA_VERSION, SalvagedLog,
-    Salvager, Saved, SearchComparison, SearchDifferences, SearchIndex, SearchableCapture, Sized, SqlError,
-    Statement, Stats, Store, Term, Terms, Upgrade, View, check,
-};
-pub(crate) use sqlite::{Snapshot as FileSnapshot, TIMES};
+pub(crate) use sqlite::TIMES;
+pub use sqlite::{SCHEMA_VERSION, Store, Upgrade};
 pub use tombstone::Tombstone;
 
-/// Returns the vault file of a storage, for operations that only this engine has.
+/// Opens the vault at `path`.
 ///
 /// # Errors
-/// Returns an error of the kind [`ErrorKind::Unsupported`] if the storage is of another engine; the message names the
-/// `operation`.
-pub fn file_of<'s>(storage: &'s dyn Storage, operation: &str) -> Result<&'s Store> {
-    storage.as_any().downcast_ref().ok_or_else(|| StorageError::unsupported(operation))
+/// Same as [`Store::open`].
+pub fn open(path: &Path) -> Result<Box<dyn Storage>> {
+    Ok(Box::new(Store::open(path)?))
 }

@@ -164,7 +164,8 @@ pub struct FindAnswer {
     pub found: u64,
     /// Whether there are more than `found`: matches beyond the page are counted up to 1000.
     pub is_more: bool,
-    /// Number of artifacts that were omitted because another matching artifact extends them.
+    /// Number of artifacts that were omitted because another matching artifact extends them, as far as artifacts were
+    /// read: all of them unless there are more than `found`.
     pub hidden: u64,
 }
 
@@ -292,30 +293,42 @@ impl FindRequest {
     }
 
     /// Returns the matching artifacts from the cursor on. The search stops after the limit or `COUNTED`, whichever is
-    /// larger, unless some artifacts may be omitted because others extend them.
+    /// larger.
     fn matching(&self, snapshot: &dyn Snapshot) -> Result<Matching, StorageError> {
         let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let (filter, order) = (storage::Filter::from(&self.filter), Order::from(self.order));
         let find =
             |limit: usize, after: Option<Cursor>| snapshot.find(&filter, order, &Page { limit, after });
         let after = self.after.clone().map(Cursor::from);
-        let page = find(limit.max(COUNTED), after.clone())?;
-        let (mut hits, mut is_more) = (page.items, page.next.is_some());
+        let most = limit.max(COUNTED);
+        let mut page = find(most, after.clone())?;
         let versions = formats::versions();
         let is_versioned = |hit: &Hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind);
-        if self.all_versions || !hits.iter().any(is_versioned) {
-            return Ok(Matching { hits, is_more, hidden: 0 });
+        if self.all_versions || !page.items.iter().any(is_versioned) {
+            return Ok(Matching { is_more: page.next.is_some(), hits: page.items, hidden: 0 });
         }
-        if is_more {
-            (hits, is_more) = (find(usize::MAX, after.clone())?.items, false);
+        let is_everything = page.next.is_none() && after.is_none();
+        let mut matching = Matching { hits: Vec::new(), is_more: false, hidden: 0 };
+        loop {
+            let artifacts = page.items.iter().map(|hit| &hit.artifact);
+            let extended = if is_everything {
+                query::extended(snapshot, &artifacts, &versions)?
+            } else {
+                // An artifact of any other page can extend one of this page.
+                query::extended_by_matching(snapshot, &artifacts, &filter, &versions)?
+            };
+            let read = page.items.len();
+            page.items.retain(|hit| !extended.contains(&hit.artifact.core));
+            matching.hidden += read - page.items.len();
+            matching.hits.append(&mut page.items);
+            matching.is_more = matching.hits.len() > most;
+            match page.next.take().filter(|_| !matching.is_more) {
+                Some(next) => page = find(COUNTED, Some(next))?,
+                None => break,
+            }
         }
-        // An artifact of an earlier page can extend one of this page.
-        let earlier = if after.is_some() { find(usize::MAX, None)?.items } else { Vec::new() };
-        let all = if after.is_some() { &earlier } else { &hits };
-        let extended = query::extended(snapshot, &all.iter().map(|hit| &hit.artifact), &versions)?;
-        let before = hits.len();
-        hits.retain(|hit| !extended.contains(&hit.artifact.core));
-        Ok(Matching { hidden: before - hits.len(), hits, is_more })
+        matching.hits.truncate(most);
+        Ok(matching)
     }
 }
 

@@ -17,6 +17,7 @@ pub mod fsck;
 pub mod journal;
 pub mod links;
 pub mod note;
+mod openapi;
 pub mod path;
 pub mod pins;
 pub mod query;
@@ -49,12 +50,12 @@ use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::formats::{self, Session};
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::json::reader::Limits;
-use crate::storage::check::JournalInspection;
+use crate::storage::check::{JournalInspection, Repair};
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    self, Actor, ArtifactRecord, Backup, BackupError, BackupOptions, BackupProgress, CaptureRecord,
-    ErrorKind, JournalCheck, JournalQuery, LogDamage, Put, PutOptions, PutOutcome, RemovedPolicy, Repair,
-    Snapshot, Storage, StorageError, Store, StoredMember, Tombstone, Upgrade, file_of,
+    self, Actor, ArtifactRecord, Backup, BackupError, BackupOptions, BackupProgress, Capability,
+    CaptureRecord, ErrorKind, JournalCheck, JournalQuery, LogDamage, Put, PutOptions, PutOutcome,
+    RemovedPolicy, Snapshot, Storage, StorageError, Store, StoredMember, Tombstone, Upgrade,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
@@ -362,7 +363,7 @@ impl Vault {
     /// that was committed. [`Vault::repair`] recovers the remaining content of the log.
     #[must_use]
     pub fn log_damage(&self) -> Option<&LogDamage> {
-        file_of(&*self.storage, "logs").ok()?.log_damage()
+        self.storage.maintenance().log_damage()
     }
 
     /// Returns the copies of damaged write-ahead logs beside the vault, including those that a repair has processed.
@@ -371,7 +372,7 @@ impl Vault {
     /// # Errors
     /// Returns an error if the directory of the vault cannot be read.
     pub fn log_copies(&self) -> Result<Vec<PathBuf>, StorageError> {
-        self.file("logs")?.log_copies()
+        self.storage.maintenance().log_copies()
     }
 
     /// Adds one document. It is durable when this function returns. A continuation of a document in the vault is joined
@@ -496,14 +497,15 @@ impl Vault {
     /// ```
     ///
     /// # Errors
-    /// Same as [`Store::backup`].
+    /// Returns a [`BackupError`] if the backup cannot be made; `path` then has its previous content.
     pub fn backup(
         &self,
         path: &Path,
         options: &BackupOptions,
         watch: &mut dyn FnMut(BackupProgress),
     ) -> Result<Backup, BackupError> {
-        self.file("backups of files")?.backup(path, options, watch)
+        self.storage.expect(Capability::FileBackup)?;
+        self.storage.maintenance().backup(path, options, watch)
     }
 
     /// Returns a snapshot of the vault, for several queries that must be consistent with each other.
@@ -538,8 +540,9 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn sql(&self) -> Result<Reader<'_>, SqlError> {
-        sql::reader(self.file("SQL queries")?)
+    pub fn sql(&self) -> Result<Box<Reader<'_>>, SqlError> {
+        self.storage.expect(Capability::Sql)?;
+        sql::reader(self.storage.sql()?)
     }
 
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
@@ -551,7 +554,8 @@ impl Vault {
         options: &fsck::Options,
         monitor: &mut dyn fsck::Monitor,
     ) -> Result<fsck::Report, StorageError> {
-        fsck::check(self.file("checks of files")?, options, monitor)
+        self.storage.expect(Capability::Check)?;
+        fsck::check(&*self.storage, options, monitor)
     }
 
     /// Repairs the findings of a check as far as that is unambiguous, with bytes from `from`: other vaults, and
@@ -567,7 +571,8 @@ impl Vault {
         keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
     ) -> Result<Vec<Repair>, StorageError> {
-        fsck::repair(self.file("repairs of files")?, report, from, keys, monitor)
+        self.storage.expect(Capability::Repair)?;
+        fsck::repair(&*self.storage, report, from, keys, monitor)
     }
 
     /// Rebuilds all indexes from the artifacts' bytes, and checks signatures with `keys`; earlier results of signatures
@@ -581,7 +586,8 @@ impl Vault {
         keys: &KeyRing,
         monitor: &mut dyn fsck::Monitor,
     ) -> Result<fsck::Report, StorageError> {
-        fsck::reindex(self.file("rebuilding indexes")?, keys, monitor)
+        self.storage.expect(Capability::Reindex)?;
+        fsck::reindex(&*self.storage, keys, monitor)
     }
 
     /// Resolves `prefix` to an artifact by its core hash, or to a capture by its own hash.
@@ -608,7 +614,8 @@ impl Vault {
     /// # Errors
     /// Returns an error if the check could not run. Damage is a finding, not an error.
     pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StorageError> {
-        self.file("checks of files")?.inspect()?.journal(since)
+        self.storage.expect(Capability::Check)?;
+        self.storage.maintenance().inspect()?.journal(since)
     }
 
     /// Like [`Vault::locate`], in an existing snapshot of this vault.
@@ -739,11 +746,6 @@ impl Vault {
     fn from_file(store: Store) -> Self {
         let path = store.path().to_owned();
         Self { storage: Box::new(store), path }
-    }
-
-    /// Returns the vault file, for operations that need one.
-    fn file(&self, operation: &str) -> Result<&Store, StorageError> {
-        file_of(&*self.storage, operation)
     }
 }
 

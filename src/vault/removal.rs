@@ -10,7 +10,6 @@ use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{
     ArtifactRecord, CaptureRecord, Erasure, Reclaimable, Reclaimed, SharedFile, Snapshot, StorageError,
-    Store, file_of,
 };
 use crate::vault::query::{self, Contained, DependentFinder, Link};
 use crate::vault::retention::{Decision, Plan, Policy};
@@ -163,7 +162,7 @@ impl Vault {
 
     /// Erases the remains of removed artifacts, if the engine may have left any.
     fn erase(&self) -> Erasure {
-        file_of(&*self.storage, "erasure").map(Store::erase).unwrap_or_default()
+        self.storage.maintenance().erase()
     }
 
     /// Decides by `policy` which artifacts to keep, without changing anything.
@@ -236,7 +235,7 @@ impl Vault {
     /// # Errors
     /// A store error: the vault cannot be read or written.
     pub fn reclaimable(&self) -> Result<Reclaimable, StorageError> {
-        file_of(&*self.storage, "reclaiming space")?.reclaimable()
+        self.storage.maintenance().reclaimable()
     }
 
     /// Removes unreferenced data and shrinks the file to its minimum size. No removed data remains in it.
@@ -244,7 +243,7 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
     pub fn reclaim(&self) -> Result<Option<Reclaimed>, StorageError> {
-        file_of(&*self.storage, "reclaiming space")?.reclaim(clock::now())
+        self.storage.maintenance().reclaim(clock::now())
     }
 }
 

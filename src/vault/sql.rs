@@ -9,14 +9,23 @@ use crate::artifact::ColumnType::{Any, Hash, Number, Text};
 use crate::artifact::{Cell, Cells, Column, Kind, Place, Table, timestamp_text};
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRecord, Attribute, Computed, Mention, Snapshot, Store, StoredMember, TIMES};
+use crate::storage::{
+    ArtifactRecord, Attribute, Computed, Mention, Snapshot, SqlQueries, SqlReader, SqlStatement,
+    StoredMember, TIMES,
+};
 use crate::vault::query::{Direction, Link, LinkTarget, Linker, Origin};
 
-pub use crate::storage::{Reader, Rows, Saved, SqlError, Statement, View};
+pub use crate::storage::{Saved, SqlError, SqlRows as Rows, View};
 
-/// Creates a reader of the current contents of `store`.
-pub(crate) fn reader(store: &Store) -> Result<Reader<'_>, SqlError> {
-    store.reader(stored(), computed())
+/// A reader that answers SQL queries about the vault in its state when the reader was created. It cannot write.
+pub type Reader<'s> = dyn SqlReader + 's;
+
+/// A prepared query.
+pub type Statement<'r> = dyn SqlStatement + 'r;
+
+/// Creates a reader of the current contents of a vault.
+pub(super) fn reader(queries: &dyn SqlQueries) -> Result<Box<Reader<'_>>, SqlError> {
+    queries.reader(stored(), computed())
 }
 
 /// Returns all views that queries can use: those in the vault's file first.

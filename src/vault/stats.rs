@@ -33,22 +33,9 @@ pub struct StatsAnswer {
     pub blob_bytes: u64,
     /// Number of blobs that several captures share.
     pub shared_blobs: u64,
-    /// Their compressed size in bytes, without the dictionaries.
-    pub stored_bytes: u64,
-    /// Number of blobs that are stored as deltas.
-    pub differences: u64,
-    /// Number of dictionaries.
-    pub dictionaries: u64,
-    /// Their size in bytes.
-    pub dictionary_bytes: u64,
-    /// The size of the full-text index in bytes; `None` if there is none.
-    pub search_bytes: Option<u64>,
-    /// The size of the vault in bytes.
-    pub file_bytes: u64,
-    /// The part of it that is free.
-    pub free_bytes: u64,
-    /// Number of mentioned digests in the index; the same digest in two captures counts twice.
-    pub mentions: u64,
+    /// What the storage engine reports about itself; absent for a vault in memory.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineStats>,
     /// Number of manual links.
     pub stated_links: u64,
     /// Number of tags.
@@ -71,6 +58,27 @@ pub struct StatsAnswer {
     pub largest: Vec<SizedArtifact>,
     /// The content of each day that has any, in UTC, oldest first.
     pub days: Vec<DayStats>,
+}
+
+/// The size of what a storage engine stores, and of its indexes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EngineStats {
+    /// Their compressed size in bytes, without the dictionaries.
+    pub stored_bytes: u64,
+    /// Number of blobs that are stored as deltas.
+    pub differences: u64,
+    /// Number of dictionaries.
+    pub dictionaries: u64,
+    /// Their size in bytes.
+    pub dictionary_bytes: u64,
+    /// The size of the full-text index in bytes; `None` if there is none.
+    pub search_bytes: Option<u64>,
+    /// The size of the vault in bytes.
+    pub file_bytes: u64,
+    /// The part of it that is free.
+    pub free_bytes: u64,
+    /// Number of mentioned digests in the index; the same digest in two captures counts twice.
+    pub mentions: u64,
 }
 
 /// The content of one kind.
@@ -132,29 +140,22 @@ impl Operation for StatsRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<StatsAnswer, StorageError> {
-        vault.file("statistics")?.snapshot()?.stats(self.by.into()).map(|stats| StatsAnswer::from(&stats))
+        let snapshot = vault.snapshot()?;
+        Ok(StatsAnswer::new(&snapshot.statistics(self.by.into())?, snapshot.engine_statistics()?))
     }
 }
 
-impl From<&storage::Stats> for StatsAnswer {
-    fn from(stats: &storage::Stats) -> Self {
-        let storage = &stats.storage;
+impl StatsAnswer {
+    fn new(stats: &storage::Statistics, engine: Option<storage::EngineStatistics>) -> Self {
         Self {
             artifacts: stats.artifacts(),
             captures: stats.captures(),
             bytes: stats.bytes(),
             kinds: stats.kinds.iter().map(KindStats::from).collect(),
-            blobs: storage.blobs,
-            blob_bytes: storage.blob_bytes,
-            shared_blobs: storage.shared_blobs,
-            stored_bytes: storage.stored_bytes,
-            differences: storage.differences,
-            dictionaries: storage.dictionaries,
-            dictionary_bytes: storage.dictionary_bytes,
-            search_bytes: storage.search_bytes,
-            file_bytes: storage.file_bytes,
-            free_bytes: storage.free_bytes,
-            mentions: stats.mentions,
+            blobs: stats.blobs.blobs,
+            blob_bytes: stats.blobs.bytes,
+            shared_blobs: stats.blobs.shared,
+            engine: engine.map(EngineStats::from),
             stated_links: stats.stated_links,
             tags: stats.tags,
             pins: stats.pins,
@@ -166,6 +167,31 @@ impl From<&storage::Stats> for StatsAnswer {
             newest: stats.extremes.newest.as_ref().map(DatedArtifact::from),
             largest: stats.extremes.largest.iter().map(SizedArtifact::from).collect(),
             days: stats.days.iter().map(DayStats::from).collect(),
+        }
+    }
+}
+
+impl From<storage::EngineStatistics> for EngineStats {
+    fn from(stats: storage::EngineStatistics) -> Self {
+        let storage::EngineStatistics {
+            stored_bytes,
+            differences,
+            dictionaries,
+            dictionary_bytes,
+            search_bytes,
+            file_bytes,
+            free_bytes,
+            mentions,
+        } = stats;
+        Self {
+            stored_bytes,
+            differences,
+            dictionaries,
+            dictionary_bytes,
+            search_bytes,
+            file_bytes,
+            free_bytes,
+            mentions,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Traces that grow: what is stored of them, when their files go, and how parts of one come together.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -9,8 +10,10 @@ use chrono::{DateTime, Utc};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use runvault::Vault;
+use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::find::FindRequest;
 
 use crate::sandbox::{Ran, Sandbox, session};
 use crate::traces::{Record, core, lines, steps};
@@ -506,4 +509,40 @@ fn a_trace_that_goes_on_in_two_ways_names_both() {
     assert_eq!(show["extended_by"], serde_json::json!(longest));
     let found = sandbox.run(["find", "traces"]).expect(0);
     assert!(found.stderr.contains("2 traces; 2 shorter versions not shown"), "{}", found.stderr);
+}
+
+/// The longest version is on the first page, and the shorter ones are on the last.
+#[test]
+fn shorter_versions_are_on_no_page() {
+    const OTHERS: usize = 1_005;
+    let directory = tempfile::tempdir().unwrap();
+    for vault in [Vault::in_memory(), Vault::create(&directory.path().join("v.vault")).unwrap()] {
+        let add = |document: String| {
+            vault.add_document(document.into_bytes(), &ExamineOptions::default()).unwrap().core
+        };
+        let lines = steps("run-1", 3);
+        let shorter = [2, 3].map(|count| add(lines[..count].concat()));
+        let others: BTreeSet<CoreHash> =
+            (0..OTHERS).map(|number| add(session(&number.to_string(), &[("p", "r")]))).collect();
+        let longest = add(lines.concat());
+        let everything = vault.run(&FindRequest::default()).unwrap();
+        let counts = (everything.hits.len(), everything.found, everything.is_more, everything.hidden);
+        assert_eq!(counts, (OTHERS + 1, OTHERS as u64 + 1, false, 2));
+        let mut request = FindRequest { limit: Some(400), ..FindRequest::default() };
+        let mut found = Vec::new();
+        loop {
+            let page = vault.run(&request).unwrap();
+            let left = (OTHERS + 1 - found.len()) as u64;
+            assert_eq!((page.found, page.is_more), (left.min(1_000), left > 1_000));
+            found.extend(page.hits.iter().map(|hit| hit.artifact.core_hash));
+            request.after = page.next;
+            if request.after.is_none() {
+                assert_eq!(page.hidden, 2);
+                break;
+            }
+        }
+        assert_eq!(found[0], longest);
+        assert_eq!(found.len(), OTHERS + 1, "none twice");
+        assert!(found[1..].iter().all(|core| others.contains(core) && !shorter.contains(core)));
+    }
 }

@@ -1,5 +1,9 @@
 //! The import table of the design, held against the `use` lines.
 
+mod cycles;
+mod front_ends;
+mod imports;
+
 use std::path::{Path, PathBuf};
 
 use runvault::artifact::Kind;

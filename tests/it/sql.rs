@@ -110,13 +110,13 @@ fn views_have_what_show_tells() {
     let snapshot = vault.snapshot().unwrap();
     let artifacts = snapshot.all_artifacts(None).unwrap();
     assert!(artifacts.len() > 80);
-    assert_eq!(number(&reader, "SELECT count(*) FROM artifacts"), i64::try_from(artifacts.len()).unwrap());
+    assert_eq!(number(&*reader, "SELECT count(*) FROM artifacts"), i64::try_from(artifacts.len()).unwrap());
     let mut seen = BTreeSet::new();
     for artifact in &artifacts {
         let told = vault.run(&ShowRequest { artifact: artifact.core }).unwrap();
         let of_this = format!("WHERE core_hash = '{}'", artifact.core);
         let counts = ask(
-            &reader,
+            &*reader,
             &format!("SELECT role, count(*) FROM mentions {of_this} GROUP BY role ORDER BY role"),
         );
         let expected = told
@@ -129,8 +129,8 @@ fn views_have_what_show_tells() {
         let expected: Vec<_> =
             links.map(|link| vec![text(&link.relation), text(link.target.key().1)]).collect();
         seen.extend(expected.iter().map(|link| format!("{:?}", link[0])));
-        assert_eq!(ask(&reader, &format!("SELECT relation, target FROM links {of_this}")), expected);
-        contents_agree(&reader, &vault, artifact, &told.attributes);
+        assert_eq!(ask(&*reader, &format!("SELECT relation, target FROM links {of_this}")), expected);
+        contents_agree(&*reader, &vault, artifact, &told.attributes);
     }
     assert!(seen.len() > 6, "{seen:?}");
 }
@@ -192,10 +192,10 @@ fn contents_are_those_of_the_documents() {
         }
         let document = vault.read(&vault.locate(&artifact.core.0.into()).unwrap()).unwrap();
         let checked = match artifact.kind.as_str() {
-            "model_io" => check_interactions(&document, &objects(&reader, "interactions", &artifact)),
-            "rpk" => check_steps(&document, &objects(&reader, "steps", &artifact)),
-            "trace" => check_records(&document, &objects(&reader, "records", &artifact)),
-            _ => check_effects(&document, &objects(&reader, "effects", &artifact)),
+            "model_io" => check_interactions(&document, &objects(&*reader, "interactions", &artifact)),
+            "rpk" => check_steps(&document, &objects(&*reader, "steps", &artifact)),
+            "trace" => check_records(&document, &objects(&*reader, "records", &artifact)),
+            _ => check_effects(&document, &objects(&*reader, "effects", &artifact)),
         };
         *seen.entry(artifact.kind).or_insert(0) += checked;
     }
@@ -338,7 +338,7 @@ proptest! {
         }
         let reader = vault.sql().unwrap();
         let mut found: BTreeMap<String, Vec<Vec<Cell>>> = BTreeMap::new();
-        for mut row in ask(&reader, "SELECT core_hash, i, prompt_hash, response_hash, response_content FROM interactions") {
+        for mut row in ask(&*reader, "SELECT core_hash, i, prompt_hash, response_hash, response_content FROM interactions") {
             let Cell::Text(core) = row.remove(0) else { panic!("{row:?}") };
             found.entry(core).or_default().push(row);
         }
@@ -433,14 +433,14 @@ fn a_reader_sees_one_state_whatever_others_write() {
         let writer = scope.spawn(|| (1..150).for_each(add));
         while !writer.is_finished() {
             let reader = vault.sql().unwrap();
-            let sessions = number(&reader, "SELECT count(*) FROM sessions");
-            assert_eq!(number(&reader, "SELECT count(*) FROM interactions"), sessions);
-            assert_eq!(number(&reader, "SELECT count(*) FROM mentions WHERE role = 'prompt'"), sessions);
-            assert_eq!(number(&reader, "SELECT max(seq) FROM journal_entries"), sessions);
+            let sessions = number(&*reader, "SELECT count(*) FROM sessions");
+            assert_eq!(number(&*reader, "SELECT count(*) FROM interactions"), sessions);
+            assert_eq!(number(&*reader, "SELECT count(*) FROM mentions WHERE role = 'prompt'"), sessions);
+            assert_eq!(number(&*reader, "SELECT max(seq) FROM journal_entries"), sessions);
         }
     });
-    assert_eq!(number(&before, "SELECT count(*) FROM interactions"), 1);
-    assert_eq!(number(&vault.sql().unwrap(), "SELECT count(*) FROM interactions"), 150);
+    assert_eq!(number(&*before, "SELECT count(*) FROM interactions"), 1);
+    assert_eq!(number(&*vault.sql().unwrap(), "SELECT count(*) FROM interactions"), 150);
 }
 
 #[test]

@@ -1,5 +1,9 @@
 //! What `stats` counts is what there is.
 
+use runvault::Vault;
+use runvault::intake::ExamineOptions;
+use runvault::storage::ErrorKind;
+use runvault::vault::stats::StatsRequest;
 use serde_json::Value;
 
 use crate::output::steady;
@@ -59,6 +63,58 @@ fn everything_is_counted() {
     let sums = ["artifacts", "captures", "bytes"]
         .map(|name| day.iter().map(|day| day[name].as_u64().unwrap()).sum::<u64>());
     assert_eq!(sums, [found.len() as u64, captures.len() as u64, bytes]);
+}
+
+/// The members that are about how a file stores the content.
+const OF_FILES: [&str; 8] = [
+    "stored_bytes",
+    "differences",
+    "dictionaries",
+    "dictionary_bytes",
+    "search_bytes",
+    "file_bytes",
+    "free_bytes",
+    "mentions",
+];
+
+#[test]
+fn vaults_in_memory_have_the_same_statistics_but_those_about_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let vaults = [Vault::in_memory(), Vault::create(&directory.path().join("v.vault")).unwrap()];
+    let [in_memory, mut in_file] = vaults.map(|vault| {
+        for example in ["session.json", "run.rpk", "contract.yaml", "trace.ndjson"] {
+            let document = std::fs::read(repository("examples").join(example)).unwrap();
+            vault.add_document(document, &ExamineOptions::default()).unwrap();
+        }
+        let mut stats = serde_json::to_value(vault.run(&StatsRequest::default()).unwrap()).unwrap();
+        // Times are not the same in two vaults.
+        for artifact in stats["largest"].as_array_mut().unwrap() {
+            artifact.as_object_mut().unwrap().retain(|name, _| !name.ends_with("_at"));
+        }
+        for end in ["oldest", "newest"] {
+            stats[end] = stats[end]["core_hash"].take();
+        }
+        stats.as_object_mut().unwrap().remove("days");
+        stats
+    });
+    for member in OF_FILES {
+        assert!(in_file.as_object_mut().unwrap().remove(member).is_some(), "{member}");
+    }
+    assert_eq!(in_memory, in_file);
+    assert_eq!(in_memory["artifacts"], 4);
+}
+
+#[test]
+fn what_only_a_file_can_do_is_unsupported_in_memory() {
+    let vault = Vault::in_memory();
+    let unsupported = |error: runvault::storage::StorageError, what: &str| {
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert_eq!(error.to_string(), format!("this storage engine does not support {what}"));
+    };
+    unsupported(vault.search_index().unwrap_err(), "full-text search");
+    unsupported(vault.check_catalog(None).unwrap_err(), "checks of stored data");
+    assert!(vault.reclaimable().is_ok() && vault.reclaim().unwrap().is_none(), "there is nothing to reclaim");
+    assert_eq!(vault.log_copies().unwrap(), [""; 0].map(std::path::PathBuf::from));
 }
 
 #[test]

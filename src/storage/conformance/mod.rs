@@ -3,6 +3,7 @@
 //! [`suite!`] instantiates all of them for an engine. An engine brings a function that returns an empty [`Vault`].
 
 mod annotations;
+mod capabilities;
 mod finding;
 mod journal;
 mod kinds;
@@ -14,6 +15,7 @@ mod references;
 mod removing;
 mod resolving;
 mod snapshots;
+mod statistics;
 mod storing;
 
 use std::time::Duration;
@@ -236,6 +238,12 @@ macro_rules! suite {
                 transactions_see_their_own_changes
                 dropped_transactions_change_nothing
                 writers_wait_for_each_other;
+            statistics: an_empty_vault_has_no_statistics
+                everything_is_counted_once
+                the_time_determines_oldest_newest_and_days
+                removed_artifacts_are_not_counted;
+            capabilities: what_an_engine_cannot_do_is_unsupported
+                nothing_is_left_to_reclaim_after_reclaiming;
         });
     };
 }

@@ -5,7 +5,7 @@ use super::{Vault, digest, second, unknown};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::ErrorKind;
-use crate::storage::interface::{CaptureTarget, Containment, Direction, Names, SharedFile};
+use crate::storage::interface::{CaptureTarget, Containment, Direction, Filter, Names, SharedFile};
 
 pub(super) fn unknown_hashes_have_empty_answers(vault: &Vault) {
     vault.add_note(&Document::new("a"));
@@ -24,6 +24,8 @@ pub(super) fn unknown_hashes_have_empty_answers(vault: &Vault) {
     assert!(snapshot.named(&["test:none".to_owned()]).unwrap()[0].identified.is_empty());
     assert_eq!(snapshot.has_namesake(&of).unwrap(), [false]);
     assert!(snapshot.related_among(&of, "extends", "id").unwrap().is_empty());
+    let any = Filter::default();
+    assert!(snapshot.related_to_matching(&of, &any, "extends", "id").unwrap().is_empty());
     assert_eq!(snapshot.manual_links(&of).unwrap(), [[]]);
     assert_eq!(snapshot.containers(&of, Containment::Bytes).unwrap(), [[]]);
     assert_eq!(snapshot.files(&[BlobHash(unknown().0)]).unwrap(), [None]);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::kinds::{Document, core, folder, note, sheet};
 use super::{Vault, digest};
-use crate::storage::interface::{Containment, Direction, UnresolvedTarget};
+use crate::storage::interface::{Condition, Containment, Direction, Filter, UnresolvedTarget};
 
 pub(super) fn references_are_listed_from_both_ends(vault: &Vault) {
     let target = core(sheet(), "target");
@@ -141,4 +141,20 @@ pub(super) fn related_artifacts_share_an_attribute(vault: &Vault) {
     assert_eq!(related(&[short, longer], "extends", "id"), BTreeSet::new());
     assert!(related(&all, "references", "id").is_empty());
     assert!(related(&all, "extends", "model").is_empty());
+    let to_matching = |of: &[_], filter: &Filter, relation, attribute| {
+        snapshot.related_to_matching(of, filter, relation, attribute).unwrap()
+    };
+    let any = Filter::default();
+    assert_eq!(to_matching(&all, &any, "extends", "id"), BTreeSet::from([short, long]));
+    assert_eq!(to_matching(&[long], &any, "extends", "id"), BTreeSet::from([long]));
+    assert!(to_matching(&all, &any, "references", "id").is_empty());
+    assert!(to_matching(&all, &any, "extends", "model").is_empty());
+    // Only artifacts that match count as the longer ones.
+    let only = Filter { digits: Some(long.0.hex()), ..Filter::default() };
+    assert_eq!(to_matching(&all, &only, "extends", "id"), BTreeSet::from([short]));
+    let dated = Filter {
+        conditions: vec![Condition::Attribute { name: "id".to_owned(), value: "y".to_owned() }],
+        ..Filter::default()
+    };
+    assert!(to_matching(&all, &dated, "extends", "id").is_empty());
 }

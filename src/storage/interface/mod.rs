@@ -1,9 +1,21 @@
 //! The traits that an engine implements, and their types.
 
+mod backup;
+mod capabilities;
+mod log_damage;
+mod maintenance;
 mod query;
 mod records;
+mod search;
 mod single;
+mod space;
+mod sql;
+mod statistics;
 
+pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
+pub use capabilities::{Capabilities, Capability};
+pub use log_damage::{LogDamage, LogDefect};
+pub use maintenance::Maintenance;
 pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, Paged, Period};
 pub use records::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
@@ -11,15 +23,24 @@ pub use records::{
     Resolution, RoleCount, SharedFile, StoredMember, Tag, UnresolvedReference, UnresolvedTarget,
 };
 
+pub use search::{
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
+    SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
+};
 pub use single::created_at;
+pub use space::{Erasure, Reclaimable, Reclaimed, Remnant};
+pub use sql::{Computed, RowsOf, Saved, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View};
+pub use statistics::{BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics};
 
-use std::any::Any;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{Actor, Head, JournalCheck, JournalQuery, Prepared, Put, RemovedPolicy, Result, Tombstone};
+use super::{
+    Actor, Head, JournalCheck, JournalQuery, Prepared, Put, RemovedPolicy, Result, StorageError, TimeBasis,
+    Tombstone,
+};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 
@@ -71,11 +92,42 @@ pub trait Storage: Send + Sync {
         Ok(None)
     }
 
-    /// Returns the engine, for operations that only it has.
-    fn as_any(&self) -> &dyn Any;
+    /// Returns the maintenance of the vault.
+    fn maintenance(&self) -> &dyn Maintenance;
 
-    /// Returns what the engine can do beyond this interface.
+    /// Returns the full-text index.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Unsupported`](super::ErrorKind::Unsupported) if the engine does not have
+    /// [`Capability::FullText`].
+    fn full_text(&self) -> Result<&dyn FullText> {
+        Err(StorageError::unsupported(Capability::FullText))
+    }
+
+    /// Returns SQL queries.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Unsupported`](super::ErrorKind::Unsupported) if the engine does not have
+    /// [`Capability::Sql`].
+    fn sql(&self) -> Result<&dyn SqlQueries> {
+        Err(StorageError::unsupported(Capability::Sql))
+    }
+
+    /// Returns what the engine can do beyond reading and changing a vault.
     fn capabilities(&self) -> Capabilities;
+}
+
+impl dyn Storage + '_ {
+    /// Returns an error of the kind [`Unsupported`](super::ErrorKind::Unsupported) unless the engine has `capability`.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn expect(&self, capability: Capability) -> Result<()> {
+        if self.capabilities().has(capability) {
+            return Ok(());
+        }
+        Err(StorageError::unsupported(capability))
+    }
 }
 
 /// How artifacts are stored.
@@ -89,17 +141,6 @@ pub struct PutOptions {
     pub patience: Duration,
 }
 
-/// What an engine can do beyond the interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities {
-    /// SQL queries of the documented views.
-    pub sql: bool,
-    /// Copying the vault to a file.
-    pub file_backup: bool,
-    /// A full-text index.
-    pub full_text: bool,
-}
-
 /// A preparer of artifacts for storage in one vault.
 pub trait Preparer: Send + Sync {
     /// Prepares `admitted`.
@@ -111,7 +152,7 @@ pub trait Preparer: Send + Sync {
 /// Every method returns an error if the vault cannot be read or what is read is damaged. Methods that take core hashes
 /// return an empty value for those that are not stored.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
-pub trait Snapshot {
+pub trait Snapshot: Send {
     /// Returns the artifacts with these core hashes.
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>>;
 
@@ -189,6 +230,16 @@ pub trait Snapshot {
         attribute: &str,
     ) -> Result<BTreeSet<CoreHash>>;
 
+    /// Returns those of `of` that another artifact which matches `filter` refers to by `relation`, which holds only between
+    /// artifacts with the same value of `attribute`.
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>>;
+
     /// Returns the manual links from and to each artifact, ordered by relation, source and target.
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
 
@@ -244,6 +295,20 @@ pub trait Snapshot {
 
     /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
     fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
+
+    /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics>;
+
+    /// Returns the size of what the engine stores, and of its indexes; `None` if it stores nothing outside of memory.
+    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
+        Ok(None)
+    }
+
+    /// Returns the queries of the full-text index, or an error of the kind `Unsupported` if the engine does not have
+    /// [`Capability::FullText`].
+    fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
+        Err(StorageError::unsupported(Capability::FullText))
+    }
 }
 
 /// A change of a vault. There is no other writer while it exists; readers see the previous state. Nothing is changed

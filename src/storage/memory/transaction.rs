@@ -1,11 +1,14 @@
 //! Changes of existing content.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
 
 use super::recorder::Recorder;
 use super::snapshot::View;
 use super::state::{LinkKey, State};
-use super::{MemoryStorage, WriterTurn};
+use super::vault::{MemoryStorage, WriterTurn};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::annotations::{link_defect, note_defect, tag_defect};
 use crate::storage::interface::{Annotation, Note, Pin, Snapshot, Transaction};
@@ -14,13 +17,21 @@ use crate::storage::{Actor, Head, Result, StorageError, Tombstone};
 
 /// A change, made to a copy of the content.
 pub(super) struct Change<'s> {
-    pub(super) storage: &'s MemoryStorage,
-    pub(super) _turn: WriterTurn<'s>,
-    pub(super) view: View,
-    pub(super) recorder: Recorder,
+    storage: &'s MemoryStorage,
+    _turn: WriterTurn<'s>,
+    view: View,
+    recorder: Recorder,
 }
 
-impl Change<'_> {
+impl<'s> Change<'s> {
+    /// Begins a change after waiting for other writers, no longer than `patience`.
+    pub(super) fn begin(storage: &'s MemoryStorage, at: DateTime<Utc>, patience: Duration) -> Result<Self> {
+        let turn = storage.writer.take(patience)?;
+        let view = storage.view();
+        let recorder = Recorder::new(&view.0, storage.actor.as_ref(), at);
+        Ok(Self { storage, _turn: turn, view, recorder })
+    }
+
     /// Returns the content to change, which snapshots do not share, and the writer of the journal.
     pub(super) fn parts(&mut self) -> (&mut State, &mut Recorder) {
         (Arc::make_mut(&mut self.view.0), &mut self.recorder)

@@ -1,13 +1,14 @@
 //! Errors of SQLite as storage errors.
 
-use std::fmt;
 use std::path::Path;
+use std::{fmt, io};
 
 use rusqlite::types::Type;
 use rusqlite::{ErrorCode, ffi};
 
 use super::pool;
 use super::write_lock::OTHERS_WROTE;
+use crate::files;
 pub(super) use crate::storage::error::{ErrorKind, PayloadDefect, StorageError};
 
 /// What other processes did during the wait.
@@ -102,14 +103,18 @@ impl StorageError {
         Self::new(ErrorKind::IndexDamaged, text).with_source(message)
     }
 
-    /// Returns the error for a table whose rows are not in the order of their row ids, so that lookups miss some.
-    pub(crate) fn out_of_order(path: &Path, table: &str) -> Self {
-        Self::from_sqlite(path, out_of_order(table))
-    }
-
-    /// Returns whether the file is damaged or the database reports an unexpected error.
-    pub(crate) fn is_of_damaged_file(&self) -> bool {
-        matches!(self.kind(), ErrorKind::VaultDamaged | ErrorKind::Database | ErrorKind::Device)
+    /// Creates the error for a change that other processes see, but that could not be written to the disk.
+    fn unconfirmed(path: &Path, error: &io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
+            _ => ErrorKind::Device,
+        };
+        let reason = files::describe(error);
+        let message = format!(
+            "{}: {reason}; the change may have been stored, but it may be lost if the machine stops",
+            path.display()
+        );
+        Self::new(kind, message)
     }
 
     pub(super) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
@@ -120,6 +125,9 @@ impl StorageError {
     pub(super) fn from_sqlite_named(at: &Path, path: &Path, source: rusqlite::Error) -> Self {
         if let Some(message) = index_damage_in(&source) {
             return Self::index(path, message);
+        }
+        if let Some(error) = unconfirmed_in(&source) {
+            return Self::unconfirmed(path, error);
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::full(path),
@@ -184,6 +192,22 @@ pub(super) fn out_of_order(table: &str) -> rusqlite::Error {
 pub(super) fn index_damage_in(error: &rusqlite::Error) -> Option<&str> {
     let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = error else { return None };
     cause.downcast_ref().map(|IndexDamage(message)| message.as_str())
+}
+
+/// A failure to sync a committed transaction, carried inside a database error.
+#[derive(Debug, thiserror::Error)]
+#[error("a committed change could not be synced: {0}")]
+struct Unconfirmed(io::Error);
+
+/// Returns the error for a committed transaction that could not be synced: whether it will survive is not known.
+pub(super) fn unconfirmed(error: io::Error) -> rusqlite::Error {
+    rusqlite::Error::UserFunctionError(Box::new(Unconfirmed(error)))
+}
+
+/// Returns the cause of an error made by [`unconfirmed`].
+fn unconfirmed_in(error: &rusqlite::Error) -> Option<&io::Error> {
+    let rusqlite::Error::UserFunctionError(cause) = error else { return None };
+    cause.downcast_ref().map(|Unconfirmed(error)| error)
 }
 
 /// An error that prevents reading stored bytes.

@@ -6,8 +6,8 @@ use super::dictionaries::Readers;
 use super::payload::{Payloads, Row};
 use super::read::beginning;
 use super::signatures::preference;
-use super::write::seal;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::seal::seal;
 
 /// Returns the verified bytes of the preferred capture of a document. Returns `None` if the fast path does not apply:
 /// the artifact is missing, is a directory or is stored as a delta, its captures have different signature states, or it

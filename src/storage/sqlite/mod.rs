@@ -5,7 +5,7 @@
 //! read is hashed again.
 
 mod backup;
-pub mod check;
+mod check;
 mod compress;
 mod delta;
 mod derived;
@@ -56,23 +56,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
-pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
-use check::Inspection;
+use check::FileInspection;
 use edit::Edit;
 pub(crate) use read::Snapshot;
-pub use reclaim::{Erasure, Reclaimable, Reclaimed, Remnant};
-pub use reindex::{Readmitted, Reindexed};
 use release::Heirs;
-pub use repair::{Repair, Restored};
 pub use schema::VERSION as SCHEMA_VERSION;
-pub use search::{
-    CapturePassages, FoundPassage, Grouping, Matcher, SearchComparison, SearchDifferences, SearchIndex,
-    SearchableCapture, Term, Terms,
-};
 pub(crate) use sql::TIMES;
-pub use sql::{Computed, Reader, Rows, RowsOf, Saved, SqlError, Statement, View};
-pub use stats::{Dated, Day, DiskUsage, Extremes, KindStats, Sized, Stats};
-pub use wal::{LogDamage, LogDefect, SalvagedLog, Salvager};
 
 use dictionaries::{Dictionaries, Readers};
 use pool::{BUSY_TIMEOUT, Lease, Pool};
@@ -84,6 +73,8 @@ use crate::artifact::Signature;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
+use crate::storage::check::{Readmitted, Reindexed};
+use crate::storage::interface::LogDamage;
 use crate::storage::{Actor, ErrorKind, Prepared, Put, RemovedPolicy, Result, StorageError};
 
 /// A vault file.
@@ -326,20 +317,12 @@ impl Store {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
     }
 
-    /// Returns a matcher that finds the parts of a text that match search terms.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn matcher(&self) -> Result<Matcher> {
-        Matcher::new(&self.path)
-    }
-
     /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn inspect(&self) -> Result<Inspection<'_>> {
-        Inspection::begin(self.connection()?, &self.path)
+    pub(in crate::storage::sqlite) fn inspect(&self) -> Result<FileInspection<'_>> {
+        FileInspection::begin(self.connection()?, &self.path)
     }
 
     /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their

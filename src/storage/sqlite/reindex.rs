@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction};
 
-use super::check::{CaptureId, CheckedArtifact, is_damage};
+use super::check::is_damage;
 use super::derived;
 use super::dictionaries::{Dictionaries, Readers};
 use super::journal::{Event, Journal};
@@ -18,32 +18,15 @@ use super::payload::Payloads;
 use super::pool::BUSY_TIMEOUT;
 use super::read::blob_id;
 use super::signatures;
-use super::write::{NewCapture, Putting, StoredBlob, Writer, seal};
+use super::write::{NewCapture, Putting, StoredBlob, Writer};
 use super::write_lock;
 use crate::artifact::{Admitted, Kind};
-use crate::storage::Actor;
-use crate::storage::RemovedPolicy;
+use crate::storage::check::{CaptureId, Readmitted, Reindexed};
+use crate::storage::seal::seal;
+use crate::storage::{Actor, RemovedPolicy};
 
 /// Number of entries that are added to the new mention index at once.
 const ENTRIES: usize = 1 << 20;
-
-/// An artifact whose captures were admitted again.
-#[derive(Debug)]
-pub struct Readmitted {
-    /// The artifact.
-    pub artifact: CheckedArtifact,
-    /// All of its captures. Those that were not admitted keep their index data.
-    pub captures: Vec<(CaptureId, Option<Admitted>)>,
-}
-
-/// The outcome of reindexing an artifact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reindexed {
-    /// Its index data was rebuilt from its captures.
-    Done,
-    /// Captures were added to it or removed from it since it was read: it has to be read again.
-    Changed,
-}
 
 /// Rebuilds the index data of each artifact of `batch`, in one transaction.
 pub(super) fn artifacts(
@@ -74,7 +57,7 @@ pub(super) fn artifacts(
 impl Writer<'_> {
     fn reindex(&mut self, readmitted: &Readmitted) -> rusqlite::Result<Reindexed> {
         let Readmitted { artifact, captures } = readmitted;
-        let id = artifact.id.0;
+        let id = artifact.id;
         let now: Vec<i64> = self.numbers("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id", id)?;
         if !now.iter().eq(captures.iter().map(|(capture, _)| &capture.0)) {
             return Ok(Reindexed::Changed);

@@ -7,34 +7,26 @@
 
 mod blobs;
 mod journal;
+mod steps;
 
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use super::check::finding::Subject;
-use super::check::{CaptureId, CheckedArtifact, restrict_permissions};
+use super::check::restrict_permissions;
 use super::edit::secure_delete;
 use super::journal::{Event, Journal};
 use super::read::{artifact_id, capture_id};
 use super::search;
-use super::write::seal;
 use super::write_lock;
 use super::{Result, StorageError, Store};
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
+use crate::storage::seal::seal;
 
-pub use journal::Restored;
-
-/// A completed repair.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Repair {
-    /// The repaired subject.
-    pub subject: Subject,
-    /// The action, such as `dropped`.
-    pub did: &'static str,
-}
+pub(super) use blobs::dictionary;
 
 impl Store {
     /// Restricts write permission for the vault's files to the owner; `subject` is the file that others could write.
@@ -97,7 +89,7 @@ impl Store {
         capture: CaptureId,
         admitted: &Admitted,
     ) -> Result<Vec<Repair>> {
-        let expected = Self::seal_of(admitted);
+        let expected = seal(admitted.core(), admitted.capture());
         self.repair(|transaction| {
             let stored: Option<Vec<u8>> = transaction
                 .query_row("SELECT seal FROM capture WHERE id = ?1", [capture.0], |row| row.get(0))
@@ -107,7 +99,7 @@ impl Store {
             }
             let subject = Subject::Capture(admitted.capture());
             if let Some(own) = artifact_id(transaction, admitted.core())? {
-                if own == artifact.id.0 {
+                if own == artifact.id {
                     return Ok(Vec::new());
                 }
                 transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;
@@ -119,7 +111,7 @@ impl Store {
             }
             let core = admitted.core();
             transaction
-                .execute("UPDATE artifact SET core = ?2 WHERE id = ?1", (artifact.id.0, core.0.as_bytes()))?;
+                .execute("UPDATE artifact SET core = ?2 WHERE id = ?1", (artifact.id, core.0.as_bytes()))?;
             Ok(vec![Repair { subject: Subject::Artifact(core), did: "given its hash again" }])
         })
     }
@@ -135,7 +127,7 @@ impl Store {
         capture: CaptureId,
         admitted: &Admitted,
     ) -> Result<Vec<Repair>> {
-        let expected = Self::seal_of(admitted);
+        let expected = seal(admitted.core(), admitted.capture());
         self.repair(|transaction| {
             if artifact_id(transaction, admitted.core())?.is_some() {
                 return Ok(Vec::new());
@@ -145,18 +137,12 @@ impl Store {
                  SELECT ?1, ?2, k.id, (SELECT min(added_at) FROM capture WHERE artifact = ?1)
                    FROM kind k, capture c
                   WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5",
-                (artifact.id.0, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
+                (artifact.id, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
             )?;
             let repaired =
                 Repair { subject: Subject::Artifact(admitted.core()), did: "restored to its table" };
             Ok(if changed > 0 { vec![repaired] } else { Vec::new() })
         })
-    }
-
-    /// Returns the seal that binds a capture to its artifact within a vault.
-    #[must_use]
-    pub fn seal_of(admitted: &Admitted) -> [u8; 16] {
-        seal(admitted.core(), admitted.capture())
     }
 
     /// Runs `work` and records its repairs in the journal, in one transaction.
@@ -192,7 +178,7 @@ fn is_sealed(transaction: &Transaction<'_>, artifact: &CheckedArtifact) -> rusql
         "SELECT coalesce(c.digest, b.digest), c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob
           WHERE c.artifact = ?1",
     )?;
-    let mut captures = captures.query([artifact.id.0])?;
+    let mut captures = captures.query([artifact.id])?;
     while let Some(row) = captures.next()? {
         let capture: Option<CaptureHash> = row.get(0)?;
         let seal_of = |capture| seal(artifact.core, capture);

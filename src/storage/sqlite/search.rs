@@ -4,6 +4,7 @@
 //! passage of a capture, and the caller reads the capture again.
 
 mod compare;
+mod engine;
 mod highlight;
 mod indexer;
 mod pages;
@@ -24,12 +25,7 @@ use super::rows::ArtifactId;
 use super::write_lock;
 use super::{Result, StorageError, Store};
 use crate::digest::CaptureHash;
-
-pub use compare::{SearchComparison, SearchDifferences};
-pub use highlight::Matcher;
-pub use indexer::{CapturePassages, SearchableCapture};
-pub use query::{FoundPassage, Grouping};
-pub use terms::{Term, Terms};
+use crate::storage::interface::SearchIndex;
 
 pub(super) use indexer::{forget, forget_words};
 
@@ -54,15 +50,6 @@ pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool
         return Ok(true);
     }
     Ok(totals::Totals::stored(connection)? == totals::Totals::counted(connection)?)
-}
-
-/// The state of a search index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SearchIndex {
-    /// Number of captures that are not indexed yet.
-    pub waiting: u64,
-    /// Whether its version is that of this program; an index of another version is rebuilt.
-    pub is_current: bool,
 }
 
 /// The progress of an index.
@@ -134,19 +121,12 @@ pub(super) fn size(connection: &Connection) -> rusqlite::Result<Option<u64>> {
 }
 
 impl Store {
-    /// Creates an empty search index, replacing any existing one.
+    /// Creates an empty search index, replacing any existing one. Waits for other writers no longer than `patience`.
     ///
     /// # Errors
-    /// Returns an error if the vault cannot be written.
-    pub fn begin_search_index(&self) -> Result<()> {
-        self.begin_search_index_within(BUSY_TIMEOUT)
-    }
-
-    /// The same, waiting for other writers no longer than `patience`.
-    ///
-    /// # Errors
-    /// Same as [`Store::begin_search_index`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
-    pub fn begin_search_index_within(&self, patience: Duration) -> Result<()> {
+    /// Returns an error if the vault cannot be written, and [`Busy`](crate::storage::ErrorKind::Busy) if other writers do
+    /// not finish in time.
+    fn begin_search_index(&self, patience: Duration) -> Result<()> {
         self.change_search(patience, |connection| {
             drop_tables(connection)?;
             connection.execute_batch(SCHEMA)?;
@@ -159,7 +139,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be written.
-    pub fn drop_search_index(&self) -> Result<bool> {
+    fn drop_search_index(&self) -> Result<bool> {
         self.change_search(BUSY_TIMEOUT, |connection| {
             let was_there = has_tables(connection)?;
             drop_tables(connection).map(|()| was_there)
@@ -170,7 +150,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn has_search_tables(&self) -> Result<bool> {
+    fn has_search_tables(&self) -> Result<bool> {
         has_tables(&*self.connection()?).map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 

@@ -10,15 +10,9 @@
 //! transactions are begun on both until their journals have the same head.
 
 mod computed;
-mod error;
 mod guard;
 mod reader;
 mod save;
 mod view;
 
-pub use computed::{Computed, RowsOf};
-pub use error::SqlError;
-pub use reader::{Reader, Rows, Statement};
-pub use save::Saved;
 pub(crate) use view::TIMES;
-pub use view::View;

@@ -1,6 +1,6 @@
 //! Statistics of a vault, counted by the database. Payloads are measured and not read.
 
-use chrono::{DateTime, NaiveDate, Utc};
+use chrono::DateTime;
 use rusqlite::{Connection, Row};
 
 use super::Result;
@@ -8,151 +8,19 @@ use super::read::Snapshot;
 use super::rows::Milliseconds;
 use super::{mention_index, search};
 use crate::artifact::CREATED_AT;
-use crate::storage::{ArtifactRecord, TimeBasis};
-
-/// Number of largest artifacts that are listed.
-const LARGEST: u32 = 5;
+use crate::storage::TimeBasis;
+use crate::storage::interface::{
+    BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics,
+};
 
 const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
-
-/// The statistics of a vault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stats {
-    /// The content of each kind that has any, by name.
-    pub kinds: Vec<KindStats>,
-    /// The disk usage.
-    pub storage: DiskUsage,
-    /// Number of mentioned digests in the index; the same digest in two captures counts twice.
-    pub mentions: u64,
-    /// Number of manual links.
-    pub stated_links: u64,
-    /// Number of tags.
-    pub tags: u64,
-    /// Number of pinned artifacts.
-    pub pins: u64,
-    /// Number of artifacts with a note.
-    pub notes: u64,
-    /// Number of journal entries.
-    pub journal_entries: u64,
-    /// The largest, the oldest and the newest artifacts.
-    pub extremes: Extremes,
-    /// The time that determines which artifacts are oldest and newest, and the day of each.
-    pub by: TimeBasis,
-    /// Number of artifacts without this time; only for [`TimeBasis::Created`] can there be any.
-    pub undated: u64,
-    /// The content of each day that has any, oldest first.
-    pub days: Vec<Day>,
-}
-
-/// The content of one kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KindStats {
-    /// The name of the kind.
-    pub kind: String,
-    /// Number of artifacts.
-    pub artifacts: u64,
-    /// Number of their captures.
-    pub captures: u64,
-    /// The size of the captures in bytes, as they were received.
-    pub bytes: u64,
-}
-
-/// The size of the stored bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskUsage {
-    /// Number of blobs: each distinct file of a capture.
-    pub blobs: u64,
-    /// Their size in bytes before compression.
-    pub blob_bytes: u64,
-    /// Number of blobs that several captures share.
-    pub shared_blobs: u64,
-    /// Their compressed size in bytes, with the digests that were stripped from them and without the dictionaries.
-    pub stored_bytes: u64,
-    /// Number of blobs that are stored as deltas.
-    pub differences: u64,
-    /// Number of dictionaries.
-    pub dictionaries: u64,
-    /// Their size in bytes.
-    pub dictionary_bytes: u64,
-    /// The size of the full-text search index in bytes; `None` if there is none.
-    pub search_bytes: Option<u64>,
-    /// The size of the vault's file in bytes.
-    pub file_bytes: u64,
-    /// The free part of that, in bytes.
-    pub free_bytes: u64,
-}
-
-/// The artifacts with extreme sizes and times.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Extremes {
-    /// The largest artifacts, at most five, largest first.
-    pub largest: Vec<Sized>,
-    /// The oldest artifact, if any has a time.
-    pub oldest: Option<Dated>,
-    /// The newest artifact, if any has a time.
-    pub newest: Option<Dated>,
-}
-
-/// An artifact with one of its times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dated {
-    /// The artifact.
-    pub artifact: ArtifactRecord,
-    /// The time.
-    pub at: DateTime<Utc>,
-}
-
-/// An artifact with its size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sized {
-    /// The artifact.
-    pub artifact: ArtifactRecord,
-    /// The size of its captures in bytes.
-    pub bytes: u64,
-    /// Number of its captures.
-    pub captures: u64,
-}
-
-/// The content of one day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Day {
-    /// The day, in UTC.
-    pub date: NaiveDate,
-    /// Number of artifacts.
-    pub artifacts: u64,
-    /// Number of captures. For [`TimeBasis::Created`], those of these artifacts; otherwise, a capture belongs to the
-    /// day on which it was itself added or last seen.
-    pub captures: u64,
-    /// The size of the captures in bytes.
-    pub bytes: u64,
-}
-
-impl Stats {
-    /// Returns the number of artifacts.
-    #[must_use]
-    pub fn artifacts(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.artifacts).sum()
-    }
-
-    /// Returns the number of captures.
-    #[must_use]
-    pub fn captures(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.captures).sum()
-    }
-
-    /// Returns the size of all captures in bytes, as they were received.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.kinds.iter().map(|kind| kind.bytes).sum()
-    }
-}
 
 impl Snapshot<'_> {
     /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub(crate) fn stats(&self, by: TimeBasis) -> Result<Stats> {
+    pub(crate) fn stats(&self, by: TimeBasis) -> Result<Statistics> {
         let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
                        FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                       GROUP BY k.id ORDER BY k.name";
@@ -166,10 +34,9 @@ impl Snapshot<'_> {
         })?;
         let connection = self.connection();
         let counts = || {
-            Ok(Stats {
+            Ok(Statistics {
                 kinds,
-                storage: storage(connection)?,
-                mentions: mention_index::count(connection)?,
+                blobs: blobs(connection)?,
                 stated_links: number(connection, "SELECT count(*) FROM link")?,
                 tags: number(connection, "SELECT count(*) FROM tag")?,
                 pins: number(connection, "SELECT count(*) FROM pin")?,
@@ -184,14 +51,23 @@ impl Snapshot<'_> {
                 days: Vec::new(),
             })
         };
-        let stats: Stats = counts().map_err(|error| self.failed(error))?;
-        Ok(Stats { extremes: self.extremes(by)?, days: self.days(by)?, ..stats })
+        let stats: Statistics = counts().map_err(|error| self.failed(error))?;
+        Ok(Statistics { extremes: self.extremes(by)?, days: self.days(by)?, ..stats })
+    }
+
+    /// Returns the size of what is stored, and of the indexes.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn engine_statistics(&self) -> Result<EngineStatistics> {
+        engine_statistics(self.connection()).map_err(|error| self.failed(error))
     }
 
     fn extremes(&self, by: TimeBasis) -> Result<Extremes> {
         let sql = "SELECT artifact, sum(size) AS bytes, count(*) FROM capture
                     GROUP BY artifact ORDER BY bytes DESC, artifact LIMIT ?1";
-        let largest = self.rows(sql, [LARGEST], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        let largest =
+            self.rows(sql, [Extremes::LARGEST], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let largest = largest.into_iter().map(|(id, bytes, captures)| {
             Ok(Sized { artifact: self.artifact_by_id(id)?.record(), bytes, captures })
         });
@@ -256,17 +132,24 @@ fn read_day(row: &Row<'_>) -> rusqlite::Result<Day> {
     Ok(Day { date: begins.date_naive(), artifacts: row.get(1)?, captures: row.get(2)?, bytes: row.get(3)? })
 }
 
-fn storage(connection: &Connection) -> rusqlite::Result<DiskUsage> {
+fn blobs(connection: &Connection) -> rusqlite::Result<BlobCounts> {
     let number = |sql| number(connection, sql);
-    let page = number("SELECT page_size FROM pragma_page_size")?;
-    Ok(DiskUsage {
+    Ok(BlobCounts {
         blobs: number("SELECT count(*) FROM blob")?,
-        blob_bytes: number("SELECT coalesce(sum(size), 0) FROM blob")?,
-        shared_blobs: number(
+        bytes: number("SELECT coalesce(sum(size), 0) FROM blob")?,
+        shared: number(
             "SELECT count(*) FROM (
-               SELECT 1 FROM (SELECT blob FROM capture WHERE blob NOT NULL UNION ALL SELECT blob FROM member)
+               SELECT 1 FROM (SELECT blob, id AS capture FROM capture WHERE blob NOT NULL
+                              UNION SELECT blob, capture FROM member)
                 GROUP BY blob HAVING count(*) > 1)",
         )?,
+    })
+}
+
+fn engine_statistics(connection: &Connection) -> rusqlite::Result<EngineStatistics> {
+    let number = |sql| number(connection, sql);
+    let page = number("SELECT page_size FROM pragma_page_size")?;
+    Ok(EngineStatistics {
         // The length is stored before the value, so long values are not read for this.
         stored_bytes: number(
             "SELECT coalesce(sum(length(bytes) + coalesce(length(digests), 0)), 0) FROM payload",
@@ -277,6 +160,7 @@ fn storage(connection: &Connection) -> rusqlite::Result<DiskUsage> {
         search_bytes: search::size(connection)?,
         file_bytes: page * number("SELECT page_count FROM pragma_page_count")?,
         free_bytes: page * number("SELECT freelist_count FROM pragma_freelist_count")?,
+        mentions: mention_index::count(connection)?,
     })
 }
 

@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Error, MAIN_DB, ffi};
 
+use super::error::unconfirmed;
 use super::pool::BUSY_TIMEOUT;
 use crate::files::open_vaults;
 
@@ -114,7 +115,8 @@ impl<'c> DeferredSync<'c> {
         self.log.is_empty()
     }
 
-    /// Syncs the committed transaction.
+    /// Syncs the committed transaction. If this fails, the transaction cannot be taken back: others may have read it. It is
+    /// then not known whether it will survive, and the error says so.
     pub(super) fn finish(self) -> rusqlite::Result<()> {
         let Self { connection, log } = &self;
         log.sync().or_else(|error| {
@@ -123,7 +125,7 @@ impl<'c> DeferredSync<'c> {
             let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
             match connection.query_row(sql, [], |row| row.get::<_, bool>(0)) {
                 Ok(false) => Ok(()),
-                _ => Err(failure(&error)),
+                _ => Err(unconfirmed(error)),
             }
         })
     }
@@ -212,6 +214,38 @@ fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::sqlite::pool;
+    use crate::storage::{ErrorKind, StorageError};
+
+    /// Neither the log can be synced, since its name is gone, nor the file be written, since a reader needs its pages.
+    #[test]
+    fn a_change_that_could_not_be_synced_may_have_been_stored() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("v");
+        pool::create_file(&path).unwrap();
+        let connection = pool::connect(&path).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
+        checkpoint(&connection, "TRUNCATE").unwrap();
+        let log = Log::of_connection(&connection).unwrap();
+        log.record_empty();
+        let count = |connection: &Connection| -> i64 {
+            connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap()
+        };
+        let reader = pool::connect(&path).unwrap();
+        reader.execute_batch("BEGIN").unwrap();
+        assert_eq!(count(&reader), 0);
+        let deferred = DeferredSync::prepare(&connection).unwrap().unwrap();
+        connection.execute_batch("INSERT INTO t VALUES (1)").unwrap();
+        connection.busy_timeout(Duration::ZERO).unwrap();
+        let elsewhere = directory.path().join("elsewhere");
+        fs::rename(&log.path, &elsewhere).unwrap();
+        let error = StorageError::from_sqlite(&path, deferred.finish().unwrap_err());
+        fs::rename(&elsewhere, &log.path).unwrap();
+        assert_eq!(error.kind(), ErrorKind::Device);
+        assert!(error.to_string().contains("; the change may have been stored"), "{error}");
+        reader.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(count(&reader), 1, "others see it");
+    }
 
     #[test]
     fn a_record_applies_to_one_length() {

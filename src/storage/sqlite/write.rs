@@ -23,7 +23,8 @@ use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
 use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
-use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::seal::seal;
 use crate::storage::{Actor, Prepared, Put, PutOutcome, RemovedPolicy};
 use seen::Sightings;
 pub(super) use seen::arrival;
@@ -274,14 +275,4 @@ pub(super) fn warnings(admitted: &Admitted) -> rusqlite::Result<Option<String>> 
             .map(Some)
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into())),
     }
-}
-
-/// Returns the seal that binds a capture to its artifact in the vault.
-pub(super) fn seal(core: CoreHash, capture: CaptureHash) -> [u8; 16] {
-    let mut hasher = Hasher::new();
-    hasher.update(core.0.as_bytes());
-    hasher.update(capture.0.as_bytes());
-    let mut seal = [0; 16];
-    seal.iter_mut().zip(hasher.finish().as_bytes()).for_each(|(to, from)| *to = *from);
-    seal
 }

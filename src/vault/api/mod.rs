@@ -4,11 +4,10 @@
 //! command line, a server and other languages exchange the same documents. [`document`] describes all of them in
 //! OpenAPI 3.1; `docs/api.json` is that document.
 
-mod document;
 mod json_value;
 mod types;
 
-pub use document::document;
+pub use super::openapi::document;
 pub use json_value::{JsonText, JsonValue};
 pub use types::{ArtifactSummary, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
 

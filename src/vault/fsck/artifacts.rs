@@ -9,12 +9,12 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};
 use crate::storage::check::finding::{EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject};
 use crate::storage::check::{CheckedArtifact, Facts, Inspection, Removals};
-use crate::storage::{Result, StorageError, Store};
+use crate::storage::{Result, Storage, StorageError};
 
 /// Checks the artifacts that `options` select, and, if these are all artifacts, whether lookups of digests find them.
 pub(super) fn check(
-    store: &Store,
-    inspection: &Inspection<'_>,
+    storage: &dyn Storage,
+    inspection: &dyn Inspection,
     options: &Options,
     reporter: &mut Reporter<'_>,
 ) -> Result<()> {
@@ -38,7 +38,7 @@ pub(super) fn check(
         };
         is_sampled && options.after.is_none_or(|after| artifact.core > after)
     });
-    let reading = Reading::new(store.inspect()?, artifacts, true);
+    let reading = Reading::new(storage.maintenance().inspect()?, artifacts, true);
     let mut checking = Checking { inspection, look_up, removals: None, state: State::default() };
     if !options.keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
@@ -85,8 +85,8 @@ fn judge(item: Item, keys: &KeyRing) -> Judged {
     }
 }
 
-struct Checking<'i, 's> {
-    inspection: &'i Inspection<'s>,
+struct Checking<'i> {
+    inspection: &'i dyn Inspection,
     /// Whether to test lookups for each artifact.
     look_up: bool,
     /// Loaded on first use.
@@ -104,7 +104,7 @@ struct State {
     embedded: Vec<(CoreHash, CaptureHash)>,
 }
 
-impl Checking<'_, '_> {
+impl Checking<'_> {
     fn take(&mut self, judged: Judged, reporter: &mut Reporter<'_>) -> Result<()> {
         match judged {
             Judged::Capture { mut findings, admitted, bytes } => {

@@ -18,8 +18,8 @@ use crate::artifact::{KeyRing, Kind};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::storage::check::finding::{KIND_DIFFERS, Subject};
-use crate::storage::check::{Inspection, Integrity};
-use crate::storage::{Repair, Result, Store};
+use crate::storage::check::{Inspection, Integrity, Repair};
+use crate::storage::{Result, Storage};
 
 pub use crate::storage::check::finding::{self, Finding, FindingInfo};
 pub use signatures::SignatureCounts;
@@ -116,18 +116,18 @@ impl Report {
 ///
 /// # Errors
 /// Returns an error if the check could not run. Damage is a finding, not an error.
-pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
+pub fn check(storage: &dyn Storage, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut reporter = Reporter::new(monitor);
-    let inspection = store.inspect()?;
+    let inspection = storage.maintenance().inspect()?;
     if options.after.is_none() {
-        reporter.add_all(store.check_logs()?);
-        reporter.add_all(overall(&inspection, options)?);
+        reporter.add_all(storage.maintenance().check_logs()?);
+        reporter.add_all(overall(&*inspection, options)?);
     }
     if options.depth != Depth::Quick {
-        artifacts::check(store, &inspection, options, &mut reporter)?;
+        artifacts::check(storage, &*inspection, options, &mut reporter)?;
     }
     if options.depth == Depth::Full && options.kind.is_none() {
-        search::check(store, &mut reporter)?;
+        search::check(storage, &mut reporter)?;
     }
     Ok(reporter.report())
 }
@@ -139,9 +139,9 @@ pub fn check(store: &Store, options: &Options, monitor: &mut dyn Monitor) -> Res
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written.
-pub fn reindex(store: &Store, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
+pub fn reindex(storage: &dyn Storage, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut reporter = Reporter::new(monitor);
-    reindex::reindex(store, keys, &mut reporter)?;
+    reindex::reindex(storage, keys, &mut reporter)?;
     Ok(reporter.report())
 }
 
@@ -152,21 +152,19 @@ pub fn reindex(store: &Store, keys: &KeyRing, monitor: &mut dyn Monitor) -> Resu
 /// # Errors
 /// Returns an error if the vault cannot be read or written, or a path in `from` does not exist.
 pub fn repair(
-    store: &Store,
+    storage: &dyn Storage,
     report: &Report,
     from: &[PathBuf],
     keys: &KeyRing,
     monitor: &mut dyn Monitor,
 ) -> Result<Vec<Repair>> {
-    repair::repair(store, report, from, keys, &mut Reporter::new(monitor))
+    repair::repair(storage, report, from, keys, &mut Reporter::new(monitor))
 }
 
 /// Returns the findings that are not about single artifacts.
-fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding>> {
+fn overall(inspection: &dyn Inspection, options: &Options) -> Result<Vec<Finding>> {
     let is_full = options.depth == Depth::Full;
-    let mut findings = inspection.permissions();
-    findings.append(&mut inspection.integrity(if is_full { Integrity::Full } else { Integrity::Quick })?);
-    findings.append(&mut inspection.structure()?);
+    let mut findings = inspection.structures(if is_full { Integrity::Full } else { Integrity::Quick })?;
     for known in inspection.kinds(&mut findings)? {
         let differs = |kind: Kind| {
             kind.stated_by() != known.stated_by.as_deref()
@@ -180,9 +178,7 @@ fn overall(inspection: &Inspection<'_>, options: &Options) -> Result<Vec<Finding
     findings.append(&mut inspection.journal(None)?.findings);
     findings.append(&mut inspection.removed()?);
     if is_full {
-        for blob in inspection.unreferenced_blobs(&mut findings)? {
-            findings.append(&mut inspection.blob(blob)?);
-        }
+        findings.append(&mut inspection.unreferenced()?);
     } else {
         findings.append(&mut inspection.order_of_mentions()?);
     }

@@ -13,7 +13,7 @@ use crate::storage::check::finding::{
     CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCapture};
-use crate::storage::{Result, StorageError, Store, StoredMember};
+use crate::storage::{Result, StorageError, StoredMember};
 use crate::validation::Report;
 
 /// An item read from the vault: first the captures of an artifact, then its index entries.
@@ -35,7 +35,7 @@ pub(super) struct End {
 
 /// A reader of artifacts, in order.
 pub(super) struct Reading<'s> {
-    inspection: Inspection<'s>,
+    inspection: Box<dyn Inspection + 's>,
     artifacts: std::vec::IntoIter<CheckedArtifact>,
     current: Option<Current>,
     /// Whether to read the index entries.
@@ -50,7 +50,11 @@ struct Current {
 }
 
 impl<'s> Reading<'s> {
-    pub(super) fn new(inspection: Inspection<'s>, artifacts: Vec<CheckedArtifact>, with_facts: bool) -> Self {
+    pub(super) fn new(
+        inspection: Box<dyn Inspection + 's>,
+        artifacts: Vec<CheckedArtifact>,
+        with_facts: bool,
+    ) -> Self {
         Self { inspection, artifacts: artifacts.into_iter(), current: None, with_facts }
     }
 
@@ -144,7 +148,7 @@ pub(super) fn admit(
             capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
             return Some(admitted);
         }
-        if Store::seal_of(&admitted) == capture.seal.as_slice() {
+        if capture.is_sealed_as(&admitted) {
             let detail = format!("{} instead of {}", admitted.core(), artifact.core);
             capture.findings.push(Finding::new(CORE_DIFFERS, subject(), detail));
             return None;

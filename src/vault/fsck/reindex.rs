@@ -9,8 +9,8 @@ use super::{search, signatures};
 use crate::artifact::{Admitted, KeyRing};
 use crate::intake::pipeline::{self, Event};
 use crate::storage::check::finding::{Finding, SIGNATURE_WRONG, Subject};
-use crate::storage::check::{CaptureId, CheckedArtifact};
-use crate::storage::{Readmitted, Reindexed, Result, StorageError, Store};
+use crate::storage::check::{CaptureId, CheckedArtifact, Readmitted, Reindexed};
+use crate::storage::{Result, Storage, StorageError};
 
 /// Artifacts or bytes per written batch.
 const BATCH_ARTIFACTS: usize = 500;
@@ -21,18 +21,18 @@ const BATCH_BYTES: u64 = 16 << 20;
 const ROUNDS: usize = 5;
 
 /// Rebuilds the index; reports the captures whose entries were left unchanged.
-pub(super) fn reindex(store: &Store, keys: &KeyRing, reporter: &mut Reporter<'_>) -> Result<()> {
+pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Reporter<'_>) -> Result<()> {
     if !keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
     let mut findings = Vec::new();
-    let mut artifacts = store.inspect()?.artifacts(None, &mut findings)?;
+    let mut artifacts = storage.maintenance().inspect()?.artifacts(None, &mut findings)?;
     reporter.add_all(findings);
     let mut not_admitted = 0;
     for _ in 0..ROUNDS {
-        let reading = Reading::new(store.inspect()?, artifacts, false);
+        let reading = Reading::new(storage.maintenance().inspect()?, artifacts, false);
         let mut pass =
-            Pass { store, reporter, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
+            Pass { storage, reporter, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
         let judge = |item, _: &dyn Fn(u64)| judge(item, keys);
         pipeline::in_order(reading, Item::weighed, judge, |event| match event {
             Event::Result(judged) => pass.take(judged),
@@ -45,8 +45,8 @@ pub(super) fn reindex(store: &Store, keys: &KeyRing, reporter: &mut Reporter<'_>
             break;
         }
     }
-    store.finish_reindex(reporter.report.artifacts, not_admitted)?;
-    search::rebuild(store)
+    storage.maintenance().finish_reindex(reporter.report.artifacts, not_admitted)?;
+    search::rebuild(storage)
 }
 
 enum Judged {
@@ -68,7 +68,7 @@ fn judge(item: Item, keys: &KeyRing) -> Judged {
 }
 
 struct Pass<'r, 'm> {
-    store: &'r Store,
+    storage: &'r dyn Storage,
     reporter: &'r mut Reporter<'m>,
     waiting: Waiting,
     not_admitted: u64,
@@ -127,7 +127,7 @@ impl Pass<'_, '_> {
         if batch.is_empty() {
             return Ok(());
         }
-        let outcomes = self.store.reindex(&batch)?;
+        let outcomes = self.storage.maintenance().reindex(&batch)?;
         for ((readmitted, bytes), outcome) in batch.into_iter().zip(sizes).zip(outcomes) {
             match outcome {
                 Reindexed::Done => {

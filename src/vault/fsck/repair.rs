@@ -18,8 +18,10 @@ use crate::storage::check::finding::{
     ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
     SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
-use crate::storage::check::{CheckedArtifact, Integrity, ReadCapture, RecordedSignatures};
-use crate::storage::{ErrorKind, Repair, Result, Storage, Store, StoredMember};
+use crate::storage::check::{
+    CaptureId, CheckedArtifact, Inspection, Integrity, ReadCapture, RecordedSignatures, Repair, Repairs,
+};
+use crate::storage::{ErrorKind, Result, Storage, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -48,7 +50,7 @@ const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFER
 
 /// Repairs the findings of `report`, in the order of their dependencies.
 pub(super) fn repair(
-    store: &Store,
+    storage: &dyn Storage,
     report: &Report,
     from: &[PathBuf],
     keys: &KeyRing,
@@ -56,7 +58,8 @@ pub(super) fn repair(
 ) -> Result<Vec<Repair>> {
     let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
     let mut repair = Repairer {
-        store,
+        storage,
+        steps: storage.maintenance().repairs()?,
         report,
         sources,
         keys,
@@ -73,7 +76,7 @@ pub(super) fn repair(
     let changed = repair.done.len() > of_the_file;
     as_far_as_possible(repair.journal())?;
     if repair.has_any(OF_THE_INDEX) || changed || repair.is_reordered {
-        as_far_as_possible(reindex::reindex(store, keys, reporter).map(|()| {
+        as_far_as_possible(reindex::reindex(storage, keys, reporter).map(|()| {
             let did = "rebuilt, with all indexes of artifacts";
             repair.done.push(Repair { subject: Subject::Mentions, did });
         }))?;
@@ -97,7 +100,8 @@ fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
 }
 
 struct Repairer<'r> {
-    store: &'r Store,
+    storage: &'r dyn Storage,
+    steps: &'r dyn Repairs,
     report: &'r Report,
     sources: Vec<Source>,
     keys: &'r KeyRing,
@@ -108,7 +112,11 @@ struct Repairer<'r> {
     signatures: RecordedSignatures,
 }
 
-impl Repairer<'_> {
+impl<'r> Repairer<'r> {
+    fn inspect(&self) -> Result<Box<dyn Inspection + 'r>> {
+        self.storage.maintenance().inspect()
+    }
+
     fn has(&self, info: FindingInfo) -> bool {
         self.report.findings.iter().any(|finding| finding.info.id == info.id)
     }
@@ -124,10 +132,10 @@ impl Repairer<'_> {
 
     fn file(&mut self) -> Result<()> {
         for subject in self.subjects(&[INSECURE_PERMISSIONS]).cloned().collect::<Vec<_>>() {
-            self.done.append(&mut self.store.repair_permissions(subject)?);
+            self.done.append(&mut self.steps.repair_permissions(subject)?);
         }
         if self.has(FILE_DAMAGED) {
-            self.done.append(&mut self.store.repair_sql_indexes()?);
+            self.done.append(&mut self.steps.repair_sql_indexes()?);
         }
         Ok(())
     }
@@ -137,12 +145,11 @@ impl Repairer<'_> {
         if !self.has(LOG_DAMAGED) {
             return Ok(());
         }
-        for log in self.store.salvager()? {
-            let log = log?;
+        self.steps.salvage(&mut |log| {
             let mut added = HashSet::new();
-            for lost in &log.captures {
-                let Some(scratch) = &log.scratch else { break };
-                if self.store.inspect()?.has_capture(lost.core, lost.capture)? {
+            for lost in log.captures() {
+                let Some(scratch) = log.source() else { break };
+                if self.inspect()?.has_capture(lost.core, lost.capture)? {
                     continue;
                 }
                 if let Some(admitted) = from_vault(scratch, lost, self.keys)? {
@@ -150,19 +157,20 @@ impl Repairer<'_> {
                     added.insert(lost.key());
                 }
             }
-            self.done.append(&mut self.store.finish_salvage(log, &added)?);
-        }
-        Ok(())
+            self.done.append(&mut log.finish(&added)?);
+            Ok(())
+        })
     }
 
     /// Repairs dictionaries and blobs.
     fn bytes(&mut self) -> Result<()> {
         if self.has(PAYLOAD_SURPLUS) {
-            self.done.append(&mut self.store.drop_surplus()?);
+            self.done.append(&mut self.steps.drop_surplus()?);
         }
         if self.has(DICTIONARY_DAMAGED) {
             for source in self.sources.iter().filter_map(Source::vault) {
-                self.done.append(&mut self.store.repair_dictionaries(Some(source))?);
+                let source = source.maintenance().inspect()?;
+                self.done.append(&mut self.steps.repair_dictionaries(Some(&*source))?);
             }
         }
         let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
@@ -173,10 +181,10 @@ impl Repairer<'_> {
             })
             .collect();
         for blob in &wanted {
-            self.done.append(&mut self.store.repair_digest(*blob)?);
+            self.done.append(&mut self.steps.repair_digest(*blob)?);
         }
         // Delta bases come first: once they are restored, their dependents may be readable again.
-        let inspection = self.store.inspect()?;
+        let inspection = self.inspect()?;
         let mut whole = BTreeSet::new();
         for blob in &wanted {
             if !inspection.is_difference(*blob)? {
@@ -187,14 +195,14 @@ impl Repairer<'_> {
         self.restore(whole)?;
         self.restore(wanted)?;
         if self.has(DICTIONARY_DAMAGED) {
-            self.done.append(&mut self.store.repair_dictionaries(None)?);
+            self.done.append(&mut self.steps.repair_dictionaries(None)?);
         }
         Ok(())
     }
 
     /// Restores those of the blobs that cannot be read.
     fn restore(&mut self, blobs: BTreeSet<BlobHash>) -> Result<()> {
-        let inspection = self.store.inspect()?;
+        let inspection = self.inspect()?;
         let mut wanted = BTreeSet::new();
         for blob in blobs {
             if inspection.bytes_of(blob)?.is_none() || self.has(BASE_WRONG) {
@@ -205,7 +213,7 @@ impl Repairer<'_> {
         let mut done = Vec::new();
         for source in &self.sources {
             source.blobs(&mut wanted, &mut |blob, bytes| {
-                done.append(&mut self.store.restore_blob(blob, bytes)?);
+                done.append(&mut self.steps.restore_blob(blob, bytes)?);
                 Ok(())
             })?;
         }
@@ -216,21 +224,21 @@ impl Repairer<'_> {
     /// Repairs artifacts whose rows are lost or changed, as far as seals prove their identity.
     fn artifacts(&mut self) -> Result<()> {
         if self.has(REFERENCE_BROKEN) {
-            let artifacts = self.store.inspect()?.lost_artifacts(&mut Vec::new())?;
-            self.repair_captures(artifacts, |store, artifact, capture, admitted| {
-                store.repair_artifact(artifact, capture, admitted)
+            let artifacts = self.inspect()?.lost_artifacts(&mut Vec::new())?;
+            self.repair_captures(artifacts, |steps, artifact, capture, admitted| {
+                steps.repair_artifact(artifact, capture, admitted)
             })?;
         }
         if self.has(CORE_DIFFERS) {
             let captures: BTreeSet<Subject> = self.subjects(&[CORE_DIFFERS]).cloned().collect();
-            let artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
-            self.repair_captures(artifacts, |store, artifact, capture, admitted| {
+            let artifacts = self.inspect()?.artifacts(None, &mut Vec::new())?;
+            self.repair_captures(artifacts, |steps, artifact, capture, admitted| {
                 if admitted.core() == artifact.core
                     || !captures.contains(&Subject::Capture(admitted.capture()))
                 {
                     return Ok(Vec::new());
                 }
-                store.repair_core(artifact, capture, admitted)
+                steps.repair_core(artifact, capture, admitted)
             })?;
         }
         Ok(())
@@ -240,19 +248,14 @@ impl Repairer<'_> {
     fn repair_captures(
         &mut self,
         artifacts: Vec<CheckedArtifact>,
-        repair: impl Fn(
-            &Store,
-            &CheckedArtifact,
-            crate::storage::check::CaptureId,
-            &Admitted,
-        ) -> Result<Vec<Repair>>,
+        repair: impl Fn(&dyn Repairs, &CheckedArtifact, CaptureId, &Admitted) -> Result<Vec<Repair>>,
     ) -> Result<()> {
-        for item in Reading::new(self.store.inspect()?, artifacts, false) {
+        for item in Reading::new(self.inspect()?, artifacts, false) {
             match item {
                 Item::Capture(artifact, capture) => {
                     let Some(files) = &capture.files else { continue };
                     if let Some(admitted) = proven(&capture, files, self.keys) {
-                        self.done.append(&mut repair(self.store, &artifact, capture.id, &admitted)?);
+                        self.done.append(&mut repair(self.steps, &artifact, capture.id, &admitted)?);
                     }
                 }
                 Item::End(..) => {}
@@ -265,7 +268,7 @@ impl Repairer<'_> {
     /// Restores captures that are in the journal but not in the vault, and artifacts that are contained in others.
     fn captures(&mut self) -> Result<()> {
         if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
-            let inspection = self.store.inspect()?;
+            let inspection = self.inspect()?;
             let mut lost = inspection.lost_captures()?;
             self.signatures = inspection.recorded_signatures()?;
             for subject in self.subjects(&[CAPTURE_DAMAGED]) {
@@ -275,7 +278,7 @@ impl Repairer<'_> {
             }
             let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.key(), lost)).collect();
             for capture in lost.values().cloned().collect::<Vec<_>>() {
-                let Some(admitted) = from_vault(self.store, &capture, self.keys)? else { continue };
+                let Some(admitted) = from_vault(self.storage, &capture, self.keys)? else { continue };
                 lost.remove(&capture.key());
                 // A damaged capture may be intact by now.
                 if !inspection.has_capture(capture.core, capture.capture)? {
@@ -297,7 +300,7 @@ impl Repairer<'_> {
 
     fn embedded(&mut self) -> Result<()> {
         let wanted: BTreeSet<Subject> = self.subjects(&[EMBEDDED_MISSING]).cloned().collect();
-        let mut artifacts = self.store.inspect()?.artifacts(None, &mut Vec::new())?;
+        let mut artifacts = self.inspect()?.artifacts(None, &mut Vec::new())?;
         artifacts.retain(|artifact| {
             artifact
                 .kind
@@ -305,7 +308,7 @@ impl Repairer<'_> {
                 .and_then(formats::named)
                 .is_some_and(crate::artifact::Kind::is_of_directories)
         });
-        for item in Reading::new(self.store.inspect()?, artifacts, false) {
+        for item in Reading::new(self.inspect()?, artifacts, false) {
             let Item::Capture(artifact, capture) = item else { continue };
             let kind = artifact.kind.as_deref().and_then(formats::named);
             let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
@@ -322,21 +325,21 @@ impl Repairer<'_> {
     /// Adds an artifact as usual, with a journal entry. Artifacts that were removed, or contain a removed one, are not
     /// added.
     fn add(&mut self, admitted: Admitted) -> Result<()> {
-        if !self.store.snapshot()?.tombstones_of(&admitted)?.is_empty() {
+        if !self.storage.snapshot()?.tombstones_of(&admitted)?.is_empty() {
             return Ok(());
         }
-        let preparer = Storage::preparer(self.store)?;
+        let preparer = self.storage.preparer()?;
         let subject = Subject::Capture(admitted.capture());
         let is_damaged = self.subjects(&[CAPTURE_DAMAGED]).any(|damaged| *damaged == subject);
         // An earlier step may have restored it.
-        if !is_damaged && self.store.snapshot()?.capture(admitted.core(), admitted.capture())?.is_some() {
+        if !is_damaged && self.storage.snapshot()?.capture(admitted.core(), admitted.capture())?.is_some() {
             return Ok(());
         }
         if is_damaged {
-            self.done.append(&mut self.store.drop_capture(admitted.core(), admitted.capture())?);
+            self.done.append(&mut self.steps.drop_capture(admitted.core(), admitted.capture())?);
         }
         let recorded = self.signatures.get(&(admitted.core(), admitted.capture())).cloned();
-        let put = self.store.put_again(&preparer.prepare(admitted), recorded, clock::now())?;
+        let put = self.steps.put_again(&preparer.prepare(admitted), recorded, clock::now())?;
         if put.outcome.is_refused() {
             return Ok(());
         }
@@ -348,7 +351,7 @@ impl Repairer<'_> {
     fn journal(&mut self) -> Result<()> {
         // Restored rows do not have their times yet.
         if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) || !self.done.is_empty() {
-            let mut restored = self.store.restore_from_journal()?;
+            let mut restored = self.steps.restore_from_journal()?;
             self.done.append(&mut restored.repaired);
             self.is_reordered = restored.is_reordered;
         }
@@ -357,9 +360,9 @@ impl Repairer<'_> {
 
     /// Rebuilds the search index.
     fn search(&mut self) -> Result<()> {
-        if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && self.store.has_search_tables()? {
-            search::rebuild(self.store)?;
-            self.done.append(&mut self.store.record_repair(Subject::Search, "rebuilt")?);
+        if self.has_any(&[SEARCH_DAMAGED, SEARCH_DIFFERS, FILE_DAMAGED]) && search::has_index(self.storage)? {
+            search::rebuild(self.storage)?;
+            self.done.append(&mut self.steps.record_repair(Subject::Search, "rebuilt")?);
         }
         Ok(())
     }
@@ -369,15 +372,14 @@ impl Repairer<'_> {
         if !self.has(BLOB_UNREFERENCED) || self.has(CAPTURE_DAMAGED) {
             return Ok(());
         }
-        let inspection = self.store.inspect()?;
-        let mut left = inspection.integrity(Integrity::Quick)?;
-        left.append(&mut inspection.structure()?);
+        let inspection = self.inspect()?;
+        let mut left = inspection.structures(Integrity::Quick)?;
         left.append(&mut inspection.journal(None)?.findings);
         let is_sure =
             !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));
         drop(inspection);
         if is_sure {
-            self.done.append(&mut self.store.drop_unreferenced()?);
+            self.done.append(&mut self.steps.drop_unreferenced()?);
         }
         Ok(())
     }
@@ -386,8 +388,5 @@ impl Repairer<'_> {
 /// Returns the capture as the artifact that its seal identifies, of any kind.
 fn proven(capture: &ReadCapture, files: &[StoredMember], keys: &KeyRing) -> Option<Admitted> {
     let admit = |kind| admit_as(kind, capture.is_directory, files, keys).ok();
-    formats::ALL
-        .into_iter()
-        .filter_map(admit)
-        .find(|admitted| Store::seal_of(admitted) == capture.seal.as_slice())
+    formats::ALL.into_iter().filter_map(admit).find(|admitted| capture.is_sealed_as(admitted))
 }

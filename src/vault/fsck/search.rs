@@ -2,12 +2,16 @@
 
 use super::Reporter;
 use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
-use crate::storage::{ErrorKind, Result, Store};
+use crate::storage::{Capability, ErrorKind, Result, Storage};
 use crate::vault::search;
 
 /// Compares the index, if there is one, with the captures that it contains.
-pub(super) fn check(store: &Store, reporter: &mut Reporter<'_>) -> Result<()> {
-    let differences = match search::compare(store, &mut |what, done, of| reporter.progress(what, done, of)) {
+pub(super) fn check(storage: &dyn Storage, reporter: &mut Reporter<'_>) -> Result<()> {
+    if !storage.capabilities().has(Capability::FullText) {
+        return Ok(());
+    }
+    let differences = match search::compare(storage, &mut |what, done, of| reporter.progress(what, done, of))
+    {
         Ok(differences) => differences.unwrap_or_default(),
         // Other findings report the documents themselves.
         Err(error) if error.is_of_damaged_file() || error.kind() == ErrorKind::IndexDamaged => {
@@ -33,9 +37,14 @@ pub(super) fn check(store: &Store, reporter: &mut Reporter<'_>) -> Result<()> {
 }
 
 /// Rebuilds the index if there is one, complete or not.
-pub(super) fn rebuild(store: &Store) -> Result<()> {
-    if store.has_search_tables()? {
-        search::build(store, &mut |_| {})?;
+pub(super) fn rebuild(storage: &dyn Storage) -> Result<()> {
+    if has_index(storage)? {
+        search::build(storage, &mut |_| {})?;
     }
     Ok(())
+}
+
+/// Returns whether there is any part of an index.
+pub(super) fn has_index(storage: &dyn Storage) -> Result<bool> {
+    Ok(storage.capabilities().has(Capability::FullText) && storage.full_text()?.has_index_parts()?)
 }

@@ -14,11 +14,11 @@ use crate::intake::archive::{self, Format};
 use crate::intake::{self, ExamineOptions, Input, Inputs, Verdict};
 use crate::json::reader::Limits;
 use crate::storage::check::RecordedCapture;
-use crate::storage::{Result, StorageError, Store, StoredMember};
+use crate::storage::{self, Result, Storage, StorageError, StoredMember};
 
 /// Another vault, or files.
 pub(super) enum Source {
-    Vault(Box<Store>),
+    Vault(Box<dyn Storage>),
     Files(PathBuf),
 }
 
@@ -30,14 +30,14 @@ impl Source {
         if metadata.is_dir() {
             Ok(Self::Files(path.to_owned()))
         } else {
-            Store::open(path).map(|store| Self::Vault(Box::new(store)))
+            storage::open(path).map(Self::Vault)
         }
     }
 
     /// Returns the vault, if the source is one.
-    pub(super) fn vault(&self) -> Option<&Store> {
+    pub(super) fn vault(&self) -> Option<&dyn Storage> {
         match self {
-            Self::Vault(store) => Some(store),
+            Self::Vault(storage) => Some(&**storage),
             Self::Files(_) => None,
         }
     }
@@ -49,8 +49,8 @@ impl Source {
         give: &mut dyn FnMut(BlobHash, &[u8]) -> Result<()>,
     ) -> Result<()> {
         match self {
-            Self::Vault(store) => {
-                let inspection = store.inspect()?;
+            Self::Vault(storage) => {
+                let inspection = storage.maintenance().inspect()?;
                 for blob in wanted.clone() {
                     if let Some(bytes) = inspection.bytes_of(blob)? {
                         wanted.remove(&blob);
@@ -82,9 +82,9 @@ impl Source {
         give: &mut dyn FnMut(Admitted) -> Result<()>,
     ) -> Result<()> {
         match self {
-            Self::Vault(store) => {
+            Self::Vault(storage) => {
                 for lost in wanted.values().cloned().collect::<Vec<_>>() {
-                    if let Some(admitted) = from_vault(store, &lost, keys)? {
+                    if let Some(admitted) = from_vault(&**storage, &lost, keys)? {
                         wanted.remove(&lost.key());
                         give(admitted)?;
                     }
@@ -160,14 +160,20 @@ fn recorded(
 }
 
 /// Admits a capture that a journal records, from the bytes of `store`.
-pub(super) fn from_vault(store: &Store, lost: &RecordedCapture, keys: &KeyRing) -> Result<Option<Admitted>> {
-    let document = store.inspect()?.bytes_of(BlobHash(lost.capture.0))?;
+pub(super) fn from_vault(
+    storage: &dyn Storage,
+    lost: &RecordedCapture,
+    keys: &KeyRing,
+) -> Result<Option<Admitted>> {
+    let document = storage.maintenance().inspect()?.bytes_of(BlobHash(lost.capture.0))?;
     let (is_directory, files) = match document {
         Some(bytes) => (false, vec![StoredMember { name: String::new(), bytes }]),
-        None => match store.snapshot().and_then(|snapshot| snapshot.members(lost.core, lost.capture)) {
-            Ok(files) => (true, files),
-            Err(_) => return Ok(None),
-        },
+        None => {
+            match storage.snapshot().and_then(|snapshot| snapshot.read_members(lost.core, lost.capture)) {
+                Ok(files) => (true, files),
+                Err(_) => return Ok(None),
+            }
+        }
     };
     Ok(recorded(lost, is_directory, &files, keys))
 }

@@ -24,4 +24,4 @@ pub use graph::{Edge, Graph, Node, Traversal, traverse};
 pub use links::{Direction, Link, LinkTarget, Linker, Origin, links};
 pub use reach::{MAX_SEARCHED, PathStep, reachable, shortest_path};
 pub use resolve::{HashTarget, resolve, resolve_mentioned};
-pub use versions::{Extension, extended, longest_extensions};
+pub use versions::{Extension, extended, extended_by_matching, longest_extensions};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::links::{Direction, Link, LinkTarget, Origin};
 use crate::artifact::Versions;
 use crate::digest::CoreHash;
-use crate::storage::{ArtifactRecord, Attribute, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Attribute, Filter, Result, Snapshot};
 
 /// An artifact that extends another one.
 #[derive(Clone, Debug)]
@@ -32,6 +32,25 @@ pub fn extended<'a>(
         if of_kind.len() > 1 {
             all.extend(snapshot.related_among(&of_kind, relation, attribute)?);
         }
+    }
+    Ok(all)
+}
+
+/// Returns those of `artifacts` that another artifact which matches `filter` extends, by the kinds whose artifacts can.
+///
+/// # Errors
+/// Returns an error if the database cannot be read.
+pub fn extended_by_matching<'a>(
+    snapshot: &dyn Snapshot,
+    artifacts: &(impl Iterator<Item = &'a ArtifactRecord> + Clone),
+    filter: &Filter,
+    versions: &[(&str, Versions)],
+) -> Result<BTreeSet<CoreHash>> {
+    let mut all = BTreeSet::new();
+    for (kind, Versions { relation, attribute, .. }) in versions {
+        let of_kind = artifacts.clone().filter(|artifact| artifact.kind == *kind);
+        let of_kind: Vec<CoreHash> = of_kind.map(|artifact| artifact.core).collect();
+        all.extend(snapshot.related_to_matching(&of_kind, filter, relation, attribute)?);
     }
     Ok(all)
 }

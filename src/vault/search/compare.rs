@@ -6,7 +6,7 @@ use super::indexer::{Read, weighed};
 use crate::digest::CoreHash;
 use crate::intake::pipeline::{self, Event};
 use crate::storage::{
-    CapturePassages, FileSnapshot, SearchDifferences, SearchableCapture, StorageError, Store,
+    CapturePassages, SearchDifferences, SearchableCapture, Snapshot, Storage, StorageError,
 };
 
 /// Captures looked up per step.
@@ -18,11 +18,12 @@ const CHUNK: u32 = 1_000;
 /// # Errors
 /// Returns an error if the vault cannot be read.
 pub fn compare(
-    store: &Store,
+    storage: &dyn Storage,
     watch: &mut dyn FnMut(&'static str, u64, u64),
 ) -> Result<Option<SearchDifferences>, StorageError> {
-    let snapshot = store.snapshot()?;
-    let begun = snapshot.compare_search_index(&mut |done, of| watch("search index read", done, of))?;
+    let snapshot = storage.snapshot()?;
+    let begun =
+        snapshot.full_text()?.compare_search_index(&mut |done, of| watch("search index read", done, of))?;
     let Some(mut comparison) = begun else { return Ok(None) };
     let (mut done, of) = (0, comparison.captures());
     let reading = Reading { snapshot, chunk: VecDeque::new(), last: None };
@@ -63,7 +64,7 @@ fn compared(read: Result<Read, StorageError>) -> Result<Compared, StorageError> 
 
 /// A reader of the captures that should be in the index.
 struct Reading<'s> {
-    snapshot: FileSnapshot<'s>,
+    snapshot: Box<dyn Snapshot + 's>,
     chunk: VecDeque<SearchableCapture>,
     last: Option<SearchableCapture>,
 }
@@ -71,10 +72,10 @@ struct Reading<'s> {
 impl Reading<'_> {
     fn read(&mut self) -> Result<Option<Read>, StorageError> {
         if self.chunk.is_empty() {
-            self.chunk = self.snapshot.indexed(self.last.as_ref(), CHUNK)?.into();
+            self.chunk = self.snapshot.full_text()?.indexed(self.last.as_ref(), CHUNK)?.into();
             self.last = self.chunk.back().cloned();
         }
-        self.chunk.pop_front().map(|capture| Read::new(&self.snapshot, capture)).transpose()
+        self.chunk.pop_front().map(|capture| Read::new(&*self.snapshot, capture)).transpose()
     }
 }
 

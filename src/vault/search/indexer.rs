@@ -6,7 +6,7 @@ use super::passages::{indexed, member_passages};
 use crate::digest::CoreHash;
 use crate::intake::pipeline::{self, Event};
 use crate::storage::{
-    CapturePassages, ErrorKind, FileSnapshot, SearchableCapture, StorageError, Store, StoredMember,
+    CapturePassages, ErrorKind, PATIENCE, SearchableCapture, Snapshot, Storage, StorageError, StoredMember,
 };
 
 /// Number of captures read from one snapshot. While a snapshot is open, the write-ahead log grows.
@@ -43,9 +43,9 @@ pub struct Indexed {
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Entries already indexed are kept, and the next call of
 /// [`sync_index`] continues.
-pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
-    store.begin_search_index()?;
-    Ok(sync_index(store, watch)?.unwrap_or_default())
+pub fn build(storage: &dyn Storage, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
+    storage.full_text()?.begin_index(PATIENCE)?;
+    Ok(sync_index(storage, watch)?.unwrap_or_default())
 }
 
 /// Indexes captures added since the last update, and rebuilds an index of another version. Returns `None` if there is
@@ -53,8 +53,11 @@ pub fn build(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, 
 ///
 /// # Errors
 /// Same as [`build`].
-pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StorageError> {
-    sync_index_within(store, Store::PATIENCE, watch)
+pub fn sync_index(
+    storage: &dyn Storage,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Option<Indexed>, StorageError> {
+    sync_index_within(storage, PATIENCE, watch)
 }
 
 /// Same as [`sync_index`], but waits at most `patience` for other writers each time.
@@ -62,27 +65,29 @@ pub fn sync_index(store: &Store, watch: &mut dyn FnMut(Progress)) -> Result<Opti
 /// # Errors
 /// Same as [`build`]; also [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish.
 pub fn sync_index_within(
-    store: &Store,
+    storage: &dyn Storage,
     patience: Duration,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Option<Indexed>, StorageError> {
-    match store.snapshot()?.search_index()? {
+    match storage.snapshot()?.full_text()?.search_index()? {
         None => return Ok(None),
-        Some(index) if !index.is_current => store.begin_search_index_within(patience)?,
+        Some(index) if !index.is_current => storage.full_text()?.begin_index(patience)?,
         Some(index) if index.waiting == 0 => return Ok(Some(Indexed::default())),
         Some(_) => {}
     }
-    let mut keeping = Keeping { patience, ..Keeping::new(store, watch) };
+    let mut keeping = Keeping { patience, ..Keeping::new(storage, watch) };
     while keeping.round()? {
         if keeping.rounds_without_progress > MOST_ROUNDS_WITHOUT_PROGRESS {
-            return Err(StorageError::out_of_order(store.path(), "capture"));
+            let message =
+                "captures that are not in the search index are never all indexed: the vault is damaged";
+            return Err(StorageError::new(ErrorKind::VaultDamaged, message));
         }
     }
     Ok(Some(keeping.indexed))
 }
 
 struct Keeping<'k> {
-    store: &'k Store,
+    storage: &'k dyn Storage,
     patience: Duration,
     watch: &'k mut dyn FnMut(Progress),
     indexed: Indexed,
@@ -97,11 +102,11 @@ struct Keeping<'k> {
 }
 
 impl<'k> Keeping<'k> {
-    fn new(store: &'k Store, watch: &'k mut dyn FnMut(Progress)) -> Self {
+    fn new(storage: &'k dyn Storage, watch: &'k mut dyn FnMut(Progress)) -> Self {
         let indexed = Indexed::default();
         Self {
-            store,
-            patience: Store::PATIENCE,
+            storage,
+            patience: PATIENCE,
             watch,
             indexed,
             batch: Vec::new(),
@@ -115,19 +120,19 @@ impl<'k> Keeping<'k> {
 
     /// Indexes the next captures; returns false if there are none.
     fn round(&mut self) -> Result<bool, StorageError> {
-        let snapshot = self.store.snapshot()?;
-        let captures = snapshot.unindexed(ROUND)?;
+        let snapshot = self.storage.snapshot()?;
+        let captures = snapshot.full_text()?.unindexed(ROUND)?;
         if captures.is_empty() {
             return Ok(false);
         }
-        let waiting = snapshot.search_index()?.map_or(0, |index| index.waiting);
+        let waiting = snapshot.full_text()?.search_index()?.map_or(0, |index| index.waiting);
         // If another process was faster, fewer captures are waiting now.
         let is_stuck = self.is_late && waiting == self.waiting;
         self.rounds_without_progress = if is_stuck { self.rounds_without_progress + 1 } else { 0 };
         self.waiting = waiting;
         self.of = self.indexed.captures + waiting;
         self.is_late = false;
-        let reading = captures.into_iter().map(move |capture| Read::new(&snapshot, capture));
+        let reading = captures.into_iter().map(move |capture| Read::new(&*snapshot, capture));
         let work = |read: Result<Read, StorageError>, _: &dyn Fn(u64)| read.map(Read::passages);
         pipeline::in_order(reading, weighed, work, |event| match event {
             Event::Result(passages) => self.take(passages?),
@@ -156,7 +161,7 @@ impl<'k> Keeping<'k> {
         if self.is_late || batch.is_empty() {
             return Ok(());
         }
-        self.is_late = !self.store.index_passages_within(&batch, self.patience)?;
+        self.is_late = !self.storage.full_text()?.index_passages(&batch, self.patience)?;
         if !self.is_late {
             self.indexed.captures += batch.len() as u64;
             (self.watch)(Progress { done: self.indexed.captures, of: self.of });
@@ -177,13 +182,13 @@ pub(super) struct Read {
 }
 
 impl Read {
-    pub(super) fn new(snapshot: &FileSnapshot<'_>, capture: SearchableCapture) -> Result<Self, StorageError> {
+    pub(super) fn new(snapshot: &dyn Snapshot, capture: SearchableCapture) -> Result<Self, StorageError> {
         let core = capture.artifact.core;
-        let (members, is_damaged) = match snapshot.members(core, capture.capture) {
+        let (members, is_damaged) = match snapshot.read_members(core, capture.capture) {
             Err(error) if error.kind() == ErrorKind::Damaged => (Vec::new(), true),
             members => (members?, false),
         };
-        let (first, is_first_damaged) = match capture.first.map(|first| snapshot.members(core, first)) {
+        let (first, is_first_damaged) = match capture.first.map(|first| snapshot.read_members(core, first)) {
             None => (Vec::new(), false),
             // A damaged capture has no entries in the index.
             Some(Err(error)) if error.kind() == ErrorKind::Damaged => (Vec::new(), true),

@@ -14,7 +14,7 @@ mod words;
 use crate::artifact::{Field, Passage, Place};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
-    ArtifactRecord, FileSnapshot, Filter, FoundPassage, Matcher, Order, Page, Snapshot, StorageError, Store,
+    ArtifactRecord, Filter, FoundPassage, Order, Page, PassageMatcher, Snapshot, Storage, StorageError,
     Terms, TimeBasis,
 };
 
@@ -102,23 +102,25 @@ pub enum SearchError {
 /// # Errors
 /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::Differs`] if it does not match a document, and
 /// [`SearchError::Store`] if the vault cannot be read or written.
-pub fn search(store: &Store, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-    search_in(store, &store.snapshot()?, query)
+pub fn search(storage: &dyn Storage, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
+    search_in(storage, &*storage.snapshot()?, query)
 }
 
-/// Like [`search`], in a snapshot of the store.
+/// Like [`search`], in a snapshot of the storage.
 fn search_in(
-    store: &Store,
-    snapshot: &FileSnapshot<'_>,
+    storage: &dyn Storage,
+    snapshot: &dyn Snapshot,
     query: &SearchQuery,
 ) -> Result<Vec<SearchHit>, SearchError> {
-    if !snapshot.search_index()?.is_some_and(|index| index.is_current) {
+    let index = snapshot.full_text()?;
+    if !index.search_index()?.is_some_and(|index| index.is_current) {
         return Err(SearchError::NoIndex);
     }
     let among = query.among.as_ref().map(|among| ids(snapshot, among)).transpose()?;
     let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
-    let found = snapshot.search(&terms, among.as_deref(), query.grouping, query.limit)?;
-    Answer { snapshot, matcher: store.matcher()?, terms, width: query.width }.hits(found)
+    let found = index.search(&terms, among.as_deref(), query.grouping, query.limit)?;
+    let matcher = storage.full_text()?.matcher()?;
+    Answer { snapshot, matcher, terms, width: query.width }.hits(found)
 }
 
 fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, StorageError> {
@@ -128,8 +130,8 @@ fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, Storage
 
 /// The inputs for building the hits.
 struct Answer<'s> {
-    snapshot: &'s FileSnapshot<'s>,
-    matcher: Matcher,
+    snapshot: &'s dyn Snapshot,
+    matcher: Box<dyn PassageMatcher>,
     terms: Terms,
     width: usize,
 }
@@ -146,9 +148,8 @@ impl Answer<'_> {
         };
         for group in by_capture.chunk_by(|(_, one), (_, other)| is_same(one, other)) {
             let Some((_, first)) = group.first() else { continue };
-            let snapshot: &dyn Snapshot = self.snapshot;
-            let artifact = snapshot.expect_artifact(first.artifact)?;
-            let passages = capture_passages(snapshot, &artifact, first.capture)?;
+            let artifact = self.snapshot.expect_artifact(first.artifact)?;
+            let passages = capture_passages(self.snapshot, &artifact, first.capture)?;
             for (place, found) in group {
                 let differs = || SearchError::Differs { core: artifact.core };
                 let passage = passages.get(found.number).ok_or_else(differs)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::storage::StorageError;
+use crate::storage::{Capability, Storage, StorageError};
 use crate::vault::Vault;
 use crate::vault::search::{self, Indexed, Progress, SearchError, SearchHit, SearchIndex, SearchQuery};
 
@@ -51,7 +51,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::search`].
     pub fn search_as_is(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-        search::search(self.file("full-text search")?, query)
+        search::search(self.full_text()?, query)
     }
 
     /// Adds new captures to the search index as far as possible without waiting for other writers: at most about a
@@ -60,7 +60,7 @@ impl Vault {
     /// # Errors
     /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
     pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
-        match search::sync_index_within(self.file("full-text search")?, SHORT, watch) {
+        match search::sync_index_within(self.full_text()?, SHORT, watch) {
             Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
             Err(error)
                 if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>
@@ -76,7 +76,7 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn search_index(&self) -> Result<Option<SearchIndex>, StorageError> {
-        self.file("full-text search")?.snapshot()?.search_index()
+        self.full_text()?.snapshot()?.full_text()?.search_index()
     }
 
     /// Returns the search index, `None` if the vault has none, and the number of bytes that it takes in the vault's file.
@@ -84,7 +84,8 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn search_index_with_size(&self) -> Result<(Option<SearchIndex>, u64), StorageError> {
-        let snapshot = self.file("full-text search")?.snapshot()?;
+        let snapshot = self.full_text()?.snapshot()?;
+        let snapshot = snapshot.full_text()?;
         Ok((snapshot.search_index()?, snapshot.search_index_size()?))
     }
 
@@ -102,7 +103,7 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
-        search::build(self.file("full-text search")?, watch)
+        search::build(self.full_text()?, watch)
     }
 
     /// Indexes artifacts added since the last update. Returns `None` if there is no index.
@@ -110,7 +111,13 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StorageError> {
-        search::sync_index(self.file("full-text search")?, watch)
+        search::sync_index(self.full_text()?, watch)
+    }
+
+    /// Returns the storage, if it has a full-text index.
+    pub(super) fn full_text(&self) -> Result<&dyn Storage, StorageError> {
+        self.storage.expect(Capability::FullText)?;
+        Ok(&*self.storage)
     }
 
     /// Removes the search index; returns false if there is none. [`Vault::reclaim`] frees the space.
@@ -118,6 +125,6 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn drop_search(&self) -> Result<bool, StorageError> {
-        self.file("full-text search")?.drop_search_index()
+        self.full_text()?.full_text()?.drop_index()
     }
 }

@@ -102,15 +102,15 @@ impl Operation for SearchRequest {
     /// [`SearchError::Store`] if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<SearchAnswer, SearchError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let store = vault.file("full-text search")?;
-        let snapshot = store.snapshot()?;
-        let mut hits = super::search_in(store, &snapshot, &self.query(limit)?)?;
+        let storage = vault.full_text()?;
+        let snapshot = storage.snapshot()?;
+        let mut hits = super::search_in(storage, &*snapshot, &self.query(limit)?)?;
         let is_more = hits.len() > limit;
         hits.truncate(limit);
         // An artifact can have several hits.
         let cores: BTreeSet<CoreHash> = hits.iter().map(|hit| hit.artifact.core).collect();
         let cores: Vec<CoreHash> = cores.into_iter().collect();
-        let details = ArtifactDetails::read(&snapshot, &cores, &self.details)?;
+        let details = ArtifactDetails::read(&*snapshot, &cores, &self.details)?;
         let details: BTreeMap<CoreHash, ArtifactDetails> = cores.into_iter().zip(details).collect();
         let details = |hit: &SearchHit| details.get(&hit.artifact.core).cloned().unwrap_or_default();
         let hits = hits.iter().map(|hit| FieldMatch::new(hit, details(hit)));

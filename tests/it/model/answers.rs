@@ -152,6 +152,13 @@ pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     };
     let filter = probe.filter.filter();
     answer(format!("count {filter:?}"), format!("{:?}", snapshot.count(&filter).unwrap()));
+    for relation in &UNIVERSE.relations {
+        for attribute in ["trace_id", "run_id"] {
+            let related =
+                snapshot.related_to_matching(&UNIVERSE.cores, &filter, relation, attribute).unwrap();
+            answer(format!("related to {filter:?} by {relation} {attribute}"), format!("{related:?}"));
+        }
+    }
     let mut after = None;
     for number in 0.. {
         let page = snapshot.find(&filter, probe.order, &Page { limit: probe.limit, after }).unwrap();
@@ -218,6 +225,9 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
     answer("namesakes".to_owned(), format!("{:?}", snapshot.has_namesake(cores).unwrap()));
     answer("shared files".to_owned(), format!("{:?}", snapshot.shared_files(cores).unwrap()));
     answer("attribute names".to_owned(), format!("{:?}", snapshot.attribute_names().unwrap()));
+    for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created] {
+        answer(format!("statistics by {basis:?}"), format!("{:?}", snapshot.statistics(basis).unwrap()));
+    }
     for direction in [Direction::In, Direction::Out] {
         let references = snapshot.references(cores, direction).unwrap();
         for (core, references) in cores.iter().zip(references) {

@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use runvault::storage::{FullText, PATIENCE, Storage};
+
 use super::{examples, found, hits, of_responses};
 use crate::journal::sql;
 use crate::sandbox::{Sandbox, repository, session};
@@ -205,14 +207,17 @@ fn what_was_read_before_it_was_removed_does_not_come_back() {
         let cores = sandbox.add(["second", "third"].map(|word| written(&sandbox, word, word)));
         let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
         let text = |word: &str| vec![Some((runvault::artifact::Field::RESPONSE, word.to_owned()))];
-        let read = store.unindexed(10).unwrap();
+        let snapshot = Storage::snapshot(&store).unwrap();
+        let read = snapshot.full_text().unwrap().unindexed(10).unwrap();
+        drop(snapshot);
         let batch = [read[0].with(text("second")), read[1].with(text("third"))];
         sandbox.run(["rm", &cores[1]]).expect(0);
         if is_replaced {
             sandbox.add([written(&sandbox, "other", "other")]);
         }
-        assert!(store.index_passages(&batch).unwrap());
-        assert!(!store.index_passages(&batch).unwrap(), "they are there already");
+        let index = || FullText::index_passages(&store, &batch, PATIENCE).unwrap();
+        assert!(index());
+        assert!(!index(), "they are there already");
         drop(store);
         assert_eq!(found(&sandbox, &["second"]).len(), 1);
         assert_eq!(found(&sandbox, &["third"]), [""; 0]);

@@ -74,7 +74,7 @@ fn queries_only_read() {
         );
     }
     // What was refused is forgotten, and the reader goes on.
-    assert_eq!(ask(&reader, "SELECT count(*) FROM sessions"), [[Cell::Integer(2)]]);
+    assert_eq!(ask(&*reader, "SELECT count(*) FROM sessions"), [[Cell::Integer(2)]]);
     drop(reader);
     drop(vault);
     assert_eq!(fs::read(sandbox.vault()).unwrap(), before);
@@ -99,7 +99,7 @@ fn what_reads_is_allowed() {
         ("SELECT * FROM json_each('[1,2]')", 2),
         ("SELECT count(*) OVER (), max(i) OVER (PARTITION BY artifact) FROM interactions", 6),
     ] {
-        assert_eq!(ask(&reader, query).len(), rows, "{query}");
+        assert_eq!(ask(&*reader, query).len(), rows, "{query}");
     }
 }
 

@@ -51,7 +51,7 @@ fn a_saved_file_has_what_the_views_have() {
         let rows = rows(&connection, view.name);
         assert_eq!(rows.len(), usize::try_from(*count).unwrap());
         assert!(rows.is_empty() || watched.contains(&(view.name, *count)));
-        let mut expected = ask(&reader, &format!("SELECT * FROM \"{}\"", view.name));
+        let mut expected = ask(&*reader, &format!("SELECT * FROM \"{}\"", view.name));
         if view.name == "artifacts" {
             // Its rows are found by their numbers.
             expected.sort_by_key(|row| format!("{:?}", row[0]).len());
@@ -143,7 +143,7 @@ fn an_empty_vault_has_empty_tables() {
     let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
     let reader = vault.sql().unwrap();
     for view in reader.views() {
-        assert!(ask(&reader, &format!("SELECT * FROM \"{}\"", view.name)).is_empty());
+        assert!(ask(&*reader, &format!("SELECT * FROM \"{}\"", view.name)).is_empty());
     }
     let saved = reader.save(&sandbox.path("saved.db"), false, &mut |_, _| ControlFlow::Continue(())).unwrap();
     assert!(saved.rows.iter().all(|(_, rows)| *rows == 0));

@@ -11,7 +11,7 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
-use runvault::storage::Repair;
+use runvault::storage::check::Repair;
 use runvault::vault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
 use serde::Serialize;
 

@@ -86,19 +86,19 @@ impl Args {
         let vault = vault.open()?;
         let reader = vault.sql()?;
         if let Some(path) = &self.save {
-            return save(&reader, path, self.force, self.json);
+            return save(&*reader, path, self.force, self.json);
         }
         let parameters: Vec<(&str, Cell)> =
             self.parameters.iter().map(|(name, value)| (name.as_str(), Cell::Text(value.clone()))).collect();
         let query = self.text()?;
-        reader.on_rereading(|| stdout::note(REREADING));
+        reader.on_rereading(Box::new(|| stdout::note(REREADING)));
         let mut statement = reader.prepare(&query, &parameters)?;
         if self.json {
-            as_json(&mut statement)?;
+            as_json(&mut *statement)?;
         } else if self.csv {
-            self.as_csv(&mut statement)?;
+            self.as_csv(&mut *statement)?;
         } else {
-            self.as_table(&mut statement)?;
+            self.as_table(&mut *statement)?;
         }
         Ok(Status::Done)
     }

@@ -9,7 +9,9 @@ use chrono::{Days, NaiveDate};
 use clap::Args as ClapArgs;
 use runvault::clock;
 use runvault::vault::api::ArtifactSummary;
-use runvault::vault::stats::{DatedArtifact, DayStats, KindStats, SizedArtifact, StatsAnswer, StatsRequest};
+use runvault::vault::stats::{
+    DatedArtifact, DayStats, EngineStats, KindStats, SizedArtifact, StatsAnswer, StatsRequest,
+};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
@@ -107,38 +109,48 @@ fn storage(stats: &StatsAnswer, fields: &mut Fields) {
     let shared = if shared > 0 { format!(", {shared} shared by several captures") } else { String::new() };
     let blobs = counted(stats.blobs, "blob");
     fields.push("distinct", format!("{} in {blobs}{shared}", stdout::size(stats.blob_bytes)), plain);
-    let mut stored = vec![stdout::size(packed_bytes(stats))];
-    stored.extend(
-        ratio(stats).map(|tenths| format!("{}.{} times smaller than received", tenths / 10, tenths % 10)),
-    );
-    if stats.differences > 0 {
-        stored.push(counted(stats.differences, "delta"));
+    if let Some(engine) = &stats.engine {
+        stored(stats.bytes, engine, fields);
     }
-    match stats.dictionaries {
+}
+
+fn stored(received: u64, engine: &EngineStats, fields: &mut Fields) {
+    let plain = Style::new();
+    let mut stored = vec![stdout::size(packed_bytes(engine))];
+    stored.extend(
+        ratio(received, engine)
+            .map(|tenths| format!("{}.{} times smaller than received", tenths / 10, tenths % 10)),
+    );
+    if engine.differences > 0 {
+        stored.push(counted(engine.differences, "delta"));
+    }
+    match engine.dictionaries {
         0 => {}
         1 => stored.push("1 dictionary".to_owned()),
         count => stored.push(format!("{count} dictionaries")),
     }
     fields.push("stored", stored.join(", "), plain);
-    let free = stdout::size(stats.free_bytes);
-    fields.push("file", format!("{}, {free} of it free", stdout::size(stats.file_bytes)), plain);
-    if let Some(bytes) = stats.search_bytes {
+    let free = stdout::size(engine.free_bytes);
+    fields.push("file", format!("{}, {free} of it free", stdout::size(engine.file_bytes)), plain);
+    if let Some(bytes) = engine.search_bytes {
         fields.push("search", format!("{} for full-text search", stdout::size(bytes)), plain);
     }
 }
 
 /// Returns the size of the stored data in bytes.
-fn packed_bytes(stats: &StatsAnswer) -> u64 {
-    stats.stored_bytes + stats.dictionary_bytes
+fn packed_bytes(engine: &EngineStats) -> u64 {
+    engine.stored_bytes + engine.dictionary_bytes
 }
 
 /// Returns the ratio of the received to the stored size, in tenths; `None` if nothing is stored.
-fn ratio(stats: &StatsAnswer) -> Option<u64> {
-    stats.bytes.saturating_mul(10).checked_div(packed_bytes(stats))
+fn ratio(received: u64, engine: &EngineStats) -> Option<u64> {
+    received.saturating_mul(10).checked_div(packed_bytes(engine))
 }
 
 fn marks(stats: &StatsAnswer, fields: &mut Fields) {
-    fields.push("mentions", counted(stats.mentions, "digest"), Style::new());
+    if let Some(engine) = &stats.engine {
+        fields.push("mentions", counted(engine.mentions, "digest"), Style::new());
+    }
     let (links, tags) = (counted(stats.stated_links, "manual link"), counted(stats.tags, "tag"));
     let (pins, notes) = (counted(stats.pins, "pin"), counted(stats.notes, "note"));
     fields.push("annotations", format!("{links}, {tags}, {pins}, {notes}"), Style::new());

@@ -5,6 +5,7 @@ mod find;
 mod mentions;
 mod names;
 mod references;
+mod statistics;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, FileRecord,
     Filter, Hit, JournalRecord, ManualLink, MemberRecord, Mention, NameUse, Names, Order, Page, Paged,
-    ReferenceEdge, Resolution, SharedFile, Snapshot, UnresolvedReference,
+    ReferenceEdge, Resolution, SharedFile, Snapshot, Statistics, UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
-use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, Tombstone};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, TimeBasis, Tombstone};
 
 /// A snapshot, which shares the content with all others of the same time.
 #[derive(Clone, Default)]
@@ -123,6 +124,16 @@ impl Snapshot for View {
         Ok(self.0.related_among(among, relation, attribute))
     }
 
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        Ok(self.0.related_to_matching(of, filter, relation, attribute))
+    }
+
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
         Ok(each(of, |core| self.0.manual_links_of(core)))
     }
@@ -191,5 +202,9 @@ impl Snapshot for View {
 
     fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         Ok(self.0.attribute_values(name, text, limit))
+    }
+
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
+        Ok(self.0.statistics(by))
     }
 }

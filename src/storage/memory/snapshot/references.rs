@@ -7,7 +7,7 @@ use super::mentions::record;
 use crate::artifact::Mention;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Containment, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
+    Containment, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
 };
 
 impl State {
@@ -88,22 +88,21 @@ impl State {
         relation: &str,
         attribute: &str,
     ) -> BTreeSet<CoreHash> {
-        let values = |artifact: &Artifact| -> BTreeSet<String> {
-            let attributes = artifact.attributes().into_iter().filter(|known| known.name == attribute);
-            attributes.map(|attribute| attribute.value.clone()).collect()
-        };
         let artifacts: Vec<&Artifact> = among.iter().filter_map(|core| self.artifact(*core)).collect();
-        let is_related = |to: &Artifact, from: &Artifact| {
-            let refers = |mention: &&Mention| {
-                mention.digest == to.core.0
-                    && mention.role.relation.is_some_and(|known| known.name == relation)
-            };
-            from.core != to.core
-                && !values(from).is_disjoint(&values(to))
-                && from.mentions().iter().any(refers)
-        };
-        let related = artifacts.iter().filter(|to| artifacts.iter().any(|from| is_related(to, from)));
-        related.map(|artifact| artifact.core).collect()
+        related(&artifacts, &artifacts, relation, attribute)
+    }
+
+    pub(super) fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> BTreeSet<CoreHash> {
+        let artifacts: Vec<&Artifact> = of.iter().filter_map(|core| self.artifact(*core)).collect();
+        let others: Vec<&Artifact> =
+            self.matching(filter).into_iter().map(|(artifact, _)| artifact).collect();
+        related(&artifacts, &others, relation, attribute)
     }
 
     pub(super) fn unresolved(&self) -> Vec<UnresolvedReference> {
@@ -138,4 +137,25 @@ impl State {
         });
         unresolved
     }
+}
+
+/// Returns those of `artifacts` that another one of `others` refers to by `relation`, with the same value of `attribute`.
+fn related(
+    artifacts: &[&Artifact],
+    others: &[&Artifact],
+    relation: &str,
+    attribute: &str,
+) -> BTreeSet<CoreHash> {
+    let values = |artifact: &Artifact| -> BTreeSet<String> {
+        let attributes = artifact.attributes().into_iter().filter(|known| known.name == attribute);
+        attributes.map(|attribute| attribute.value.clone()).collect()
+    };
+    let is_related = |to: &Artifact, from: &Artifact| {
+        let refers = |mention: &&Mention| {
+            mention.digest == to.core.0 && mention.role.relation.is_some_and(|known| known.name == relation)
+        };
+        from.core != to.core && !values(from).is_disjoint(&values(to)) && from.mentions().iter().any(refers)
+    };
+    let related = artifacts.iter().filter(|to| others.iter().any(|from| is_related(to, from)));
+    related.map(|artifact| artifact.core).collect()
 }

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::{BackupError, BackupProgress};
 use crate::digest::BlobHash;
-use crate::storage::sqlite::check::finding::Finding;
-use crate::storage::sqlite::check::{CatalogCounts, JournalInspection};
+use crate::storage::check::{CatalogCounts, Finding, JournalInspection};
+use crate::storage::interface::{BackupError, BackupProgress};
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::{Snapshot, Store};
 use crate::storage::{Head, Result, StorageError};

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use rusqlite::Row;
 
-use super::Inspection;
-use super::finding::{
-    ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, SIGNATURE_DIFFERS, Subject,
-};
+use super::FileInspection;
 use super::journal_state::{Change, Entry, JournalState, LinkKey, entry};
 use crate::digest::CoreHash;
+use crate::storage::check::finding::{
+    ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, SIGNATURE_DIFFERS, Subject,
+};
 use crate::storage::sqlite::Result;
 
 /// An annotation row of the catalog, in the form that the journal records.
@@ -29,7 +29,7 @@ struct Annotations<K> {
     subject: fn(&K) -> Subject,
 }
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     pub(super) fn compare_tags(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
         let tags = Annotations {
             sql: "SELECT a.core, NULL, t.at, t.name FROM tag t NOT INDEXED LEFT JOIN artifact a ON a.id = t.artifact",

@@ -2,10 +2,10 @@
 
 use rusqlite::{OptionalExtension, Row};
 
-use super::finding::{BLOB_DAMAGED, BLOB_MISSING, Finding, SIZE_WRONG, Subject};
-use super::{Inspection, is_damage};
+use super::{FileInspection, is_damage};
 use crate::digest::BlobHash;
 use crate::storage::StoredMember;
+use crate::storage::check::finding::{BLOB_DAMAGED, BLOB_MISSING, Finding, SIZE_WRONG, Subject};
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
 use crate::storage::sqlite::read::blob_id;
 use crate::storage::sqlite::{Result, StorageError};
@@ -18,7 +18,7 @@ pub(super) struct File {
     pub(super) size: i64,
 }
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Returns the bytes of a file, or adds a finding.
     pub(super) fn bytes(&self, file: &File, findings: &mut Vec<Finding>) -> Result<Option<StoredMember>> {
         let subject = Subject::Blob(file.digest);
@@ -48,7 +48,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
+    pub(super) fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
         let sql = "SELECT b.id FROM blob b NOT INDEXED
              WHERE b.id NOT IN
                      (SELECT c.blob FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob IS NOT NULL)
@@ -72,7 +72,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
+    pub(super) fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
         let mut findings = Vec::new();
         let subject = Subject::Blob(blob);
         let id = self.look(subject.clone(), &mut findings, || blob_id(&self.connection, blob))?.flatten();
@@ -89,7 +89,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn is_difference(&self, blob: BlobHash) -> Result<bool> {
+    pub(super) fn is_difference(&self, blob: BlobHash) -> Result<bool> {
         let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
             let id = blob_id(&self.connection, blob)?;
             let sql = "SELECT base IS NOT NULL FROM payload WHERE blob = ?1";
@@ -102,7 +102,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn blob(&self, id: i64) -> Result<Vec<Finding>> {
+    pub(super) fn blob(&self, id: i64) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let file = self.look(Subject::Table("blob".to_owned()), &mut findings, || {
             let sql = "SELECT '', id, digest, size FROM blob WHERE id = ?1";

@@ -1,61 +1,15 @@
 //! Captures as stored, read without trusting the rows that refer to them.
 
-use super::Inspection;
+use super::FileInspection;
 use super::blobs::{File, file};
-use super::finding::{CAPTURE_DAMAGED, Finding, SEAL_BROKEN, SIZE_WRONG, Subject};
 use crate::artifact::{Signature, is_capture_of};
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::StoredMember;
+use crate::storage::check::finding::{CAPTURE_DAMAGED, SEAL_BROKEN, SIZE_WRONG};
+use crate::storage::check::{CaptureId, CheckedArtifact, Finding, ReadCapture, Subject};
+use crate::storage::seal::seal;
 use crate::storage::sqlite::read::capture_id;
-use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::sqlite::signatures::signature;
-use crate::storage::sqlite::write::seal;
 use crate::storage::sqlite::{Result, StorageError};
-use crate::validation::Violation;
-
-/// A capture's row id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CaptureId(pub(in crate::storage) i64);
-
-impl CaptureId {
-    /// Returns the number, which is only meaningful within its vault.
-    #[must_use]
-    pub fn number(self) -> i64 {
-        self.0
-    }
-}
-
-/// An artifact to check.
-#[derive(Clone, Debug)]
-pub struct CheckedArtifact {
-    /// Its row id.
-    pub(in crate::storage) id: ArtifactId,
-    /// The core hash that it should have.
-    pub core: CoreHash,
-    /// The name of its kind; `None` if the vault no longer has it.
-    pub kind: Option<String>,
-}
-
-/// A capture with its files, as far as they could be read.
-#[derive(Debug)]
-pub struct ReadCapture {
-    /// Its row id.
-    pub id: CaptureId,
-    /// The hash that it should have.
-    pub capture: CaptureHash,
-    /// Whether it is a directory of several files.
-    pub is_directory: bool,
-    /// The stored seal.
-    pub seal: Vec<u8>,
-    /// The stored warnings; `None` if they cannot be read.
-    pub warnings: Option<Vec<Violation>>,
-    /// The stored signature state.
-    pub signature: Option<Signature>,
-    /// Its files; `None` if one of them is damaged.
-    pub files: Option<Vec<StoredMember>>,
-    /// The findings about its bytes.
-    pub findings: Vec<Finding>,
-}
 
 struct CaptureRow {
     id: CaptureId,
@@ -67,12 +21,16 @@ struct CaptureRow {
     blob: Option<i64>,
 }
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+    pub(super) fn artifacts(
+        &self,
+        kind: Option<&str>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<CheckedArtifact>> {
         let mut artifacts = Vec::new();
         // Not through an index, which may be incomplete.
         let sql = "SELECT a.id, a.core, k.name FROM artifact a NOT INDEXED LEFT JOIN kind k ON k.id = a.kind
@@ -93,7 +51,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn capture_ids(
+    pub(super) fn capture_ids(
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
@@ -101,7 +59,7 @@ impl Inspection<'_> {
         let ids = self.look(Subject::Artifact(artifact.core), findings, || {
             let mut statement =
                 self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id")?;
-            statement.query_map([artifact.id.0], |row| row.get(0).map(CaptureId))?.collect()
+            statement.query_map([artifact.id], |row| row.get(0).map(CaptureId))?.collect()
         })?;
         Ok(ids.unwrap_or_default())
     }
@@ -110,7 +68,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+    pub(super) fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
         let artifacts = self.look(Subject::Table("capture".to_owned()), findings, || {
             let sql = "SELECT DISTINCT artifact FROM capture
                         WHERE artifact NOT IN (SELECT id FROM artifact) ORDER BY artifact";
@@ -127,7 +85,11 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+    pub(in crate::storage::sqlite) fn has_capture(
+        &self,
+        core: CoreHash,
+        capture: CaptureHash,
+    ) -> Result<bool> {
         let id = capture_id(&self.connection, core, capture)
             .map_err(|error| StorageError::from_sqlite(self.path, error))?;
         Ok(id.is_some())
@@ -138,7 +100,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn read(
+    pub(super) fn read(
         &self,
         artifact: &CheckedArtifact,
         id: CaptureId,

@@ -2,38 +2,18 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::Inspection;
-use super::finding::{
+use super::FileInspection;
+use super::journal_state::{JournalState, entry};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::check::CatalogCounts;
+use crate::storage::check::finding::{
     CAPTURE_UNRECORDED, Finding, FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS,
     TOMBSTONE_DIFFERS,
 };
-use super::journal_state::{JournalState, entry};
-use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::journal::time_of;
 
-/// Counts of the catalog rows that agree with the journal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CatalogCounts {
-    /// Artifacts.
-    pub artifacts: u64,
-    /// Captures.
-    pub captures: u64,
-    /// Tags.
-    pub tags: u64,
-    /// Notes.
-    pub notes: u64,
-    /// Pins.
-    pub pins: u64,
-    /// Manual links.
-    pub links: u64,
-    /// Tombstones.
-    pub tombstones: u64,
-    /// Number of captures with a signature.
-    pub signatures: u64,
-}
-
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Compares the tables that follow from the journal with `state`, and removes the matches from `state`. The
     /// captures that remain in it are lost.
     pub(super) fn compare_catalog(

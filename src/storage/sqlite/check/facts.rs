@@ -1,200 +1,28 @@
-//! The facts by which an artifact can be found, from the index and from admission.
+//! The facts by which an artifact can be found, read from the index.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use rusqlite::Row;
 
-use super::finding::{Finding, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, MENTIONS_MISSING, Subject};
-use super::{CheckedArtifact, Inspection};
-use crate::artifact::{Admitted, Place, Role};
-use crate::digest::Digest;
+use super::FileInspection;
+use crate::storage::check::CheckedArtifact;
+use crate::storage::check::facts::{Facts, MentionFact, Name, Pair, ReferenceFact, RoleFact};
+use crate::storage::check::finding::{Finding, MENTIONS_MISSING, Subject};
 use crate::storage::sqlite::lists::Stated;
 use crate::storage::sqlite::{Result, mention_index};
 
-/// Maximum number of characters of a fact that are shown.
-const SHOWN_CHARACTERS: usize = 300;
-
-/// The facts by which an artifact can be found.
-#[derive(Debug, Default)]
-pub struct Facts {
-    mentions: Vec<MentionFact>,
-    attributes: Vec<Pair>,
-    names: Vec<Name>,
-    references: Vec<ReferenceFact>,
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct RoleFact {
-    kind: String,
-    name: String,
-    group: String,
-    unit: String,
-    relation: Option<String>,
-    dangles: bool,
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct MentionFact {
-    role: Arc<RoleFact>,
-    place: Place,
-    digest: Digest,
-}
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Pair(String, String);
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Name(String);
-
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct ReferenceFact {
-    relation: String,
-    handle: String,
-    dangles: bool,
-}
-
-impl Facts {
-    /// Creates the facts of an admitted artifact.
-    #[must_use]
-    pub fn from_admitted(admitted: &Admitted) -> Self {
-        let draft = admitted.draft();
-        let mut mentions = Vec::with_capacity(draft.mentions.len());
-        for run in draft.mentions.chunk_by(|one, other| one.role == other.role) {
-            let Some(role) =
-                run.first().map(|mention| Arc::new(RoleFact::new(admitted.kind().name(), mention.role)))
-            else {
-                continue;
-            };
-            mentions.extend(run.iter().map(|mention| MentionFact {
-                role: role.clone(),
-                place: mention.place.clone(),
-                digest: mention.digest,
-            }));
-        }
-        let attributes = draft.attributes.iter();
-        let references = draft.refers_to.iter().map(|(relation, handle)| ReferenceFact {
-            relation: relation.name.to_owned(),
-            handle: handle.as_str().to_owned(),
-            dangles: relation.dangles,
-        });
-        Self {
-            mentions,
-            attributes: attributes.map(|one| Pair(one.name.to_owned(), one.value.clone())).collect(),
-            names: draft.identified_by.iter().map(|handle| Name(handle.as_str().to_owned())).collect(),
-            references: references.collect(),
-        }
-    }
-
-    /// Adds the facts of another capture of the same artifact.
-    pub fn add(&mut self, mut other: Self) {
-        self.mentions.append(&mut other.mentions);
-        self.attributes.append(&mut other.attributes);
-        self.names.append(&mut other.names);
-        self.references.append(&mut other.references);
-    }
-
-    /// Reports what the artifact's index entries lack of these facts, and, if `are_complete`, what they contain beyond
-    /// them.
-    #[must_use]
-    pub fn compare(self, stored: Self, subject: &Subject, are_complete: bool) -> Vec<Finding> {
-        let mut comparison = Comparison { subject, are_complete, findings: Vec::new() };
-        comparison.compare("mention", self.mentions, stored.mentions);
-        comparison.compare("attribute", self.attributes, stored.attributes);
-        comparison.compare("name", self.names, stored.names);
-        comparison.compare("reference", self.references, stored.references);
-        comparison.findings
-    }
-}
-
-struct Comparison<'s> {
-    subject: &'s Subject,
-    are_complete: bool,
-    findings: Vec<Finding>,
-}
-
-impl Comparison<'_> {
-    fn compare<T: Ord + Display>(&mut self, what: &str, mut expected: Vec<T>, mut stored: Vec<T>) {
-        for facts in [&mut expected, &mut stored] {
-            facts.sort_unstable();
-            facts.dedup();
-        }
-        self.report(INDEX_MISSING, what, &expected, &stored);
-        if self.are_complete {
-            self.report(INDEX_SURPLUS, what, &stored, &expected);
-        }
-    }
-
-    /// Reports at most one finding, however many facts are missing: a damaged list could contain any number.
-    fn report<T: Ord + Display>(&mut self, info: FindingInfo, what: &str, some: &[T], others: &[T]) {
-        let mut lacking = some.iter().filter(|fact| others.binary_search(fact).is_err());
-        let Some(first) = lacking.next() else { return };
-        let first = shortened(&first.to_string());
-        let detail = match lacking.count() {
-            0 => format!("{what} {first}"),
-            more => format!("{what} {first} and {more} more"),
-        };
-        self.findings.push(Finding::new(info, self.subject.clone(), detail));
-    }
-}
-
-/// Truncates a text, which may be megabytes long.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_CHARACTERS) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
-}
-
-impl RoleFact {
-    fn new(kind: &str, role: &Role) -> Self {
-        Self {
-            kind: kind.to_owned(),
-            name: role.name.to_owned(),
-            group: role.group.to_owned(),
-            unit: role.unit.to_owned(),
-            relation: role.relation.map(|relation| relation.name.to_owned()),
-            dangles: role.relation.is_some_and(|relation| relation.dangles),
-        }
-    }
-}
-
-impl Display for MentionFact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RoleFact { kind, name, group, unit, relation, dangles } = &*self.role;
-        write!(f, "{name} {} {}", self.place, self.digest)?;
-        // The rest of the role matters only if it differs, but is always printed.
-        let relation = relation.as_deref().unwrap_or("no relation");
-        write!(f, " ({kind}, {group}, {unit:?}, {relation}{})", if *dangles { ", dangles" } else { "" })
-    }
-}
-
-impl Display for Pair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.0, self.1)
-    }
-}
-
-impl Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Display for ReferenceFact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}{}", self.relation, self.handle, if self.dangles { " (dangles)" } else { "" })
-    }
-}
-
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>> {
-        let id = artifact.id.0;
+    pub(super) fn facts(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<Facts>> {
+        let id = artifact.id;
         let pair = |row: &Row<'_>| Ok(Pair(row.get(0)?, row.get(1)?));
         let reference = |row: &Row<'_>| {
             Ok(ReferenceFact { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
@@ -223,12 +51,12 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
+    pub(super) fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
         let mut unlisted = 0;
         let subject = || Subject::Artifact(artifact.core);
         self.look(subject(), findings, || {
             for capture in
-                self.all("SELECT id FROM capture WHERE artifact = ?1", artifact.id.0, |row| row.get(0))?
+                self.all("SELECT id FROM capture WHERE artifact = ?1", artifact.id, |row| row.get(0))?
             {
                 for key in self.keys(capture)? {
                     if mention_index::captures(&self.connection, key)?.binary_search(&capture).is_err() {

@@ -1,68 +1,26 @@
 //! Checks of the journal: its chain, and its agreement with the catalog.
 
-use std::collections::{BTreeSet, HashMap};
-
 use rusqlite::{OptionalExtension, Row};
 
-use super::Inspection;
-use super::catalog::CatalogCounts;
-use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS};
+use super::FileInspection;
 use super::journal_state::{Change, Entry, EntryDefect, JournalState, Replay, TombstoneKey, entry, replay};
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::{CaptureHash, Digest};
+use crate::storage::check::finding::{
+    CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS,
+};
+use crate::storage::check::{
+    CatalogCounts, JournalInspection, RecordedCapture, RecordedSignatures, Removals,
+};
 use crate::storage::{JournalCheck, Result};
 
-/// The removals that the journal records.
-pub struct Removals(BTreeSet<Digest>);
-
-impl Removals {
-    /// Returns whether an artifact, or this capture of it, is recorded as removed.
-    #[must_use]
-    pub fn has(&self, core: CoreHash, capture: CaptureHash) -> bool {
-        [core.0, capture.0].iter().any(|digest| self.0.contains(digest))
-    }
-}
-
-/// Signature states of captures that the journal records, by core hash and capture hash.
-pub type RecordedSignatures = HashMap<(CoreHash, CaptureHash), Signature>;
-
-/// The result of comparing the journal with the catalog.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JournalInspection {
-    /// The check of the chain.
-    pub chain: JournalCheck,
-    /// Counts of the catalog rows that agree with the journal.
-    pub counts: CatalogCounts,
-    /// Defects of the journal and differences between it and the catalog.
-    pub findings: Vec<Finding>,
-}
-
-/// A capture whose addition the journal records.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RecordedCapture {
-    /// The artifact.
-    pub core: CoreHash,
-    /// The capture.
-    pub capture: CaptureHash,
-    /// The name of its kind, if the vault still has it.
-    pub kind: Option<String>,
-}
-
-impl RecordedCapture {
-    /// Returns the key of the capture. Captures of artifacts of different kinds may have the same hash.
-    #[must_use]
-    pub fn key(&self) -> (CoreHash, CaptureHash) {
-        (self.core, self.capture)
-    }
-}
-
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares the journal
     /// with everything in the catalog that follows from it, in both directions. No stored bytes are read.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
+    pub(in crate::storage::sqlite) fn journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
         let mut findings = Vec::new();
         let Some(Replay { mut state, check, defects }) = self.replay(since, &mut findings)? else {
             let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
@@ -82,7 +40,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn lost_captures(&self) -> Result<Vec<RecordedCapture>> {
+    pub(super) fn lost_captures(&self) -> Result<Vec<RecordedCapture>> {
         let mut findings = Vec::new();
         let Some(Replay { mut state, .. }) = self.replay(None, &mut findings)? else { return Ok(Vec::new()) };
         self.compare_catalog(&mut state, &mut findings)?;
@@ -93,7 +51,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read.
-    pub fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
+    pub(super) fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
             let sql = "SELECT DISTINCT j.core, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
                         WHERE j.capture = ?1 AND j.core IS NOT NULL ORDER BY j.core";
@@ -110,7 +68,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read.
-    pub fn recorded_signatures(&self) -> Result<RecordedSignatures> {
+    pub(super) fn recorded_signatures(&self) -> Result<RecordedSignatures> {
         let replay = self.replay(None, &mut Vec::new())?.filter(Replay::is_proven);
         let recorded = self.look(journal(), &mut Vec::new(), || {
             let mut recorded = RecordedSignatures::default();
@@ -131,7 +89,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn removals(&self) -> Result<Removals> {
+    pub(super) fn removals(&self) -> Result<Removals> {
         let replay = self.replay(None, &mut Vec::new())?;
         let tombstones = replay.map(|replay| replay.state.tombstones).unwrap_or_default();
         Ok(Removals(tombstones.into_keys().map(|(digest, _): TombstoneKey| digest).collect()))

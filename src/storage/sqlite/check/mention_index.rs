@@ -1,8 +1,8 @@
 //! Comparison of the mention index with the lists that it points to.
 
-use super::Inspection;
-use super::finding::{Finding, MENTION_INDEX_UNSORTED, MENTIONS_SURPLUS, Subject};
+use super::FileInspection;
 use crate::digest::Digest;
+use crate::storage::check::finding::{Finding, MENTION_INDEX_UNSORTED, MENTIONS_SURPLUS, Subject};
 use crate::storage::sqlite::{Result, mention_index};
 
 /// An order-independent fingerprint of a collection of entries, which may be too large for memory.
@@ -25,24 +25,24 @@ impl Sum {
     }
 }
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Checks that the segments can be read and are sorted.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn order_of_mentions(&self) -> Result<Vec<Finding>> {
+    pub(super) fn order_of_mentions(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         self.segments(&mut findings, |_, _| ())?;
         Ok(findings)
     }
 
     /// Checks that the segments can be read and are sorted, and whether they have exactly one entry for every digest
-    /// that a capture mentions. If the returned flag is false, [`Inspection::unlisted`] should be called for every
+    /// that a capture mentions. If the returned flag is false, [`FileInspection::unlisted`] should be called for every
     /// artifact.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
+    pub(super) fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
         let mut captures: Vec<i64> = Vec::new();
         let mut listed = Sum::default();

@@ -8,7 +8,7 @@ mod blobs;
 mod captures;
 mod catalog;
 mod facts;
-pub mod finding;
+mod inspection;
 mod journal;
 mod journal_state;
 mod mention_index;
@@ -27,13 +27,7 @@ use super::lists::Lists;
 use super::payload::Payloads;
 use super::pool::Lease;
 use super::{Result, StorageError};
-use finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
-
-pub use captures::{CaptureId, CheckedArtifact, ReadCapture};
-pub use catalog::CatalogCounts;
-pub use facts::Facts;
-pub use journal::{JournalInspection, RecordedCapture, RecordedSignatures, Removals};
-pub use structure::KindFacts;
+use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
 pub(super) use journal_state::{
     ArtifactEntries, CaptureEntries, Change, Entry as RecordedEntry, EntryDefect, JournalState, Replay,
@@ -42,24 +36,15 @@ pub(super) use journal_state::{
 pub(super) use permissions::restrict_permissions;
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
-/// The depth of SQLite's integrity check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Integrity {
-    /// Pages and rows.
-    Quick,
-    /// Pages, rows and SQL indexes.
-    Full,
-}
-
 /// A vault at one point in time, for checking.
-pub struct Inspection<'s> {
+pub(in crate::storage::sqlite) struct FileInspection<'s> {
     connection: Lease<'s>,
     /// Not shared with the store: the check must see what is on disk.
     readers: Readers,
     path: &'s Path,
 }
 
-impl<'s> Inspection<'s> {
+impl<'s> FileInspection<'s> {
     pub(super) fn begin(connection: Lease<'s>, path: &'s Path) -> Result<Self> {
         let begin = || {
             connection.execute_batch("BEGIN DEFERRED")?;
@@ -101,7 +86,7 @@ impl<'s> Inspection<'s> {
     }
 }
 
-impl Drop for Inspection<'_> {
+impl Drop for FileInspection<'_> {
     fn drop(&mut self) {
         // There is nothing to roll back if the connection is gone, and the error cannot be reported.
         let _ = self.connection.execute_batch("ROLLBACK");

@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Inspection;
-use super::finding::{Finding, INSECURE_PERMISSIONS, Subject};
+use super::FileInspection;
+use crate::storage::check::finding::{Finding, INSECURE_PERMISSIONS, Subject};
 
 /// The write permissions of group and others.
 const OTHERS: u32 = 0o022;
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Returns findings about the permissions of the vault's files.
     #[must_use]
-    pub fn permissions(&self) -> Vec<Finding> {
+    pub(super) fn permissions(&self) -> Vec<Finding> {
         let files = files(self.path).into_iter();
         let open = files.filter_map(|file| Some((mode(&file).filter(|mode| mode & OTHERS != 0)?, file)));
         // The other files inherit their permissions from the first when they are created.

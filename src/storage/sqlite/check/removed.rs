@@ -1,16 +1,16 @@
 //! Check that removed artifacts are gone.
 
-use super::Inspection;
-use super::finding::{Finding, REMOVED_PRESENT, Subject};
+use super::FileInspection;
+use crate::storage::check::finding::{Finding, REMOVED_PRESENT, Subject};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::tombstones::{self, NotGone};
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn removed(&self) -> Result<Vec<Finding>> {
+    pub(super) fn removed(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let table = Subject::Table("tombstone".to_owned());
         let present = self.look(table, &mut findings, || tombstones::not_gone(&self.connection))?;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Inspection;
-use super::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
+use super::FileInspection;
+use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
 use crate::storage::sqlite::{Result, schema, search};
 
 /// The prefix of the names of the search index's tables in the output of SQLite's integrity check.
 const TABLES: &str = "search_";
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Returns a finding for a line of SQLite's integrity check, if the line is about the search index.
     pub(super) fn of_search_index(line: &str) -> Option<Finding> {
         line.contains(TABLES).then(|| Finding::new(SEARCH_DAMAGED, Subject::Search, line))
@@ -40,7 +40,7 @@ impl Inspection<'_> {
         Ok(parts)
     }
 
-    /// Returns the result of `look`, like [`Inspection::look`], but reports damage as a finding about the search index.
+    /// Returns the result of `look`, like [`FileInspection::look`], but reports damage as a finding about the search index.
     fn look_at_search<T>(
         &self,
         findings: &mut Vec<Finding>,

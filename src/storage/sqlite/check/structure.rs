@@ -4,30 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{ErrorCode, Row};
 
-use super::finding::{
+use super::{FileInspection, is_damage};
+use crate::digest::{BlobHash, CoreHash, Digest};
+use crate::storage::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
     DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
     SCHEMA_DIFFERS, Subject,
 };
-use super::{Inspection, Integrity, is_damage};
-use crate::digest::{BlobHash, CoreHash, Digest};
+use crate::storage::check::{Integrity, KindFacts};
 use crate::storage::sqlite::dictionaries::Sealed;
 use crate::storage::sqlite::schema;
 use crate::storage::{PayloadDefect, Result, StorageError};
 
 /// Maximum number of lines of SQLite's integrity check that become findings; a damaged file can produce any number.
 const LINES: usize = 100;
-
-/// A kind as the vault records it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KindFacts {
-    /// Its name.
-    pub name: String,
-    /// Its relation to the artifacts that state its core hash.
-    pub stated_by: Option<String>,
-    /// The name of the only file of its artifacts.
-    pub member: Option<String>,
-}
 
 /// The query for blobs that no capture and no other blob needs.
 pub(in crate::storage) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM blob b
@@ -42,12 +32,12 @@ pub(in crate::storage) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND di
 /// Condition for payloads with a dictionary that their encoding does not use.
 pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND dictionary IS NOT NULL)";
 
-impl Inspection<'_> {
+impl FileInspection<'_> {
     /// Checks SQLite's own structures, the schema, the foreign keys and the search index.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
+    pub(super) fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
         let pragma = match integrity {
             Integrity::Quick => "quick_check",
             Integrity::Full => "integrity_check",
@@ -155,7 +145,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn structure(&self) -> Result<Vec<Finding>> {
+    pub(super) fn structure(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let artifact = |row: &Row<'_>| row.get::<_, CoreHash>(0).map(Subject::Artifact);
         let blob = |row: &Row<'_>| row.get::<_, Digest>(0).map(|digest| Subject::Blob(BlobHash(digest)));
@@ -256,7 +246,7 @@ impl Inspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+    pub(super) fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
         let mut kinds = Vec::new();
         self.look(Subject::Table("kind".to_owned()), findings, || {
             let mut statement =

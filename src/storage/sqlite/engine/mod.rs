@@ -1,10 +1,10 @@
 //! The storage interface for vault files: hashes outside, row ids inside.
 
 mod find;
+mod maintenance;
 mod snapshot;
 mod transaction;
 
-use std::any::Any;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -13,7 +13,10 @@ use super::write::Putting;
 use super::{Dictionaries, Store, payload, write};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
-use crate::storage::interface::{Capabilities, Preparer, PutOptions, Snapshot, Storage, Transaction};
+use crate::storage::interface::{
+    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries, Storage,
+    Transaction,
+};
 use crate::storage::{Actor, Prepared, Put, Result, StorageError};
 use transaction::Change;
 
@@ -59,12 +62,20 @@ impl Storage for Store {
         Self::document(self, core)
     }
 
-    fn as_any(&self) -> &dyn Any {
+    fn maintenance(&self) -> &dyn Maintenance {
         self
     }
 
+    fn full_text(&self) -> Result<&dyn FullText> {
+        Ok(self)
+    }
+
+    fn sql(&self) -> Result<&dyn SqlQueries> {
+        Ok(self)
+    }
+
     fn capabilities(&self) -> Capabilities {
-        Capabilities { sql: true, file_backup: true, full_text: true }
+        Capabilities::new(&Capability::ALL)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::super::read;
 use super::super::read::artifact_id;
@@ -9,12 +9,12 @@ use super::super::schema;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, FileRecord,
-    Filter, Hit, JournalRecord, ManualLink, MemberRecord, Mention, NameUse, Names, Note, Order, Page, Paged,
-    Pin, ReferenceEdge, Resolution, RoleCount, SharedFile, Snapshot, Tag, UnresolvedReference,
-    UnresolvedTarget,
+    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
+    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, ManualLink, MemberRecord,
+    Mention, NameUse, Names, Note, Order, Page, Paged, Pin, ReferenceEdge, Resolution, RoleCount, SharedFile,
+    Snapshot, Statistics, Tag, UnresolvedReference, UnresolvedTarget,
 };
-use crate::storage::{Head, JournalCheck, JournalQuery, Result, Tombstone};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
 
 impl read::Snapshot<'_> {
     /// Returns the row id of an artifact.
@@ -273,6 +273,30 @@ impl Snapshot for read::Snapshot<'_> {
         Ok(self.cores(related)?.into_iter().collect())
     }
 
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        let rows = of.iter().filter_map(|core| self.artifact(*core).transpose());
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        let mut matching: HashMap<ArtifactId, bool> = HashMap::new();
+        let related = self.related_to(&rows, relation, attribute, &mut |id| {
+            if let Some(matches) = matching.get(&id) {
+                return Ok(*matches);
+            }
+            let digits = self.core_of(id)?.0.hex();
+            let has_digits = filter.digits.as_ref().is_none_or(|first| digits.starts_with(first.as_str()));
+            let only = Filter { digits: Some(digits), ..filter.clone() };
+            let matches = has_digits && Snapshot::count(self, &only)? > 0;
+            matching.insert(id, matches);
+            Ok(matches)
+        })?;
+        Ok(self.cores(related)?.into_iter().collect())
+    }
+
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
         self.each(of, |_, id| {
             let links = self.stated_edges(id)?.into_iter().map(|edge| self.manual_link(edge));
@@ -350,5 +374,17 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         self.attribute_values(name, text, limit)
+    }
+
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
+        self.stats(by)
+    }
+
+    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
+        Self::engine_statistics(self).map(Some)
+    }
+
+    fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
+        Ok(self)
     }
 }

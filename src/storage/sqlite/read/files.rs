@@ -5,31 +5,18 @@ use rusqlite::Row;
 use super::{Snapshot, beginning, blob_id};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::seal::seal;
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
 use crate::storage::sqlite::rows::FileRow;
-use crate::storage::sqlite::write::seal;
-use crate::storage::{MemberRecord, Result, StorageError, StoredMember};
+use crate::storage::{MemberRecord, Result, StorageError};
 
 impl Snapshot<'_> {
-    /// Returns the members of a capture, sorted by name. Every byte is hashed again, and so are the bindings of the
-    /// bytes to the capture and of the capture to its artifact.
-    ///
-    /// # Errors
-    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored for `core`, and another error if the
-    /// database cannot be read.
-    pub(crate) fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
-        let read = |member: Member| {
-            let bytes = self.payload(core, capture, member.id, member.row.blob)?;
-            Ok(StoredMember { name: member.row.name, bytes })
-        };
-        self.own_members(core, capture)?.into_iter().map(read).collect()
-    }
-
     /// Returns the names and blob hashes of the members of a capture, sorted by name. Their bindings to the capture and
     /// to its artifact are hashed again; the bytes are not read.
     ///
     /// # Errors
-    /// Same as [`Snapshot::members`].
+    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if they do not belong to the capture or the capture not to
+    /// `core`, and another error if the database cannot be read.
     pub(crate) fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
         Ok(self.own_members(core, capture)?.into_iter().map(|member| member.row).collect())
     }
@@ -37,7 +24,8 @@ impl Snapshot<'_> {
     /// Returns the bytes of one member of a capture after checking their hash.
     ///
     /// # Errors
-    /// Same as [`Snapshot::members`].
+    /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored, and another
+    /// error if the database cannot be read.
     pub(crate) fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
         let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
         let defect = PayloadDefect::Missing { blob };
@@ -85,12 +73,11 @@ impl Snapshot<'_> {
         let expected_seal = seal(core, capture);
         let member = |row: &Row<'_>| {
             Ok(Member {
-                row: MemberRecord { name: row.get(0)?, blob: BlobHash(row.get(2)?), size: row.get(4)? },
-                id: row.get(1)?,
-                sealed: row.get_ref(3)?.as_blob()? == expected_seal.as_slice(),
+                row: MemberRecord { name: row.get(0)?, blob: BlobHash(row.get(1)?), size: row.get(3)? },
+                sealed: row.get_ref(2)?.as_blob()? == expected_seal.as_slice(),
             })
         };
-        let sql = "SELECT coalesce(k.member, ''), b.id, b.digest, c.seal, b.size
+        let sql = "SELECT coalesce(k.member, ''), b.digest, c.seal, b.size
                      FROM blob b JOIN capture c ON c.blob = b.id
                      JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                     WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3";
@@ -99,7 +86,7 @@ impl Snapshot<'_> {
         if !document.is_empty() {
             return Ok(document);
         }
-        let sql = "SELECT m.name, b.id, b.digest, c.seal, b.size
+        let sql = "SELECT m.name, b.digest, c.seal, b.size
                      FROM capture c JOIN member m ON m.capture = c.id JOIN blob b ON b.id = m.blob
                      JOIN artifact a ON a.id = c.artifact
                     WHERE c.digest = ?1 AND a.core = ?2 ORDER BY m.name";
@@ -110,7 +97,6 @@ impl Snapshot<'_> {
 /// A member of a capture whose bytes have not been read.
 struct Member {
     row: MemberRecord,
-    id: i64,
     /// Whether the capture's seal matches its artifact.
     sealed: bool,
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Snapshot;
 use super::mentions::Roles;
+use crate::digest::Digest;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
 use crate::storage::sqlite::{Result, mention_index};
 
@@ -43,6 +44,46 @@ impl Snapshot<'_> {
         Ok(related)
     }
 
+    /// Returns those of `artifacts` that another artifact relates to by `relation`, which holds only between artifacts that
+    /// have the same value of `attribute`; only others that `is_other` accepts count. For each, only as much of the index
+    /// is read as is needed to find one, the newest first.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read or the index is damaged, and any error that `is_other` returns.
+    pub(crate) fn related_to(
+        &self,
+        artifacts: &[ArtifactRow],
+        relation: &str,
+        attribute: &str,
+        is_other: &mut dyn FnMut(ArtifactId) -> Result<bool>,
+    ) -> Result<BTreeSet<ArtifactId>> {
+        let mut roles = Roles::default();
+        let mut related = BTreeSet::new();
+        for artifact in artifacts {
+            let own = self.values_of(artifact.id, attribute)?;
+            if own.is_empty() {
+                continue;
+            }
+            let captures = self.captures_stating(mention_index::key(&artifact.core.0));
+            for capture in captures.map_err(|error| self.failed(error))?.into_iter().rev() {
+                let other =
+                    self.rows("SELECT artifact FROM capture WHERE id = ?1", [capture], |row| row.get(0));
+                let Some(other) = other?.pop().filter(|other| *other != artifact.id) else { continue };
+                if !is_other(other)? {
+                    continue;
+                }
+                let states = self.states(capture, &artifact.core.0, relation, &mut roles);
+                if states.map_err(|error| self.failed(error))?
+                    && self.values_of(other, attribute)?.iter().any(|value| own.contains(value))
+                {
+                    related.insert(artifact.id);
+                    break;
+                }
+            }
+        }
+        Ok(related)
+    }
+
     /// Whether the list of one of these captures mentions `artifact` by `relation`.
     fn is_related(
         &self,
@@ -56,10 +97,24 @@ impl Snapshot<'_> {
             if of_capture.get(&capture).is_none_or(|other| *other == artifact.id) {
                 continue;
             }
-            for stated in self.lists().with(capture, |stated| *stated == digest)? {
-                if roles.get(self, stated.role)?.relation.as_deref() == Some(relation) {
-                    return Ok(true);
-                }
+            if self.states(capture, &digest, relation, roles)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether the list of a capture mentions `digest` by `relation`.
+    fn states(
+        &self,
+        capture: i64,
+        digest: &Digest,
+        relation: &str,
+        roles: &mut Roles,
+    ) -> rusqlite::Result<bool> {
+        for stated in self.lists().with(capture, |stated| stated == digest)? {
+            if roles.get(self, stated.role)?.relation.as_deref() == Some(relation) {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -88,11 +143,16 @@ impl Snapshot<'_> {
             }
             return Ok(values);
         }
-        let sql = format!("{sql} AND a.artifact = ?2");
         for artifact in artifacts {
-            let found = self.rows(&sql, (attribute, artifact.id.0), |row| row.get(1))?;
-            values.insert(artifact.id, found);
+            values.insert(artifact.id, self.values_of(artifact.id, attribute)?);
         }
         Ok(values)
+    }
+
+    /// Returns the row ids of the values of `attribute` of an artifact.
+    fn values_of(&self, artifact: ArtifactId, attribute: &str) -> Result<Vec<i64>> {
+        let sql = "SELECT a.value FROM attribute a JOIN attribute_value v ON v.id = a.value
+                    WHERE v.name = ?1 AND a.artifact = ?2";
+        self.rows(sql, (attribute, artifact.0), |row| row.get(0))
     }
 }

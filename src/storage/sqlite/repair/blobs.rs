@@ -2,16 +2,15 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use super::Repair;
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, Digest};
-use crate::storage::sqlite::check::finding::Subject;
+use crate::storage::check::{DictionaryCopy, Inspection, Repair, Subject};
+use crate::storage::seal::seal;
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 use crate::storage::sqlite::dictionaries::{Readers, Sealed};
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
 use crate::storage::sqlite::read::blob_id;
-use crate::storage::sqlite::write::seal;
 use crate::storage::sqlite::{Store, digest_stripping};
 use crate::storage::{PayloadDefect, Result};
 
@@ -59,7 +58,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn repair_dictionaries(&self, other: Option<&Self>) -> Result<Vec<Repair>> {
+    pub fn repair_dictionaries(&self, other: Option<&dyn Inspection>) -> Result<Vec<Repair>> {
         let damaged = self.with_connection(|connection| damaged_dictionaries(connection))?;
         if damaged.is_empty() {
             return Ok(Vec::new());
@@ -67,7 +66,7 @@ impl Store {
         let mut found = Vec::new();
         for (id, digest) in damaged {
             let whole = match other {
-                Some(other) => other.with_connection(|connection| dictionary(connection, &digest))?,
+                Some(other) => other.dictionary(&digest)?,
                 None => None,
             };
             found.push((id, digest, whole));
@@ -76,7 +75,7 @@ impl Store {
             let mut repaired = Vec::new();
             for (id, digest, whole) in found {
                 let subject = Subject::Dictionary(id);
-                let (changed, did) = if let Some((bytes, begun, kind)) = whole {
+                let (changed, did) = if let Some(DictionaryCopy { bytes, begun, kind }) = whole {
                     let sql = "UPDATE dictionary SET bytes = ?2, begun = ?3,
                                       kind = coalesce((SELECT id FROM kind WHERE name = ?4), kind) WHERE id = ?1";
                     (transaction.execute(sql, (id, bytes, begun, kind))?, "restored")
@@ -245,13 +244,18 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
 
 /// Returns the bytes of the dictionary with this digest and the fields stored with them, if all of them match the
 /// digest.
-fn dictionary(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<(Vec<u8>, i64, String)>> {
+pub(in crate::storage::sqlite) fn dictionary(
+    connection: &Connection,
+    digest: &Digest,
+) -> rusqlite::Result<Option<DictionaryCopy>> {
     let sql =
         "SELECT d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE d.digest = ?1";
-    let whole: Option<(Vec<u8>, i64, String)> = connection
-        .query_row(sql, [digest.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    let whole: Option<DictionaryCopy> = connection
+        .query_row(sql, [digest.as_bytes()], |row| {
+            Ok(DictionaryCopy { bytes: row.get(0)?, begun: row.get(1)?, kind: row.get(2)? })
+        })
         .optional()?;
-    Ok(whole.filter(|(bytes, begun, kind)| {
+    Ok(whole.filter(|DictionaryCopy { bytes, begun, kind }| {
         Sealed { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
     }))
 }

@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Transaction};
 
-use super::Repair;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::sqlite::check::finding::Subject;
+use crate::storage::check::{Repair, Restored, Subject};
 use crate::storage::sqlite::check::{
     ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, journal_entry, replay,
 };
@@ -33,15 +32,6 @@ const ARTIFACTS: &[(&str, &str)] = &[
 /// Columns that contain capture row ids. Indexes that also contain them are rebuilt afterwards.
 const CAPTURES: &[(&str, &str)] =
     &[("capture", "id"), ("member", "capture"), ("mention_list", "capture"), ("signature", "capture")];
-
-/// The result of restoring from the journal.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Restored {
-    /// The repairs.
-    pub repaired: Vec<Repair>,
-    /// Whether row ids changed, so that all indexes have to be rebuilt.
-    pub is_reordered: bool,
-}
 
 impl Store {
     /// Restores everything that the journal determines: times and order of captures and artifacts, tags, notes, pins,

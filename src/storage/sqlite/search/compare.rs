@@ -5,15 +5,16 @@
 //! words at the same places: comparing them costs little more than building one. Only if they differ, every word and
 //! its place is read from both, to find the artifacts concerned.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, ErrorCode};
 
 use super::highlight::temporary;
-use super::{CapturePassages, SCHEMA, Snapshot, VERSION, indexer, pages, state};
+use super::{SCHEMA, Snapshot, VERSION, indexer, pages, state};
 use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};
 use crate::storage::sqlite::{Result, StorageError};
 
 /// The words of an index with their places.
@@ -33,19 +34,8 @@ struct Range {
     passages: i64,
 }
 
-/// The differences between an index and its expected content.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SearchDifferences {
-    /// Artifacts whose index content differs.
-    pub artifacts: BTreeSet<CoreHash>,
-    /// Number of parts of the index that belong to no capture that should be in it.
-    pub strays: u64,
-    /// Number of pages of the index with words that lookups do not find.
-    pub unreachable: u64,
-}
-
 /// A comparison in progress.
-pub struct SearchComparison {
+pub(super) struct SearchComparison {
     /// The rows of captures that were not compared yet, by capture row id.
     ranges: HashMap<i64, Range>,
     /// The vault's index.
@@ -65,10 +55,7 @@ impl Snapshot<'_> {
     ///
     /// # Errors
     /// Returns an error if the index cannot be read, or there is no space for a copy.
-    pub(crate) fn compare_search_index(
-        &self,
-        watch: &mut dyn FnMut(u64, u64),
-    ) -> Result<Option<SearchComparison>> {
+    pub(super) fn compare_index(&self, watch: &mut dyn FnMut(u64, u64)) -> Result<Option<SearchComparison>> {
         let vault = self.connection();
         let mut begin = || {
             if state(vault)?.is_none_or(|state| state.version != VERSION) {
@@ -89,18 +76,12 @@ impl Snapshot<'_> {
     }
 }
 
-impl SearchComparison {
-    /// Returns the number of captures that the index lists and that were not compared yet.
-    #[must_use]
-    pub fn captures(&self) -> u64 {
+impl IndexComparison for SearchComparison {
+    fn captures(&self) -> u64 {
         self.ranges.len() as u64
     }
 
-    /// Adds the passages of a capture of the artifact `core`.
-    ///
-    /// # Errors
-    /// Returns an error if the temporary database cannot be written.
-    pub fn take(&mut self, core: CoreHash, capture: &CapturePassages) -> Result<()> {
+    fn take(&mut self, core: CoreHash, capture: &CapturePassages) -> Result<()> {
         let passages = i64::try_from(capture.passages().len()).unwrap_or(i64::MAX);
         let range = self.ranges.remove(&capture.id());
         let Some(range) = range.filter(|range| range.passages == passages && range.first > 0) else {
@@ -118,22 +99,19 @@ impl SearchComparison {
         Ok(())
     }
 
-    /// Skips a capture that cannot be read.
-    pub fn pass_over(&mut self, capture: &CapturePassages) {
+    fn pass_over(&mut self, capture: &CapturePassages) {
         self.passed_over.extend(self.ranges.remove(&capture.id()));
     }
 
-    /// Compares the index with the captures that were added.
-    ///
-    /// # Errors
-    /// Returns an error if the index cannot be read.
-    pub fn finish(mut self) -> Result<SearchDifferences> {
+    fn finish(mut self: Box<Self>) -> Result<SearchDifferences> {
         self.differences.strays += self.ranges.len() as u64;
         let path = std::mem::take(&mut self.path);
         self.compare().map_err(|error| StorageError::from_sqlite(&path, error))?;
         Ok(self.differences)
     }
+}
 
+impl SearchComparison {
     fn compare(&mut self) -> rusqlite::Result<()> {
         for range in &self.passed_over {
             let rows = rows_of(&self.actual, *range)?;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::columns;
-use super::terms::Terms;
 use crate::artifact::Field;
+use crate::storage::interface::{PassageMatcher, Terms};
 use crate::storage::sqlite::{Result, StorageError};
 
 /// Returns the statement that creates the table of the vault's index, for use in memory, so that the same words match.
@@ -21,29 +21,18 @@ fn table() -> String {
 }
 
 /// A matcher that finds the matching parts of a text.
-pub struct Matcher {
+pub(super) struct Matcher {
     connection: Connection,
     path: PathBuf,
 }
 
 impl Matcher {
     /// Creates a matcher for the vault at `path`, which errors name.
-    pub(in crate::storage) fn new(path: &Path) -> Result<Self> {
+    pub(super) fn new(path: &Path) -> Result<Self> {
         let connection =
             in_memory().and_then(|connection| connection.execute_batch(&table()).map(|()| connection));
         let connection = connection.map_err(|error| StorageError::from_sqlite(path, error))?;
         Ok(Self { connection, path: path.to_owned() })
-    }
-
-    /// Returns the byte ranges of `text`, a passage of `field`, that match, in order, or `None` if the text as a whole
-    /// does not match.
-    ///
-    /// # Errors
-    /// Returns an error if the in-memory database fails.
-    pub fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
-        let marked =
-            self.marked(terms, field, text).map_err(|error| StorageError::from_sqlite(&self.path, error))?;
-        Ok(marked.map(|(text, marks)| ranges(&text, marks)))
     }
 
     /// Returns the text with marks before and after each match, and the marks.
@@ -67,6 +56,14 @@ impl Matcher {
             )?
             .query_row((column, open, close, terms.expression()), |row| Ok((row.get(0)?, marks)))
             .optional()
+    }
+}
+
+impl PassageMatcher for Matcher {
+    fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
+        let marked =
+            self.marked(terms, field, text).map_err(|error| StorageError::from_sqlite(&self.path, error))?;
+        Ok(marked.map(|(text, marks)| ranges(&text, marks)))
     }
 }
 
@@ -116,7 +113,7 @@ fn ranges(marked: &str, [open, close]: [char; 2]) -> Vec<Range<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::sqlite::Term;
+    use crate::storage::interface::Term;
 
     fn matches(words: &[&str], text: &str) -> Option<Vec<String>> {
         let term = |word: &&str| Term {

@@ -6,57 +6,10 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::totals::Totals;
 use super::{Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
-use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::ArtifactRecord;
+use crate::storage::interface::{CapturePassages, SearchableCapture};
 use crate::storage::sqlite::error::out_of_order;
 use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
-
-/// A capture whose passages are or should be in the index.
-#[derive(Clone, Debug)]
-pub struct SearchableCapture {
-    id: i64,
-    /// Its hash.
-    pub capture: CaptureHash,
-    /// Its artifact.
-    pub artifact: ArtifactRecord,
-    /// The artifact's first capture, if this is not the first.
-    pub first: Option<CaptureHash>,
-}
-
-/// The passages of a capture, in the form in which they are indexed.
-#[derive(Clone, Debug)]
-pub struct CapturePassages {
-    id: i64,
-    core: CoreHash,
-    hash: CaptureHash,
-    /// The texts in the order of the passages; `None` for those that are not indexed.
-    passages: Vec<Option<(Field, String)>>,
-}
-
-impl SearchableCapture {
-    /// Combines the capture with its passages, `None` for those that are not indexed.
-    #[must_use]
-    pub fn with(&self, passages: Vec<Option<(Field, String)>>) -> CapturePassages {
-        CapturePassages { id: self.id, core: self.artifact.core, hash: self.capture, passages }
-    }
-}
-
-impl CapturePassages {
-    /// Returns the number of bytes of text.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.passages.iter().flatten().map(|(_, text)| text.len()).sum()
-    }
-
-    pub(super) fn passages(&self) -> &[Option<(Field, String)>] {
-        &self.passages
-    }
-
-    pub(super) fn id(&self) -> i64 {
-        self.id
-    }
-}
 
 impl Snapshot<'_> {
     /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
@@ -114,29 +67,13 @@ impl Snapshot<'_> {
 }
 
 impl Store {
-    /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
-    /// none if there is no index, or one of another version.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
-        self.snapshot()?.unindexed(limit)
-    }
-
     /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come
-    /// next; returns false and changes nothing if another process has already indexed them.
+    /// next; returns false and changes nothing if another process has already indexed them. Waits for other writers no
+    /// longer than `patience`.
     ///
     /// # Errors
     /// Same as [`Storage::put`](crate::storage::Storage::put).
-    pub fn index_passages(&self, batch: &[CapturePassages]) -> Result<bool> {
-        self.index_passages_within(batch, Self::PATIENCE)
-    }
-
-    /// The same, waiting for other writers no longer than `patience`.
-    ///
-    /// # Errors
-    /// Same as [`Store::index_passages`]; returns [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish in time.
-    pub fn index_passages_within(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+    pub(super) fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
         let connection = self.connection()?;
         let index = || {
             let transaction = write_lock::begin_within(&connection, patience)?;

@@ -5,35 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Error, OptionalExtension};
 
-use super::{ArtifactId, Snapshot, Terms, hash_of, index_damage};
-use crate::digest::{CaptureHash, CoreHash};
+use super::{ArtifactId, Snapshot, hash_of, index_damage};
+use crate::digest::CoreHash;
+use crate::storage::interface::{FoundPassage, Grouping, Terms};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::read::artifact_id;
-
-/// The grouping of results.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Grouping {
-    /// The best passage of each artifact.
-    #[default]
-    Artifact,
-    /// Every passage.
-    Passage,
-}
-
-/// A matching passage.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FoundPassage {
-    /// Its artifact.
-    pub artifact: CoreHash,
-    /// The capture that contains it.
-    pub capture: CaptureHash,
-    /// Its number among the passages of the capture, from 0.
-    pub number: usize,
-    /// Its score: higher is better. Scores of different queries are not comparable.
-    pub score: f64,
-    /// Number of further matching passages of the artifact; 0 if all are listed.
-    pub more: u64,
-}
 
 /// A passage, identified by row.
 #[derive(Clone, Copy)]

@@ -1,24 +1,6 @@
 //! Search terms and their FTS5 expression.
 
-use crate::artifact::Field;
-
-/// A word or phrase to search for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Term {
-    /// Its text. Characters other than letters and digits separate words; several words are a phrase.
-    pub text: String,
-    /// Whether words that begin with its last word also match.
-    pub is_prefix: bool,
-}
-
-/// A search condition on passages: all terms of one of the alternatives, in one of the fields.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Terms {
-    /// The alternatives. An empty one is skipped.
-    pub alternatives: Vec<Vec<Term>>,
-    /// The fields; all if empty.
-    pub fields: Vec<Field>,
-}
+use crate::storage::interface::{Term, Terms};
 
 impl Terms {
     /// Returns whether there are no terms.
@@ -54,6 +36,7 @@ impl Term {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::artifact::Field;
 
     fn term(text: &str, is_prefix: bool) -> Term {
         Term { text: text.to_owned(), is_prefix }

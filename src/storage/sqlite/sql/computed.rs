@@ -10,12 +10,11 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Error};
 
-use super::SqlError;
-use crate::artifact::{Cell, Cells, Column};
+use crate::artifact::{Cell, Cells};
 use crate::files::open_vaults::Registration;
+use crate::storage::interface::{Computed, SqlError};
 use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::sqlite::{Snapshot, StorageError, Store};
-use crate::storage::{ArtifactRecord, interface};
 
 /// Maximum size in bytes of the cached rows, which joins read repeatedly.
 const KEPT_BYTES: usize = 64 << 20;
@@ -24,29 +23,6 @@ const KEPT_BYTES: usize = 64 << 20;
 /// with each other.
 const OFTEN: u64 = 100_000;
 const OFTEN_FOR_EACH: u64 = 20;
-
-/// A view whose rows are computed, for one artifact at a time.
-///
-/// It has the columns `artifact` and `core_hash`, followed by its own.
-pub struct Computed {
-    /// The name.
-    pub name: &'static str,
-    /// A description of a row.
-    pub about: &'static str,
-    /// The kind of the artifacts that have rows; `None` for all kinds.
-    pub kind: Option<&'static str>,
-    /// Its own columns.
-    pub columns: Vec<Column>,
-    /// The function for the rows of an artifact, each with a cell for every column of its own.
-    pub rows: RowsOf,
-}
-
-/// A function that computes the rows of an artifact.
-pub type RowsOf = Box<
-    dyn Fn(&dyn interface::Snapshot, &ArtifactRecord) -> std::result::Result<Vec<Cells>, SqlError>
-        + Send
-        + Sync,
->;
 
 type Kept = HashMap<(usize, i64), Arc<Vec<Cells>>>;
 

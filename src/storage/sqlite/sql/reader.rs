@@ -1,3 +1,6 @@
+//! Reading of query results.
+
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,17 +10,19 @@ use rusqlite::{Connection, Error, ErrorCode};
 
 use super::computed::Source;
 use super::guard::Guard;
-use super::{Computed, SqlError, View};
 use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
+use crate::storage::interface::{
+    Computed, Saved, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View,
+};
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::{Store, pool, schema};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
 /// It cannot write. Until it is dropped, concurrent writes stay in the vault's write-ahead log, which grows.
-pub struct Reader<'s> {
+pub(super) struct Reader<'s> {
     connection: Connection,
     source: Arc<Source>,
     guard: Guard,
@@ -34,7 +39,7 @@ impl Store {
     /// # Errors
     /// Returns [`Busy`](crate::storage::ErrorKind::Busy) if others write so often that no state of the vault could be held, and another
     /// error if the vault cannot be read.
-    pub fn reader(&self, of_kinds: Vec<View>, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
+    fn sql_reader(&self, of_kinds: Vec<View>, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
         let failed = |error| StorageError::from_sqlite(self.path(), error);
         let mut views: Vec<View> = View::plain().into_iter().chain(of_kinds).collect();
         let [connection, other] = connect_twice(self.path())?;
@@ -79,29 +84,54 @@ fn head(connection: &Connection) -> rusqlite::Result<(i64, Option<Digest>)> {
     })
 }
 
-impl Reader<'_> {
-    /// Returns the views that queries can use.
-    #[must_use]
-    pub fn views(&self) -> &[View] {
+impl SqlQueries for Store {
+    fn reader(
+        &self,
+        of_kinds: Vec<View>,
+        computed: Vec<Computed>,
+    ) -> Result<Box<dyn SqlReader + '_>, SqlError> {
+        Ok(Box::new(self.sql_reader(of_kinds, computed)?))
+    }
+}
+
+impl SqlReader for Reader<'_> {
+    fn views(&self) -> &[View] {
         &self.views
     }
 
-    /// Calls `told` once, while a query runs, if queries read the same artifacts repeatedly: those that join contents
-    /// do, and can read them once with `WITH … AS MATERIALIZED`.
-    pub fn on_rereading(&self, told: impl FnOnce() + Send + 'static) {
-        self.source.on_rereading(Box::new(told));
+    fn on_rereading(&self, told: Box<dyn FnOnce() + Send>) {
+        self.source.on_rereading(told);
     }
 
+    fn prepare(
+        &self,
+        query: &str,
+        parameters: &[(&str, Cell)],
+    ) -> Result<Box<dyn SqlStatement + '_>, SqlError> {
+        Ok(Box::new(self.statement(query, parameters)?))
+    }
+
+    fn save(
+        &self,
+        path: &Path,
+        force: bool,
+        watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
+    ) -> Result<Saved, SqlError> {
+        Self::save(self, path, force, watch)
+    }
+}
+
+impl Reader<'_> {
     /// Returns the path of the vault.
     pub(super) fn path(&self) -> &Path {
         self.path
     }
 
-    /// Prepares a query, with a value for each of its parameters: `:name` has that of `name`.
-    ///
-    /// # Errors
-    /// Returns a [`SqlError`], except for errors that only occur when the query runs.
-    pub fn prepare(&self, query: &str, parameters: &[(&str, Cell)]) -> Result<Statement<'_>, SqlError> {
+    pub(super) fn statement(
+        &self,
+        query: &str,
+        parameters: &[(&str, Cell)],
+    ) -> Result<Statement<'_>, SqlError> {
         if query.contains('\0') {
             return Err(SqlError::Query("the query has a NUL character".to_owned()));
         }
@@ -225,29 +255,27 @@ impl ToSql for Bound<'_> {
 }
 
 /// A prepared query.
-pub struct Statement<'r> {
+pub(super) struct Statement<'r> {
     reader: &'r Reader<'r>,
     query: String,
     prepared: rusqlite::Statement<'r>,
     columns: Vec<String>,
 }
 
-impl Statement<'_> {
-    /// Returns the names of the result's columns, as the query defines them: two may be the same.
-    #[must_use]
-    pub fn columns(&self) -> &[String] {
+impl SqlStatement for Statement<'_> {
+    fn columns(&self) -> &[String] {
         &self.columns
     }
 
-    /// Runs the query. Rows are computed one by one, as they are requested.
-    pub fn rows(&mut self) -> Rows<'_> {
+    fn rows(&mut self) -> SqlRows<'_> {
         let width = self.columns.len();
-        Rows { reader: self.reader, query: &self.query, width, found: self.prepared.raw_query() }
+        let found = self.prepared.raw_query();
+        Box::new(Rows { reader: self.reader, query: &self.query, width, found })
     }
 }
 
 /// The rows of a result, each with a cell for every column. The first error is the last item.
-pub struct Rows<'q> {
+pub(super) struct Rows<'q> {
     reader: &'q Reader<'q>,
     query: &'q str,
     width: usize,

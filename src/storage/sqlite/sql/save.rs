@@ -5,20 +5,11 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, params_from_iter};
 
-use super::reader::Bound;
-use super::{Reader, SqlError, View};
+use super::reader::{Bound, Reader};
 use crate::artifact::{Column, ColumnType};
+use crate::storage::interface::{Saved, SqlError, SqlReader, SqlStatement, View};
 use crate::storage::sqlite::staging::{PlaceError, StagedFile};
 use crate::storage::sqlite::{StorageError, pool};
-
-/// A completed export.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// The number of rows of each table, by name, in the order of the views.
-    pub rows: Vec<(&'static str, u64)>,
-}
 
 impl From<PlaceError> for SqlError {
     fn from(error: PlaceError) -> Self {
@@ -40,7 +31,7 @@ impl Reader<'_> {
     /// Returns [`SqlError::Exists`] if the file exists and `force` does not allow replacing it,
     /// [`SqlError::Interrupted`] if `watch` interrupted it, and another [`SqlError`] otherwise. `path` then has its
     /// previous content, and no other files are left.
-    pub fn save(
+    pub(super) fn save(
         &self,
         path: &Path,
         force: bool,
@@ -55,7 +46,7 @@ impl Reader<'_> {
         target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;").map_err(failed)?;
         let mut rows = Vec::new();
         let transaction = target.transaction().map_err(failed)?;
-        for view in self.views() {
+        for view in SqlReader::views(self) {
             rows.push((view.name, self.copy(view, &transaction, path, watch)?));
         }
         transaction.commit().map_err(failed)?;
@@ -76,7 +67,7 @@ impl Reader<'_> {
         let insert = format!("INSERT INTO \"{}\" VALUES ({marks})", view.name);
         let mut insert = target.prepare(&insert).map_err(failed)?;
         let mut copied = 0;
-        for row in self.prepare(&format!("SELECT * FROM \"{}\"", view.name), &[])?.rows() {
+        for row in self.statement(&format!("SELECT * FROM \"{}\"", view.name), &[])?.rows() {
             insert.execute(params_from_iter(row?.iter().map(Bound))).map_err(failed)?;
             copied += 1;
             if watch(view.name, copied).is_break() {

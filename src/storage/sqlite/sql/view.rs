@@ -1,22 +1,9 @@
 //! Descriptions of the views that `migrations/` creates in the vault's file.
 
-use super::Computed;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{ArtifactView, Column};
+use crate::storage::interface::{Computed, View};
 use crate::storage::sqlite::schema;
-
-/// A view that queries can use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
-    /// The name.
-    pub name: &'static str,
-    /// A description of a row.
-    pub about: &'static str,
-    /// Its columns, in order.
-    pub columns: Vec<Column>,
-    /// Whether it is stored in the vault's file, where any program that reads SQLite can use it.
-    pub is_plain: bool,
-}
 
 impl View {
     /// Returns the views that are stored in the vault's file.

@@ -12,14 +12,15 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::copies::{self, LogCopy};
 use super::rows;
-use super::{LogDefect, LoggedEntry, Sight, missing_entries, real};
+use super::{LoggedEntry, Sight, missing_entries, real};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
-use crate::storage::StatedLink;
-use crate::storage::sqlite::check::finding::Subject;
-use crate::storage::sqlite::check::{Change, RecordedCapture, RecordedEntry};
-use crate::storage::sqlite::{Repair, Result, StorageError, Store, pool};
+use crate::storage::check::{RecordedCapture, Repair, SalvagedLog, Subject};
+use crate::storage::interface::LogDefect;
+use crate::storage::sqlite::check::{Change, RecordedEntry};
+use crate::storage::sqlite::{Result, StorageError, Store, pool};
+use crate::storage::{StatedLink, Storage};
 
 /// The tables whose rows are recovered from a log.
 const TABLES: [&str; 7] = ["kind", "artifact", "blob", "dictionary", "payload", "capture", "member"];
@@ -38,18 +39,12 @@ const NEEDED: [(&str, &str, &str, &str); 6] = [
 /// another one.
 const ROUNDS: usize = 4;
 
-/// Recovers the content of damaged logs.
-pub struct Salvager<'s> {
-    store: &'s Store,
-    copies: Vec<LogCopy>,
-}
-
 /// The recoverable content of a damaged log.
-pub struct SalvagedLog {
-    /// The captures that were added and are missing from the vault.
-    pub captures: Vec<RecordedCapture>,
-    /// The temporary vault with those captures, as far as the log contains them.
-    pub scratch: Option<Store>,
+struct Salvaged<'s> {
+    store: &'s Store,
+    captures: Vec<RecordedCapture>,
+    /// The temporary vault.
+    scratch: Option<Store>,
     /// Other changes: the numbers and texts of the journal entries.
     changes: Vec<(i64, Option<String>)>,
     copy: LogCopy,
@@ -57,35 +52,41 @@ pub struct SalvagedLog {
     _directory: Option<StagingDir>,
 }
 
+impl SalvagedLog for Salvaged<'_> {
+    fn captures(&self) -> &[RecordedCapture] {
+        &self.captures
+    }
+
+    fn source(&self) -> Option<&dyn Storage> {
+        let scratch: &dyn Storage = self.scratch.as_ref()?;
+        Some(scratch)
+    }
+
+    fn finish(self: Box<Self>, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<Vec<Repair>> {
+        let store = self.store;
+        store.finish_salvage(*self, added)
+    }
+}
+
 impl Store {
-    /// Returns the [`Salvager`] for the damaged logs beside the vault.
+    /// Calls `each` with every damaged log beside the vault that was copied.
     ///
     /// # Errors
-    /// Returns an error if the directory of the vault cannot be read.
-    pub fn salvager(&self) -> Result<Salvager<'_>> {
+    /// Returns an error if the directory of the vault or a copy cannot be read, and any error that `each` returns.
+    pub(in crate::storage::sqlite) fn salvage(
+        &self,
+        each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>,
+    ) -> Result<()> {
         let copies =
             copies::pending(&real(&self.path)).map_err(|source| StorageError::io(&self.path, source))?;
-        Ok(Salvager { store: self, copies })
+        copies.into_iter().try_for_each(|copy| each(Box::new(self.salvage_copy(copy)?)))
     }
-}
 
-impl Iterator for Salvager<'_> {
-    type Item = Result<SalvagedLog>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.copies.is_empty() {
-            return None;
-        }
-        let copy = self.copies.remove(0);
-        Some(self.store.salvage(copy))
-    }
-}
-
-impl Store {
-    fn salvage(&self, copy: LogCopy) -> Result<SalvagedLog> {
+    fn salvage_copy(&self, copy: LogCopy) -> Result<Salvaged<'_>> {
         let sight = Sight::of_copy(&copy, &real(&self.path))
             .map_err(|source| StorageError::io(&copy.path, source))?;
-        let nothing = |copy| SalvagedLog {
+        let nothing = |copy| Salvaged {
+            store: self,
             captures: Vec::new(),
             scratch: None,
             changes: Vec::new(),
@@ -115,7 +116,8 @@ impl Store {
         }
         let changes = missing.iter().filter(|entry| entry.added.is_none());
         let changes = changes.map(|entry| (entry.seq, entry.text.clone())).collect();
-        Ok(SalvagedLog { captures, scratch: Some(scratch), changes, copy, _directory: Some(directory) })
+        let (scratch, _directory) = (Some(scratch), Some(directory));
+        Ok(Salvaged { store: self, captures, scratch, changes, copy, _directory })
     }
 
     /// Restores the changes in `log` that the vault does not have: tags, pins, notes and manual links. Then renames the
@@ -123,12 +125,12 @@ impl Store {
     ///
     /// # Errors
     /// As [`Storage::put`](crate::storage::Storage::put).
-    pub fn finish_salvage(
+    fn finish_salvage(
         &self,
-        log: SalvagedLog,
+        log: Salvaged<'_>,
         added: &HashSet<(CoreHash, CaptureHash)>,
     ) -> Result<Vec<Repair>> {
-        let SalvagedLog { captures, scratch, changes, copy, _directory } = log;
+        let Salvaged { captures, scratch, changes, copy, _directory, .. } = log;
         drop(scratch);
         let mut done = Vec::new();
         for (seq, text) in changes {

@@ -9,7 +9,7 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use super::Operation;
+use super::api::Operation;
 use crate::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
     SetTagRequest, UnpinRequest,

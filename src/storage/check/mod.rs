@@ -1,0 +1,185 @@
+//! Checks that do not trust the content of a vault, and repairs: what engines report and the steps that they offer.
+//!
+//! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
+//! means that the check could not run, for example because of an I/O failure.
+
+pub(super) mod facts;
+pub mod finding;
+mod records;
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+
+use super::{Prepared, Put, Result, Storage};
+use crate::artifact::{Admitted, Signature};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+
+pub use facts::Facts;
+pub use finding::{Finding, FindingInfo, Subject};
+pub use records::{
+    CaptureId, CatalogCounts, CheckedArtifact, DictionaryCopy, Integrity, JournalInspection, KindFacts,
+    ReadCapture, Readmitted, RecordedCapture, RecordedSignatures, Reindexed, Removals, Repair, Restored,
+};
+
+/// A vault at one point in time, for checking.
+///
+/// Methods return an error if the vault cannot be read for a reason other than damage. Those with `findings` add damage
+/// that prevents reading to them.
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait Inspection: Send {
+    /// Checks the engine's own structures, without reading stored bytes: access rights, files, tables and rows.
+    fn structures(&self, integrity: Integrity) -> Result<Vec<Finding>>;
+
+    /// Returns the kinds as the vault records them.
+    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
+
+    /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares the journal
+    /// with everything in the catalog that follows from it, in both directions. No stored bytes are read.
+    fn journal(&self, since: Option<Digest>) -> Result<JournalInspection>;
+
+    /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
+    fn removed(&self) -> Result<Vec<Finding>>;
+
+    /// Reads and hashes the stored bytes that checking every artifact does not read.
+    fn unreferenced(&self) -> Result<Vec<Finding>>;
+
+    /// Checks that the mention index can be read and is sorted.
+    fn order_of_mentions(&self) -> Result<Vec<Finding>>;
+
+    /// Checks that the mention index can be read and is sorted, and whether it has exactly one entry for every digest
+    /// that a capture mentions. If the returned flag is false, [`Inspection::unlisted`] should be called for every
+    /// artifact.
+    fn mentions_index(&self) -> Result<(Vec<Finding>, bool)>;
+
+    /// Adds a finding if the artifact's captures mention digests that are missing from the mention index.
+    fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()>;
+
+    /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
+    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>>;
+
+    /// Returns the artifacts that captures refer to and that are missing from the vault. Their hashes are not known.
+    fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>>;
+
+    /// Returns the ids of an artifact's captures in the order in which they were added.
+    fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>>;
+
+    /// Reads a capture of `artifact` and hashes every byte again. Returns `None` and adds a finding if its row cannot
+    /// be read.
+    fn read(
+        &self,
+        artifact: &CheckedArtifact,
+        id: CaptureId,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<ReadCapture>>;
+
+    /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
+    fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>>;
+
+    /// Returns whether the vault contains this capture of the artifact `core`.
+    fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
+
+    /// Returns the removals that the journal records.
+    fn removals(&self) -> Result<Removals>;
+
+    /// Returns the captures that should be in the vault according to the journal and are missing.
+    fn lost_captures(&self) -> Result<Vec<RecordedCapture>>;
+
+    /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
+    fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>>;
+
+    /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
+    /// or it contains entries that this program does not understand.
+    fn recorded_signatures(&self) -> Result<RecordedSignatures>;
+
+    /// Returns the bytes with this hash, if the vault has them undamaged.
+    fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>>;
+
+    /// Returns whether the blob with this hash is stored as a delta.
+    fn is_difference(&self, blob: BlobHash) -> Result<bool>;
+
+    /// Returns the dictionary with this digest, if the vault has it undamaged.
+    fn dictionary(&self, digest: &Digest) -> Result<Option<DictionaryCopy>>;
+}
+
+/// The steps of repairs, none of which requires guessing. Each is one transaction with its journal entries, and returns
+/// what it repaired.
+///
+/// Methods return an error if the vault cannot be read or written.
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait Repairs {
+    /// Restricts write permission for the vault's files to the owner; `subject` is the file that others could write.
+    fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>>;
+
+    /// Rebuilds the engine's own indexes, unless the vault is too damaged for that.
+    fn repair_sql_indexes(&self) -> Result<Vec<Repair>>;
+
+    /// Calls `each` with every damaged log that was copied.
+    fn salvage(&self, each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>) -> Result<()>;
+
+    /// Removes digests and dictionaries from payloads whose encoding does not use them.
+    fn drop_surplus(&self) -> Result<Vec<Repair>>;
+
+    /// Restores damaged dictionaries that `other` has undamaged. Without `other`, corrects the fields stored with their
+    /// bytes if their digests prove them, and drops damaged dictionaries that no payload needs.
+    fn repair_dictionaries(&self, other: Option<&dyn Inspection>) -> Result<Vec<Repair>>;
+
+    /// Corrects the recorded hash of a blob if its stored bytes have another hash that the seal or the hash of a
+    /// capture proves.
+    fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>>;
+
+    /// Replaces the damaged or missing bytes of `blob` with `bytes`. Repairs nothing if `bytes` have another hash, or
+    /// the vault has no such blob.
+    fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>>;
+
+    /// Restores the missing row of an artifact that captures belong to. `admitted` is the result of admitting such a
+    /// capture.
+    fn repair_artifact(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Repair>>;
+
+    /// Assigns `capture` of `artifact` to the artifact that its seal proves: the admitted one, if that was sealed when
+    /// the capture was added.
+    fn repair_core(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Repair>>;
+
+    /// Deletes a capture of the artifact `core` so that it can be added again.
+    fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>>;
+
+    /// Stores one artifact whose capture was lost, like [`Storage::put`]. Restores the previously `recorded` signature
+    /// state unless the signature was checked now.
+    fn put_again(&self, artifact: &Prepared, recorded: Option<Signature>, at: DateTime<Utc>) -> Result<Put>;
+
+    /// Restores everything that the journal determines. Other rows that the journal does not know are kept. Changes
+    /// nothing if the journal's chain is broken or it contains entries that this program does not understand.
+    fn restore_from_journal(&self) -> Result<Restored>;
+
+    /// Records a repair in the journal and returns it.
+    fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>>;
+
+    /// Drops unreferenced blobs.
+    fn drop_unreferenced(&self) -> Result<Vec<Repair>>;
+}
+
+/// The recoverable content of a damaged log.
+pub trait SalvagedLog {
+    /// Returns the captures that were added and are missing from the vault.
+    fn captures(&self) -> &[RecordedCapture];
+
+    /// Returns a temporary vault with those captures, as far as the log contains them.
+    fn source(&self) -> Option<&dyn Storage>;
+
+    /// Restores the changes in the log that the vault does not have: tags, pins, notes and manual links. The log is not
+    /// reported any more. `added` are the captures recovered from it.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    fn finish(self: Box<Self>, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<Vec<Repair>>;
+}

@@ -1,0 +1,191 @@
+//! What checks and repairs take and return.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::finding::{Finding, Subject};
+use crate::artifact::{Admitted, Signature};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::seal::seal;
+use crate::storage::{JournalCheck, StoredMember};
+use crate::validation::Violation;
+
+/// The depth of SQLite's integrity check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Integrity {
+    /// Pages and rows.
+    Quick,
+    /// Pages, rows and SQL indexes.
+    Full,
+}
+
+/// A capture's row id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CaptureId(pub(in crate::storage) i64);
+
+impl CaptureId {
+    /// Returns the number, which is only meaningful within its vault.
+    #[must_use]
+    pub fn number(self) -> i64 {
+        self.0
+    }
+}
+
+/// An artifact to check.
+#[derive(Clone, Debug)]
+pub struct CheckedArtifact {
+    /// Its row id.
+    pub(in crate::storage) id: i64,
+    /// The core hash that it should have.
+    pub core: CoreHash,
+    /// The name of its kind; `None` if the vault no longer has it.
+    pub kind: Option<String>,
+}
+
+/// A capture with its files, as far as they could be read.
+#[derive(Debug)]
+pub struct ReadCapture {
+    /// Its row id.
+    pub id: CaptureId,
+    /// The hash that it should have.
+    pub capture: CaptureHash,
+    /// Whether it is a directory of several files.
+    pub is_directory: bool,
+    /// The stored seal.
+    pub(in crate::storage) seal: Vec<u8>,
+    /// The stored warnings; `None` if they cannot be read.
+    pub warnings: Option<Vec<Violation>>,
+    /// The stored signature state.
+    pub signature: Option<Signature>,
+    /// Its files; `None` if one of them is damaged.
+    pub files: Option<Vec<StoredMember>>,
+    /// The findings about its bytes.
+    pub findings: Vec<Finding>,
+}
+
+/// A kind as the vault records it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindFacts {
+    /// Its name.
+    pub name: String,
+    /// Its relation to the artifacts that state its core hash.
+    pub stated_by: Option<String>,
+    /// The name of the only file of its artifacts.
+    pub member: Option<String>,
+}
+
+/// Counts of the catalog rows that agree with the journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CatalogCounts {
+    /// Artifacts.
+    pub artifacts: u64,
+    /// Captures.
+    pub captures: u64,
+    /// Tags.
+    pub tags: u64,
+    /// Notes.
+    pub notes: u64,
+    /// Pins.
+    pub pins: u64,
+    /// Manual links.
+    pub links: u64,
+    /// Tombstones.
+    pub tombstones: u64,
+    /// Number of captures with a signature.
+    pub signatures: u64,
+}
+
+/// The result of comparing the journal with the catalog.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalInspection {
+    /// The check of the chain.
+    pub chain: JournalCheck,
+    /// Counts of the catalog rows that agree with the journal.
+    pub counts: CatalogCounts,
+    /// Defects of the journal and differences between it and the catalog.
+    pub findings: Vec<Finding>,
+}
+
+/// A capture whose addition the journal records.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordedCapture {
+    /// The artifact.
+    pub core: CoreHash,
+    /// The capture.
+    pub capture: CaptureHash,
+    /// The name of its kind, if the vault still has it.
+    pub kind: Option<String>,
+}
+
+impl RecordedCapture {
+    /// Returns the key of the capture. Captures of artifacts of different kinds may have the same hash.
+    #[must_use]
+    pub fn key(&self) -> (CoreHash, CaptureHash) {
+        (self.core, self.capture)
+    }
+}
+
+/// Signature states of captures that the journal records, by core hash and capture hash.
+pub type RecordedSignatures = HashMap<(CoreHash, CaptureHash), Signature>;
+
+/// The removals that the journal records.
+pub struct Removals(pub(in crate::storage) BTreeSet<Digest>);
+
+impl Removals {
+    /// Returns whether an artifact, or this capture of it, is recorded as removed.
+    #[must_use]
+    pub fn has(&self, core: CoreHash, capture: CaptureHash) -> bool {
+        [core.0, capture.0].iter().any(|digest| self.0.contains(digest))
+    }
+}
+
+/// An artifact whose captures were admitted again.
+#[derive(Debug)]
+pub struct Readmitted {
+    /// The artifact.
+    pub artifact: CheckedArtifact,
+    /// All of its captures. Those that were not admitted keep their index data.
+    pub captures: Vec<(CaptureId, Option<Admitted>)>,
+}
+
+/// The outcome of reindexing an artifact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reindexed {
+    /// Its index data was rebuilt from its captures.
+    Done,
+    /// Captures were added to it or removed from it since it was read: it has to be read again.
+    Changed,
+}
+
+/// A completed repair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The repaired subject.
+    pub subject: Subject,
+    /// The action, such as `dropped`.
+    pub did: &'static str,
+}
+
+/// The result of restoring from the journal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// The repairs.
+    pub repaired: Vec<Repair>,
+    /// Whether row ids changed, so that all indexes have to be rebuilt.
+    pub is_reordered: bool,
+}
+
+impl ReadCapture {
+    /// Returns whether the stored seal proves that the capture was stored as `admitted`.
+    #[must_use]
+    pub fn is_sealed_as(&self, admitted: &Admitted) -> bool {
+        self.seal == seal(admitted.core(), admitted.capture())
+    }
+}
+
+/// The bytes of a dictionary and the fields stored with them, all of which its digest proves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DictionaryCopy {
+    pub(in crate::storage) bytes: Vec<u8>,
+    pub(in crate::storage) begun: i64,
+    pub(in crate::storage) kind: String,
+}

@@ -1,0 +1,129 @@
+//! Statistics.
+
+use chrono::{DateTime, Utc};
+
+use super::kinds::{Document, note, sheet};
+use super::{Vault, second, start};
+use crate::artifact::CREATED_AT;
+use crate::digest::CoreHash;
+use crate::storage::TimeBasis;
+use crate::storage::interface::{Annotation, BlobCounts, Day, Extremes, KindStats, Statistics};
+
+const ALL: [TimeBasis; 3] = [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created];
+
+fn statistics(vault: &Vault, by: TimeBasis) -> Statistics {
+    vault.snapshot().statistics(by).unwrap()
+}
+
+pub(super) fn an_empty_vault_has_no_statistics(vault: &Vault) {
+    for by in ALL {
+        let expected = Statistics {
+            kinds: Vec::new(),
+            blobs: BlobCounts::default(),
+            stated_links: 0,
+            tags: 0,
+            pins: 0,
+            notes: 0,
+            journal_entries: 0,
+            extremes: Extremes::default(),
+            by,
+            undated: 0,
+            days: Vec::new(),
+        };
+        assert_eq!(statistics(vault, by), expected);
+    }
+}
+
+pub(super) fn everything_is_counted_once(vault: &Vault) {
+    let (a, b) = (Document::new("a"), Document::new("b").remark("longer"));
+    let [first, second_core] = [&a, &b].map(|document| vault.add_note(document));
+    let again = Document::new("a").remark("again");
+    vault.add_note(&again);
+    let both = Document::of_any_kind("both");
+    vault.add(both.admit(note()));
+    vault.add(both.admit(sheet()));
+    for change in [
+        Annotation::SetTag { core: first, name: "x" },
+        Annotation::SetTag { core: first, name: "y" },
+        Annotation::SetNote { core: first, text: Some("text") },
+        Annotation::Pin { core: second_core, note: None },
+        Annotation::AddLink { source: first, relation: "follows", target: second_core, note: None },
+    ] {
+        assert!(vault.annotate(&change).unwrap());
+    }
+    let size = |document: &Document| document.bytes().len() as u64;
+    let found = statistics(vault, TimeBasis::FirstSeen);
+    let kind = |kind: crate::artifact::Kind, artifacts, captures, bytes| KindStats {
+        kind: kind.name().to_owned(),
+        artifacts,
+        captures,
+        bytes,
+    };
+    let of_notes = size(&a) + size(&b) + size(&again) + size(&both);
+    let mut kinds = vec![kind(note(), 3, 4, of_notes), kind(sheet(), 1, 1, size(&both))];
+    kinds.sort_by(|one, other| one.kind.cmp(&other.kind));
+    assert_eq!(found.kinds, kinds);
+    assert_eq!((found.artifacts(), found.captures(), found.bytes()), (4, 5, of_notes + size(&both)));
+    assert_eq!(found.blobs, BlobCounts { blobs: 4, bytes: of_notes, shared: 1 });
+    let annotations = (found.tags, found.notes, found.pins, found.stated_links);
+    assert_eq!(annotations, (2, 1, 1, 1));
+    assert_eq!(found.journal_entries, 10);
+    let largest: Vec<_> =
+        found.extremes.largest.iter().map(|one| (one.artifact.core, one.captures)).collect();
+    assert_eq!(largest.first(), Some(&(first, 2)));
+    let sizes: Vec<u64> = found.extremes.largest.iter().map(|one| one.bytes).collect();
+    assert!(sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
+}
+
+pub(super) fn the_time_determines_oldest_newest_and_days(vault: &Vault) {
+    let day = 24 * 60 * 60;
+    let dated = Document::new("dated").attribute(CREATED_AT, "2025-12-31T23:59:59.999Z");
+    let old = vault.add_note(&dated);
+    vault.add_at(Document::new("new").admit(note()), second(day));
+    let new = super::kinds::core(note(), "new");
+    // A further capture, and a sighting of the first.
+    vault.add_at(dated.clone().remark("more").admit(note()), second(2 * day));
+    let bytes = |document: &Document| document.bytes().len() as u64;
+    let (first, more) = (bytes(&dated), bytes(&dated.clone().remark("more")));
+    let other = bytes(&Document::new("new"));
+    let ends = |by| -> Vec<(CoreHash, DateTime<Utc>)> {
+        let Extremes { oldest, newest, .. } = statistics(vault, by).extremes;
+        [oldest, newest].into_iter().flatten().map(|end| (end.artifact.core, end.at)).collect()
+    };
+    assert_eq!(ends(TimeBasis::FirstSeen), [(old, start()), (new, second(day))]);
+    assert_eq!(ends(TimeBasis::LastSeen), [(new, second(day)), (old, second(2 * day))]);
+    let created = "2025-12-31T23:59:59.999Z".parse().unwrap();
+    assert_eq!(ends(TimeBasis::Created), [(old, created), (old, created)]);
+    let undated = ALL.map(|by| statistics(vault, by).undated);
+    assert_eq!(undated, [0, 0, 1]);
+    let on = |at: DateTime<Utc>, artifacts, captures, bytes| Day {
+        date: at.date_naive(),
+        artifacts,
+        captures,
+        bytes,
+    };
+    let days = |by| statistics(vault, by).days;
+    assert_eq!(
+        days(TimeBasis::FirstSeen),
+        [on(start(), 1, 1, first), on(second(day), 1, 1, other), on(second(2 * day), 0, 1, more)]
+    );
+    assert_eq!(
+        days(TimeBasis::LastSeen),
+        [on(start(), 0, 1, first), on(second(day), 1, 1, other), on(second(2 * day), 1, 1, more)]
+    );
+    assert_eq!(days(TimeBasis::Created), [on(created, 1, 2, first + more)]);
+}
+
+pub(super) fn removed_artifacts_are_not_counted(vault: &Vault) {
+    let kept = vault.add_note(&Document::new("kept"));
+    let before = statistics(vault, TimeBasis::FirstSeen);
+    let removed = vault.add_note(&Document::new("removed"));
+    vault.annotate(&Annotation::SetTag { core: removed, name: "x" }).unwrap();
+    vault
+        .annotate(&Annotation::AddLink { source: kept, relation: "r", target: removed, note: None })
+        .unwrap();
+    vault.remove(removed);
+    let after = statistics(vault, TimeBasis::FirstSeen);
+    assert!(after.journal_entries > before.journal_entries);
+    assert_eq!(Statistics { journal_entries: before.journal_entries, ..after }, before);
+}

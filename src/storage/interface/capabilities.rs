@@ -1,0 +1,57 @@
+//! What engines can do beyond reading and changing a vault.
+
+use std::fmt;
+
+/// Something that not every engine can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Capability {
+    /// SQL queries of the documented views.
+    Sql,
+    /// Copying the vault to a file.
+    FileBackup,
+    /// A full-text index.
+    FullText,
+    /// A check that does not trust the content.
+    Check,
+    /// Repairs of what a check finds.
+    Repair,
+    /// Rebuilding the indexes.
+    Reindex,
+}
+
+impl Capability {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Sql, Self::FileBackup, Self::FullText, Self::Check, Self::Repair, Self::Reindex];
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sql => "SQL queries",
+            Self::FileBackup => "backups of files",
+            Self::FullText => "full-text search",
+            Self::Check => "checks of stored data",
+            Self::Repair => "repairs",
+            Self::Reindex => "rebuilding indexes",
+        })
+    }
+}
+
+/// What an engine can do beyond the interface that all engines have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities(&'static [Capability]);
+
+impl Capabilities {
+    /// Creates the set of `all` that an engine has.
+    #[must_use]
+    pub const fn new(all: &'static [Capability]) -> Self {
+        Self(all)
+    }
+
+    /// Returns whether the engine has `capability`.
+    #[must_use]
+    pub fn has(self, capability: Capability) -> bool {
+        self.0.contains(&capability)
+    }
+}

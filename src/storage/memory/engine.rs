@@ -1,0 +1,61 @@
+//! The storage interface.
+
+use chrono::{DateTime, Utc};
+
+use super::put::Writer;
+use super::transaction::Change;
+use super::vault::MemoryStorage;
+use crate::artifact::Admitted;
+use crate::storage::interface::{
+    Capabilities, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
+};
+use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
+
+impl Storage for MemoryStorage {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
+        Ok(Box::new(self.view()))
+    }
+
+    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(Change::begin(self, at, PATIENCE)?))
+    }
+
+    fn preparer(&self) -> Result<Box<dyn Preparer>> {
+        Ok(Box::new(PlainPreparer))
+    }
+
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
+        if batch.iter().any(|prepared| prepared.private::<ForMemory>().is_none()) {
+            return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
+        }
+        let mut change = Change::begin(self, options.at, options.patience)?;
+        let (state, recorder) = change.parts();
+        let outcomes = Writer::new(state, recorder, options.policy).put_all(batch)?;
+        Box::new(change).commit()?;
+        Ok(outcomes)
+    }
+
+    fn set_actor(&mut self, actor: Actor) {
+        self.actor = Some(actor);
+    }
+
+    fn maintenance(&self) -> &dyn Maintenance {
+        self
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+}
+
+/// A preparer that has nothing to do.
+struct PlainPreparer;
+
+impl Preparer for PlainPreparer {
+    fn prepare(&self, admitted: Admitted) -> Prepared {
+        Prepared::new(admitted, &|_, _| ForMemory)
+    }
+}
+
+/// The mark of artifacts that were prepared for this engine.
+struct ForMemory;

@@ -1,0 +1,69 @@
+//! The interface of full-text search for vault files.
+
+use std::time::Duration;
+
+use super::highlight::Matcher;
+use crate::digest::CoreHash;
+use crate::storage::interface::{
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
+    SearchIndex, SearchableCapture, Terms,
+};
+use crate::storage::sqlite::{Result, Snapshot, Store};
+
+impl FullText for Store {
+    fn matcher(&self) -> Result<Box<dyn PassageMatcher>> {
+        Ok(Box::new(Matcher::new(&self.path)?))
+    }
+
+    fn begin_index(&self, patience: Duration) -> Result<()> {
+        self.begin_search_index(patience)
+    }
+
+    fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+        Self::index_passages(self, batch, patience)
+    }
+
+    fn drop_index(&self) -> Result<bool> {
+        self.drop_search_index()
+    }
+
+    fn has_index_parts(&self) -> Result<bool> {
+        self.has_search_tables()
+    }
+}
+
+impl FullTextSnapshot for Snapshot<'_> {
+    fn search_index(&self) -> Result<Option<SearchIndex>> {
+        Self::search_index(self)
+    }
+
+    fn search_index_size(&self) -> Result<u64> {
+        Self::search_index_size(self)
+    }
+
+    fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        Self::unindexed(self, limit)
+    }
+
+    fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        Self::indexed(self, after, limit)
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        among: Option<&[CoreHash]>,
+        grouping: Grouping,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>> {
+        Self::search(self, terms, among, grouping, limit)
+    }
+
+    fn compare_search_index(
+        &self,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<Box<dyn IndexComparison>>> {
+        let begun = self.compare_index(watch)?;
+        Ok(begun.map(|comparison| -> Box<dyn IndexComparison> { Box::new(comparison) }))
+    }
+}

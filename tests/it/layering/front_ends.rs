@@ -1,0 +1,84 @@
+//! What front ends use of the storage interface: the types that requests, answers and reports contain, and nothing that
+//! reads or changes a vault beside the operations.
+
+use std::collections::BTreeSet;
+
+use super::imports::uses;
+use super::{code_of, rust_files};
+use crate::sandbox::repository;
+
+/// What front ends may import from `runvault::storage`. The documentation of that module says why. The list gets shorter
+/// as operations take over: [`READING`] are the names with which a front end still reads a snapshot itself.
+const DATA: &[&str] = &[
+    "Actor",
+    "ActorError",
+    "ArtifactRecord",
+    "Attribute",
+    "Backup",
+    "BackupError",
+    "BackupOptions",
+    "BackupProgress",
+    "CaptureRecord",
+    "CatalogCounts",
+    "Erasure",
+    "ErrorKind",
+    "JournalCheck",
+    "JournalInspection",
+    "MAX_NOTE_BYTES",
+    "MAX_RELATION_BYTES",
+    "MAX_TAG_BYTES",
+    "Mention",
+    "Reclaimable",
+    "Reclaimed",
+    "Remnant",
+    "Repair",
+    "SCHEMA_VERSION",
+    "StorageError",
+    "StoredMember",
+    "TimeBasis",
+    "Upgrade",
+    "created_at",
+    "is_note",
+    "is_relation",
+    "is_tag",
+];
+
+/// Names of queries, for which there should be operations.
+const READING: &[&str] = &["Filter", "Hit", "Order", "Page", "Snapshot"];
+
+/// Returns what the command line imports from `runvault::storage`, by the name of the item.
+fn imported() -> BTreeSet<String> {
+    let mut imported = BTreeSet::new();
+    for path in rust_files(&repository("src/cli")) {
+        let paths = uses(&code_of(&path)).into_iter().map(|(_, path)| path);
+        let of_storage =
+            paths.filter(|path| path.starts_with(&["runvault".to_owned(), "storage".to_owned()]));
+        imported.extend(of_storage.filter_map(|mut path| path.pop()));
+    }
+    imported
+}
+
+#[test]
+fn front_ends_use_the_data_of_the_storage_interface_and_no_engine() {
+    let allowed: BTreeSet<&str> = DATA.iter().chain(READING).copied().collect();
+    let imported = imported();
+    assert!(imported.contains("StorageError"), "the test sees no imports");
+    let others: Vec<&String> = imported.iter().filter(|name| !allowed.contains(name.as_str())).collect();
+    assert!(others.is_empty(), "not public to front ends: {others:?}");
+    // Written out in the code, without an import.
+    for path in rust_files(&repository("src/cli")) {
+        for rest in code_of(&path).split("runvault::storage::").skip(1) {
+            let is_part = |character: char| character.is_alphanumeric() || character == '_';
+            let name = rest.split(|character| !is_part(character)).next().unwrap_or_default();
+            let is_module = matches!(name, "" | "check");
+            assert!(is_module || allowed.contains(name), "{} names {name}", path.display());
+        }
+    }
+}
+
+#[test]
+fn names_with_which_front_ends_read_are_removed_from_the_list_when_unused() {
+    let imported = imported();
+    let unused: Vec<&&str> = READING.iter().filter(|name| !imported.contains(**name)).collect();
+    assert!(unused.is_empty(), "remove them from the list: {unused:?}");
+}
