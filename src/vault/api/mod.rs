@@ -10,7 +10,10 @@ mod types;
 
 pub use document::document;
 pub use json_value::{JsonText, JsonValue};
-pub use types::{ArtifactSummary, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
+pub use types::{
+    ArtifactName, ArtifactSummary, FindingSummary, PathName, PlaceSummary, SignatureName, TimeBasisName,
+    Timestamp, bytes_of,
+};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
