@@ -44,8 +44,8 @@ pub mod validation;
 pub mod vault;
 
 pub use vault::{
-    AddError, CaughtUp, CheckedCapture, Forgetting, KeptFile, Located, LookupError, PinnedArtifact,
-    Referenced, Removal, RemoveError, RemoveOptions, Removed, TaggedArtifact, Upgraded, Vault,
+    AddError, CaughtUp, Located, LookupError, PinnedArtifact, Referenced, RemoveError, TaggedArtifact,
+    Upgraded, Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

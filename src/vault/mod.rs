@@ -5,24 +5,30 @@ pub mod annotate;
 mod annotations;
 pub mod api;
 pub mod audit;
+pub mod backup;
 pub mod bundle;
 pub mod captures;
 pub mod details;
 pub mod diff;
 pub mod digests;
+pub mod erasure;
 pub mod find;
+pub mod forget;
 pub mod forks;
 pub mod forks_of;
 pub mod fsck;
 pub mod journal;
+pub mod journal_check;
 pub mod links;
 pub mod note;
 mod openapi;
 pub mod path;
 pub mod pins;
 pub mod query;
+pub mod reclaim;
 pub mod recordings;
 mod removal;
+pub mod remove;
 pub mod replay;
 pub mod resolve;
 pub mod retention;
@@ -34,10 +40,10 @@ pub mod stats;
 pub mod tags;
 pub mod tombstones;
 pub mod unresolved;
-mod verification;
+pub mod verify;
 
 pub use annotations::{PinnedArtifact, TaggedArtifact, tags};
-pub use removal::{Forgetting, KeptFile, Referenced, Removal, RemoveError, RemoveOptions, Removed};
+pub use removal::{Referenced, RemoveError};
 pub use search::CaughtUp;
 
 use std::path::{Path, PathBuf};
@@ -50,12 +56,12 @@ use crate::digest::{CoreHash, Digest, DigestPrefix, PrefixResolution};
 use crate::formats::{self, Session};
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::json::reader::Limits;
-use crate::storage::check::{JournalInspection, Repair};
+use crate::storage::check::Repair;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    self, Actor, ArtifactRecord, Backup, BackupError, BackupOptions, BackupProgress, Capability,
-    CaptureRecord, ErrorKind, JournalCheck, JournalQuery, LogDamage, Put, PutOptions, PutOutcome,
-    RemovedPolicy, Snapshot, Storage, StorageError, Store, StoredMember, Tombstone, Upgrade,
+    self, Actor, ArtifactRecord, Capability, CaptureRecord, ErrorKind, JournalQuery, LogDamage, Put,
+    PutOptions, PutOutcome, RemovedPolicy, Snapshot, Storage, StorageError, Store, StoredMember, Tombstone,
+    Upgrade,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
@@ -63,8 +69,6 @@ use crate::vault::bundle::{Bundle, Imported};
 use crate::vault::query::HashTarget;
 use crate::vault::resolve::MentionedHash;
 use crate::vault::sql::{Reader, SqlError};
-
-pub use verification::CheckedCapture;
 
 /// A vault.
 ///
@@ -366,15 +370,6 @@ impl Vault {
         self.storage.maintenance().log_damage()
     }
 
-    /// Returns the copies of damaged write-ahead logs beside the vault, including those that a repair has processed.
-    /// They still contain artifacts that were removed from the vault since.
-    ///
-    /// # Errors
-    /// Returns an error if the directory of the vault cannot be read.
-    pub fn log_copies(&self) -> Result<Vec<PathBuf>, StorageError> {
-        self.storage.maintenance().log_copies()
-    }
-
     /// Adds one document. It is durable when this function returns. A continuation of a document in the vault is joined
     /// with that document and added as one.
     ///
@@ -480,34 +475,6 @@ impl Vault {
         bundle::add(&*self.storage, bundle, options, is_stopped, monitor)
     }
 
-    /// Copies the current state of the vault to the file `path`, and checks the copy. Others can read and write during
-    /// the backup.
-    ///
-    /// ```
-    /// # use runvault::{Vault, intake::ExamineOptions, storage::BackupOptions};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
-    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-    /// let path = directory.path().join("copy.vault");
-    /// let backup = vault.backup(&path, &BackupOptions::default(), &mut |_| {})?;
-    /// assert_eq!((backup.artifacts, backup.journal.seq), (1, 1));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Returns a [`BackupError`] if the backup cannot be made; `path` then has its previous content.
-    pub fn backup(
-        &self,
-        path: &Path,
-        options: &BackupOptions,
-        watch: &mut dyn FnMut(BackupProgress),
-    ) -> Result<Backup, BackupError> {
-        self.storage.expect(Capability::FileBackup)?;
-        self.storage.maintenance().backup(path, options, watch)
-    }
-
     /// Returns a snapshot of the vault, for several queries that must be consistent with each other.
     ///
     /// # Errors
@@ -597,25 +564,6 @@ impl Vault {
     /// removed, and [`LookupError::Store`] if the vault cannot be read.
     pub fn locate(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
         locate(&*self.snapshot()?, prefix)
-    }
-
-    /// Verifies that earlier journal entries are unchanged: recomputes the journal's chain, and searches for the entry
-    /// whose chain value is `since`, such as a head that was recorded elsewhere.
-    ///
-    /// # Errors
-    /// A store error: the vault cannot be read or written.
-    pub fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck, StorageError> {
-        self.snapshot()?.check_journal(since)
-    }
-
-    /// Like [`Vault::check_journal`], and also compares the artifacts, captures, tags, notes, pins, manual links and
-    /// tombstones in the vault with the journal, in both directions. Reads no stored bytes.
-    ///
-    /// # Errors
-    /// Returns an error if the check could not run. Damage is a finding, not an error.
-    pub fn check_catalog(&self, since: Option<Digest>) -> Result<JournalInspection, StorageError> {
-        self.storage.expect(Capability::Check)?;
-        self.storage.maintenance().inspect()?.journal(since)
     }
 
     /// Like [`Vault::locate`], in an existing snapshot of this vault.

@@ -15,18 +15,23 @@ use crate::vault::annotate::{
     SetTagRequest, UnpinRequest,
 };
 use crate::vault::audit::AuditRequest;
+use crate::vault::backup::BackupRequest;
 use crate::vault::captures::CapturesRequest;
 use crate::vault::diff::DiffRequest;
 use crate::vault::digests::DigestsRequest;
 use crate::vault::find::FindRequest;
+use crate::vault::forget::ForgetRequest;
 use crate::vault::forks::ForksRequest;
 use crate::vault::forks_of::ForksOfRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
+use crate::vault::journal_check::CheckJournalRequest;
 use crate::vault::links::LinksRequest;
 use crate::vault::note::NoteRequest;
 use crate::vault::path::PathRequest;
 use crate::vault::pins::PinsRequest;
+use crate::vault::reclaim::{ReclaimRequest, ReclaimableRequest};
 use crate::vault::recordings::RecordingsRequest;
+use crate::vault::remove::RemoveRequest;
 use crate::vault::replay::{ReplayRequest, ResponsesRequest};
 use crate::vault::resolve::ResolveRequest;
 use crate::vault::rules::RulesRequest;
@@ -36,6 +41,7 @@ use crate::vault::stats::StatsRequest;
 use crate::vault::tags::TagsRequest;
 use crate::vault::tombstones::TombstonesRequest;
 use crate::vault::unresolved::UnresolvedRequest;
+use crate::vault::verify::VerifyRequest;
 
 /// Returns the OpenAPI 3.1 document of all operations.
 #[must_use]
@@ -43,6 +49,7 @@ pub fn document() -> OpenApi {
     let mut document = Document::default();
     document.add::<AuditRequest>();
     document.add::<CapturesRequest>();
+    document.add::<CheckJournalRequest>();
     document.add::<DiffRequest>();
     document.add::<DigestsRequest>();
     document.add::<FindRequest>();
@@ -54,6 +61,7 @@ pub fn document() -> OpenApi {
     document.add::<NoteRequest>();
     document.add::<PathRequest>();
     document.add::<PinsRequest>();
+    document.add::<ReclaimableRequest>();
     document.add::<RecordingsRequest>();
     document.add::<ReplayRequest>();
     document.add::<ResolveRequest>();
@@ -65,6 +73,11 @@ pub fn document() -> OpenApi {
     document.add::<TagsRequest>();
     document.add::<TombstonesRequest>();
     document.add::<UnresolvedRequest>();
+    document.add::<VerifyRequest>();
+    document.add::<BackupRequest>();
+    document.add::<ForgetRequest>();
+    document.add::<ReclaimRequest>();
+    document.add::<RemoveRequest>();
     document.add::<SetTagRequest>();
     document.add::<RemoveTagRequest>();
     document.add::<SetNoteRequest>();

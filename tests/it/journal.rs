@@ -117,11 +117,12 @@ fn the_view_has_exactly_what_was_chained_whoever_acts() {
 #[test]
 fn a_nul_in_the_name_of_an_actor_is_chained_as_well() {
     use runvault::storage::Actor;
+    use runvault::vault::journal_check::CheckJournalRequest;
     let sandbox = Sandbox::new();
     let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
     let vault = vault.acting_as(Actor::new("nul \0 inside").unwrap());
     vault.add_document(session("a", &[("p", "r")]).into_bytes(), &ExamineOptions::default()).unwrap();
-    assert_eq!(vault.check_journal(None).unwrap().defect, None);
+    assert_eq!(vault.run(&CheckJournalRequest::default()).unwrap().defect, None);
     let entry: Value = serde_json::from_str(&entries(&sandbox)[0].0).unwrap();
     assert_eq!(entry["actor"], "nul \0 inside");
     assert!(Actor::new("").is_err() && Actor::new("x".repeat(257)).is_err());

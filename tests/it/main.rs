@@ -26,6 +26,7 @@ mod creating;
 mod damage;
 mod dangling;
 mod diff;
+mod engines;
 mod faults;
 mod forks;
 mod fsck;

@@ -6,6 +6,7 @@ mod containers;
 mod policy;
 mod taken_back;
 
+use runvault::vault::journal_check::CheckJournalRequest;
 use runvault::vault::show::ShowRequest;
 use rusqlite::Connection;
 use serde_json::json;
@@ -57,7 +58,7 @@ fn expect_whole(sandbox: &Sandbox) {
             vault.snapshot().unwrap().read_members(artifact.core, capture.capture_hash).unwrap();
         }
     }
-    let check = vault.check_journal(None).unwrap();
+    let check = vault.run(&CheckJournalRequest::default()).unwrap();
     assert_eq!(check.defect, None);
 }
 

@@ -10,10 +10,12 @@ use runvault::vault::captures::CapturesRequest;
 use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 use runvault::vault::links::LinksRequest;
 use runvault::vault::path::PathRequest;
+use runvault::vault::remove::RemoveRequest;
 use runvault::vault::replay::ResponsesRequest;
 use runvault::vault::resolve::ResolveRequest;
 use runvault::vault::show::ShowRequest;
-use runvault::{LookupError, RemoveOptions, Vault};
+use runvault::vault::verify::VerifyRequest;
+use runvault::{LookupError, Vault};
 
 use crate::sandbox::{Sandbox, session};
 
@@ -27,7 +29,7 @@ fn replaced(sandbox: &Sandbox) -> (Vault, runvault::Located) {
     let note =
         |core_hash, text: &str| vault.run(&SetNoteRequest { core_hash, text: text.to_owned() }).unwrap();
     note(one, "the note of the first");
-    vault.remove(std::slice::from_ref(&located.artifact), &RemoveOptions::default()).unwrap();
+    vault.run(&RemoveRequest { artifacts: vec![one], ..RemoveRequest::default() }).unwrap();
     let other = add(session("other", &[("which colour", "red")]));
     let other = vault.locate(&other.0.into()).unwrap().artifact;
     assert_eq!(located.artifact.addition, other.addition, "it has the row id of the other");
@@ -78,12 +80,13 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
         after: None,
     };
     let audit = AuditRequest { contract: core_hash, run: None, limit: None, after: None };
+    let verify = VerifyRequest { artifacts: vec![core_hash], ..VerifyRequest::default() };
     for (operation, outcome) in [
         ("audit", vault.run(&audit).map(drop)),
         ("diff", vault.run(&diff).map(drop)),
         ("responses", vault.run(&ResponsesRequest::new(core_hash)).map(drop)),
         ("capture", vault.capture_of(&located, &located.capture.capture.0.into()).map(drop)),
-        ("verify", vault.verify(artifact, None, &runvault::artifact::AdmitOptions::default()).map(drop)),
+        ("verify", vault.run(&verify).map(drop)),
     ] {
         let is_gone = matches!(&outcome, Err(LookupError::Store(error)) if error.kind() == ErrorKind::Gone);
         assert!(is_gone, "{operation}: {outcome:?}");

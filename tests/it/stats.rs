@@ -105,16 +105,10 @@ fn vaults_in_memory_have_the_same_statistics_but_those_about_files() {
 }
 
 #[test]
-fn what_only_a_file_can_do_is_unsupported_in_memory() {
-    let vault = Vault::in_memory();
-    let unsupported = |error: runvault::storage::StorageError, what: &str| {
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert_eq!(error.to_string(), format!("this storage engine does not support {what}"));
-    };
-    unsupported(vault.search_index().unwrap_err(), "full-text search");
-    unsupported(vault.check_catalog(None).unwrap_err(), "checks of stored data");
-    assert!(vault.reclaimable().is_ok() && vault.reclaim().unwrap().is_none(), "there is nothing to reclaim");
-    assert_eq!(vault.log_copies().unwrap(), [""; 0].map(std::path::PathBuf::from));
+fn full_text_search_is_unsupported_in_memory() {
+    let error = Vault::in_memory().search_index().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert_eq!(error.to_string(), "this storage engine does not support full-text search");
 }
 
 #[test]

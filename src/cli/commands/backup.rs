@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use runvault::digest::Digest;
-use runvault::storage::{Backup, BackupError, BackupOptions, BackupProgress};
-use runvault::vault::fsck::Finding;
-use serde::Serialize;
+use runvault::storage::{BackupError, BackupProgress};
+use runvault::vault::api::FindingSummary;
+use runvault::vault::backup::{BackupAnswer, BackupRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
@@ -50,79 +49,49 @@ fn percent(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number from 0 to 100".to_owned())
 }
 
-#[derive(Serialize)]
-struct Line<'b> {
-    path: &'b str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path_bytes: Option<String>,
-    bytes: u64,
-    artifacts: u64,
-    captures: u64,
-    blobs: u64,
-    blobs_checked: u64,
-    journal_entries: u64,
-    journal_head: Digest,
-    findings: u64,
-}
-
-/// Maximum number of findings printed.
-const SHOWN: usize = 10;
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let mut progress = Progress::new("backing up");
-        let options = BackupOptions { force: self.force, sample: self.sample };
-        let backup = vault.backup(&self.file, &options, &mut |step| match step {
+        let request = BackupRequest { path: self.file.clone(), force: self.force, sample: self.sample };
+        let backup = request.run_watched(&vault, &mut |step| match step {
             BackupProgress::Copied { pages, of } => progress.part("copied", pages, of),
             BackupProgress::Checked { blobs, of } => progress.part("checked", blobs, of),
         })?;
         drop(progress);
-        self.print(&backup)?;
-        if backup.findings.is_empty() {
+        if self.json {
+            json::line(&mut stdout::raw(), &backup)?;
+        } else {
+            print(&backup)?;
+        }
+        if backup.findings == 0 {
             return Ok(Status::Done);
         }
-        for finding in backup.findings.iter().take(SHOWN) {
-            let Finding { info, subject, detail } = finding;
-            stdout::note(&escaped(&format!("{} {subject}: {detail}", info.id)).to_string());
+        for FindingSummary { finding, about, subject, detail } in &backup.first_findings {
+            stdout::note(&escaped(&format!("{finding} {about} {subject}: {detail}")).to_string());
         }
-        let found = counted(backup.findings.len() as u64, "finding");
+        let found = counted(backup.findings, "finding");
         Err(Failure::No(format!(
             "the copy is exact, but the vault does not match its journal: {found}; fsck explains what to do"
         )))
     }
+}
 
-    fn print(&self, backup: &Backup) -> Result<(), Failure> {
-        let path = backup.path.to_string_lossy();
-        let Backup { bytes, artifacts, captures, blobs, checked, journal, .. } = backup;
-        if self.json {
-            let line = Line {
-                path: &path,
-                path_bytes: json::bytes_of(backup.path.as_os_str()),
-                bytes: *bytes,
-                artifacts: *artifacts,
-                captures: *captures,
-                blobs: *blobs,
-                blobs_checked: *checked,
-                journal_entries: journal.seq,
-                journal_head: journal.chain,
-                findings: backup.findings.len() as u64,
-            };
-            return Ok(json::line(&mut stdout::raw(), &line)?);
-        }
-        let mut out = stdout::text();
-        let what = [counted(*artifacts, "artifact"), counted(*captures, "capture"), counted(*blobs, "blob")];
-        let is_sound = backup.findings.is_empty() && checked == blobs;
-        let read = if checked == blobs { "all blobs" } else { &format!("{checked} of {blobs} blobs") };
-        let (path, size) = (escaped(&path), stdout::size(*bytes));
-        writeln!(out, "{path}: {}, {size}", what.join(", "))?;
-        let checked = format!("SQLite's integrity check, {read} read back and hashed");
-        let of_the_journal =
-            if backup.findings.is_empty() { ", journal chain, catalog matches the journal" } else { "" };
-        writeln!(out, "{}: {checked}{of_the_journal}", if is_sound { "sound" } else { "passed" })?;
-        writeln!(out, "journal head {HASH}{}{HASH:#} (entry {})", journal.chain, journal.seq)?;
-        Ok(())
-    }
+fn print(backup: &BackupAnswer) -> Result<(), Failure> {
+    let BackupAnswer { file, bytes, artifacts, captures, blobs, blobs_checked, findings, .. } = backup;
+    let mut out = stdout::text();
+    let what = [counted(*artifacts, "artifact"), counted(*captures, "capture"), counted(*blobs, "blob")];
+    let is_sound = *findings == 0 && blobs_checked == blobs;
+    let read =
+        if blobs_checked == blobs { "all blobs" } else { &format!("{blobs_checked} of {blobs} blobs") };
+    let (path, size) = (escaped(&file.path), stdout::size(*bytes));
+    writeln!(out, "{path}: {}, {size}", what.join(", "))?;
+    let checked = format!("SQLite's integrity check, {read} read back and hashed");
+    let of_the_journal = if *findings == 0 { ", journal chain, catalog matches the journal" } else { "" };
+    writeln!(out, "{}: {checked}{of_the_journal}", if is_sound { "sound" } else { "passed" })?;
+    let BackupAnswer { journal_entries, journal_head, .. } = backup;
+    writeln!(out, "journal head {HASH}{journal_head}{HASH:#} (entry {journal_entries})")?;
+    Ok(())
 }
 
 impl From<BackupError> for Failure {

@@ -3,8 +3,7 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use runvault::storage::{Reclaimable, Reclaimed};
-use serde::Serialize;
+use runvault::vault::reclaim::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;
@@ -32,29 +31,28 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         if self.dry_run {
-            return self.report(&vault.reclaimable()?);
+            return self.report(&vault.run(&ReclaimableRequest {})?);
         }
-        let reclaimed = vault.reclaim()?;
+        let reclaimed = vault.run(&ReclaimRequest {})?;
         if self.json {
-            json::line(&mut stdout::raw(), &Done::new(reclaimed.unwrap_or_default()))?;
-        } else if let Some(done) = &reclaimed {
-            print(done)?;
+            json::line(&mut stdout::raw(), &reclaimed)?;
+        } else if reclaimed.changed {
+            print(&reclaimed)?;
         } else {
             writeln!(stdout::text(), "nothing to reclaim")?;
         }
-        if reclaimed.is_some_and(|done| !done.is_complete) {
+        if reclaimed.log_remains {
             rm::warn_of_log(vault.path());
         }
         Ok(Status::Done)
     }
 
-    fn report(&self, found: &Reclaimable) -> Result<Status, Failure> {
-        let Reclaimable { blobs, blob_bytes, dictionaries, free_bytes, has_removals } = *found;
+    fn report(&self, found: &ReclaimableAnswer) -> Result<Status, Failure> {
         if self.json {
-            let bytes = blob_bytes + free_bytes;
-            json::line(&mut stdout::raw(), &Would { blobs, dictionaries, bytes, has_removals })?;
+            json::line(&mut stdout::raw(), found)?;
             return Ok(Status::Done);
         }
+        let ReclaimableAnswer { blobs, dictionaries, blob_bytes, free_bytes, .. } = *found;
         let (blobs, dictionaries) = (counted(blobs, "unused blob"), dictionaries_text(dictionaries));
         let (stored, free) = (stdout::size(blob_bytes), stdout::size(free_bytes));
         writeln!(stdout::text(), "{blobs} ({stored}), {dictionaries} to remove, {free} free in the file")?;
@@ -66,7 +64,7 @@ fn dictionaries_text(count: u64) -> String {
     if count == 1 { "1 dictionary".to_owned() } else { format!("{count} dictionaries") }
 }
 
-fn print(done: &Reclaimed) -> Result<(), Failure> {
+fn print(done: &ReclaimAnswer) -> Result<(), Failure> {
     let (before, after) = (done.bytes_before, done.bytes_after);
     let change = if after <= before {
         format!("{} reclaimed", stdout::size(before - after))
@@ -79,28 +77,4 @@ fn print(done: &Reclaimed) -> Result<(), Failure> {
     writeln!(stdout::text(), "{change}: {before} before, {after} after")?;
     writeln!(stdout::text(), "{blobs} and {dictionaries} removed, {recompressed} recompressed")?;
     Ok(())
-}
-
-#[derive(Serialize)]
-struct Would {
-    blobs: u64,
-    dictionaries: u64,
-    bytes: u64,
-    has_removals: bool,
-}
-
-#[derive(Serialize)]
-struct Done {
-    blobs: u64,
-    dictionaries: u64,
-    recompressed: u64,
-    bytes_before: u64,
-    bytes_after: u64,
-}
-
-impl Done {
-    fn new(done: Reclaimed) -> Self {
-        let Reclaimed { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = done;
-        Self { blobs, dictionaries, recompressed, bytes_before, bytes_after }
-    }
 }

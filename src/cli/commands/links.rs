@@ -6,7 +6,7 @@ use anstyle::Style;
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::digest::CoreHash;
 use runvault::vault::links::{LinkDirection, LinkEnd, LinkSummary, LinksAnswer, LinksRequest};
-use runvault::vault::query::{LinkTarget, Origin};
+use runvault::vault::query::Origin;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -193,15 +193,6 @@ fn target_parts(target: &LinkEnd) -> [(String, Style); 2] {
     match kind {
         Some(kind) => [(escaped(kind).to_string(), Style::new()), name],
         None => [("unresolved".to_owned(), CAUTION), name],
-    }
-}
-
-/// Formats the other end of a link without colours.
-pub(crate) fn plain_target(target: &LinkTarget) -> String {
-    match target {
-        LinkTarget::Artifact(artifact) => format!("{} {:.12}", artifact.kind, artifact.core),
-        LinkTarget::MissingDigest(digest) => format!("unresolved {digest:.12}"),
-        LinkTarget::MissingName(name) => format!("unresolved {name}"),
     }
 }
 

@@ -4,10 +4,13 @@ use std::io::Write;
 use std::path::Path;
 
 use clap::Args as ClapArgs;
-use runvault::storage::{ArtifactRecord, Erasure, Remnant};
+use runvault::digest::CoreHash;
+use runvault::vault::PinnedArtifact;
+use runvault::vault::api::{ArtifactName, PathName};
+use runvault::vault::erasure::{CopyOrigin, ErasureSummary, RemnantSummary, VaultCopy};
 use runvault::vault::query::Contained;
-use runvault::vault::{KeptFile, PinnedArtifact, Removed};
-use runvault::{Referenced, RemoveError, RemoveOptions, Vault};
+use runvault::vault::remove::{KeptFile, RemoveAnswer, RemoveRequest, Removed};
+use runvault::{Referenced, RemoveError, Vault};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
@@ -57,51 +60,48 @@ impl Args {
         let vault = arguments.open()?;
         let mut artifacts = Vec::new();
         for named in &self.hashes {
-            artifacts.push(named.locate_artifact(&vault)?.artifact);
+            artifacts.push(named.locate_artifact(&vault)?.artifact.core);
         }
-        let options = RemoveOptions {
+        let request = RemoveRequest {
+            artifacts,
             reason: self.reason.clone(),
-            ignores_links: self.force,
+            ignore_links: self.force,
             with_containers: self.with_containers,
-            is_dry_run: self.dry_run,
+            dry_run: self.dry_run,
         };
-        let removal = vault.remove(&artifacts, &options).map_err(refusal)?;
-        let erased = removal.erasure.as_ref().map(Erasure::is_complete);
-        for removed in &removal.removed {
-            if self.json {
-                json::removed(&mut stdout::raw(), removed, erased)?;
-            } else {
-                print(removed, erased)?;
-            }
+        let RemoveAnswer { removed, erasure } = vault.run(&request).map_err(refusal)?;
+        for removed in &removed {
+            if self.json { json::line(&mut stdout::raw(), removed)? } else { print(removed)? }
         }
-        if let Some(erasure) = &removal.erasure {
+        if let Some(erasure) = &erasure {
             warn_of_remnants(erasure, &vault);
         }
         Ok(Status::Done)
     }
 }
 
-/// Prints what was removed, and whether it was `erased` from the vault's files; in a dry run nothing was.
-fn print(removed: &Removed, erased: Option<bool>) -> Result<(), Failure> {
-    let Removed { artifact, captures, shared, .. } = removed;
+/// Prints what was removed, or would be.
+fn print(removed: &Removed) -> Result<(), Failure> {
+    let Removed { core_hash, kind, captures, size, shared, erased } = removed;
     let done = if erased.is_some() { "removed" } else { "would remove" };
-    let left = if erased == Some(false) { "; still in the file until gc" } else { "" };
-    let (captures, size) = (counted(captures.len() as u64, "capture"), stdout::size(removed.size()));
+    let left = if *erased == Some(false) { "; still in the file until gc" } else { "" };
+    let (captures, size) = (counted(captures.len() as u64, "capture"), stdout::size(*size));
     let mut out = stdout::text();
-    writeln!(out, "{done} {} {captures}, {size}{left}", named(artifact))?;
-    for KeptFile { name, holders, count } in shared {
-        let mut names: Vec<String> = holders.iter().map(named).collect();
+    writeln!(out, "{done} {} {captures}, {size}{left}", named(kind, *core_hash))?;
+    for KeptFile { file, holders, count, .. } in shared {
+        let holder = |holder: &ArtifactName| named(&holder.kind, holder.core_hash);
+        let mut names: Vec<String> = holders.iter().map(holder).collect();
         let more = count.saturating_sub(holders.len() as u64);
         names.extend((more > 0).then(|| format!("{more} more")));
-        writeln!(out, "  {} is kept, it is also in {}", escaped(name), names.join(", "))?;
+        writeln!(out, "  {} is kept, it is also in {}", escaped(file), names.join(", "))?;
     }
     Ok(())
 }
 
 /// Formats an artifact for lists.
-fn named(artifact: &ArtifactRecord) -> String {
-    let kind = escaped(&artifact.kind).to_string();
-    format!("{kind:<8} {HASH}{:.12}{HASH:#}", artifact.core)
+fn named(kind: &str, core: CoreHash) -> String {
+    let kind = escaped(kind).to_string();
+    format!("{kind:<8} {HASH}{core:.12}{HASH:#}")
 }
 
 /// The maximum number of artifacts, and of containers of each, that a refusal lists; the rest are counted.
@@ -112,6 +112,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
     let message = error.to_string();
     match error {
         RemoveError::Store(error) => error.into(),
+        RemoveError::KeepsNothing => Failure::Usage(message),
         RemoveError::Pinned { pins } => {
             let line = |pinned: &PinnedArtifact| {
                 let PinnedArtifact { artifact, pin } = pinned;
@@ -140,8 +141,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
             for Referenced { artifact, links, more } in held.iter().take(LISTED) {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
                 because.extend(links.iter().map(|link| {
-                    let target = links::plain_target(&link.target);
-                    format!("  <- {} {target} {}", link.relation, links::because(&link.origin))
+                    format!("  <- {} {} {}", link.relation, link.target, links::because(&link.origin))
                 }));
                 because.extend((*more > 0).then(|| format!("  and {more} more")));
             }
@@ -154,24 +154,26 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
 }
 
 /// Warns of locations where removed bytes remain or may remain.
-pub(crate) fn warn_of_remnants(erasure: &Erasure, vault: &Vault) {
+pub(crate) fn warn_of_remnants(erasure: &ErasureSummary, vault: &Vault) {
     for remnant in &erasure.remnants {
         match remnant {
-            Remnant::LargeFile => {
-                let size = stdout::size(Erasure::REWRITTEN);
+            RemnantSummary::LargeFile { limit } => {
+                let size = stdout::size(*limit);
                 until_gc(&format!("vaults larger than {size} are not rewritten after every removal"));
             }
-            Remnant::NotRewritten(why) => until_gc(&format!("the file could not be rewritten: {why}")),
-            Remnant::Dictionaries(kinds) => {
+            RemnantSummary::File { reason } => {
+                until_gc(&format!("the file could not be rewritten: {reason}"));
+            }
+            RemnantSummary::Dictionaries { kinds } => {
                 let kinds = kinds.join(", ");
                 until_gc(&format!(
                     "the compression dictionary of {kinds} may contain parts of removed artifacts"
                 ));
             }
-            Remnant::Log => warn_of_log(vault.path()),
+            RemnantSummary::Log => warn_of_log(vault.path()),
         }
     }
-    warn_of_copies(vault);
+    erasure.copies.iter().for_each(warn_of_copy);
 }
 
 fn until_gc(why: &str) {
@@ -186,25 +188,15 @@ pub(crate) fn warn_of_log(vault: &Path) {
     ));
 }
 
-/// Warns of copies of the vault kept by schema upgrades, and of copies of damaged logs: they contain removed data.
-fn warn_of_copies(vault: &Vault) {
-    for version in 1..=runvault::storage::SCHEMA_VERSION {
-        let mut copy = vault.path().as_os_str().to_owned();
-        copy.push(format!(".schema-{version}"));
-        let copy = Path::new(&copy);
-        if copy.exists() {
-            stdout::warning(&format!(
-                "{} was kept before an upgrade and contains removed bytes; delete it",
-                copy.display()
-            ));
+/// Warns of a copy beside the vault.
+fn warn_of_copy(VaultCopy { file: PathName { path, .. }, of }: &VaultCopy) {
+    stdout::warning(&match of {
+        CopyOrigin::Vault => {
+            format!("{path} was kept before an upgrade and contains removed bytes; delete it")
         }
-    }
-    // A directory that cannot be read was already reported by the operation that needs it.
-    for copy in vault.log_copies().unwrap_or_default() {
-        stdout::warning(&format!(
-            "{} is a copy of a damaged write-ahead log and may contain removed data; delete it after \"runvault fsck \
-             --repair\"",
-            copy.display()
-        ));
-    }
+        CopyOrigin::Log => format!(
+            "{path} is a copy of a damaged write-ahead log and may contain removed data; delete it after \"runvault fsck \
+             --repair\""
+        ),
+    });
 }

@@ -1,30 +1,18 @@
 //! JSON output. `docs/json.md` specifies its structure.
 
-use std::ffi::OsStr;
 use std::io::{self, Write};
 
 use runvault::artifact::{Kind, Signature};
-use runvault::digest::{CaptureHash, CoreHash};
+use runvault::digest::{CoreHash, hex};
 use runvault::validation::Violation;
 use runvault::vault::add::Examined;
-use runvault::vault::{KeptFile, Removed};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
 use crate::cli::hints;
 use crate::cli::output::escape::is_hidden;
 
-/// Returns the bytes of a name as hex digits if it is not UTF-8. JSON cannot represent it: the name itself then
-/// contains replacement characters.
-pub(crate) fn bytes_of(name: &OsStr) -> Option<String> {
-    name.to_str().is_none().then(|| hex(name.as_encoded_bytes()))
-}
-
-/// Returns the hex digits of `bytes`.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| char::from_digit(value.into(), 16).unwrap_or_default();
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
+pub(crate) use runvault::vault::api::bytes_of;
 
 /// Writes `value` as one line of JSON.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
@@ -94,38 +82,6 @@ pub(crate) fn examined(
         violations_omitted: examined.report.omitted() + left_out.len(),
     };
     line(out, &value)
-}
-
-#[derive(Serialize)]
-struct RemovedLine<'r> {
-    core_hash: CoreHash,
-    kind: &'r str,
-    captures: Vec<CaptureHash>,
-    size: u64,
-    shared: Vec<SharedLine<'r>>,
-    /// Omitted in a dry run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    erased: Option<bool>,
-}
-
-#[derive(Serialize)]
-struct SharedLine<'r> {
-    file: &'r str,
-    artifacts: Vec<CoreHash>,
-    count: u64,
-}
-
-/// Writes what was removed, and whether no trace of it remains in the vault's files.
-pub(crate) fn removed(out: &mut dyn Write, removed: &Removed, erased: Option<bool>) -> io::Result<()> {
-    let captures = removed.captures.iter().map(|capture| capture.capture).collect();
-    let Removed { artifact, shared, .. } = removed;
-    let shared = shared.iter().map(|KeptFile { name, holders, count }| SharedLine {
-        file: name,
-        artifacts: holders.iter().map(|holder| holder.core).collect(),
-        count: *count,
-    });
-    let (core_hash, kind, size) = (artifact.core, artifact.kind.as_str(), removed.size());
-    line(out, &RemovedLine { core_hash, kind, captures, size, shared: shared.collect(), erased })
 }
 
 /// Whether a count is zero and omitted.

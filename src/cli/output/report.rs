@@ -16,8 +16,18 @@ pub(crate) const LISTED: usize = 20;
 
 /// Writes up to `most` violations of a report, indented.
 pub(crate) fn write(out: &mut dyn Write, report: &Report, most: usize) -> io::Result<()> {
-    write_some(out, "  ", report.violations(), most)?;
-    match report.omitted() {
+    write_listed(out, report.violations(), report.omitted() as u64, most)
+}
+
+/// Writes up to `most` of the violations that a report lists, indented, and the number of those `omitted` from it.
+pub(crate) fn write_listed(
+    out: &mut dyn Write,
+    violations: &[Violation],
+    omitted: u64,
+    most: usize,
+) -> io::Result<()> {
+    write_some(out, "  ", violations, most)?;
+    match omitted {
         0 => Ok(()),
         omitted => writeln!(out, "  and {omitted} more, not listed"),
     }

@@ -1,6 +1,6 @@
 //! Times as arguments and as text.
 
-use chrono::{DateTime, Duration, NaiveDate, SecondsFormat, Utc};
+use chrono::{DateTime, Duration, NaiveDate, Utc};
 use clap::ValueEnum;
 use runvault::storage::TimeBasis;
 
@@ -91,15 +91,6 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
     age(text).ok_or_else(|| "expected a duration such as 90m, 36h, 7d, 4w".to_owned())
 }
 
-/// Formats a duration in the form that [`length`] parses.
-pub(crate) fn length_text(length: Duration) -> String {
-    const UNITS: [(i64, &str); 3] = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
-    let seconds = length.num_seconds();
-    let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0);
-    let (unit, name) = unit.unwrap_or((1, "s"));
-    format!("{}{name}", seconds / unit)
-}
-
 fn age(text: &str) -> Option<Duration> {
     Duration::from_std(humantime::parse_duration(text).ok()?).ok()
 }
@@ -130,13 +121,10 @@ pub(crate) fn shown(time: DateTime<Utc>) -> String {
     if stdout::is_terminal() { ago(time, clock::now()) } else { display(time) }
 }
 
-/// Formats a time in full precision, for programs.
-pub(crate) fn exact(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(SecondsFormat::Millis, true)
-}
-
 #[cfg(test)]
 mod tests {
+    use runvault::vault::retention::length_text;
+
     use super::*;
 
     #[test]

@@ -8,23 +8,30 @@ use super::{
 };
 use crate::artifact::CREATED_AT;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{Result, StorageError, TimeBasis};
+use crate::storage::{ErrorKind, Result, StorageError, TimeBasis};
 
 /// Returns the only value of a batch of one.
-fn only<T: Default>(batch: Vec<T>) -> T {
-    batch.into_iter().next().unwrap_or_default()
+fn only<T>(batch: Vec<T>) -> Result<T> {
+    let missing = || StorageError::new(ErrorKind::Database, "the answer for a key is missing");
+    batch.into_iter().next().ok_or_else(missing)
 }
 
 #[expect(clippy::missing_errors_doc, reason = "the errors are those of the trait")]
 impl dyn Snapshot + '_ {
     /// Returns the artifact with this core hash.
     pub fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRecord>> {
-        self.artifacts(&[core]).map(only)
+        self.artifacts(&[core]).and_then(only)
     }
 
     /// Returns the artifact with this core hash, or an error of the kind `Gone` if it is not stored.
     pub fn expect_artifact(&self, core: CoreHash) -> Result<ArtifactRecord> {
         self.artifact(core)?.ok_or_else(|| StorageError::gone(core))
+    }
+
+    /// Returns the artifacts with these core hashes, or an error of the kind `Gone` if one is not stored.
+    pub fn expect_artifacts(&self, of: &[CoreHash]) -> Result<Vec<ArtifactRecord>> {
+        let stored = of.iter().zip(self.artifacts(of)?);
+        stored.map(|(core, artifact)| artifact.ok_or_else(|| StorageError::gone(*core))).collect()
     }
 
     /// Returns the artifacts with these core hashes that are stored.
@@ -41,17 +48,17 @@ impl dyn Snapshot + '_ {
 
     /// Returns the captures of an artifact in the order in which they were added.
     pub fn captures_of(&self, core: CoreHash) -> Result<Vec<CaptureRecord>> {
-        self.captures(&[core]).map(only)
+        self.captures(&[core]).and_then(only)
     }
 
     /// Returns a capture of an artifact.
     pub fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRecord>> {
-        self.captures_with(&[CaptureTarget { capture, artifact: core }]).map(only)
+        self.captures_with(&[CaptureTarget { capture, artifact: core }]).and_then(only)
     }
 
     /// Returns the preferred capture of an artifact.
     pub fn preferred_capture(&self, core: CoreHash) -> Result<Option<CaptureRecord>> {
-        self.preferred_captures(&[core]).map(only)
+        self.preferred_captures(&[core]).and_then(only)
     }
 
     /// Returns the members of a capture with their bytes, sorted by name. Every byte is hashed again, and so are the
@@ -66,7 +73,7 @@ impl dyn Snapshot + '_ {
 
     /// Returns the attributes of an artifact, sorted by name and value.
     pub fn attributes_of(&self, core: CoreHash) -> Result<Vec<Attribute>> {
-        self.attributes(&[core]).map(only)
+        self.attributes(&[core]).and_then(only)
     }
 
     /// Returns the creation time that an artifact states: the latest of those that its captures state. `None` if it
@@ -86,47 +93,47 @@ impl dyn Snapshot + '_ {
 
     /// Returns the tags, the note and the pin of an artifact.
     pub fn annotations_of(&self, core: CoreHash) -> Result<Annotations> {
-        self.annotations(&[core]).map(only)
+        self.annotations(&[core]).and_then(only)
     }
 
     /// Returns the artifact with a tag.
     pub fn with_tag(&self, name: &str) -> Result<Option<CoreHash>> {
-        self.tagged(&[name.to_owned()]).map(only)
+        self.tagged(&[name.to_owned()]).and_then(only)
     }
 
     /// Returns the mentions of an artifact in the roles of one group.
     pub fn mentions_of(&self, core: CoreHash, group: &str) -> Result<Vec<Mention>> {
-        self.mentions(&[core], Some(group)).map(only)
+        self.mentions(&[core], Some(group)).and_then(only)
     }
 
     /// Returns the mentions of a digest, in any role or in those of one group.
     pub fn mentions_with(&self, digest: Digest, group: Option<&str>) -> Result<Vec<Mention>> {
-        self.mentioning(&[digest], group).map(only)
+        self.mentioning(&[digest], group).and_then(only)
     }
 
     /// Returns the references of an artifact, or those to it.
     pub fn references_of(&self, core: CoreHash, direction: Direction) -> Result<Vec<ReferenceEdge>> {
-        self.references(&[core], direction).map(only)
+        self.references(&[core], direction).and_then(only)
     }
 
     /// Returns the names that an artifact has and refers to.
     pub fn names_of(&self, core: CoreHash) -> Result<Names> {
-        self.names(&[core]).map(only)
+        self.names(&[core]).and_then(only)
     }
 
     /// Returns the artifacts that use a name.
     pub fn uses_of(&self, name: &str) -> Result<NameUse> {
-        self.named(&[name.to_owned()]).map(only)
+        self.named(&[name.to_owned()]).and_then(only)
     }
 
     /// Returns the manual links from and to an artifact.
     pub fn manual_links_of(&self, core: CoreHash) -> Result<Vec<ManualLink>> {
-        self.manual_links(&[core]).map(only)
+        self.manual_links(&[core]).and_then(only)
     }
 
     /// Returns the other artifacts that contain an artifact.
     pub fn containers_of(&self, core: CoreHash, by: Containment) -> Result<Vec<CoreHash>> {
-        self.containers(&[core], by).map(only)
+        self.containers(&[core], by).and_then(only)
     }
 }
 

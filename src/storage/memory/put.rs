@@ -108,7 +108,7 @@ impl<'w> Writer<'w> {
             (known.seen_at, known.arrival) = (at, arrival);
             PutOutcome::NewCapture
         } else {
-            let addition = self.state.all().map(|known| known.addition).max().unwrap_or_default() + 1;
+            let addition = self.state.all().map(|known| known.addition).max().map_or(1, |last| last + 1);
             let (kind, captures) = (admitted.kind(), vec![capture]);
             let artifact = Artifact { core, kind, added_at: at, seen_at: at, addition, arrival, captures };
             self.state.artifacts.insert(core, Arc::new(artifact));
@@ -190,7 +190,7 @@ fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTime<chrono::
         .map(|(relation, name)| ((relation.name, name.as_str().to_owned()), relation.dangles));
     Capture {
         capture: admitted.capture(),
-        addition: state.captures().map(|(_, known)| known.addition).max().unwrap_or_default() + 1,
+        addition: state.captures().map(|(_, known)| known.addition).max().map_or(1, |last| last + 1),
         added_at: at,
         seen_at: at,
         warnings: admitted.report().violations().to_vec(),

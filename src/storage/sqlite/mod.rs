@@ -151,6 +151,13 @@ impl Store {
         Ok((store, Upgrade { from, copy, is_outdated }))
     }
 
+    /// Returns the copies of the vault beside it that were kept before its schema was changed, oldest first.
+    #[must_use]
+    pub fn upgrade_copies(&self) -> Vec<PathBuf> {
+        let copies = (1..=i64::from(SCHEMA_VERSION)).map(|version| schema::copy_path(&self.path, version));
+        copies.filter(|copy| copy.exists()).collect()
+    }
+
     /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.
     ///
     /// # Errors

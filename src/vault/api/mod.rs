@@ -9,7 +9,10 @@ mod types;
 
 pub use super::openapi::document;
 pub use json_value::{JsonText, JsonValue};
-pub use types::{ArtifactSummary, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
+pub use types::{
+    ArtifactName, ArtifactSummary, FindingSummary, PathName, PlaceSummary, SignatureName, TimeBasisName,
+    Timestamp, bytes_of,
+};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

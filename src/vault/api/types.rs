@@ -1,6 +1,8 @@
 //! Types that several answers contain.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::path::PathBuf;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -9,7 +11,8 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, 
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::artifact::{Place, SignatureState};
-use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::digest::{self, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::check::finding::Finding;
 use crate::storage::{ArtifactRecord, TimeBasis};
 use crate::validation::{Severity, Violation};
 
@@ -173,6 +176,68 @@ impl From<&ArtifactRecord> for ArtifactSummary {
             kind: artifact.kind.clone(),
             added_at: artifact.added_at.into(),
             seen_at: artifact.seen_at.into(),
+        }
+    }
+}
+
+/// An artifact by its core hash and kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactName {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+}
+
+impl From<ArtifactRecord> for ArtifactName {
+    fn from(artifact: ArtifactRecord) -> Self {
+        Self { core_hash: artifact.core, kind: artifact.kind }
+    }
+}
+
+/// The path of a file, which need not be UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PathName {
+    /// The path. Bytes that are not UTF-8 are replaced by U+FFFD.
+    pub path: String,
+    /// All bytes of the path as lowercase hex digits; missing if it is UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+}
+
+impl From<&PathBuf> for PathName {
+    fn from(path: &PathBuf) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), path_bytes: bytes_of(path.as_os_str()) }
+    }
+}
+
+/// Returns the bytes of a name as hex digits if it is not UTF-8. JSON cannot represent it: the name itself then
+/// contains replacement characters.
+#[must_use]
+pub fn bytes_of(name: &OsStr) -> Option<String> {
+    name.to_str().is_none().then(|| digest::hex(name.as_encoded_bytes()))
+}
+
+/// A defect that a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FindingSummary {
+    /// Its type, such as `blob-damaged`.
+    pub finding: String,
+    /// The type of its subject, such as `artifact`.
+    pub about: String,
+    /// The name or hash of its subject.
+    pub subject: String,
+    /// The details.
+    pub detail: String,
+}
+
+impl From<&Finding> for FindingSummary {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            finding: finding.info.id.to_owned(),
+            about: finding.subject.type_name().to_owned(),
+            subject: finding.subject.name(),
+            detail: finding.detail.clone(),
         }
     }
 }

@@ -14,6 +14,9 @@ mod sources;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use crate::artifact::{KeyRing, Kind};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
@@ -42,16 +45,20 @@ pub enum Depth {
 }
 
 /// A selection of artifacts to check.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ArtifactSample)]
 pub struct Sample {
     /// Percentage of the artifacts.
     pub percent: f64,
     /// The seed, which determines the selected artifacts of a vault.
+    #[serde(default)]
     pub seed: u64,
 }
 
 impl Sample {
-    fn has(&self, core: CoreHash) -> bool {
+    /// Returns whether it contains an artifact.
+    pub(super) fn has(&self, core: CoreHash) -> bool {
         let mut bytes = self.seed.to_le_bytes().to_vec();
         bytes.extend(core.0.as_bytes());
         #[expect(clippy::cast_precision_loss, reason = "an approximate share is sufficient")]

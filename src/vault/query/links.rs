@@ -10,6 +10,7 @@
 //!   their run and have different steps at one index. A history that only ends earlier is not a fork.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 
 use super::exchanges::{ExchangeCache, Exchanges, Pair};
 use super::forks::{self, Fork, Shared};
@@ -38,6 +39,17 @@ impl LinkTarget {
             Self::Artifact(artifact) => (0, artifact.core.to_string()),
             Self::MissingDigest(digest) => (1, digest.to_string()),
             Self::MissingName(name) => (2, name.clone()),
+        }
+    }
+}
+
+/// Formats the kind and the short hash of an artifact, or the missing hash or name.
+impl fmt::Display for LinkTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Artifact(artifact) => write!(f, "{} {:.12}", artifact.kind, artifact.core),
+            Self::MissingDigest(digest) => write!(f, "unresolved {digest:.12}"),
+            Self::MissingName(name) => write!(f, "unresolved {name}"),
         }
     }
 }

@@ -6,116 +6,29 @@
 mod held;
 mod pattern;
 mod period;
+mod policy;
+mod reason;
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Duration, Utc};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::digest::CoreHash;
 use crate::storage::{
-    Annotations, ArtifactRecord, Attribute, Filter, Head, Order, Page, Result, Snapshot, Tag, TimeBasis,
-    created_at,
+    Annotations, ArtifactRecord, Attribute, Filter, Order, Page, Result, Snapshot, Tag, TimeBasis, created_at,
 };
-use crate::vault::query::Link;
 
 pub use pattern::{PatternError, TagPattern};
 pub use period::{Period, Span};
+pub use policy::{GroupKey, PeriodRule, Policy};
+pub use reason::{Miss, Reason, length_text};
 
 use period::Choice;
 
-/// A retention policy.
-#[derive(Clone, Debug)]
-pub struct Policy {
-    /// Keep this number of the newest artifacts of each group.
-    pub keep_last: Option<usize>,
-    /// Keep artifacts whose time is within this duration before now. If the limit cannot be computed, all are kept.
-    pub keep_within: Option<Duration>,
-    /// Keep the newest artifact of each of this number of last non-empty periods, and the oldest of a group while there
-    /// are fewer.
-    pub keep_periods: Vec<(Period, usize)>,
-    /// Keep artifacts with a tag that matches one of these patterns.
-    pub keep_tags: Vec<TagPattern>,
-    /// The time that is used. Artifacts without this time are kept.
-    pub by: TimeBasis,
-    /// The keys by which artifacts are grouped. Without any, all artifacts are one group.
-    pub group_by: Vec<GroupKey>,
-    /// The kinds that the policy applies to; all if empty. Other artifacts are kept and are not in the plan.
-    pub kinds: Vec<String>,
-    /// Remove artifacts even if a kept artifact links to them. Artifacts whose bytes a kept artifact contains are still
-    /// kept.
-    pub ignores_links: bool,
-}
-
-impl Default for Policy {
-    /// Returns a policy without rules, by the time when artifacts were last seen, with a group for each kind.
-    fn default() -> Self {
-        Self {
-            keep_last: None,
-            keep_within: None,
-            keep_periods: Vec::new(),
-            keep_tags: Vec::new(),
-            by: TimeBasis::default(),
-            group_by: vec![GroupKey::Kind],
-            kinds: Vec::new(),
-            ignores_links: false,
-        }
-    }
-}
-
-/// A key by which artifacts are grouped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GroupKey {
-    /// The kind.
-    Kind,
-    /// The set of values of the attribute with this name, which may be empty.
-    Attribute(String),
-}
-
 /// The group of an artifact: the name and the values of each key of the policy.
 pub type Group = Vec<(String, Vec<String>)>;
-
-/// The reason that an artifact is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// It is among this number of newest artifacts.
-    Last(usize),
-    /// Its time is within this duration before now.
-    Within(Duration),
-    /// It is the newest of this span.
-    Newest(Span),
-    /// It is the oldest of its group, and there are fewer spans than the rule keeps.
-    Oldest(Span),
-    /// It has a matching tag.
-    Tag {
-        /// The pattern.
-        pattern: TagPattern,
-        /// The tag.
-        tag: String,
-    },
-    /// It is pinned.
-    Pinned,
-    /// It does not have the time that the policy uses: it states no time of creation.
-    Undated,
-    /// A kept artifact contains its bytes, as a pack contains its session, so that they would remain.
-    Contained(Box<ArtifactRecord>),
-    /// A kept artifact links to it.
-    Linked(Box<Link>),
-}
-
-/// The reason that a rule does not keep an artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Miss {
-    /// It is not among this number of newest artifacts.
-    Last(usize),
-    /// It is older than this duration.
-    Within(Duration),
-    /// A newer artifact of this span is kept.
-    Superseded(Span),
-    /// It is older than this number of kept periods.
-    TooOld(Period, usize),
-    /// It has no matching tag.
-    Tag,
-}
 
 /// The decision on an artifact.
 #[derive(Clone, Debug)]
@@ -140,6 +53,16 @@ impl Decision {
     pub fn is_kept(&self) -> bool {
         !self.reasons.is_empty()
     }
+
+    /// Returns why it is kept, or why no rule of `policy` keeps it.
+    #[must_use]
+    pub fn descriptions(&self, policy: &Policy) -> Vec<String> {
+        if self.is_kept() {
+            self.reasons.iter().map(Reason::text).collect()
+        } else {
+            self.misses.iter().map(|miss| miss.text(policy)).collect()
+        }
+    }
 }
 
 /// The decisions of a policy on every artifact of its kinds.
@@ -149,14 +72,13 @@ pub struct Plan {
     pub policy: Policy,
     /// The time of the plan, from which ages are measured.
     pub now: DateTime<Utc>,
-    /// The journal's head at that time.
-    pub head: Head,
     /// The decisions, by group, newest first.
     pub decisions: Vec<Decision>,
 }
 
 /// Number of artifacts of a kind that would be removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RetentionShare)]
 pub struct Share {
     /// The kind.
     pub kind: String,
@@ -175,12 +97,13 @@ impl Plan {
         let mut groups: BTreeMap<Group, Vec<Dated>> = BTreeMap::new();
         let filter = Filter { kinds: policy.kinds.clone(), ..Filter::default() };
         // Newest first, and so are the artifacts of each group.
-        for hit in snapshot.find(&filter, Order::Newest(policy.by), &Page::all())?.items {
+        let basis = TimeBasis::from(policy.by);
+        for hit in snapshot.find(&filter, Order::Newest(basis), &Page::all())?.items {
             let artifact = hit.artifact;
-            let needs_attributes = policy.by == TimeBasis::Created || policy.has_attributes();
+            let needs_attributes = basis == TimeBasis::Created || policy.has_attributes();
             let attributes =
                 if needs_attributes { snapshot.attributes_of(artifact.core)? } else { Vec::new() };
-            let at = match policy.by {
+            let at = match basis {
                 TimeBasis::FirstSeen => Some(artifact.added_at),
                 TimeBasis::LastSeen => Some(artifact.seen_at),
                 TimeBasis::Created => created_at(&attributes),
@@ -192,8 +115,8 @@ impl Plan {
         for (group, artifacts) in groups {
             decide(snapshot, (&policy, now), (group, artifacts), &mut decisions)?;
         }
-        held::keep_held(snapshot, &mut decisions, policy.ignores_links)?;
-        Ok(Self { policy, now, head: snapshot.journal_head()?, decisions })
+        held::keep_held(snapshot, &mut decisions, policy.ignore_links)?;
+        Ok(Self { policy, now, decisions })
     }
 
     /// Returns the artifacts that would be removed.
@@ -223,12 +146,15 @@ struct Dated {
 
 /// Returns the group of an artifact.
 fn group(policy: &Policy, artifact: &ArtifactRecord, attributes: &[Attribute]) -> Group {
-    let values = |key: &GroupKey| match key {
-        GroupKey::Kind => ("kind".to_owned(), vec![artifact.kind.clone()]),
-        GroupKey::Attribute(name) => {
-            let values = attributes.iter().filter(|attribute| attribute.name == *name);
-            (name.clone(), values.map(|attribute| attribute.value.clone()).collect())
-        }
+    let values = |key: &GroupKey| {
+        let values = match key {
+            GroupKey::Kind => vec![artifact.kind.clone()],
+            GroupKey::Attribute(name) => {
+                let values = attributes.iter().filter(|attribute| attribute.name == *name);
+                values.map(|attribute| attribute.value.clone()).collect()
+            }
+        };
+        (key.name().to_owned(), values)
     };
     policy.group_by.iter().map(values).collect()
 }
@@ -279,16 +205,6 @@ impl Verdict {
 }
 
 impl Policy {
-    /// Returns whether a rule can keep anything. Keeping the last 0 counts as a rule: it states explicitly that nothing
-    /// is to be kept.
-    #[must_use]
-    pub fn keeps_something(&self) -> bool {
-        self.keep_last.is_some()
-            || self.keep_within.is_some_and(|within| within > Duration::zero())
-            || self.keep_periods.iter().any(|(_, count)| *count > 0)
-            || !self.keep_tags.is_empty()
-    }
-
     /// Applies the time rules to the artifacts of a group with these times, newest first.
     fn by_time(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::default(); times.len()];
@@ -305,7 +221,7 @@ impl Policy {
                 verdict.add(is_kept, Reason::Within(within), Miss::Within(within));
             }
         }
-        for (period, count) in &self.keep_periods {
+        for PeriodRule { period, count } in &self.keep_periods {
             for (verdict, choice) in verdicts.iter_mut().zip(period.choose(times, *count)) {
                 match choice {
                     Choice::Newest(span) => verdict.reasons.push(Reason::Newest(span)),
@@ -316,11 +232,6 @@ impl Policy {
             }
         }
         verdicts
-    }
-
-    /// Returns whether artifacts are grouped by attributes.
-    fn has_attributes(&self) -> bool {
-        self.group_by.iter().any(|key| *key != GroupKey::Kind)
     }
 
     /// Returns the reasons to keep an artifact because of its tags.

@@ -3,10 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::storage::is_tag;
 
 /// A tag, or a prefix of tags: `release/1`, `release/*`, `*`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct TagPattern {
     /// The tag or the prefix.
     text: String,
@@ -52,6 +55,20 @@ impl FromStr for TagPattern {
             name if !name.is_empty() && !is_tag(name) => Err(PatternError::NotATag),
             name => Ok(Self { text: name.to_owned(), is_prefix }),
         }
+    }
+}
+
+impl TryFrom<String> for TagPattern {
+    type Error = PatternError;
+
+    fn try_from(text: String) -> Result<Self, PatternError> {
+        text.parse()
+    }
+}
+
+impl From<TagPattern> for String {
+    fn from(pattern: TagPattern) -> Self {
+        pattern.to_string()
     }
 }
 

@@ -4,9 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use chrono::{DateTime, Datelike, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// A type of calendar period, in UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schema(as = CalendarPeriod)]
 pub enum Period {
     /// A full hour.
     Hour,
@@ -43,6 +47,18 @@ pub(super) enum Choice {
 }
 
 impl Period {
+    /// Returns the adjective, such as `daily`.
+    #[must_use]
+    pub fn adjective(self) -> &'static str {
+        match self {
+            Self::Hour => "hourly",
+            Self::Day => "daily",
+            Self::Week => "weekly",
+            Self::Month => "monthly",
+            Self::Year => "yearly",
+        }
+    }
+
     /// Returns the span that contains `time`.
     #[must_use]
     pub fn span(self, time: DateTime<Utc>) -> Span {

@@ -120,7 +120,7 @@ impl Vault {
         Ok(&*self.storage)
     }
 
-    /// Removes the search index; returns false if there is none. [`Vault::reclaim`] frees the space.
+    /// Removes the search index; returns false if there is none. [`ReclaimRequest`](crate::vault::reclaim::ReclaimRequest) frees the space.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.

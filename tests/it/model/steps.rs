@@ -8,7 +8,7 @@ use proptest::sample::Index;
 use runvault::digest::CoreHash;
 use runvault::storage::interface::{Annotation, PutOptions, Storage};
 use runvault::storage::{Prepared, RemovedPolicy, Result, TimeBasis};
-use runvault::vault::retention::{self, GroupKey, Period, Plan};
+use runvault::vault::retention::{self, GroupKey, Period, PeriodRule, Plan};
 
 use super::universe::UNIVERSE;
 
@@ -214,13 +214,14 @@ fn remove(
 
 fn forget(retention: &Retention, storage: &dyn Storage, at: DateTime<Utc>) -> String {
     let group = if retention.is_by_run { GroupKey::Attribute("run_id".to_owned()) } else { GroupKey::Kind };
+    let days = retention.keep_days.map(|count| PeriodRule { period: Period::Day, count });
     let policy = retention::Policy {
         keep_last: retention.keep_last,
-        keep_periods: retention.keep_days.map(|days| (Period::Day, days)).into_iter().collect(),
+        keep_periods: days.into_iter().collect(),
         keep_tags: retention.keep_tag.then(|| "best".parse().unwrap()).into_iter().collect(),
-        by: retention.by,
+        by: retention.by.into(),
         group_by: vec![group],
-        ignores_links: retention.ignores_links,
+        ignore_links: retention.ignores_links,
         ..retention::Policy::default()
     };
     let plan = Plan::new(&*storage.snapshot().unwrap(), policy, at).unwrap();

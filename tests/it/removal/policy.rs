@@ -193,6 +193,7 @@ fn more_than_half_of_a_kind_is_not_removed_in_scripts() {
 fn what_changed_after_the_decision_is_spared() {
     use runvault::Vault;
     use runvault::intake::ExamineOptions;
+    use runvault::vault::forget::ForgetRequest;
     use runvault::vault::retention::Policy;
 
     let times = [
@@ -203,15 +204,18 @@ fn what_changed_after_the_decision_is_spared() {
     ];
     let (sandbox, cores) = arrived(&times, "2026-01-05T00:00:00Z");
     let vault = Vault::open(&sandbox.vault()).unwrap();
-    let plan = vault.plan_retention(Policy { keep_last: Some(1), ..Policy::default() }).unwrap();
-    assert_eq!(plan.removed().count(), 3);
+    let policy = Policy { keep_last: Some(1), ..Policy::default() };
+    let request = ForgetRequest { policy, dry_run: true, ..ForgetRequest::default() };
+    let plan = vault.run(&request).unwrap().plan();
+    assert_eq!(plan.artifacts.len(), 3);
     let document = std::fs::read(sandbox.path("a")).unwrap();
     vault.add_document(document, &ExamineOptions::default()).unwrap();
     sandbox.run(["pin", "add", &cores[1]]).expect(0);
-    let done = vault.forget(&plan, None).unwrap();
-    let removed: Vec<String> = done.removal.removed.iter().map(|one| one.artifact.core.to_string()).collect();
+    let request = ForgetRequest { plan: Some(plan), dry_run: false, ..request };
+    let done = vault.run(&request).unwrap().removal.unwrap();
+    let removed: Vec<String> = done.removed.iter().map(ToString::to_string).collect();
     assert_eq!(removed, [&*cores[2]]);
-    let mut spared: Vec<String> = done.spared.iter().map(|one| one.core.to_string()).collect();
+    let mut spared: Vec<String> = done.spared.iter().map(ToString::to_string).collect();
     spared.sort_by_key(|core| cores.iter().position(|one| one == core));
     assert_eq!(spared, cores[..2]);
     expect_whole(&sandbox);

@@ -2,9 +2,10 @@
 //! second try succeeds.
 
 use faulty::{Failure, Operation};
+use runvault::Vault;
 use runvault::vault::fsck;
+use runvault::vault::remove::RemoveRequest;
 use runvault::vault::search::SearchQuery;
-use runvault::{RemoveOptions, Vault};
 
 use super::RUN;
 use crate::faults::{alone, each_failure};
@@ -44,8 +45,9 @@ fn work(path: &std::path::Path) -> Result<(), String> {
     vault.build_search(&mut |_| {}).map_err(|error| error.to_string())?;
     vault.search(&SearchQuery::new("export".parse().unwrap())).map_err(|error| error.to_string())?;
     let located = vault.locate(&RUN.parse().unwrap()).map_err(|error| error.to_string())?;
-    let options = RemoveOptions { ignores_links: true, ..RemoveOptions::default() };
-    vault.remove(&[located.artifact], &options).map(drop).map_err(|error| error.to_string())
+    let artifacts = vec![located.artifact.core];
+    let request = RemoveRequest { artifacts, ignore_links: true, ..RemoveRequest::default() };
+    vault.run(&request).map(drop).map_err(|error| error.to_string())
 }
 
 struct Silent;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
+use runvault::Vault;
 use runvault::intake::ExamineOptions;
+use runvault::vault::remove::RemoveRequest;
 use runvault::vault::search::{Grouping, SearchQuery, Words, WordsError};
-use runvault::{RemoveOptions, Vault};
 
 use crate::sandbox::session;
 
@@ -69,8 +70,7 @@ proptest! {
             .collect();
         vault.build_search(&mut |_| {}).unwrap();
         let gone = removed % cores.len();
-        let artifact = vault.locate(&cores[gone].0.into()).unwrap().artifact;
-        vault.remove(&[artifact], &RemoveOptions::default()).unwrap();
+        vault.run(&RemoveRequest { artifacts: vec![cores[gone]], ..RemoveRequest::default() }).unwrap();
         for (number, responses) in responses.iter().enumerate() {
             for (index, response) in responses.iter().enumerate() {
                 // Whole words only: what stands beside a letter that is not ASCII is a part of another word.

@@ -6,15 +6,15 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
+use runvault::Vault;
 use runvault::artifact::Kind;
-use runvault::digest::CoreHash;
-use runvault::vault::retention::{Decision, Group, Miss, Period, Plan, Policy, Reason, Share};
-use runvault::{Forgetting, Vault};
-use serde::Serialize;
+use runvault::vault::forget::{
+    ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest, GroupValues, RetentionDecision,
+};
+use runvault::vault::retention::{Policy, Share};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links;
 use crate::cli::commands::rm;
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{Failure, Status};
@@ -67,80 +67,83 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let policy = Policy {
             kinds: self.kind.iter().map(|kind| kind.name().to_owned()).collect(),
-            ignores_links: self.force,
+            ignore_links: self.force,
             ..self.rules.policy()?
         };
         let vault = vault.open()?;
         time::warn_of_future(&vault)?;
-        let plan = vault.plan_retention(policy)?;
-        let large: Vec<Share> =
-            plan.shares().into_iter().filter(|share| share.removed > share.total / 2).collect();
+        let dry_run = ForgetRequest { policy, dry_run: true, ..ForgetRequest::default() };
+        let planned = vault.run(&dry_run).map_err(rm::refusal)?;
+        let large: Vec<&Share> =
+            planned.shares.iter().filter(|share| share.removed > share.total / 2).collect();
         let needs_consent = !self.dry_run && !self.yes && !large.is_empty();
         let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
         if needs_consent && !can_ask {
             return Err(refusal(&large));
         }
-        self.print(&plan)?;
+        self.print(&planned)?;
+        let kept = planned.decisions.iter().filter(|decision| decision.keep).count();
         if self.dry_run {
-            self.sum_up(&plan, None);
+            let removed = || planned.decisions.iter().filter(|decision| !decision.keep);
+            let size = removed().map(|decision| decision.size).sum();
+            self.sum_up((removed().count(), size), "to be removed", kept);
             return Ok(Status::Done);
         }
         if needs_consent && !is_allowed(&large)? {
             stdout::note("nothing was removed");
             return Ok(Status::No);
         }
-        self.remove(&vault, &plan)
+        // The decisions of many artifacts take much memory.
+        let plan = planned.plan();
+        drop(planned);
+        self.remove(&vault, (dry_run.policy, plan), kept)
     }
 
-    fn remove(&self, vault: &Vault, plan: &Plan) -> Result<Status, Failure> {
+    /// Removes what the printed plan removes, except what the policy keeps by now.
+    fn remove(
+        &self,
+        vault: &Vault,
+        (policy, plan): (Policy, ForgetPlan),
+        kept: usize,
+    ) -> Result<Status, Failure> {
         let reason = self.reason.clone().unwrap_or_else(|| self.stated_rules());
-        let forgetting = vault.forget(plan, Some(&reason)).map_err(rm::refusal)?;
-        self.sum_up(plan, Some(&forgetting));
-        if !forgetting.spared.is_empty() {
-            let spared = counted(forgetting.spared.len() as u64, "artifact");
+        let request = ForgetRequest { policy, plan: Some(plan), reason: Some(reason), dry_run: false };
+        let ForgetAnswer { removal, .. } = vault.run(&request).map_err(rm::refusal)?;
+        let ForgetRemoval { removed, size, spared, erasure } = removal.unwrap_or_default();
+        self.sum_up((removed.len(), size), "removed", kept + spared.len());
+        if !spared.is_empty() {
+            let spared = counted(spared.len() as u64, "artifact");
             stdout::note(&format!("{spared} kept: added again, tagged or linked to in the meantime"));
         }
-        if let Some(erasure) = forgetting.removal.erasure {
+        if let Some(erasure) = erasure {
             rm::warn_of_remnants(&erasure, vault);
         }
         Ok(Status::Done)
     }
 
-    fn print(&self, plan: &Plan) -> Result<(), Failure> {
+    fn print(&self, planned: &ForgetAnswer) -> Result<(), Failure> {
         let mut out = io::BufWriter::new(stdout::text());
-        let mut group: Option<&Group> = None;
-        for decision in &plan.decisions {
+        let mut group: Option<&Vec<GroupValues>> = None;
+        for decision in &planned.decisions {
             if self.json {
-                json::line(&mut out, &Line::new(decision, &plan.policy))?;
+                json::line(&mut out, decision)?;
                 continue;
             }
             if group != Some(&decision.group) && self.rules.has_own_groups() {
                 stdout::line(&mut out, &format!("{FAINT}{}{FAINT:#}", group_text(&decision.group)))?;
             }
             group = Some(&decision.group);
-            print(&mut out, decision, &plan.policy)?;
+            print(&mut out, decision)?;
         }
         Ok(out.flush()?)
     }
 
-    /// Prints how much was removed, or would be.
-    fn sum_up(&self, plan: &Plan, done: Option<&Forgetting>) {
-        if self.json {
-            return;
+    /// Prints how many artifacts of which size were removed, or would be, and how many are kept.
+    fn sum_up(&self, (count, size): (usize, u64), did: &str, kept: usize) {
+        if !self.json {
+            let (removed, size) = (counted(count as u64, "artifact"), stdout::size(size));
+            stdout::note(&format!("{removed} {did} ({size}), {kept} kept"));
         }
-        let (count, size, did) = match done {
-            Some(Forgetting { removal, .. }) => {
-                let size = removal.removed.iter().map(runvault::vault::Removed::size).sum();
-                (removal.removed.len(), size, "removed")
-            }
-            None => {
-                (plan.removed().count(), plan.removed().map(|decision| decision.size).sum(), "to be removed")
-            }
-        };
-        let kept = plan.decisions.len() - plan.removed().count();
-        let kept = kept + done.map_or(0, |done| done.spared.len());
-        let removed = counted(count as u64, "artifact");
-        stdout::note(&format!("{removed} {did} ({}), {kept} kept", stdout::size(size)));
     }
 
     /// Returns the rules as given.
@@ -156,13 +159,16 @@ fn share_text(Share { kind, removed, total }: &Share) -> String {
     format!("{removed} of {total} artifacts of kind {kind}")
 }
 
-fn refusal(large: &[Share]) -> Failure {
+fn refusal(large: &[&Share]) -> Failure {
     let message = "more than half of a kind would be removed; --dry-run lists them, --yes removes them";
-    Failure::Refused { message: message.to_owned(), because: large.iter().map(share_text).collect() }
+    Failure::Refused {
+        message: message.to_owned(),
+        because: large.iter().map(|share| share_text(share)).collect(),
+    }
 }
 
 /// Asks for confirmation of a large removal. Any answer except y and yes means no.
-fn is_allowed(large: &[Share]) -> Result<bool, Failure> {
+fn is_allowed(large: &[&Share]) -> Result<bool, Failure> {
     let shares: Vec<String> = large.iter().map(|share| escaped(&share_text(share)).to_string()).collect();
     let mut err = anstream::stderr().lock();
     write!(err, "Remove {}? [y/N] ", shares.join(", ")).and_then(|()| err.flush())?;
@@ -174,8 +180,8 @@ fn is_allowed(large: &[Share]) -> Result<bool, Failure> {
 }
 
 /// Formats a group, such as `kind rpk, agent triage`. Names without values are omitted if others have one.
-fn group_text(group: &Group) -> String {
-    let key = |(name, values): &(String, Vec<String>)| {
+fn group_text(group: &[GroupValues]) -> String {
+    let key = |GroupValues { name, values }: &GroupValues| {
         let values: Vec<String> = values.iter().map(|value| brief(value).to_string()).collect();
         (!values.is_empty()).then(|| format!("{name} {}", values.join(" ")))
     };
@@ -184,19 +190,19 @@ fn group_text(group: &Group) -> String {
         (false, _) => keys.join(", "),
         (true, true) => "all artifacts".to_owned(),
         (true, false) => {
-            let names: Vec<&str> = group.iter().map(|(name, _)| name.as_str()).collect();
+            let names: Vec<&str> = group.iter().map(|key| key.name.as_str()).collect();
             format!("no {}", names.join(", no "))
         }
     }
 }
 
-fn print(out: &mut dyn Write, decision: &Decision, policy: &Policy) -> io::Result<()> {
-    let Decision { artifact, at, size, .. } = decision;
-    let (style, word) = if decision.is_kept() { (GOOD, "keep") } else { (BAD, "remove") };
+fn print(out: &mut dyn Write, decision: &RetentionDecision) -> io::Result<()> {
+    let RetentionDecision { artifact, at, size, keep, reasons, .. } = decision;
+    let (style, word) = if *keep { (GOOD, "keep") } else { (BAD, "remove") };
     let kind = escaped(&artifact.kind).to_string();
-    let at = at.map_or_else(|| "undated".to_owned(), time::shown);
-    let (core, size) = (artifact.core, stdout::size(*size));
-    let why = escaped(&why(decision, policy).join(", ")).to_string();
+    let at = at.map_or_else(|| "undated".to_owned(), |at| time::shown(at.0));
+    let (core, size) = (artifact.core_hash, stdout::size(*size));
+    let why = escaped(&reasons.join(", ")).to_string();
     let begin = format!("{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#}");
     let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}:");
     let fits = stdout::width().is_none_or(|width| fit::width(&whole) <= width);
@@ -208,96 +214,3 @@ fn print(out: &mut dyn Write, decision: &Decision, policy: &Policy) -> io::Resul
 
 /// The indent of reasons that do not fit next to a decision: they are below it, under the kind.
 const BELOW: usize = 7;
-
-/// Returns the reasons that an artifact is kept, or that no rule keeps it.
-fn why(decision: &Decision, policy: &Policy) -> Vec<String> {
-    if decision.is_kept() {
-        decision.reasons.iter().map(reason).collect()
-    } else {
-        decision.misses.iter().map(|because| miss(because, policy)).collect()
-    }
-}
-
-fn reason(reason: &Reason) -> String {
-    match reason {
-        Reason::Last(count) => format!("last {count}"),
-        Reason::Within(length) => format!("within {}", time::length_text(*length)),
-        Reason::Newest(span) => format!("{} snapshot {span}", adjective(span.period())),
-        Reason::Oldest(span) => format!("oldest {} snapshot {span}", adjective(span.period())),
-        Reason::Tag { pattern, tag } if pattern.is_prefix() => format!("tag {pattern} ({tag})"),
-        Reason::Tag { tag, .. } => format!("tag {tag}"),
-        Reason::Pinned => "pinned".to_owned(),
-        Reason::Undated => "states no creation time".to_owned(),
-        Reason::Contained(row) => format!("contained in {} {:.12}", row.kind, row.core),
-        Reason::Linked(link) => {
-            format!("linked from {} ({})", links::plain_target(&link.target), link.relation)
-        }
-    }
-}
-
-fn miss(miss: &Miss, policy: &Policy) -> String {
-    match miss {
-        Miss::Last(count) => format!("not among the last {count}"),
-        Miss::Within(length) => format!("not within {}", time::length_text(*length)),
-        Miss::Superseded(span) => format!("not the {} snapshot {span}", adjective(span.period())),
-        Miss::TooOld(period, count) => {
-            format!(
-                "not among the last {}",
-                counted(*count as u64, &format!("{} snapshot", adjective(*period)))
-            )
-        }
-        Miss::Tag => {
-            let patterns: Vec<String> = policy.keep_tags.iter().map(ToString::to_string).collect();
-            format!("no tag {}", patterns.join(" or "))
-        }
-    }
-}
-
-fn adjective(period: Period) -> &'static str {
-    match period {
-        Period::Hour => "hourly",
-        Period::Day => "daily",
-        Period::Week => "weekly",
-        Period::Month => "monthly",
-        Period::Year => "yearly",
-    }
-}
-
-#[derive(Serialize)]
-struct Line<'d> {
-    core_hash: CoreHash,
-    kind: &'d str,
-    added_at: String,
-    seen_at: String,
-    by: &'static str,
-    /// The time that is used.
-    at: Option<String>,
-    group: Vec<JsonKey<'d>>,
-    size: u64,
-    keep: bool,
-    reasons: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct JsonKey<'d> {
-    name: &'d str,
-    values: &'d [String],
-}
-
-impl<'d> Line<'d> {
-    fn new(decision: &'d Decision, policy: &Policy) -> Self {
-        let Decision { artifact, group, at, size, .. } = decision;
-        Self {
-            core_hash: artifact.core,
-            kind: &artifact.kind,
-            added_at: time::exact(artifact.added_at),
-            seen_at: time::exact(artifact.seen_at),
-            by: time::basis_text(policy.by),
-            at: at.map(time::exact),
-            group: group.iter().map(|(name, values)| JsonKey { name, values }).collect(),
-            size: *size,
-            keep: decision.is_kept(),
-            reasons: why(decision, policy),
-        }
-    }
-}

@@ -2,7 +2,7 @@
 
 use chrono::Duration;
 use clap::Args;
-use runvault::vault::retention::{GroupKey, Period, Policy, TagPattern};
+use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPattern, length_text};
 
 use crate::cli::commands::find;
 use crate::cli::output::columns;
@@ -98,13 +98,14 @@ fn group(text: &str) -> Result<Grouping, String> {
 impl RuleArgs {
     /// Returns the policy.
     pub(super) fn policy(&self) -> Result<Policy, Failure> {
-        let periods = self.periods().into_iter().filter_map(|(_, period, count)| Some((period, count?)));
+        let periods = self.periods().into_iter();
+        let periods = periods.filter_map(|(period, count)| count.map(|count| PeriodRule { period, count }));
         let policy = Policy {
             keep_last: self.keep_last,
             keep_within: self.keep_within,
             keep_periods: periods.collect(),
             keep_tags: self.keep_tag.clone(),
-            by: self.by.basis(),
+            by: self.by.basis().into(),
             group_by: self.keys()?,
             ..Policy::default()
         };
@@ -126,13 +127,13 @@ impl RuleArgs {
         self.group_by != [Grouping::Kind]
     }
 
-    fn periods(&self) -> [(&'static str, Period, Option<usize>); 5] {
+    fn periods(&self) -> [(Period, Option<usize>); 5] {
         [
-            ("hourly", Period::Hour, self.keep_hourly),
-            ("daily", Period::Day, self.keep_daily),
-            ("weekly", Period::Week, self.keep_weekly),
-            ("monthly", Period::Month, self.keep_monthly),
-            ("yearly", Period::Year, self.keep_yearly),
+            (Period::Hour, self.keep_hourly),
+            (Period::Day, self.keep_daily),
+            (Period::Week, self.keep_weekly),
+            (Period::Month, self.keep_monthly),
+            (Period::Year, self.keep_yearly),
         ]
     }
 
@@ -160,10 +161,10 @@ impl RuleArgs {
         let number =
             |count: usize| if count == usize::MAX { UNLIMITED.to_owned() } else { count.to_string() };
         let last = self.keep_last.map(|last| format!("--keep-last {}", number(last)));
-        let within = self.keep_within.map(|within| format!("--keep-within {}", time::length_text(within)));
+        let within = self.keep_within.map(|within| format!("--keep-within {}", length_text(within)));
         let periods = self.periods().into_iter();
-        let periods =
-            periods.filter_map(|(name, _, count)| Some(format!("--keep-{name} {}", number(count?))));
+        let periods = periods
+            .filter_map(|(period, count)| Some(format!("--keep-{} {}", period.adjective(), number(count?))));
         let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
         let by = (self.by != By::default()).then(|| format!("--by {}", time::basis_text(self.by.basis())));
         let names: Vec<&str> = self.group_by.iter().map(Grouping::name).collect();

@@ -12,6 +12,7 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::storage::check::Repair;
+use runvault::vault::api::FindingSummary;
 use runvault::vault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
 use serde::Serialize;
 
@@ -210,7 +211,7 @@ impl Monitor for Printer {
         if let Some(resume) = &mut self.resume {
             resume.position.findings += 1;
         }
-        self.print(|as_json| print_finding(finding, as_json));
+        self.print(|as_json| if as_json { print_json(finding) } else { print_finding(&finding.into()) });
     }
 
     fn progress(&mut self, what: &'static str, done: u64, of: u64) {
@@ -227,25 +228,27 @@ impl Monitor for Printer {
     }
 }
 
-/// Prints a finding as a line of text or of JSON.
-pub(crate) fn print_finding(finding: &Finding, as_json: bool) -> io::Result<()> {
-    let Finding { info, subject, detail } = finding;
-    if as_json {
-        let mut out = stdout::raw();
-        let line = Line {
-            finding: info.id,
-            about: subject.type_name(),
-            subject: subject.name(),
-            detail,
-            meaning: info.meaning,
-            remedy: remedies::for_finding(info.id),
-        };
-        json::line(&mut out, &line)?;
-        return out.flush();
-    }
-    let (id, subject) = (info.id, subject.to_string());
+/// Prints a finding as a line of text.
+pub(crate) fn print_finding(finding: &FindingSummary) -> io::Result<()> {
+    let FindingSummary { finding, about, subject, detail } = finding;
+    let subject = format!("{about} {subject}");
     let mut out = stdout::text();
-    writeln!(out, "{BAD}{id}{BAD:#} {}: {}", escaped(&subject), escaped(detail))?;
+    writeln!(out, "{BAD}{finding}{BAD:#} {}: {}", escaped(&subject), escaped(detail))?;
+    out.flush()
+}
+
+fn print_json(finding: &Finding) -> io::Result<()> {
+    let Finding { info, subject, detail } = finding;
+    let mut out = stdout::raw();
+    let line = Line {
+        finding: info.id,
+        about: subject.type_name(),
+        subject: subject.name(),
+        detail,
+        meaning: info.meaning,
+        remedy: remedies::for_finding(info.id),
+    };
+    json::line(&mut out, &line)?;
     out.flush()
 }
 

@@ -4,11 +4,7 @@ use std::io::Write;
 
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::storage::JournalCheck;
-use runvault::storage::check::{CatalogCounts, JournalInspection};
-use runvault::vault::fsck::Finding;
-use runvault::vault::journal::JournalHead;
-use serde::Serialize;
+use runvault::vault::journal_check::{CatalogCheck, CheckJournalAnswer, CheckJournalRequest};
 
 use crate::cli::commands::fsck::print_finding;
 use crate::cli::output::exit::{Failure, Status};
@@ -45,46 +41,36 @@ pub(super) struct Verification {
 
 impl Verification {
     pub(super) fn run(&self, vault: &Vault) -> Result<Status, Failure> {
-        let (chain, catalog) = if self.full {
-            let JournalInspection { chain, counts, findings } =
-                vault.check_catalog(Some(self.known.chain))?;
-            (chain, Some((counts, findings)))
-        } else {
-            (vault.check_journal(Some(self.known.chain))?, None)
-        };
+        let KnownHead { seq, chain } = self.known;
+        let request = CheckJournalRequest { since: Some(chain), since_seq: seq, catalog: self.full };
+        let check = vault.run(&request)?;
         if self.json {
-            return self.print_json(&chain, catalog.as_ref());
+            json::line(&mut stdout::raw(), &check)?;
+            return Ok(if check.ok { Status::Done } else { Status::No });
         }
-        if let Some((_, findings)) = &catalog {
-            for finding in findings {
-                print_finding(finding, false)?;
-            }
+        for finding in check.catalog.iter().flat_map(|catalog| &catalog.findings) {
+            print_finding(finding)?;
         }
-        let intact = self.intact(&chain).map_err(Failure::No)?;
-        writeln!(stdout::text(), "{intact}; the head is {HASH}{}{HASH:#}", chain.head.chain)?;
-        match catalog {
+        let intact = self.intact(&check).map_err(Failure::No)?;
+        writeln!(stdout::text(), "{intact}; the head is {HASH}{}{HASH:#}", check.head.chain)?;
+        match &check.catalog {
             None => stdout::note("only the journal was checked; --full compares the catalog with it"),
-            Some((counts, findings)) if findings.is_empty() => {
-                writeln!(stdout::text(), "catalog matches the journal: {}", listed(&counts))?;
+            Some(catalog) if catalog.findings.is_empty() => {
+                writeln!(stdout::text(), "catalog matches the journal: {}", listed(catalog))?;
                 stdout::note("stored bytes and indexes were not checked; fsck does that");
             }
-            Some((_, findings)) => {
-                let found = counted(findings.len() as u64, "finding");
+            Some(catalog) => {
+                let found = counted(catalog.findings.len() as u64, "finding");
                 return Err(Failure::No(format!("the catalog does not match the journal: {found}")));
             }
         }
         Ok(Status::Done)
     }
 
-    /// Returns the entry with the recorded digest, if its number matches.
-    fn since(&self, chain: &JournalCheck) -> Option<u64> {
-        chain.since.filter(|since| self.known.seq.is_none_or(|seq| seq == *since))
-    }
-
     /// Returns a summary if the journal is intact, otherwise the error.
-    fn intact(&self, check: &JournalCheck) -> Result<String, String> {
+    fn intact(&self, check: &CheckJournalAnswer) -> Result<String, String> {
         let (digest, last) = (self.known.chain, check.head.seq);
-        match (self.since(check), check.defect) {
+        match (check.since, &check.defect) {
             (Some(since), None) => {
                 let unchanged = match since {
                     0 => "no entries before".to_owned(),
@@ -94,7 +80,8 @@ impl Verification {
                 Ok(format!("journal intact: {unchanged}, {} added", last - since))
             }
             (Some(since), Some(defect)) => {
-                let when = if defect.entry() <= since { "before" } else { "after" };
+                let is_before = check.defect_entry.is_some_and(|entry| entry <= since);
+                let when = if is_before { "before" } else { "after" };
                 Err(format!(
                     "history was rewritten {when} {digest:.12} was the head (entry {since}): {defect}"
                 ))
@@ -102,9 +89,9 @@ impl Verification {
             (None, Some(defect)) => {
                 Err(format!("history was rewritten: {defect}; {digest:.12} is not the head of any entry"))
             }
-            (None, None) => match (check.since, self.known.seq) {
-                (Some(since), Some(seq)) => {
-                    Err(format!("{digest:.12} was the head after entry {since}, not after entry {seq}"))
+            (None, None) => match (check.found, self.known.seq) {
+                (Some(found), Some(seq)) => {
+                    Err(format!("{digest:.12} was the head after entry {found}, not after entry {seq}"))
                 }
                 _ => Err(format!(
                     "{digest:.12} was never the head of this journal, which chains up to entry {last}: it is the \
@@ -113,81 +100,20 @@ impl Verification {
             },
         }
     }
-
-    fn print_json(
-        &self,
-        check: &JournalCheck,
-        catalog: Option<&(CatalogCounts, Vec<Finding>)>,
-    ) -> Result<Status, Failure> {
-        let since = self.since(check);
-        let defect = check.defect.map(|defect| defect.to_string());
-        let ok =
-            defect.is_none() && since.is_some() && catalog.is_none_or(|(_, findings)| findings.is_empty());
-        let head = JournalHead::from(check.head);
-        let catalog = catalog.map(|(counts, findings)| JsonCatalog::new(counts, findings));
-        json::line(&mut stdout::raw(), &JsonCheck { ok, since, defect, head, catalog })?;
-        Ok(if ok { Status::Done } else { Status::No })
-    }
 }
 
 /// Formats the number of compared catalog rows.
-pub(in crate::cli) fn listed(counts: &CatalogCounts) -> String {
-    let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones, signatures } = *counts;
+fn listed(catalog: &CatalogCheck) -> String {
     let counts = [
-        (artifacts, "artifact"),
-        (captures, "capture"),
-        (tags, "tag"),
-        (notes, "note"),
-        (pins, "pin"),
-        (links, "manual link"),
-        (tombstones, "tombstone"),
-        (signatures, "signature"),
+        (catalog.artifacts, "artifact"),
+        (catalog.captures, "capture"),
+        (catalog.tags, "tag"),
+        (catalog.notes, "note"),
+        (catalog.pins, "pin"),
+        (catalog.links, "manual link"),
+        (catalog.tombstones, "tombstone"),
+        (catalog.signatures, "signature"),
     ];
     let listed: Vec<String> = counts.iter().map(|(count, thing)| counted(*count, thing)).collect();
     listed.join(", ")
-}
-
-#[derive(Serialize)]
-struct JsonCheck<'c> {
-    ok: bool,
-    since: Option<u64>,
-    defect: Option<String>,
-    head: JournalHead,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    catalog: Option<JsonCatalog<'c>>,
-}
-
-#[derive(Serialize)]
-struct JsonCatalog<'c> {
-    artifacts: u64,
-    captures: u64,
-    tags: u64,
-    notes: u64,
-    pins: u64,
-    links: u64,
-    tombstones: u64,
-    signatures: u64,
-    findings: Vec<JsonFinding<'c>>,
-}
-
-#[derive(Serialize)]
-struct JsonFinding<'c> {
-    finding: &'c str,
-    about: &'c str,
-    subject: String,
-    detail: &'c str,
-}
-
-impl<'c> JsonCatalog<'c> {
-    fn new(counts: &CatalogCounts, findings: &'c [Finding]) -> Self {
-        let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones, signatures } = *counts;
-        let finding = |finding: &'c Finding| JsonFinding {
-            finding: finding.info.id,
-            about: finding.subject.type_name(),
-            subject: finding.subject.name(),
-            detail: &finding.detail,
-        };
-        let findings = findings.iter().map(finding).collect();
-        Self { artifacts, captures, tags, notes, pins, links, tombstones, signatures, findings }
-    }
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Cell;
+use runvault::digest::hex;
 use runvault::vault::sql::{Reader, SqlError, Statement};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -185,7 +186,7 @@ impl Serialize for Object<'_> {
                 Cell::Integer(integer) => map.serialize_entry(name, integer)?,
                 Cell::Real(real) => map.serialize_entry(name, real)?,
                 Cell::Text(text) => map.serialize_entry(name, text)?,
-                Cell::Blob(bytes) => map.serialize_entry(name, &json::hex(bytes))?,
+                Cell::Blob(bytes) => map.serialize_entry(name, &hex(bytes))?,
             }
         }
         map.end()

@@ -4,9 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::artifact::Cell;
-use runvault::digest::PREFIX;
+use runvault::digest::{PREFIX, hex};
 
-use crate::cli::output::json;
 use crate::cli::output::stdout::{FAINT, HASH};
 use crate::cli::output::table::{self, Column, Table};
 
@@ -93,7 +92,7 @@ pub(super) fn plain(cell: &Cell) -> String {
         Cell::Integer(integer) => integer.to_string(),
         Cell::Real(real) => real_text(*real),
         Cell::Text(text) => text.clone(),
-        Cell::Blob(bytes) => json::hex(bytes),
+        Cell::Blob(bytes) => hex(bytes),
     }
 }
 

@@ -2,23 +2,22 @@
 
 use std::io::{self, Write};
 
-use runvault::digest::{CaptureHash, CoreHash};
+use runvault::artifact::SignaturePolicy;
+use runvault::digest::CaptureHash;
 use runvault::formats;
 use runvault::intake::ExamineOptions;
-use runvault::validation::Violation;
 use runvault::vault::add::Summary;
-use runvault::{CheckedCapture, Located, Vault};
-use serde::Serialize;
+use runvault::vault::verify::{CheckedSignature, VerifiedCapture, VerifyRequest};
+use runvault::{Located, Vault};
 
 use super::Printer;
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::hints;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
-use crate::cli::output::json::{self, SignatureMembers};
+use crate::cli::output::json;
 use crate::cli::output::report;
-use crate::cli::output::signature;
+use crate::cli::output::signature::{self, State};
 use crate::cli::output::stdout::{self, BAD, GOOD, HASH};
 
 /// The artifacts to check.
@@ -57,71 +56,56 @@ impl<'o> Stored<'o> {
     /// Checks the artifacts, prints the results, and counts them.
     pub(super) fn verify(&self, printer: &mut Printer<'_>, summary: &mut Summary) -> Result<(), Failure> {
         for (Located { artifact, .. }, only) in &self.located {
-            for checked in self.vault.verify(artifact, *only, &self.options.admit)? {
-                let line = Line::new(&artifact.kind, artifact.core, &checked);
-                *if line.ok { &mut summary.verified } else { &mut summary.rejected } += 1;
-                summary.bytes += checked.capture.size;
-                printer.print(checked.capture.size, |printer| line.print(&checked, printer));
+            // One artifact is one page.
+            let request = VerifyRequest {
+                artifacts: vec![artifact.core],
+                capture: *only,
+                require_signature: self.options.admit.signature_policy == SignaturePolicy::Require,
+                keys: self.options.admit.signing_keys.clone(),
+                ..VerifyRequest::default()
+            };
+            for verified in self.vault.run(&request)?.captures {
+                *if verified.ok { &mut summary.verified } else { &mut summary.rejected } += 1;
+                summary.bytes += verified.size;
+                printer.print(verified.size, |printer| print(&verified, printer));
             }
         }
         Ok(())
     }
 }
 
-/// The output line of a capture.
-#[derive(Serialize)]
-struct Line<'c> {
-    kind: &'c str,
-    ok: bool,
-    core_hash: CoreHash,
-    capture_hash: CaptureHash,
-    /// The damage of the stored bytes; `None` if they are intact.
-    damage: Option<&'c str>,
-    /// The core hash of the bytes; `None` if they are damaged or violate a rule.
-    computed_core_hash: Option<CoreHash>,
-    #[serde(flatten)]
-    signature: Option<SignatureMembers<'c>>,
-    violations: Vec<Violation>,
+fn print(verified: &VerifiedCapture, printer: &Printer<'_>) -> io::Result<()> {
+    if printer.args.json {
+        return json::line(&mut stdout::raw(), verified);
+    }
+    let VerifiedCapture { kind, ok, core_hash, capture_hash, .. } = verified;
+    let (word, style) = if *ok { ("good", GOOD) } else { ("bad", BAD) };
+    let mut out = stdout::text();
+    writeln!(
+        out,
+        "{style}{word:<7}{style:#} {kind:<8} {HASH}{core_hash:.12}{HASH:#} capture {HASH}{capture_hash:.12}{HASH:#}"
+    )?;
+    writeln!(out, "  {}", result(verified))?;
+    let omitted = verified.violations_omitted.unwrap_or(0);
+    report::write_listed(&mut out, &verified.violations, omitted, printer.most())
 }
 
-impl<'c> Line<'c> {
-    fn new(kind: &'c str, core_hash: CoreHash, checked: &'c CheckedCapture) -> Self {
-        Self {
-            kind,
-            // Without a core hash, the capture is damaged or breaks a rule.
-            ok: checked.core == Some(core_hash),
-            core_hash,
-            capture_hash: checked.capture.capture,
-            damage: checked.damage.as_deref(),
-            computed_core_hash: checked.core,
-            signature: checked.signature.as_ref().map(SignatureMembers::new),
-            violations: hints::for_violations(checked.report.violations()),
+/// Describes the result of a verification.
+fn result(verified: &VerifiedCapture) -> String {
+    match (&verified.damage, verified.computed_core_hash) {
+        (Some(damage), _) => format!("the stored bytes are damaged: {}", escaped(damage)),
+        (None, None) => "bytes intact, rules broken".to_owned(),
+        (None, Some(core)) if core != verified.core_hash => {
+            format!("bytes intact, rules satisfied, different core hash: {core}")
         }
-    }
-
-    fn print(&self, checked: &CheckedCapture, printer: &Printer<'_>) -> io::Result<()> {
-        if printer.args.json {
-            return json::line(&mut stdout::raw(), self);
+        (None, Some(_)) => {
+            let signature = match &verified.signature {
+                Some(CheckedSignature { signature, key_id }) => {
+                    signature::text_of((*signature).into(), key_id.as_deref())
+                }
+                None => signature::text_of(State::Unsigned, None),
+            };
+            format!("bytes intact, rules satisfied, core hash correct, {signature}")
         }
-        let (word, style) = if self.ok { ("good", GOOD) } else { ("bad", BAD) };
-        let Self { kind, core_hash, capture_hash, .. } = self;
-        let said = match (self.damage, self.computed_core_hash) {
-            (Some(damage), _) => format!("the stored bytes are damaged: {}", escaped(damage)),
-            (None, None) => "bytes intact, rules broken".to_owned(),
-            (None, Some(core)) if core != *core_hash => {
-                format!("bytes intact, rules satisfied, different core hash: {core}")
-            }
-            (None, Some(_)) => {
-                let signature = signature::text(checked.signature.as_ref());
-                format!("bytes intact, rules satisfied, core hash correct, {signature}")
-            }
-        };
-        let mut out = stdout::text();
-        writeln!(
-            out,
-            "{style}{word:<7}{style:#} {kind:<8} {HASH}{core_hash:.12}{HASH:#} capture {HASH}{capture_hash:.12}{HASH:#}"
-        )?;
-        writeln!(out, "  {said}")?;
-        report::write(&mut out, &checked.report, printer.most())
     }
 }

@@ -89,9 +89,8 @@ impl State {
 
     pub(super) fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
         let damaged = |defect| StorageError::damaged(core, capture, defect);
-        let members =
-            self.capture(core, capture).map(|capture| capture.members.as_slice()).unwrap_or_default();
-        let member = members.iter().find(|member| member.blob == blob);
+        let mut members = self.capture(core, capture).into_iter().flat_map(|capture| &capture.members);
+        let member = members.find(|member| member.blob == blob);
         let member = member.ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
         let actual = BlobHash(Digest::from_content(&member.bytes));
         if actual == blob {
@@ -111,8 +110,8 @@ impl State {
 
     /// Returns the files of an artifact whose bytes artifacts other than `of` also have.
     pub(super) fn shared_files(&self, core: CoreHash, of: &[CoreHash]) -> Vec<SharedFile> {
-        let captures = self.artifact(core).map(|artifact| artifact.captures.as_slice()).unwrap_or_default();
-        let members = captures.iter().flat_map(|capture| &capture.members);
+        let Some(artifact) = self.artifact(core) else { return Vec::new() };
+        let members = artifact.captures.iter().flat_map(|capture| &capture.members);
         let files: BTreeSet<_> = members.map(|member| (member.name.as_str(), member.blob)).collect();
         let mut shared = Vec::new();
         for (name, blob) in files {

@@ -65,10 +65,9 @@ impl State {
     /// Returns all artifacts that match, by core hash, with their matches.
     pub(super) fn matching(&self, filter: &Filter) -> Vec<(&Artifact, Vec<Match>)> {
         let artifacts = self.all().filter(|artifact| {
-            let digits = filter.digits.as_deref().unwrap_or_default();
             (filter.kinds.is_empty() || filter.kinds.iter().any(|kind| kind == artifact.kind.name()))
                 && filter.period.is_none_or(|period| artifact.is_within(&period))
-                && artifact.core.0.hex().starts_with(digits)
+                && filter.digits.as_ref().is_none_or(|digits| artifact.core.0.hex().starts_with(digits))
         });
         let matches = |artifact| Some((artifact, self.matches_of_all(artifact, filter)?));
         artifacts.filter_map(matches).collect()

@@ -37,7 +37,8 @@ impl State {
 
     pub(super) fn mention_counts(&self, core: CoreHash) -> Vec<RoleCount> {
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
-        for mention in self.artifact(core).map(Artifact::mentions).unwrap_or_default() {
+        let Some(artifact) = self.artifact(core) else { return Vec::new() };
+        for mention in artifact.mentions() {
             *counts.entry(mention.role.name).or_default() += 1;
         }
         let count = |(role, count): (&str, u64)| RoleCount { role: role.to_owned(), count };

@@ -29,6 +29,10 @@ impl Maintenance for Store {
         Self::log_copies(self)
     }
 
+    fn upgrade_copies(&self) -> Vec<PathBuf> {
+        Self::upgrade_copies(self)
+    }
+
     fn repairs(&self) -> Result<&dyn Repairs> {
         Ok(self)
     }

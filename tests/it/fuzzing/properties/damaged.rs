@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
 use runvault::vault::annotate::{PinRequest, SetNoteRequest, SetTagRequest};
@@ -17,14 +18,17 @@ use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 use runvault::vault::forks::ForksRequest;
 use runvault::vault::fsck::{self, Finding};
 use runvault::vault::journal::JournalRequest;
+use runvault::vault::journal_check::CheckJournalRequest;
 use runvault::vault::links::LinksRequest;
 use runvault::vault::query::{self, DanglingQuery, Hit, Query};
+use runvault::vault::reclaim::ReclaimRequest;
+use runvault::vault::remove::RemoveRequest;
 use runvault::vault::replay::ResponsesRequest;
 use runvault::vault::resolve::ResolveRequest;
 use runvault::vault::search::SearchQuery;
 use runvault::vault::show::ShowRequest;
 use runvault::vault::stats::StatsRequest;
-use runvault::{RemoveOptions, Vault};
+use runvault::vault::verify::VerifyRequest;
 use rusqlite::{Connection, OpenFlags};
 
 /// More changes than these say nothing new.
@@ -61,11 +65,10 @@ static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
         let vault = Vault::create(&path).unwrap();
         let core = |bytes: &[u8]| add(&vault, bytes).unwrap();
         let cores: Vec<_> = files.iter().map(|bytes| core(bytes)).collect();
-        let artifact = |core: CoreHash| vault.locate(&core.0.into()).unwrap().artifact;
         vault.run(&SetTagRequest { core_hash: cores[0], name: "golden".to_owned() }).unwrap();
         vault.run(&PinRequest { core_hash: cores[2], note: Some("keep".to_owned()) }).unwrap();
         vault.build_search(&mut |_| ()).unwrap();
-        vault.remove(&[artifact(core(removed))], &everything()).unwrap();
+        vault.run(&removal(core(removed))).unwrap();
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     Connection::open_with_flags(&path, flags)
@@ -77,8 +80,9 @@ static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
     Original { bytes: std::fs::read(&path).unwrap(), documents }
 });
 
-fn everything() -> RemoveOptions {
-    RemoveOptions { ignores_links: true, with_containers: true, ..RemoveOptions::default() }
+fn removal(core: CoreHash) -> RemoveRequest {
+    let artifacts = vec![core];
+    RemoveRequest { artifacts, ignore_links: true, with_containers: true, ..RemoveRequest::default() }
 }
 
 fn add(vault: &Vault, document: &[u8]) -> Option<CoreHash> {
@@ -148,9 +152,9 @@ pub(super) fn vault(data: &[u8]) {
                 let core_hash = hit.artifact.core;
                 drop(vault.run(&SetTagRequest { core_hash, name: "x".to_owned() }));
                 drop(vault.run(&SetNoteRequest { core_hash, text: "x".to_owned() }));
-                drop(vault.remove(std::slice::from_ref(&hit.artifact), &everything()));
+                drop(vault.run(&removal(core_hash)));
             }
-            drop(vault.reclaim());
+            drop(vault.run(&ReclaimRequest {}));
         },
         |_, path| drop(Vault::upgrade(path, &mut Silent)),
     ];
@@ -175,7 +179,10 @@ fn everything_in(vault: &Vault) -> Vec<Hit> {
 fn read(vault: &Vault) {
     let _ = vault.run(&StatsRequest { by: TimeBasisName::Created });
     let _ = vault.search(&SearchQuery::new("label*".parse().unwrap()));
-    let _ = vault.check_journal(None);
+    for catalog in [false, true] {
+        let _ = vault.run(&CheckJournalRequest { catalog, ..CheckJournalRequest::default() });
+    }
+    let _ = vault.run(&VerifyRequest::default());
     for text in ["latest~1", "@golden", "run-123", "4df877dec7f4"] {
         let _ = vault.run(&ResolveRequest::new(text));
     }

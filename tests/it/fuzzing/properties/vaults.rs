@@ -11,6 +11,7 @@ use runvault::vault::add::{Examined, Monitor};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::bundle::{self, Imported};
 use runvault::vault::journal::JournalRequest;
+use runvault::vault::journal_check::CheckJournalRequest;
 use runvault::vault::query::{self, Query};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
@@ -118,7 +119,7 @@ pub(super) fn journal(data: &[u8]) {
         if let Ok(answer) = place.vault.run(&JournalRequest::default()) {
             entries = answer.entries.len();
         }
-        let check = place.vault.check_journal(None);
+        let check = place.vault.run(&CheckJournalRequest::default());
         assert!(entries <= 2);
         assert_eq!(check.unwrap().defect.is_none(), text == original);
         replace(&original).unwrap();

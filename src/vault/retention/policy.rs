@@ -1,0 +1,189 @@
+//! Rules of what to keep.
+
+use chrono::Duration;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::TagPattern;
+use super::period::Period;
+use crate::vault::api::TimeBasisName;
+
+/// A retention policy: an artifact is kept if any rule keeps it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+#[schema(as = RetentionPolicy)]
+pub struct Policy {
+    /// Keep this number of the newest artifacts of each group. 0 as the only rule keeps none.
+    pub keep_last: Option<usize>,
+    /// Keep artifacts whose time is at most this number of milliseconds before now. If the limit cannot be computed,
+    /// all are kept.
+    #[serde(rename = "keep_within_ms", with = "milliseconds")]
+    #[schema(value_type = Option<i64>)]
+    pub keep_within: Option<Duration>,
+    /// Keep the newest artifact of each of a number of last non-empty periods, and the oldest of a group while there
+    /// are fewer.
+    pub keep_periods: Vec<PeriodRule>,
+    /// Keep artifacts with a tag that matches one of these patterns: a tag, or the beginning of one and `*`.
+    #[schema(value_type = Vec<String>)]
+    pub keep_tags: Vec<TagPattern>,
+    /// The time that is used. Artifacts without this time are kept.
+    pub by: TimeBasisName,
+    /// The keys by which artifacts are grouped: `kind`, or the name of an attribute. Without any, all artifacts are one
+    /// group.
+    #[schema(value_type = Vec<String>)]
+    pub group_by: Vec<GroupKey>,
+    /// The ids of the kinds that the policy applies to; all if empty. Other artifacts are kept, and there is no
+    /// decision on them.
+    pub kinds: Vec<String>,
+    /// Remove artifacts even if a kept artifact links to them. Artifacts whose bytes a kept artifact contains are still
+    /// kept.
+    pub ignore_links: bool,
+}
+
+impl Default for Policy {
+    /// Returns a policy without rules, by the time when artifacts were last seen, with a group for each kind.
+    fn default() -> Self {
+        Self {
+            keep_last: None,
+            keep_within: None,
+            keep_periods: Vec::new(),
+            keep_tags: Vec::new(),
+            by: TimeBasisName::default(),
+            group_by: vec![GroupKey::Kind],
+            kinds: Vec::new(),
+            ignore_links: false,
+        }
+    }
+}
+
+impl Policy {
+    /// Returns whether a rule can keep anything. Keeping the last 0 counts as a rule: it states explicitly that nothing
+    /// is to be kept.
+    #[must_use]
+    pub fn keeps_something(&self) -> bool {
+        self.keep_last.is_some()
+            || self.keep_within.is_some_and(|within| within > Duration::zero())
+            || self.keep_periods.iter().any(|rule| rule.count > 0)
+            || !self.keep_tags.is_empty()
+    }
+
+    /// Returns whether artifacts are grouped by attributes.
+    pub(super) fn has_attributes(&self) -> bool {
+        self.group_by.iter().any(|key| *key != GroupKey::Kind)
+    }
+}
+
+/// A rule that keeps the newest artifact of each of the last periods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PeriodRule {
+    /// The type of period.
+    pub period: Period,
+    /// The number of periods.
+    pub count: usize,
+}
+
+/// A key by which artifacts are grouped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum GroupKey {
+    /// The kind.
+    Kind,
+    /// The set of values of the attribute with this name, which may be empty.
+    Attribute(String),
+}
+
+impl GroupKey {
+    /// The name of the key that is the kind.
+    const KIND: &'static str = "kind";
+
+    /// Returns `kind`, or the name of the attribute.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Kind => Self::KIND,
+            Self::Attribute(name) => name,
+        }
+    }
+}
+
+impl From<String> for GroupKey {
+    fn from(name: String) -> Self {
+        if name == Self::KIND { Self::Kind } else { Self::Attribute(name) }
+    }
+}
+
+impl From<GroupKey> for String {
+    fn from(key: GroupKey) -> Self {
+        key.name().to_owned()
+    }
+}
+
+/// Durations as numbers of milliseconds.
+mod milliseconds {
+    use chrono::Duration;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    #[expect(clippy::ref_option, reason = "serde passes references")]
+    pub(super) fn serialize<S: Serializer>(
+        length: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        length.map(|length| length.num_milliseconds()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let length: Option<i64> = Option::deserialize(deserializer)?;
+        let read = |milliseconds| {
+            Duration::try_milliseconds(milliseconds)
+                .ok_or_else(|| de::Error::custom("the duration is out of range"))
+        };
+        length.map(read).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_written_as_they_are_read() {
+        let text = r#"{
+            "keep_last": 3, "keep_within_ms": 5400000, "keep_periods": [{"period": "day", "count": 7}],
+            "keep_tags": ["release/*"], "by": "created", "group_by": ["kind", "model_id"], "kinds": ["a"],
+            "ignore_links": true
+        }"#;
+        let policy: Policy = serde_json::from_str(text).unwrap();
+        let expected = Policy {
+            keep_last: Some(3),
+            keep_within: Some(Duration::minutes(90)),
+            keep_periods: vec![PeriodRule { period: Period::Day, count: 7 }],
+            keep_tags: vec!["release/*".parse().unwrap()],
+            by: TimeBasisName::Created,
+            group_by: vec![GroupKey::Kind, GroupKey::Attribute("model_id".to_owned())],
+            kinds: vec!["a".to_owned()],
+            ignore_links: true,
+        };
+        assert_eq!(policy, expected);
+        assert_eq!(
+            serde_json::to_value(&policy).unwrap(),
+            serde_json::from_str::<serde_json::Value>(text).unwrap()
+        );
+        assert_eq!(serde_json::from_str::<Policy>("{}").unwrap(), Policy::default());
+    }
+
+    #[test]
+    fn rules_that_nothing_could_match_are_rejected() {
+        for text in [
+            r#"{"keep_tags": [""]}"#,
+            r#"{"keep_tags": ["a*b"]}"#,
+            r#"{"keep_last": -1}"#,
+            r#"{"keep_within_ms": 1e30}"#,
+            r#"{"keep_lasts": 1}"#,
+        ] {
+            serde_json::from_str::<Policy>(text).unwrap_err();
+        }
+    }
+}

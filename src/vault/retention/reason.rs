@@ -1,0 +1,100 @@
+//! Why a policy keeps an artifact, or does not.
+
+use chrono::Duration;
+
+use super::period::{Period, Span};
+use super::{Policy, TagPattern};
+use crate::storage::ArtifactRecord;
+use crate::vault::query::Link;
+
+/// The reason that an artifact is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is among this number of newest artifacts.
+    Last(usize),
+    /// Its time is within this duration before now.
+    Within(Duration),
+    /// It is the newest of this span.
+    Newest(Span),
+    /// It is the oldest of its group, and there are fewer spans than the rule keeps.
+    Oldest(Span),
+    /// It has a matching tag.
+    Tag {
+        /// The pattern.
+        pattern: TagPattern,
+        /// The tag.
+        tag: String,
+    },
+    /// It is pinned.
+    Pinned,
+    /// It does not have the time that the policy uses: it states no time of creation.
+    Undated,
+    /// A kept artifact contains its bytes, as a pack contains its session, so that they would remain.
+    Contained(Box<ArtifactRecord>),
+    /// A kept artifact links to it.
+    Linked(Box<Link>),
+}
+
+/// The reason that a rule does not keep an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Miss {
+    /// It is not among this number of newest artifacts.
+    Last(usize),
+    /// It is older than this duration.
+    Within(Duration),
+    /// A newer artifact of this span is kept.
+    Superseded(Span),
+    /// It is older than this number of kept periods.
+    TooOld(Period, usize),
+    /// It has no matching tag.
+    Tag,
+}
+
+impl Reason {
+    /// Returns a description, such as `daily snapshot 2026-11-20`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Last(count) => format!("last {count}"),
+            Self::Within(length) => format!("within {}", length_text(*length)),
+            Self::Newest(span) => format!("{} snapshot {span}", span.period().adjective()),
+            Self::Oldest(span) => format!("oldest {} snapshot {span}", span.period().adjective()),
+            Self::Tag { pattern, tag } if pattern.is_prefix() => format!("tag {pattern} ({tag})"),
+            Self::Tag { tag, .. } => format!("tag {tag}"),
+            Self::Pinned => "pinned".to_owned(),
+            Self::Undated => "states no creation time".to_owned(),
+            Self::Contained(artifact) => format!("contained in {} {:.12}", artifact.kind, artifact.core),
+            Self::Linked(link) => format!("linked from {} ({})", link.target, link.relation),
+        }
+    }
+}
+
+impl Miss {
+    /// Returns a description, such as `not among the last 3`.
+    #[must_use]
+    pub fn text(&self, policy: &Policy) -> String {
+        match self {
+            Self::Last(count) => format!("not among the last {count}"),
+            Self::Within(length) => format!("not within {}", length_text(*length)),
+            Self::Superseded(span) => format!("not the {} snapshot {span}", span.period().adjective()),
+            Self::TooOld(period, count) => {
+                let plural = if *count == 1 { "" } else { "s" };
+                format!("not among the last {count} {} snapshot{plural}", period.adjective())
+            }
+            Self::Tag => {
+                let patterns: Vec<String> = policy.keep_tags.iter().map(ToString::to_string).collect();
+                format!("no tag {}", patterns.join(" or "))
+            }
+        }
+    }
+}
+
+/// Formats a duration in its largest whole unit, such as `90m`, `36h` or `7d`.
+#[must_use]
+pub fn length_text(length: Duration) -> String {
+    const UNITS: [(i64, &str); 3] = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
+    let seconds = length.num_seconds();
+    let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0);
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{}{name}", seconds / unit)
+}
