@@ -16,6 +16,7 @@ pub mod forks_of;
 pub mod fsck;
 pub mod journal;
 pub mod links;
+pub mod list;
 pub mod note;
 pub mod path;
 pub mod pins;

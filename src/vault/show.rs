@@ -184,7 +184,7 @@ impl From<Pin> for ArtifactPin {
 
 impl From<Attribute> for AttributeSummary {
     fn from(attribute: Attribute) -> Self {
-        let Attribute { name, value } = attribute;
+        let Attribute { name, value, .. } = attribute;
         Self { name, value }
     }
 }

@@ -23,6 +23,7 @@ use crate::vault::forks::ForksRequest;
 use crate::vault::forks_of::ForksOfRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::links::LinksRequest;
+use crate::vault::list::ListRequest;
 use crate::vault::note::NoteRequest;
 use crate::vault::path::PathRequest;
 use crate::vault::pins::PinsRequest;
@@ -51,6 +52,7 @@ pub fn document() -> OpenApi {
     document.add::<JournalHeadRequest>();
     document.add::<JournalRequest>();
     document.add::<LinksRequest>();
+    document.add::<ListRequest>();
     document.add::<NoteRequest>();
     document.add::<PathRequest>();
     document.add::<PinsRequest>();

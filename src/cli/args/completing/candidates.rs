@@ -98,6 +98,8 @@ impl Source {
             "run-id" => Self::Values("run_id"),
             "trace-id" => Self::Values("trace_id"),
             "tool" => Self::Values("tool"),
+            "host" => Self::Values("http_host"),
+            "method" => Self::Values("http_method"),
             "policy" => Self::Values("policy"),
             "model-mode" => Self::Values("model_mode"),
             "io-ref" => Self::Values("io_ref"),

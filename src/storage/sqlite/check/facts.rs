@@ -20,7 +20,7 @@ const SHOWN_CHARACTERS: usize = 300;
 #[derive(Debug, Default)]
 pub struct Facts {
     mentions: Vec<MentionFact>,
-    attributes: Vec<Pair>,
+    attributes: Vec<AttributeFact>,
     names: Vec<Name>,
     references: Vec<ReferenceFact>,
 }
@@ -43,7 +43,11 @@ struct MentionFact {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Pair(String, String);
+struct AttributeFact {
+    name: String,
+    value: String,
+    number: Option<i64>,
+}
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name(String);
@@ -73,7 +77,11 @@ impl Facts {
                 digest: mention.digest,
             }));
         }
-        let attributes = draft.attributes.iter();
+        let attributes = draft.attributes.iter().map(|one| AttributeFact {
+            name: one.name.to_owned(),
+            value: one.value.clone(),
+            number: one.number,
+        });
         let references = draft.refers_to.iter().map(|(relation, handle)| ReferenceFact {
             relation: relation.name.to_owned(),
             handle: handle.as_str().to_owned(),
@@ -81,7 +89,7 @@ impl Facts {
         });
         Self {
             mentions,
-            attributes: attributes.map(|one| Pair(one.name.to_owned(), one.value.clone())).collect(),
+            attributes: attributes.collect(),
             names: draft.identified_by.iter().map(|handle| Name(handle.as_str().to_owned())).collect(),
             references: references.collect(),
         }
@@ -170,9 +178,11 @@ impl Display for MentionFact {
     }
 }
 
-impl Display for Pair {
+impl Display for AttributeFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.0, self.1)
+        write!(f, "{} {:?}", self.name, self.value)?;
+        // The number follows from the value, and is printed because only it may differ.
+        self.number.map_or(Ok(()), |number| write!(f, " ({number})"))
     }
 }
 
@@ -195,7 +205,8 @@ impl Inspection<'_> {
     /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>> {
         let id = artifact.id.0;
-        let pair = |row: &Row<'_>| Ok(Pair(row.get(0)?, row.get(1)?));
+        let attribute =
+            |row: &Row<'_>| Ok(AttributeFact { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? });
         let reference = |row: &Row<'_>| {
             Ok(ReferenceFact { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
         };
@@ -203,10 +214,10 @@ impl Inspection<'_> {
             Ok(Facts {
                 mentions: self.mentions(id)?,
                 attributes: self.all(
-                    "SELECT v.name, v.value FROM attribute a JOIN attribute_value v ON v.id = a.value
+                    "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
                       WHERE a.artifact = ?1",
                     id,
-                    pair,
+                    attribute,
                 )?,
                 names: self
                     .all("SELECT handle FROM identity WHERE artifact = ?1", id, |row| row.get(0).map(Name))?,
