@@ -12,11 +12,11 @@ use crate::storage::interface::{Cursor, Period};
 use crate::storage::sqlite::rows::ArtifactRow;
 use crate::storage::{Result, TimeBasis};
 
-/// Numbers of values that are read at a time: the first and the largest one.
-const VALUES: (usize, usize) = (64, 4_096);
+/// Numbers of values that are read at a time: the first and the largest one. Tests have few artifacts.
+const VALUES: (usize, usize) = if cfg!(test) { (2, 4) } else { (64, 4_096) };
 
 /// Maximum number of artifacts that are read and sorted for some values.
-const MANY: i64 = 8_192;
+const MANY: i64 = if cfg!(test) { 3 } else { 8_192 };
 
 /// A range of numbers of an attribute.
 struct Range {
