@@ -70,7 +70,10 @@ fn a_name_that_is_none_lists_those_that_there_are() {
     }
     for command in [&["find"][..], &["replay", "any", "--prompt", "p"], &["export", "-o", "some.rvz"]] {
         let told = sandbox.run([command, &["--attr", "modle_id=m"]].concat()).expect(3).stderr;
-        assert!(told.contains("unknown attribute modle_id; known attributes: adapter_id, agent,"), "{told}");
+        assert!(
+            told.contains("unknown attribute modle_id; known attributes: accepted, adapter_id, agent,"),
+            "{told}"
+        );
     }
     for arguments in [
         &["find", "--columns", "core", "--format", "{{core}}"][..],

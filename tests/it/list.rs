@@ -64,12 +64,16 @@ fn the_artifacts_of_a_run_are_one_row() {
     let one = &rows[2];
     assert_eq!(kinds(one), ["rpk", "pack", "trace", "model_io"]);
     assert_eq!(one.artifact, one.members[0].artifact);
-    assert_eq!((one.tokens, one.steps, one.errors), (Some(11), Some(1), Some(0)));
+    assert_eq!((one.tokens, one.steps, one.errors), (Some(11), Some(3), Some(0)));
     assert_eq!(
         (one.models.as_slice(), one.agents.as_slice()),
         (&["m".to_owned()][..], &["clerk".to_owned()][..])
     );
-    assert_eq!(one.created_at.unwrap().0.to_rfc3339(), "2026-11-01T00:00:00+00:00");
+    // That of the trace, which is later than that of the run pack.
+    assert_eq!(one.created_at.unwrap().0.to_rfc3339(), "2026-11-18T09:00:00+00:00");
+    let [pack, .., session] = one.members.as_slice() else { panic!("{one:?}") };
+    assert_eq!(pack.created_at.unwrap().0.to_rfc3339(), "2026-11-01T00:00:00+00:00");
+    assert_eq!(session.created_at, None);
     assert!(one.members.iter().all(|member| member.matches));
     assert_eq!(kinds(&rows[1]), ["trace"]);
     assert_eq!((rows[0].interactions, rows[0].steps, rows[0].tokens), (Some(1), None, None));
@@ -88,8 +92,8 @@ fn a_row_is_listed_where_its_first_matching_artifact_is() {
         vault.run(&ListRequest { filter, order, ..ListRequest::default() }).unwrap().rows
     };
     let by = |name: &str| FindOrder::Attribute { name: name.to_owned() };
-    assert_eq!(ids(&list(ArtifactFilter::default(), by("errors")))[..2], ["two", "one"]);
-    assert_eq!(ids(&list(ArtifactFilter::default(), FindOrder::Created))[0], "two");
+    assert_eq!(ids(&list(ArtifactFilter::default(), by("errors")))[..3], ["two", "three", "one"]);
+    assert_eq!(ids(&list(ArtifactFilter::default(), FindOrder::Created)), ["three", "one", "two", "-"]);
     assert_eq!(ids(&list(ArtifactFilter::default(), by("tokens")))[0], "one");
     // The session matches, and its run is listed.
     let condition = FindCondition::Attribute { name: "adapter_id".to_owned(), value: "inside".to_owned() };
@@ -208,8 +212,8 @@ fn the_command_lists_what_the_operation_answers() {
     assert_eq!(
         lines[..2],
         [
-            "rpk 2026-11-03 00:00:00 UTC two 3 2 clerk",
-            "rpk+pack+trace+model_io 2026-11-01 00:00:00 UTC one 1 11 0 clerk"
+            "trace 2026-11-18 09:00:00 UTC three 2 0",
+            "rpk+pack+trace+model_io 2026-11-18 09:00:00 UTC one 3 11 0 clerk"
         ]
     );
     assert!(lines.iter().any(|line| line.ends_with("@last")), "{lines:?}");

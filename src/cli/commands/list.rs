@@ -65,11 +65,14 @@ impl Args {
         let vault = vault.open()?;
         let columns = if self.columns.is_empty() { default_columns() } else { self.columns.clone() };
         let limit = self.limit.or((stdout::is_terminal() && !self.json).then_some(SCREENFUL));
+        // Columns, of which JSON has all that rows always have, and no others.
+        let columns = columns.into_iter().filter(|_| !self.json).collect::<Vec<_>>();
+        let attributes = columns.iter().filter_map(|column| Some(column.attribute()?.to_owned()));
         let request = ListRequest {
             filter: self.conditions.filter(&vault, self.what.kind)?,
             order: self.sort.clone(),
             flat: self.flat,
-            attributes: columns.iter().filter_map(|column| Some(column.attribute()?.to_owned())).collect(),
+            attributes: attributes.collect(),
             limit,
             after: None,
         };
@@ -189,9 +192,12 @@ fn text(row: &ListRow, name: &str) -> String {
         "agent" => row.agents.join(", "),
         "provider" => row.providers.join(", "),
         "result" => row.result.clone().unwrap_or_default(),
-        _ => number_of(row, name).map(|number| number.to_string()).unwrap_or_else(|| {
-            let requested = row.attributes.iter().find(|attribute| attribute.name == name);
-            requested.map(|attribute| attribute.values.join(", ")).unwrap_or_default()
-        }),
+        _ => {
+            let requested = || {
+                let attribute = row.attributes.iter().find(|attribute| attribute.name == name);
+                attribute.map(|attribute| attribute.values.join(", ")).unwrap_or_default()
+            };
+            number_of(row, name).map_or_else(requested, |number| number.to_string())
+        }
     }
 }

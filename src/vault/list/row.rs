@@ -12,8 +12,8 @@ use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Attribute, Snapshot, StorageError};
 use crate::vault::api::{ArtifactSummary, Timestamp};
 
-/// A run, or another artifact, with what its artifacts state. Of several artifacts that state a value, the first one in
-/// `members` counts; `None` if none states it.
+/// A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts; of
+/// texts, those of the first one in `members` that states any. A value that none states is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ListRow {
     /// The first of its artifacts.
@@ -74,9 +74,9 @@ pub struct ListAttribute {
 struct Stated<'a>(Vec<&'a [Attribute]>);
 
 impl Stated<'_> {
-    /// Returns the largest number of an attribute of the first artifact that has it.
+    /// Returns the largest number of an attribute, by which the row is ordered if all artifacts match.
     fn number(&self, name: &str) -> Option<i64> {
-        self.0.iter().find_map(|attributes| largest(attributes, name))
+        self.0.iter().filter_map(|attributes| largest(attributes, name)).max()
     }
 
     fn time(&self, info: AttributeInfo) -> Option<Timestamp> {
