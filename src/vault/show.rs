@@ -150,7 +150,7 @@ impl ShowAnswer {
             .attributes
             .iter()
             .cloned()
-            .map(|AttributeSummary { name, value }| Attribute { name, value })
+            .map(|AttributeSummary { name, value }| Attribute { name, value, number: None })
             .collect();
         let details = ArtifactDetails {
             created_at: created_at(&stated).map(Timestamp),

@@ -72,8 +72,8 @@ fn the_artifacts_of_a_run_are_one_row() {
     // That of the trace, which is later than that of the run pack.
     assert_eq!(one.created_at.unwrap().0.to_rfc3339(), "2026-11-18T09:00:00+00:00");
     let [pack, .., session] = one.members.as_slice() else { panic!("{one:?}") };
-    assert_eq!(pack.created_at.unwrap().0.to_rfc3339(), "2026-11-01T00:00:00+00:00");
-    assert_eq!(session.created_at, None);
+    assert_eq!(pack.details.created_at.unwrap().0.to_rfc3339(), "2026-11-01T00:00:00+00:00");
+    assert_eq!(session.details.created_at, None);
     assert!(one.members.iter().all(|member| member.matches));
     assert_eq!(kinds(&rows[1]), ["trace"]);
     assert_eq!((rows[0].interactions, rows[0].steps, rows[0].tokens), (Some(1), None, None));

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::artifact::AttributeInfo;
 use runvault::clock;
-use runvault::storage::{Snapshot, TimeBasis};
+use runvault::storage::TimeBasis;
+use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
-use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
+use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
 
 use crate::cli::args::attribute;
 use crate::cli::args::vault::VaultArgs;
@@ -68,11 +69,15 @@ impl Args {
         // Columns, of which JSON has all that rows always have, and no others.
         let columns = columns.into_iter().filter(|_| !self.json).collect::<Vec<_>>();
         let attributes = columns.iter().filter_map(|column| Some(column.attribute()?.to_owned()));
+        // The other columns are of the first artifact.
+        let is_shown = |detail: &Detail| columns.iter().any(|column| column.detail() == Some(*detail));
+        let details = Detail::ALL.into_iter().filter(is_shown);
         let request = ListRequest {
             filter: self.conditions.filter(&vault, self.what.kind)?,
             order: self.sort.clone(),
             flat: self.flat,
             attributes: attributes.collect(),
+            details: details.collect(),
             limit,
             after: None,
         };
@@ -82,23 +87,16 @@ impl Args {
             rows.iter().try_for_each(|row| json::line(&mut out, row))?;
             out.flush()?;
         } else {
-            self.print(&*vault.snapshot()?, &rows, columns)?;
+            self.print(&rows, columns)?;
             let more = if next.is_some() { "; --limit shows more" } else { "" };
             stdout::note(&format!("{}{more}", counted(rows.len() as u64, "row")));
         }
         Ok(if rows.is_empty() { Status::No } else { Status::Done })
     }
 
-    fn print(
-        &self,
-        snapshot: &dyn Snapshot,
-        rows: &[ListRow],
-        mut columns: Vec<Column>,
-    ) -> Result<(), Failure> {
-        let cells = |row: &ListRow| -> Result<Vec<Cell>, Failure> {
-            columns.iter().map(|column| cell(snapshot, row, *column)).collect()
-        };
-        let mut cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect::<Result<_, _>>()?;
+    fn print(&self, rows: &[ListRow], mut columns: Vec<Column>) -> Result<(), Failure> {
+        let cells = |row: &ListRow| columns.iter().map(|column| cell(row, *column)).collect();
+        let mut cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
         if self.columns.is_empty() && stdout::is_terminal() {
             // Most vaults have no values for some of the default columns.
             let is_used =
@@ -131,9 +129,9 @@ fn default_columns() -> Vec<Column> {
     vec![Column::Hash, Column::Kind, time, run, model, agent, steps, duration, tokens, errors, Column::Tags]
 }
 
-fn cell(snapshot: &dyn Snapshot, row: &ListRow, column: Column) -> Result<Cell, Failure> {
+fn cell(row: &ListRow, column: Column) -> Cell {
     let created = || row.created_at.map(|time| time.0);
-    Ok(match column {
+    match column {
         Column::Kind => Cell::plain(&kinds(row)),
         Column::Created => Cell::new(&created().map(time::display).unwrap_or_default(), FAINT),
         Column::Age => match created() {
@@ -153,10 +151,13 @@ fn cell(snapshot: &dyn Snapshot, row: &ListRow, column: Column) -> Result<Cell, 
             Cell::plain(&number.map(|number| columns::short_text(info, number)).unwrap_or_default())
         }
         other => {
-            let subject = Subject::new(snapshot, &row.artifact, &[], clock::now(), TimeBasis::default());
-            subject.cell(other)?
+            let Some(ListMember { artifact, details, .. }) = row.members.first() else {
+                return Cell::plain("");
+            };
+            let by = TimeBasis::default();
+            Subject { artifact, details, matches: &[], now: clock::now(), by }.cell(other)
         }
-    })
+    }
 }
 
 /// Returns the kinds of the artifacts of a row, the first artifact's first.

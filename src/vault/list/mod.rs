@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Vault;
-use super::api::{ArtifactSummary, Operation, Timestamp};
+use super::api::{ArtifactSummary, Operation};
+use super::details::{ArtifactDetails, Detail};
 use super::find::{ArtifactFilter, FindCursor, FindOrder};
 use crate::digest::CoreHash;
 use crate::formats;
@@ -28,6 +29,8 @@ pub struct ListRequest {
     pub flat: bool,
     /// The names of further attributes to return.
     pub attributes: Vec<String>,
+    /// The details of each artifact to return.
+    pub details: Vec<Detail>,
     /// Maximum number of rows; unlimited if there is none.
     pub limit: Option<u64>,
     /// The end of the previous page; the first page if there is none.
@@ -49,8 +52,9 @@ pub struct ListMember {
     /// The artifact.
     #[serde(flatten)]
     pub artifact: ArtifactSummary,
-    /// The latest creation time that it states.
-    pub created_at: Option<Timestamp>,
+    /// Its details.
+    #[serde(flatten)]
+    pub details: ArtifactDetails,
     /// Whether it matches the filter.
     pub matches: bool,
 }
@@ -117,7 +121,7 @@ impl Lister<'_> {
         let next = last.map(|last| self.request.order.cursor(self.snapshot, &last.first)).transpose()?;
         let mut rows = Vec::with_capacity(unread.len());
         for batch in unread.chunks(READ.1) {
-            rows.append(&mut row::read(self.snapshot, batch, &self.request.attributes)?);
+            rows.append(&mut row::read(self.snapshot, batch, self.request)?);
         }
         Ok(ListAnswer { rows, next })
     }

@@ -6,11 +6,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ListMember, Unread};
+use super::{ListMember, ListRequest, Unread};
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Attribute, Snapshot, StorageError};
 use crate::vault::api::{ArtifactSummary, Timestamp};
+use crate::vault::details::ArtifactDetails;
 
 /// A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts; of
 /// texts, those of the first one in `members` that states any. A value that none states is `None`.
@@ -119,29 +120,33 @@ struct Read {
     attributes: Vec<Attribute>,
     tags: Vec<String>,
     names: Vec<String>,
+    details: ArtifactDetails,
 }
 
 /// Reads the rows of a batch.
 pub(super) fn read(
     snapshot: &dyn Snapshot,
     batch: &[Unread],
-    attributes: &[String],
+    request: &ListRequest,
 ) -> Result<Vec<ListRow>, StorageError> {
     let cores: Vec<CoreHash> = batch.iter().flat_map(|row| row.members.iter().copied()).collect();
     let records = snapshot.artifacts(&cores)?;
     let of_artifacts = snapshot.attributes(&cores)?;
     let annotations = snapshot.annotations(&cores)?;
     let names = snapshot.names(&cores)?;
+    let details = ArtifactDetails::read(snapshot, &cores, &request.details)?;
     let mut all: HashMap<CoreHash, Read> = HashMap::new();
-    let rest = of_artifacts.into_iter().zip(annotations).zip(names);
-    for ((core, record), ((attributes, annotations), names)) in cores.iter().zip(records).zip(rest) {
+    let stated = of_artifacts.into_iter().zip(names);
+    let rest = stated.zip(annotations.into_iter().zip(details));
+    for ((core, record), ((attributes, names), (annotations, details))) in cores.iter().zip(records).zip(rest)
+    {
         let record = record.ok_or_else(|| StorageError::gone(*core))?;
         let tags = annotations.tags.into_iter().map(|tag| tag.name).collect();
         let mentioned = names.mentioned.into_iter().map(|mention| mention.handle);
         let names = names.own.into_iter().chain(mentioned).collect();
-        all.insert(*core, Read { record, attributes, tags, names });
+        all.insert(*core, Read { record, attributes, tags, names, details });
     }
-    let rows = batch.iter().filter_map(|unread| row(unread, &all, attributes));
+    let rows = batch.iter().filter_map(|unread| row(unread, &all, &request.attributes));
     Ok(rows.collect())
 }
 
@@ -181,7 +186,7 @@ fn row(unread: &Unread, all: &HashMap<CoreHash, Read>, attributes: &[String]) ->
 fn listed(member: &Read, unread: &Unread) -> ListMember {
     ListMember {
         artifact: (&member.record).into(),
-        created_at: time(largest(&member.attributes, AttributeInfo::CREATED_AT.name)),
+        details: member.details.clone(),
         matches: unread.matching.contains(&member.record.core),
     }
 }

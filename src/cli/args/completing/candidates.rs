@@ -246,7 +246,7 @@ fn run_ids(
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut ids = BTreeSet::new();
     for name in RUN_IDS {
-        let has_it = |kind: Kind| which.has(kind) && kind.attributes().contains(&name);
+        let has_it = |kind: Kind| which.has(kind) && kind.attributes().iter().any(|known| known.name == name);
         if formats::ALL.into_iter().any(has_it) {
             ids.extend(snapshot.attribute_values(name, typed, OFFERED)?);
         }
