@@ -23,6 +23,12 @@ const ARTIFACTS: i64 = 1_000_000;
 /// One of this many artifacts is of the rare kind, and has the rare attribute.
 const RARE: i64 = 100_000;
 
+/// More than any number in the examples.
+const MANY: i64 = 1_000;
+
+/// Number of different numbers of tokens.
+const TOKENS: i64 = 10_000;
+
 /// The time of the first artifact in milliseconds since 1970; each next one is a second later.
 const BEGIN: i64 = 1_600_000_000_000;
 
@@ -49,14 +55,17 @@ fn fill(connection: &mut Connection) -> rusqlite::Result<()> {
         transaction.query_row("SELECT id FROM kind WHERE name = ?1", [name], |row| row.get::<_, i64>(0))
     };
     let (common, rare) = (kind("model_io")?, kind("rpk")?);
-    let value = |name: &str, value: &str| {
+    let value = |name: &str, value: &str, number: Option<i64>| {
         transaction
-            .prepare_cached("INSERT INTO attribute_value (name, value) VALUES (?1, ?2)")?
-            .execute((name, value))
+            .prepare_cached("INSERT INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)")?
+            .execute((name, value, number))
             .map(|_| transaction.last_insert_rowid())
     };
-    let half = value("model_id", "half")?;
-    let few = value("model_id", "few")?;
+    let half = value("model_id", "half", None)?;
+    let few = value("model_id", "few", None)?;
+    let count = |name, number: i64| value(name, &(number + MANY).to_string(), Some(number + MANY));
+    let tokens = (0..TOKENS).map(|number| count("tokens", number)).collect::<Result<Vec<_>, _>>()?;
+    let [correct, failed] = [count("errors", 0)?, count("errors", 1)?];
     for number in 1..=ARTIFACTS {
         let is_rare = number % RARE == 7;
         let at = time(number).timestamp_millis();
@@ -71,8 +80,11 @@ fn fill(connection: &mut Connection) -> rusqlite::Result<()> {
                 (number + 1_000) << 20,
             ))?;
         let artifact = transaction.last_insert_rowid();
-        let created = value("created_at", &timestamp_text(time(number)))?;
-        let values = [Some(created), (number % 2 == 0).then_some(half), is_rare.then_some(few)];
+        let created = value("created_at", &timestamp_text(time(number)), Some(at))?;
+        let tokens = usize::try_from(number % TOKENS).ok().and_then(|number| tokens.get(number)).copied();
+        let errors = if is_rare { failed } else { correct };
+        let values =
+            [Some(created), (number % 2 == 0).then_some(half), is_rare.then_some(few), tokens, Some(errors)];
         for value in values.into_iter().flatten() {
             transaction
                 .prepare_cached("INSERT INTO attribute (value, artifact) VALUES (?1, ?2)")?
@@ -103,6 +115,9 @@ fn queries() -> Vec<(&'static str, Query)> {
         ("first seen", newest(TimeBasis::FirstSeen)),
         ("created", newest(TimeBasis::Created)),
         ("by core hash", Query { limit, order: Order::Core, ..Query::default() }),
+        ("most tokens", Query { limit, order: Order::Largest("tokens"), ..Query::default() }),
+        // The tenth is followed by those without errors, which are nearly all.
+        ("most errors", Query { limit, order: Order::Largest("errors"), ..Query::default() }),
         ("by kind", Query { limit, order: Order::Kind, ..Query::default() }),
         ("of a common kind", kind("model_io")),
         ("of a rare kind", kind("rpk")),

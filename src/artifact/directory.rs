@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, ArtifactView, Draft, EventVisitor, Field, Part, Passage, Table};
+use super::{AdmitOptions, ArtifactView, AttributeInfo, Draft, EventVisitor, Field, Part, Passage, Table};
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{Limits, ReadError};
@@ -22,7 +22,7 @@ pub trait ArtifactDirectory: 'static {
     /// The relation of an artifact of this kind to every artifact that states its core hash.
     const STATED_BY: Option<&'static str> = None;
     /// The names of the attributes that its artifacts can have, sorted.
-    const ATTRIBUTES: &'static [&'static str];
+    const ATTRIBUTES: &'static [AttributeInfo];
     /// Whether artifacts of this kind record runs, so that they can be audited against contracts.
     const IS_RUN: bool = false;
     /// The searchable fields that only its artifacts have.

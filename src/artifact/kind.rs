@@ -5,8 +5,8 @@ use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, 
 use super::passage::{OfDirectory, OfDocument};
 use super::value_budget::Room;
 use super::{
-    AdmitOptions, Admitted, Artifact, ArtifactView, Draft, EventVisitor, Exchange, Field, Joined, Member,
-    Part, Passage, Playback, Recognition, Rest, StatedContent, Table, Versions,
+    AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,
+    Joined, Member, Part, Passage, Playback, Recognition, Rest, StatedContent, Table, Versions,
 };
 use crate::digest::{BlobHash, CaptureHash};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -22,7 +22,7 @@ struct KindTable {
     plural: &'static str,
     takes_any_bytes: bool,
     stated_by: Option<&'static str>,
-    attributes: &'static [&'static str],
+    attributes: &'static [AttributeInfo],
     is_run: bool,
     versions: Option<Versions>,
     can_be_signed: bool,
@@ -195,9 +195,9 @@ impl Kind {
         self.0.stated_by
     }
 
-    /// Returns the names of the attributes that its artifacts can have, sorted.
+    /// Returns the attributes that its artifacts can have, sorted by name.
     #[must_use]
-    pub fn attributes(self) -> &'static [&'static str] {
+    pub fn attributes(self) -> &'static [AttributeInfo] {
         self.0.attributes
     }
 
@@ -367,7 +367,7 @@ impl Kind {
         let report = findings.into_report();
         match draft {
             Some(mut draft) if report.is_acceptable() => {
-                draft.make_sets();
+                draft.make_sets(self.attributes());
                 let (capture, members) = keep();
                 Ok(Admitted { kind: self, capture, members, draft, report })
             }

@@ -6,6 +6,7 @@
 //! unverified is stored.
 
 mod admitted;
+pub mod attribute;
 mod directory;
 pub mod document;
 mod exchange;
@@ -24,12 +25,15 @@ mod version;
 
 use std::io::{self, Write};
 
+use chrono::{DateTime, Utc};
+
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo};
 
 pub use admitted::{Admitted, Member};
+pub use attribute::{Attribute, AttributeInfo, ValueType};
 pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberBytes, Peek, is_capture_of};
 pub use exchange::{Arguments, Exchange, Playback, Responder};
 pub use file_reference::FileReference;
@@ -61,8 +65,8 @@ pub trait Artifact: 'static {
     const FILE_NAMES: &'static [&'static str];
     /// The relation of an artifact of this kind to every artifact that states its core hash.
     const STATED_BY: Option<&'static str> = None;
-    /// The names of the attributes that its artifacts can have, sorted.
-    const ATTRIBUTES: &'static [&'static str];
+    /// The attributes that its artifacts can have, sorted by name.
+    const ATTRIBUTES: &'static [AttributeInfo];
     /// Whether artifacts of this kind record runs, so that they can be audited against contracts.
     const IS_RUN: bool = false;
     /// How a longer version of a document is detected, if documents are written incrementally: then a document may also
@@ -224,15 +228,6 @@ pub struct AdmitOptions {
     pub signature_policy: SignaturePolicy,
 }
 
-/// An indexed, named string of an artifact. A name may have several values.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Attribute {
-    /// The name, such as `model_id`.
-    pub name: &'static str,
-    /// The value.
-    pub value: String,
-}
-
 /// A name in a namespace, written `namespace:name`, such as `run:run-123`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NameHandle(String);
@@ -313,23 +308,67 @@ impl Draft {
 
     /// Adds an attribute.
     pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
-        self.attributes.push(Attribute { name, value: value.into() });
+        self.attributes.push(Attribute { name, value: value.into(), number: None });
     }
 
-    /// Adds the attribute [`CREATED_AT`] with the first text in `stated` that is a point in time, if there is one.
+    /// Adds an attribute of a type that has an order, if there is a number.
+    pub fn number(&mut self, info: AttributeInfo, number: impl Into<Option<i64>>) {
+        if let Some(value) = number.into().and_then(|number| info.values.value(number)) {
+            self.attribute(info.name, value);
+        }
+    }
+
+    /// Adds an attribute that is a number of items.
+    pub fn count(&mut self, info: AttributeInfo, items: usize) {
+        self.number(info, i64::try_from(items).ok());
+    }
+
+    /// Adds an attribute that is a time, if there is one.
+    pub fn time(&mut self, info: AttributeInfo, time: Option<DateTime<Utc>>) {
+        self.number(info, time.map(|time| time.timestamp_millis()));
+    }
+
+    /// Adds the attribute [`AttributeInfo::CREATED_AT`] with the first text in `stated` that is a point in time, and
+    /// returns that time, if there is one.
     pub fn state_creation<'t>(
         &mut self,
         stated: impl IntoIterator<Item = Option<&'t str>>,
         missing_offset: MissingOffset,
-    ) {
+    ) -> Option<DateTime<Utc>> {
         let mut times = stated.into_iter().flatten();
-        if let Some(time) = times.find_map(|text| parse_timestamp(text, missing_offset)) {
-            self.attribute(CREATED_AT, timestamp_text(time));
-        }
+        let time = times.find_map(|text| parse_timestamp(text, missing_offset));
+        self.time(AttributeInfo::CREATED_AT, time);
+        time
     }
 
-    /// Sorts and deduplicates the indexed data.
-    fn make_sets(&mut self) {
+    /// Adds the attributes [`AttributeInfo::FINISHED_AT`], if the end is a point in time, and
+    /// [`AttributeInfo::DURATION_MS`], if the beginning is another before it.
+    pub fn state_end(
+        &mut self,
+        begun: Option<DateTime<Utc>>,
+        ended: Option<&str>,
+        missing_offset: MissingOffset,
+    ) {
+        let Some(ended) = ended.and_then(|text| parse_timestamp(text, missing_offset)) else { return };
+        self.time(AttributeInfo::FINISHED_AT, Some(ended));
+        let duration = begun.map(|begun| ended.signed_duration_since(begun).num_milliseconds());
+        self.number(AttributeInfo::DURATION_MS, duration.filter(|duration| *duration >= 0));
+    }
+
+    /// Adds the attributes of tokens that are known, and of their sum, if both are.
+    pub fn tokens(&mut self, input: Option<i64>, output: Option<i64>) {
+        self.number(AttributeInfo::TOKENS_INPUT, input);
+        self.number(AttributeInfo::TOKENS_OUTPUT, output);
+        let both = input.zip(output).map(|(input, output)| input.saturating_add(output));
+        self.number(AttributeInfo::TOKENS, both);
+    }
+
+    /// Sorts and deduplicates the indexed data, and computes the numbers of attributes by their declared types.
+    fn make_sets(&mut self, declared: &[AttributeInfo]) {
+        for attribute in &mut self.attributes {
+            let info = declared.iter().find(|info| info.name == attribute.name);
+            attribute.number = info.and_then(|info| info.values.number(&attribute.value));
+        }
         self.mentions.sort_unstable();
         self.mentions.dedup();
         self.attributes.sort_unstable();

@@ -55,6 +55,8 @@ impl Column {
 pub enum ColumnType {
     /// Integers.
     Number,
+    /// Double-precision numbers.
+    Real,
     /// Text.
     Text,
     /// Digests, as `sha256:` and 64 hex digits. Other text that a format allows is stored unchanged.
@@ -71,6 +73,7 @@ impl ColumnType {
     pub fn name(self) -> &'static str {
         match self {
             Self::Number => "number",
+            Self::Real => "real",
             Self::Text => "text",
             Self::Hash => "hash",
             Self::Json => "json",

@@ -7,7 +7,7 @@ pub mod pack;
 pub mod rpk;
 pub mod trace;
 
-use crate::artifact::{Field, Kind, Peek, Recognition, Versions};
+use crate::artifact::{AttributeInfo, Field, Kind, Peek, Recognition, Versions};
 use crate::json::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they recognise documents.
@@ -33,6 +33,21 @@ pub use model_io::{Interaction, Mode, Session};
 #[must_use]
 pub fn fields() -> Vec<Field> {
     Field::SHARED.into_iter().chain(ALL.into_iter().flat_map(Kind::fields).copied()).collect()
+}
+
+/// Returns the attributes of all kinds, sorted by name.
+#[must_use]
+pub fn attributes() -> Vec<AttributeInfo> {
+    let mut attributes: Vec<AttributeInfo> = ALL.into_iter().flat_map(Kind::attributes).copied().collect();
+    attributes.sort_by_key(|attribute| attribute.name);
+    attributes.dedup_by_key(|attribute| attribute.name);
+    attributes
+}
+
+/// Returns the attribute of this name that artifacts of a kind can have.
+#[must_use]
+pub fn attribute(name: &str) -> Option<AttributeInfo> {
+    ALL.into_iter().flat_map(Kind::attributes).find(|attribute| attribute.name == name).copied()
 }
 
 /// Returns the kind named `name`.
@@ -109,6 +124,16 @@ mod tests {
     use super::*;
     use crate::artifact::AdmitOptions;
     use crate::digest::hashed_bytes;
+
+    #[test]
+    fn attributes_of_one_name_have_one_type() {
+        for kind in ALL {
+            assert!(kind.attributes().is_sorted_by(|one, next| one.name < next.name), "{kind:?}");
+            for declared in kind.attributes() {
+                assert_eq!(attribute(declared.name).unwrap().values, declared.values, "{declared:?}");
+            }
+        }
+    }
 
     /// The file is hashed once, its canonical form once, and once more what the format hashes on its own: responses of
     /// sessions; steps of run packs, and prompts and responses in them; outputs of traces.

@@ -11,6 +11,7 @@ use super::query::{self, Hit, Match};
 use crate::artifact::{Kind, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
+use crate::json::reader::excerpt;
 use crate::storage::{
     self, ArtifactRecord, Condition, Cursor, Order, Page, Period, Snapshot, StorageError, TimeBasis,
 };
@@ -53,6 +54,16 @@ pub enum FindCondition {
         /// The value.
         value: String,
     },
+    /// The artifact has this attribute, with a value in this range. Numbers are in the unit of the attribute:
+    /// milliseconds of durations, milliseconds since 1970 of times, millionths of amounts.
+    Range {
+        /// The name.
+        name: String,
+        /// The smallest number; any if there is none.
+        least: Option<i64>,
+        /// The largest number; any if there is none.
+        most: Option<i64>,
+    },
     /// The artifact has a capture whose signature has this state.
     Signature {
         /// The state.
@@ -87,7 +98,7 @@ pub struct FindPeriod {
 }
 
 /// The order of artifacts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindOrder {
     /// Last added or seen again, newest first.
@@ -101,6 +112,11 @@ pub enum FindOrder {
     Core,
     /// By kind, then last added or seen again, newest first.
     Kind,
+    /// By the values of an attribute, the largest or latest first; artifacts without it come last.
+    Attribute {
+        /// The name. The values must have an order: they are times, durations, counts or amounts.
+        name: String,
+    },
 }
 
 /// The end of a page: where the next one begins. It stays valid if artifacts are added or removed.
@@ -112,6 +128,9 @@ pub struct FindCursor {
     /// The time, if the order is by a time and the artifact has it.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub time: Option<DateTime<Utc>>,
+    /// The number, if the order is by an attribute and the artifact has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<i64>,
     /// The position among equals.
     pub position: u64,
     /// The core hash.
@@ -245,7 +264,8 @@ impl Operation for FindRequest {
     const SUMMARY: &'static str = "Find artifacts by kind, mention, attribute, signature, note, tag or time";
 
     /// # Errors
-    /// Returns an error if the vault cannot be read.
+    /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if the order is by an attribute that
+    /// no kind has or that has no order, and another one if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<FindAnswer, StorageError> {
         let mut hits = Vec::new();
         let answer = self.visit::<StorageError>(vault, &mut |hit| {
@@ -296,7 +316,7 @@ impl FindRequest {
     /// larger.
     fn matching(&self, snapshot: &dyn Snapshot) -> Result<Matching, StorageError> {
         let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        let (filter, order) = (storage::Filter::from(&self.filter), Order::from(self.order));
+        let (filter, order) = (storage::Filter::from(&self.filter), self.order.to_order()?);
         let find =
             |limit: usize, after: Option<Cursor>| snapshot.find(&filter, order, &Page { limit, after });
         let after = self.after.clone().map(Cursor::from);
@@ -335,30 +355,45 @@ impl FindRequest {
 impl FindOrder {
     /// Returns the place of an artifact in the order.
     pub(super) fn cursor(
-        self,
+        &self,
         snapshot: &dyn Snapshot,
         artifact: &ArtifactRecord,
     ) -> Result<FindCursor, StorageError> {
-        let (kind, time, position) = match Order::from(self) {
-            Order::Core => (None, None, 0),
-            Order::Kind => (Some(artifact.kind.clone()), None, artifact.arrival),
-            Order::Newest(TimeBasis::FirstSeen) => (None, Some(artifact.added_at), artifact.addition),
-            Order::Newest(basis) => (None, snapshot.time_of(artifact, basis)?, artifact.arrival),
+        let arrival = artifact.arrival;
+        let (kind, time, number, position) = match self.to_order()? {
+            Order::Core => (None, None, None, 0),
+            Order::Kind => (Some(artifact.kind.clone()), None, None, arrival),
+            Order::Newest(TimeBasis::FirstSeen) => (None, Some(artifact.added_at), None, artifact.addition),
+            Order::Newest(basis) => (None, snapshot.time_of(artifact, basis)?, None, arrival),
+            Order::Largest(name) => (None, None, snapshot.number_of(artifact.core, name)?, arrival),
         };
-        Ok(FindCursor { kind, time, position, core_hash: artifact.core })
+        Ok(FindCursor { kind, time, number, position, core_hash: artifact.core })
+    }
+
+    /// Returns the order of the storage interface, or an error of the kind
+    /// [`Invalid`](crate::storage::ErrorKind::Invalid) if no kind has the attribute or it has no order.
+    pub(super) fn to_order(&self) -> Result<Order, StorageError> {
+        Ok(match self {
+            Self::LastSeen => Order::Newest(TimeBasis::LastSeen),
+            Self::FirstSeen => Order::Newest(TimeBasis::FirstSeen),
+            Self::Created => Order::Newest(TimeBasis::Created),
+            Self::Core => Order::Core,
+            Self::Kind => Order::Kind,
+            Self::Attribute { name } => {
+                let info = formats::attribute(name).ok_or_else(|| unknown_attribute(name))?;
+                if !info.values.is_ordered() {
+                    let message = format!("the values of the attribute {name} are text, which has no order");
+                    return Err(StorageError::invalid(message));
+                }
+                Order::Largest(info.name)
+            }
+        })
     }
 }
 
-impl From<FindOrder> for Order {
-    fn from(order: FindOrder) -> Self {
-        match order {
-            FindOrder::LastSeen => Self::Newest(TimeBasis::LastSeen),
-            FindOrder::FirstSeen => Self::Newest(TimeBasis::FirstSeen),
-            FindOrder::Created => Self::Newest(TimeBasis::Created),
-            FindOrder::Core => Self::Core,
-            FindOrder::Kind => Self::Kind,
-        }
-    }
+/// Returns the error that no kind has an attribute of this name.
+pub(super) fn unknown_attribute(name: &str) -> StorageError {
+    StorageError::invalid(format!("no kind of artifacts has an attribute {}", excerpt(name)))
 }
 
 impl From<TimeBasisName> for FindOrder {
@@ -374,8 +409,8 @@ impl From<TimeBasisName> for FindOrder {
 
 impl From<FindCursor> for Cursor {
     fn from(cursor: FindCursor) -> Self {
-        let FindCursor { kind, time, position, core_hash } = cursor;
-        Self { kind, time, position, core: core_hash }
+        let FindCursor { kind, time, number, position, core_hash } = cursor;
+        Self { kind, time, number, position, core: core_hash }
     }
 }
 
@@ -392,6 +427,7 @@ impl From<&ArtifactFilter> for storage::Filter {
                 until: until.map(|time| time.0),
             }),
             digits: None,
+            among: None,
         }
     }
 }
@@ -402,6 +438,7 @@ impl From<&FindCondition> for Condition {
         match condition.clone() {
             FindCondition::Mention { group, digest } => Self::Mention { group, digest },
             FindCondition::Attribute { name, value } => Self::Attribute { name, value },
+            FindCondition::Range { name, least, most } => Self::Range { name, least, most },
             FindCondition::Signature { state, key_id } => match state {
                 SignatureName::Unsigned => Self::Unsigned,
                 SignatureName::Verified => signature(SignatureState::Verified, key_id),

@@ -20,6 +20,7 @@ pub mod fsck;
 pub mod journal;
 pub mod journal_check;
 pub mod links;
+pub mod list;
 pub mod note;
 mod openapi;
 pub mod path;

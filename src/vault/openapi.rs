@@ -26,6 +26,7 @@ use crate::vault::forks_of::ForksOfRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::journal_check::CheckJournalRequest;
 use crate::vault::links::LinksRequest;
+use crate::vault::list::ListRequest;
 use crate::vault::note::NoteRequest;
 use crate::vault::path::PathRequest;
 use crate::vault::pins::PinsRequest;
@@ -58,6 +59,7 @@ pub fn document() -> OpenApi {
     document.add::<JournalHeadRequest>();
     document.add::<JournalRequest>();
     document.add::<LinksRequest>();
+    document.add::<ListRequest>();
     document.add::<NoteRequest>();
     document.add::<PathRequest>();
     document.add::<PinsRequest>();

@@ -150,7 +150,7 @@ impl ShowAnswer {
             .attributes
             .iter()
             .cloned()
-            .map(|AttributeSummary { name, value }| Attribute { name, value })
+            .map(|AttributeSummary { name, value }| Attribute { name, value, number: None })
             .collect();
         let details = ArtifactDetails {
             created_at: created_at(&stated).map(Timestamp),
@@ -184,7 +184,7 @@ impl From<Pin> for ArtifactPin {
 
 impl From<Attribute> for AttributeSummary {
     fn from(attribute: Attribute) -> Self {
-        let Attribute { name, value } = attribute;
+        let Attribute { name, value, .. } = attribute;
         Self { name, value }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::artifact::ColumnType::{Any, Hash, Number, Text};
+use crate::artifact::ColumnType::{Any, Hash, Number, Real, Text};
 use crate::artifact::{Cell, Cells, Column, Kind, Place, Table, timestamp_text};
 use crate::formats;
 use crate::json::reader::Limits;
@@ -76,6 +76,7 @@ fn attribute(attributes: &[Attribute], column: &Column) -> Cell {
     match value {
         None => Cell::Null,
         Some(value) if column.sort == Number => value.parse().map_or(Cell::Null, Cell::Integer),
+        Some(value) if column.sort == Real => value.parse().map_or(Cell::Null, Cell::Real),
         Some(value) => Cell::Text(value.clone()),
     }
 }

@@ -182,7 +182,7 @@ impl VerifyRequest {
             return Ok((snapshot.expect_artifacts(&named.collect::<Vec<_>>())?, true));
         }
         let filter = Filter { kinds: self.kind.iter().cloned().collect(), ..Filter::default() };
-        let after = after.map(|core| Cursor { kind: None, time: None, position: 0, core });
+        let after = after.map(|core| Cursor { kind: None, time: None, number: None, position: 0, core });
         let found = snapshot.find(&filter, Order::Core, &Page { limit: BATCH, after })?;
         Ok((found.items.into_iter().map(|hit| hit.artifact).collect(), found.next.is_none()))
     }

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use runvault::artifact::Kind;
 use runvault::formats;
 
+use serde_json::{Value, json};
+
 use crate::conformance::corpus;
-use crate::sandbox::{Sandbox, repository, session};
+use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 
 fn examples() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -20,6 +22,18 @@ fn kinds_have_the_attributes_that_they_declare() {
     sandbox.run(["add".into(), corpus()]).expect(1);
     sandbox.write("schema.json", "{}");
     sandbox.run(["add", "--as", "attachment", "schema.json"]).expect(0);
+    // What recorders may state, and neither the examples nor the corpus do.
+    let response = json!({"type": "model.response", "timestamp": "2026-11-18T09:00:00Z",
+        "output": {"usage": {"input_tokens": 1, "output_tokens": 1}}, "metadata": {"cost_usd": 1, "latency_ms": 1}});
+    let request = json!({"type": "tool.request", "timestamp": "2026-11-18T09:00:01Z",
+        "input": {"tool": "http", "method": "GET", "url": "https://example.com/"}});
+    let mut run: Value = serde_json::from_str(&run_pack("stating", &[response, request])).unwrap();
+    run["payload"]["run"]["environment_fingerprint"] = json!({"os": "Linux", "platform": "Linux-6"});
+    run["payload"]["run"]["runtime_versions"] = json!({"python": "3.13"});
+    for (name, value) in [("redaction_profile", "default"), ("redaction_policy_version", "1.0")] {
+        run["metadata"][name] = value.into();
+    }
+    sandbox.add([sandbox.write("stating.rpk", sealed(run))]);
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     let snapshot = vault.snapshot().unwrap();
     for kind in formats::ALL {
@@ -28,7 +42,7 @@ fn kinds_have_the_attributes_that_they_declare() {
             let attributes = snapshot.attributes_of(artifact.core).unwrap();
             seen.extend(attributes.into_iter().map(|attribute| attribute.name));
         }
-        let declared: Vec<&str> = kind.attributes().to_vec();
+        let declared: Vec<&str> = kind.attributes().iter().map(|attribute| attribute.name).collect();
         assert_eq!(seen.iter().map(String::as_str).collect::<Vec<_>>(), declared, "{kind:?}");
     }
 }
@@ -45,7 +59,7 @@ fn a_name_that_is_none_lists_those_that_there_are() {
         let told = sandbox.run(arguments).expect(3).stderr;
         assert!(told.contains("unknown name modle_id; known names: core, hash, kind,"), "{told}");
         for attribute in formats::ALL.into_iter().flat_map(Kind::attributes) {
-            assert!(told.contains(attribute), "{attribute}: {told}");
+            assert!(told.contains(attribute.name), "{attribute:?}: {told}");
         }
     }
     for arguments in
@@ -56,7 +70,10 @@ fn a_name_that_is_none_lists_those_that_there_are() {
     }
     for command in [&["find"][..], &["replay", "any", "--prompt", "p"], &["export", "-o", "some.rvz"]] {
         let told = sandbox.run([command, &["--attr", "modle_id=m"]].concat()).expect(3).stderr;
-        assert!(told.contains("unknown attribute modle_id; known attributes: adapter_id, agent,"), "{told}");
+        assert!(
+            told.contains("unknown attribute modle_id; known attributes: accepted, adapter_id, agent,"),
+            "{told}"
+        );
     }
     for arguments in [
         &["find", "--columns", "core", "--format", "{{core}}"][..],

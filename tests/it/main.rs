@@ -9,6 +9,7 @@
 
 mod api;
 mod attachments;
+mod attributes;
 mod audit;
 mod backup;
 mod bad_input;
@@ -41,6 +42,7 @@ mod large;
 mod latest;
 mod layering;
 mod limits;
+mod list;
 mod man;
 mod memory;
 mod model;

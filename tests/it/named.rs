@@ -112,7 +112,7 @@ fn kinds_have_several_names() {
 fn commands_of_other_programs_are_answered_with_ours() {
     let sandbox = Sandbox::new();
     for (typed, named) in [
-        ("ls", "\"runvault find\""),
+        ("dir", "\"runvault list\""),
         ("cat", "\"runvault get HASH\""),
         ("check", "\"runvault fsck\""),
         ("prune", "\"runvault gc\""),

@@ -38,3 +38,22 @@ fn recorded_runs_are_archived_found_and_returned() {
         assert_eq!(stubs.iter().map(|stub| &stub["output"]).collect::<Vec<_>>(), outputs);
     }
 }
+
+#[test]
+fn recorded_runs_state_their_circumstances() {
+    let Some(folder) = folder() else { return };
+    let sandbox = Sandbox::new();
+    sandbox.run(["add".as_ref(), folder.as_os_str()]).expect(0);
+    let count =
+        |conditions: &[&str]| sandbox.run([&["find", "runs", "--json"], conditions].concat()).json().len();
+    assert_eq!(count(&["--host", "api.example.com", "--method", "POST"]), 5);
+    assert_eq!(count(&["--attr", "redaction_profile=default"]), 1);
+    assert_eq!(count(&["--attr", "os=macOS"]), 3);
+    assert_eq!(count(&["--has-error"]), 0);
+    // Only the listener records the times of steps, and one example the durations.
+    assert_eq!(count(&["--attr", "first_step>=2026-02-01"]), 3);
+    assert_eq!(count(&["--attr", "latency>=16", "--attr", "latency<=16ms"]), 1);
+    let rows = sandbox.run(["list", "--json"]).expect(0).json();
+    assert!(rows.iter().all(|row| row["created_at"].is_string() && row["steps"].is_number()));
+    assert_eq!(rows.iter().map(|row| row["members"].as_array().unwrap().len()).sum::<usize>(), 9);
+}

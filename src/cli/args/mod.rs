@@ -1,6 +1,7 @@
 //! Arguments and settings that several commands share, their help and their completion.
 
 pub(crate) mod actor;
+pub(crate) mod attribute;
 pub(crate) mod completing;
 pub(crate) mod hash;
 pub(crate) mod help;

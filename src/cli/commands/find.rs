@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::artifact::group;
+use runvault::artifact::{AttributeInfo, group};
 use runvault::digest::{Digest, DigestPrefix};
 use runvault::vault::api::{SignatureName, TimeBasisName, Timestamp};
 use runvault::vault::details::Detail;
@@ -17,6 +17,7 @@ use runvault::vault::find::{
 };
 use runvault::vault::show::AttributeSummary;
 
+use crate::cli::args::attribute::{self, AttributeTest};
 use crate::cli::args::hash;
 use crate::cli::args::hash::Named;
 use crate::cli::args::kind::kind;
@@ -53,8 +54,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Sort order. Default: newest first, by the time that --by names
-    #[arg(long, value_enum, value_name = "ORDER")]
-    sort: Option<Order>,
+    #[arg(long, value_name = "ORDER", value_parser = attribute::order())]
+    sort: Option<FindOrder>,
 
     /// Columns to print, such as core,kind,seen,label; an unknown name lists all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
@@ -118,6 +119,15 @@ pub(crate) struct Conditions {
     /// Called this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
+    /// Has a step with an HTTP request to this host
+    #[arg(long, value_name = "HOST")]
+    host: Option<String>,
+    /// Has a step with an HTTP request of this method
+    #[arg(long, value_name = "METHOD")]
+    method: Option<String>,
+    /// Has a step that failed or is an error
+    #[arg(long)]
+    has_error: bool,
     /// Is an export pack with this result
     #[arg(long, value_name = "RESULT", value_parser = ["BUNDLE", "CLARIFY", "REFUSE"])]
     result: Option<String>,
@@ -130,9 +140,9 @@ pub(crate) struct Conditions {
     /// Declares this IO reference
     #[arg(long, value_name = "REF")]
     io_ref: Option<String>,
-    /// Has this attribute; "show" lists them
-    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute)]
-    attr: Vec<(String, String)>,
+    /// Has this attribute; "show" lists them. NAME>=VALUE and NAME<=VALUE compare numbers, durations and times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute::test)]
+    attr: Vec<AttributeTest>,
     /// Has a capture whose signature was verified with the key of this id
     #[arg(long, value_name = "KEY_ID")]
     signed_by: Option<String>,
@@ -157,12 +167,12 @@ pub(crate) struct Conditions {
 
 /// Artifacts of one kind, or of any.
 #[derive(Clone)]
-struct What {
-    kind: Option<&'static str>,
+pub(crate) struct What {
+    pub(crate) kind: Option<&'static str>,
     plural: &'static str,
 }
 
-fn what(text: &str) -> Result<What, String> {
+pub(crate) fn what(text: &str) -> Result<What, String> {
     if ["artifact", "artifacts"].contains(&text) {
         return Ok(What { kind: None, plural: "artifacts" });
     }
@@ -170,31 +180,8 @@ fn what(text: &str) -> Result<What, String> {
     Ok(What { kind: Some(known.name()), plural: known.plural() })
 }
 
-pub(crate) fn attribute(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    let known = columns::attributes();
-    if !known.contains(&name) {
-        return Err(format!("unknown attribute {}; known attributes: {}", brief(name), known.join(", ")));
-    }
-    Ok((name.to_owned(), value.to_owned()))
-}
-
 /// Maximum number of artifacts listed on a terminal.
 const SCREENFUL: u64 = 100;
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Order {
-    /// Last seen, newest first
-    Seen,
-    /// First added, newest first
-    Added,
-    /// Created, newest first; artifacts that state no time come last
-    Created,
-    /// By core hash
-    Core,
-    /// By kind, then last seen, newest first
-    Kind,
-}
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
@@ -232,8 +219,8 @@ impl Args {
         let people = stdout::is_terminal() && !self.json && self.format.is_none();
         Ok(FindRequest {
             filter: self.conditions.filter(vault, self.what.kind)?,
-            order: match self.sort {
-                Some(order) => order.requested(),
+            order: match &self.sort {
+                Some(order) => order.clone(),
                 None => TimeBasisName::from(self.conditions.by.basis()).into(),
             },
             all_versions: self.all_versions,
@@ -257,18 +244,6 @@ impl Args {
             None => format!("{shown} of {found_text}; --limit {found} shows all"),
         };
         if *hidden == 0 { listed } else { format!("{listed}; {}", not_shown(*hidden)) }
-    }
-}
-
-impl Order {
-    fn requested(self) -> FindOrder {
-        match self {
-            Self::Seen => FindOrder::LastSeen,
-            Self::Added => FindOrder::FirstSeen,
-            Self::Created => FindOrder::Created,
-            Self::Core => FindOrder::Core,
-            Self::Kind => FindOrder::Kind,
-        }
     }
 }
 
@@ -318,12 +293,20 @@ impl Conditions {
             ("policy", &self.policy),
             ("model_mode", &self.model_mode),
             ("io_ref", &self.io_ref),
+            ("http_host", &self.host.as_deref().map(str::to_lowercase)),
+            ("http_method", &self.method.as_deref().map(str::to_uppercase)),
         ];
         let note = self.note.clone().map(|text| FindCondition::Note { text });
         let named =
             attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-        let attributes = named.chain(self.attr.iter().cloned());
-        conditions.extend(attributes.map(|(name, value)| FindCondition::Attribute { name, value }));
+        conditions.extend(named.map(|(name, value)| FindCondition::Attribute { name, value }));
+        conditions.extend(self.attr.iter().map(AttributeTest::condition));
+        let failed = || FindCondition::Range {
+            name: AttributeInfo::ERRORS.name.to_owned(),
+            least: Some(1),
+            most: None,
+        };
+        conditions.extend(self.has_error.then(failed));
         conditions.extend(note);
         let signature = |state, key_id| FindCondition::Signature { state, key_id };
         let signer = self.signed_by.clone().map(|id| signature(SignatureName::Verified, Some(id)));

@@ -19,6 +19,7 @@ pub(crate) mod index;
 mod init;
 pub(crate) mod link;
 pub(crate) mod links;
+mod list;
 pub(crate) mod log;
 mod man;
 pub(crate) mod mover;
@@ -115,6 +116,7 @@ commands! {
     Verify(verify),
     Get(get),
     Show(show),
+    List(list),
     Find(find),
     Search(search),
     Replay(replay),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use runvault::artifact::Kind;
+use runvault::artifact::{AttributeInfo, ValueType};
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
@@ -12,6 +12,7 @@ use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::show::AttributeSummary;
 
+use crate::cli::args::attribute::{self, shortened};
 use crate::cli::args::hash::DIGITS;
 use crate::cli::commands::find;
 use crate::cli::output::escape::brief;
@@ -43,6 +44,8 @@ pub(crate) enum Column {
     Matches,
     /// The values of the attribute with this name.
     Attribute(&'static str),
+    /// The largest value of this attribute, as people write it, under a name without its unit.
+    Short(AttributeInfo),
 }
 
 /// The columns of all artifacts, by name. Attributes of kinds follow them.
@@ -70,10 +73,18 @@ pub(crate) const KIND_WIDTH: usize = 8;
 
 /// Returns the names of the attributes of all kinds.
 pub(crate) fn attributes() -> Vec<&'static str> {
-    let mut names: Vec<&str> = formats::ALL.into_iter().flat_map(Kind::attributes).copied().collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    formats::attributes().into_iter().map(|attribute| attribute.name).collect()
+}
+
+/// Returns a value as people write it.
+pub(crate) fn short_text(info: AttributeInfo, number: i64) -> String {
+    match info.values {
+        ValueType::Time => DateTime::from_timestamp_millis(number).map(time::display).unwrap_or_default(),
+        ValueType::Duration => time::duration(number),
+        ValueType::Text | ValueType::Count | ValueType::Amount => {
+            info.values.value(number).unwrap_or_default()
+        }
+    }
 }
 
 /// Parses a column name, for clap. Surrounding spaces are ignored.
@@ -81,7 +92,8 @@ pub(crate) fn named(name: &str) -> Result<Column, String> {
     let name = name.trim();
     let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, column)| *column);
     let attribute = || attributes().into_iter().find(|attribute| *attribute == name).map(Column::Attribute);
-    own.or_else(attribute).ok_or_else(|| {
+    let short = || shortened().find(|(short, _)| *short == name).map(|(_, info)| Column::Short(info));
+    own.or_else(attribute).or_else(short).ok_or_else(|| {
         let none = if name.is_empty() { "empty name" } else { &format!("unknown name {}", brief(name)) };
         format!("{none}; known names: {}", names().join(", "))
     })
@@ -89,7 +101,8 @@ pub(crate) fn named(name: &str) -> Result<Column, String> {
 
 /// Returns the names of all columns.
 pub(crate) fn names() -> Vec<&'static str> {
-    OWN.iter().map(|(name, _)| *name).chain(attributes()).collect()
+    let short = shortened().map(|(name, _)| name);
+    OWN.iter().map(|(name, _)| *name).chain(attributes()).chain(short).collect()
 }
 
 impl Column {
@@ -97,6 +110,7 @@ impl Column {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Attribute(name) => name,
+            Self::Short(info) => attribute::short_name(info).unwrap_or(info.name),
             own => OWN.iter().find(|(_, column)| *column == own).map_or("", |(name, _)| name),
         }
     }
@@ -107,7 +121,7 @@ impl Column {
             Self::Size | Self::Bytes | Self::Captures | Self::Signature | Self::KeyId => {
                 Some(Detail::Captures)
             }
-            Self::Label | Self::Attribute(_) => Some(Detail::Attributes),
+            Self::Label | Self::Attribute(_) | Self::Short(_) => Some(Detail::Attributes),
             Self::Tags | Self::Note => Some(Detail::Annotations),
             Self::Core
             | Self::Hash
@@ -120,6 +134,15 @@ impl Column {
         }
     }
 
+    /// Returns the name of the attribute that it shows.
+    pub(crate) fn attribute(self) -> Option<&'static str> {
+        match self {
+            Self::Attribute(name) => Some(name),
+            Self::Short(info) => Some(info.name),
+            _ => None,
+        }
+    }
+
     /// Returns the layout of the column in a table.
     pub(crate) fn to_table(self) -> table::Column {
         let column = table::Column::new(self.name());
@@ -128,11 +151,20 @@ impl Column {
             Self::Hash | Self::Kind | Self::Signature => column.whole(),
             Self::Seen | Self::Added | Self::Created | Self::Age => column.whole().minor(),
             Self::Size | Self::Bytes | Self::Captures => column.whole().right(),
+            Self::Short(info) if info.values == ValueType::Time => column.whole().minor(),
+            Self::Short(_) => column.whole().right(),
+            Self::Attribute(name) if is_number(name) => column.whole().right(),
             Self::KeyId | Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => {
                 column
             }
         }
     }
+}
+
+/// Returns whether the values of an attribute are numbers.
+fn is_number(name: &str) -> bool {
+    let values = formats::attribute(name).map(|info| info.values);
+    values.is_some_and(|values| values.is_ordered() && values != ValueType::Time)
 }
 
 /// An artifact whose properties are shown.
@@ -182,6 +214,11 @@ impl Subject<'_> {
             Column::Attribute(name) => {
                 let values = self.attributes().iter().filter(|attribute| attribute.name == name);
                 values.map(|attribute| attribute.value.as_str()).collect::<Vec<_>>().join(", ")
+            }
+            Column::Short(info) => {
+                let values = self.attributes().iter().filter(|attribute| attribute.name == info.name);
+                let largest = values.filter_map(|attribute| info.values.number(&attribute.value)).max();
+                largest.map(|number| short_text(info, number)).unwrap_or_default()
             }
         }
     }

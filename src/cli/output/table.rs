@@ -59,6 +59,11 @@ impl Cell {
         Self(self.0 + &other.0)
     }
 
+    /// Returns whether the cell has no text.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     fn width(&self) -> usize {
         fit::width(&self.0)
     }

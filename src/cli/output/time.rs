@@ -121,6 +121,21 @@ pub(crate) fn shown(time: DateTime<Utc>) -> String {
     if stdout::is_terminal() { ago(time, clock::now()) } else { display(time) }
 }
 
+/// Formats a number of milliseconds in the largest units that fit.
+pub(crate) fn duration(milliseconds: i64) -> String {
+    const SECOND: i64 = 1_000;
+    const MINUTE: i64 = 60 * SECOND;
+    const HOUR: i64 = 60 * MINUTE;
+    match milliseconds {
+        ..SECOND => format!("{milliseconds} ms"),
+        SECOND..MINUTE => {
+            format!("{}.{} s", milliseconds / SECOND, milliseconds % SECOND / (SECOND / 10))
+        }
+        MINUTE..HOUR => format!("{} min {} s", milliseconds / MINUTE, milliseconds % MINUTE / SECOND),
+        HOUR.. => format!("{} h {} min", milliseconds / HOUR, milliseconds % HOUR / MINUTE),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use runvault::vault::retention::length_text;
@@ -136,6 +151,21 @@ mod tests {
         assert_eq!(length_text(length("120m").unwrap()), "2h");
         for wrong in ["", "m", "-1m", "1x", "é", "99999999999999999999d"] {
             assert!(length(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn durations_have_two_units() {
+        for (milliseconds, text) in [
+            (0, "0 ms"),
+            (999, "999 ms"),
+            (1_000, "1.0 s"),
+            (59_999, "59.9 s"),
+            (60_000, "1 min 0 s"),
+            (3_599_999, "59 min 59 s"),
+            (90_061_000, "25 h 1 min"),
+        ] {
+            assert_eq!(duration(milliseconds), text);
         }
     }
 

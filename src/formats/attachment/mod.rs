@@ -6,7 +6,7 @@ mod parts;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, Column, ColumnType, Draft, Part, Passage, Recognition,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Part, Passage, Recognition,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -15,8 +15,8 @@ use crate::validation::{Findings, RuleInfo};
 /// The kind `attachment`.
 pub struct Attachment;
 
-const CONTENT: &str = "content";
-const LENGTH: &str = "length";
+const CONTENT: AttributeInfo = AttributeInfo::text("content", "`text` if the bytes are UTF-8, else `binary`");
+const LENGTH: AttributeInfo = AttributeInfo::count("length", "the number of bytes");
 
 impl Artifact for Attachment {
     const NAME: &'static str = "attachment";
@@ -24,15 +24,10 @@ impl Artifact for Attachment {
     const PLURAL: &'static str = "attachments";
     const MEMBER: &'static str = "attachment";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [&'static str] = &[CONTENT, LENGTH];
+    const ATTRIBUTES: &'static [AttributeInfo] = &[CONTENT, LENGTH];
     const TAKES_ANY_BYTES: bool = true;
-    const VIEW: ArtifactView = ArtifactView {
-        about: "any bytes, by their SHA-256",
-        columns: &[
-            Column::new(CONTENT, ColumnType::Text, "`text` if the bytes are UTF-8, else `binary`"),
-            Column::new(LENGTH, ColumnType::Number, "the number of bytes"),
-        ],
-    };
+    const VIEW: ArtifactView =
+        ArtifactView { about: "any bytes, by their SHA-256", columns: &[CONTENT.column(), LENGTH.column()] };
 
     /// Returns no rules: any bytes are an attachment.
     fn rules() -> Vec<RuleInfo> {
@@ -46,8 +41,8 @@ impl Artifact for Attachment {
 
     fn examine(bytes: &[u8], _: &AdmitOptions, _: &mut Findings) -> Option<Draft> {
         let mut draft = Draft::new(CoreHash(Digest::from_content(bytes)));
-        draft.attribute(CONTENT, if str::from_utf8(bytes).is_ok() { "text" } else { "binary" });
-        draft.attribute(LENGTH, bytes.len().to_string());
+        draft.attribute(CONTENT.name, if str::from_utf8(bytes).is_ok() { "text" } else { "binary" });
+        draft.count(LENGTH, bytes.len());
         Some(draft)
     }
 

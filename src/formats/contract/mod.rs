@@ -19,8 +19,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, Draft, Field, Part, Passage, Recognition, Table, document,
-    unreadable,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Field, Part, Passage, Recognition, Table,
+    document, unreadable,
 };
 use crate::digest::CoreHash;
 use crate::json::Value;
@@ -34,6 +34,19 @@ pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
 /// The field of its refs and effects.
 const FIELD: Field = Field::new("contract");
 
+const EFFECTS: AttributeInfo = AttributeInfo::count("effects", "the number of declared effects");
+const IO_REFS: AttributeInfo = AttributeInfo::count("io_refs", "the number of declared refs");
+
+const ATTRIBUTES: [AttributeInfo; 7] = [
+    AttributeInfo::text("effect", "the name of an effect"),
+    EFFECTS,
+    AttributeInfo::text("io_ref", "the name of a ref"),
+    AttributeInfo::text("io_ref_kind", "the name and the kind of a ref"),
+    AttributeInfo::text("io_ref_mode", "the name and the mode of a ref"),
+    IO_REFS,
+    AttributeInfo::text("target", "the ref that an effect targets"),
+];
+
 /// The kind `contract`.
 pub struct Contract;
 
@@ -43,8 +56,7 @@ impl Artifact for Contract {
     const PLURAL: &'static str = "contracts";
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [&'static str] =
-        &["effect", "effects", "io_ref", "io_ref_kind", "io_ref_mode", "io_refs", "target"];
+    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
     const STATED_BY: Option<&'static str> = Some("governs");
     const FIELDS: &'static [Field] = &[FIELD];
     const VIEW: ArtifactView = view::ARTIFACTS;
@@ -173,8 +185,8 @@ fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
         draft.attribute("effect", text(effect, "name"));
         draft.attribute("target", text(effect, "target"));
     }
-    draft.attribute("io_refs", view.io_refs.len().to_string());
-    draft.attribute("effects", view.effects.len().to_string());
+    draft.count(IO_REFS, view.io_refs.len());
+    draft.count(EFFECTS, view.effects.len());
     draft
 }
 

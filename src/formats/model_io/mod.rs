@@ -1,5 +1,6 @@
 //! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
 
+mod metrics;
 mod parts;
 mod rules;
 mod session;
@@ -9,8 +10,8 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, CREATED_AT, Draft, Exchange, Field, Mention, MissingOffset, Part,
-    Passage, Passages, Playback, Recognition, Responder, Role, Table, document, group, unreadable,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Exchange, Field, Mention, Part, Passage,
+    Passages, Playback, Recognition, Responder, Role, Table, document, group, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -26,6 +27,24 @@ const RESPONSE: Role = Role { name: "response", group: group::RESPONSE, unit: "i
 /// The locations of digests that are indexed as prompts and responses.
 const INDEXED: [&str; 2] = ["/interactions/*/prompt_hash", "/interactions/*/response_hash"];
 
+const ADAPTER_ID: AttributeInfo = AttributeInfo::text("adapter_id", "the adapter that recorded it");
+const MODE: AttributeInfo = AttributeInfo::text("mode", "`record` or `replay`");
+const INTERACTIONS: AttributeInfo = AttributeInfo::count("interactions", "the number of interactions");
+
+const ATTRIBUTES: [AttributeInfo; 11] = [
+    ADAPTER_ID,
+    AttributeInfo::CREATED_AT,
+    AttributeInfo::DURATION_MS,
+    AttributeInfo::FINISHED_AT,
+    INTERACTIONS,
+    AttributeInfo::LATENCY_MS,
+    MODE,
+    AttributeInfo::MODEL_ID,
+    AttributeInfo::TOKENS,
+    AttributeInfo::TOKENS_INPUT,
+    AttributeInfo::TOKENS_OUTPUT,
+];
+
 /// The kind `model_io`.
 pub struct ModelIo;
 
@@ -35,8 +54,7 @@ impl Artifact for ModelIo {
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
-    const ATTRIBUTES: &'static [&'static str] =
-        &["adapter_id", CREATED_AT, "interactions", "mode", "model_id"];
+    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
@@ -187,10 +205,8 @@ fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
     for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
     }
-    // Section 3.2: the time is in UTC.
-    let created_at = root.get("created_at_utc").and_then(Value::as_str);
-    draft.state_creation([created_at], MissingOffset::Utc);
-    draft.attribute("interactions", view.interactions.len().to_string());
+    draft.count(INTERACTIONS, view.interactions.len());
+    metrics::describe(root, view.interactions, &mut draft);
     draft
 }
 

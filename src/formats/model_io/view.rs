@@ -1,15 +1,21 @@
 //! The SQL view of the artifacts.
 
-use crate::artifact::ColumnType::{Number, Text};
-use crate::artifact::{ArtifactView, CREATED_AT, Column};
+use super::{ADAPTER_ID, INTERACTIONS, MODE};
+use crate::artifact::{ArtifactView, AttributeInfo};
 
 pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
     about: "a recorded model session",
     columns: &[
-        Column::new("adapter_id", Text, "the adapter that recorded it"),
-        Column::new("model_id", Text, "the model that answered"),
-        Column::new("mode", Text, "`record` or `replay`"),
-        Column::new("interactions", Number, "the number of interactions"),
-        Column::new(CREATED_AT, Text, "the creation time that it states, in UTC"),
+        ADAPTER_ID.column(),
+        AttributeInfo::MODEL_ID.column(),
+        MODE.column(),
+        INTERACTIONS.column(),
+        AttributeInfo::CREATED_AT.column(),
+        AttributeInfo::FINISHED_AT.column(),
+        AttributeInfo::DURATION_MS.column(),
+        AttributeInfo::LATENCY_MS.column(),
+        AttributeInfo::TOKENS_INPUT.column(),
+        AttributeInfo::TOKENS_OUTPUT.column(),
+        AttributeInfo::TOKENS.column(),
     ],
 };

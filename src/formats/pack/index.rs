@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::members::{Members, SESSION};
-use super::{hash, ledger};
+use super::{hash, ledger, metrics};
 use crate::artifact::{
-    Draft, Mention, MissingOffset, NameHandle, Place, REFERS_TO, Relation, Role, group, relation,
+    AttributeInfo, Column, Draft, Mention, MissingOffset, NameHandle, Place, REFERS_TO, Relation, Role,
+    group, parse_timestamp, relation,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -36,6 +37,52 @@ const INDEXED_IN_LEDGER: [(&str, &str, &Role); 2] = [
     ("bundle_sha256", "/bundle_sha256", &LEDGER_BUNDLE),
 ];
 
+const ACCEPTED: AttributeInfo =
+    AttributeInfo::text("accepted", "whether the decision accepted it: `true` or `false`");
+const BUNDLE_HASH: AttributeInfo = AttributeInfo::text("bundle", "the hash of the bundle");
+const INTENT_HASH: AttributeInfo = AttributeInfo::text("intent", "the hash of the intent");
+const KERNEL_VERSION: AttributeInfo = AttributeInfo::text("kernel_version", "the version of the kernel");
+const MEMBER_NAME: AttributeInfo = AttributeInfo::text("member", "the name of a file");
+const MODEL_MODE: AttributeInfo = AttributeInfo::text("model_mode", "how the model was used");
+const POLICY: AttributeInfo = AttributeInfo::text("policy", "the policy, with its version");
+const RESULT: AttributeInfo = AttributeInfo::text("result", "`BUNDLE`, `CLARIFY` or `REFUSE`");
+
+pub(super) const ATTRIBUTES: [AttributeInfo; 17] = [
+    ACCEPTED,
+    metrics::ARCH,
+    BUNDLE_HASH,
+    AttributeInfo::CREATED_AT,
+    AttributeInfo::DURATION_MS,
+    AttributeInfo::ERRORS,
+    metrics::EXIT_CODE,
+    AttributeInfo::FINISHED_AT,
+    INTENT_HASH,
+    KERNEL_VERSION,
+    MEMBER_NAME,
+    MODEL_MODE,
+    AttributeInfo::OS,
+    POLICY,
+    RESULT,
+    AttributeInfo::RUN_ID,
+    AttributeInfo::RUNTIME,
+];
+
+/// The columns of the SQL view of the artifacts.
+pub(super) const COLUMNS: [Column; 12] = [
+    AttributeInfo::RUN_ID.column(),
+    RESULT.column(),
+    POLICY.column(),
+    MODEL_MODE.column(),
+    KERNEL_VERSION.column(),
+    AttributeInfo::CREATED_AT.column(),
+    AttributeInfo::FINISHED_AT.column(),
+    AttributeInfo::DURATION_MS.column(),
+    ACCEPTED.column(),
+    metrics::EXIT_CODE.column(),
+    AttributeInfo::ERRORS.column(),
+    AttributeInfo::OS.column(),
+];
+
 /// Maximum size of a text that is indexed as a policy, in bytes.
 const MAX_POLICY_BYTES: usize = 256;
 
@@ -59,6 +106,9 @@ pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Dig
     }
     if let Some(run) = members.value("run.json") {
         describe_run(run, &mut draft);
+    }
+    if let Some(runner) = members.value("runner.json") {
+        metrics::describe(runner, &mut draft);
     }
     describe_ledger(&members, &mut draft);
     draft.embedded.extend(members.session.and_then(Result::ok));
@@ -93,6 +143,11 @@ fn describe_run(run: &Value<'_>, draft: &mut Draft) {
     }
     // As for sessions and traces, the time of a run is its start.
     draft.state_creation([text("started_at"), text("completed_at")], MissingOffset::Unknown);
+    let started = text("started_at").and_then(|text| parse_timestamp(text, MissingOffset::Unknown));
+    draft.state_end(started, text("completed_at"), MissingOffset::Unknown);
+    if let Some(Value::Bool(accepted)) = run.get("decision").and_then(|decision| decision.get("accepted")) {
+        draft.attribute(ACCEPTED.name, accepted.to_string());
+    }
     if let Some(policy) = run.get("policy") {
         describe_policy(policy, draft);
     }

@@ -10,6 +10,7 @@ mod index;
 mod inner;
 mod ledger;
 mod members;
+mod metrics;
 mod parts;
 mod passages;
 mod patch;
@@ -21,7 +22,7 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, ArtifactView, CREATED_AT, Directory, Draft, Entry, EntryContent,
+    AdmitOptions, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, Draft, Entry, EntryContent,
     EventVisitor, Field, MemberBytes, Part, Passage, Peek, document,
 };
 use crate::json::reader::{Limits, ReadError};
@@ -40,17 +41,7 @@ impl ArtifactDirectory for Pack {
     const NOUN: &'static str = "export pack";
     const PLURAL: &'static str = "packs";
     const MEMBERS: &'static [&'static str] = &members::NAMES;
-    const ATTRIBUTES: &'static [&'static str] = &[
-        "bundle",
-        CREATED_AT,
-        "intent",
-        "kernel_version",
-        "member",
-        "model_mode",
-        "policy",
-        "result",
-        "run_id",
-    ];
+    const ATTRIBUTES: &'static [AttributeInfo] = &index::ATTRIBUTES;
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
     const FIELDS: &'static [Field] = &[FIELD];

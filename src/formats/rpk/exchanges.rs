@@ -160,7 +160,7 @@ fn response<'v>(step: &'v Value<'_>) -> Option<&'v str> {
 }
 
 /// Returns whether a model response states that there was none.
-fn states_error(step: &Value<'_>) -> bool {
+pub(super) fn states_error(step: &Value<'_>) -> bool {
     match at(step, &["output", "error"]) {
         None | Some(Value::Null | Value::Bool(false)) => false,
         Some(Value::String(text)) => !text.is_empty(),

@@ -2,8 +2,10 @@
 //! `docs/formats.md`, "rpk".
 
 mod arguments;
+mod attributes;
 mod calls;
 mod exchanges;
+mod metrics;
 mod open;
 mod pairs;
 mod parts;
@@ -20,7 +22,7 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, Attribute, CREATED_AT, Draft, EventVisitor, Exchange, Mention,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Mention,
     MissingOffset, NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table,
     document, group, unreadable,
 };
@@ -56,19 +58,7 @@ impl Artifact for Rpk {
     const PLURAL: &'static str = "runs";
     const MEMBER: &'static str = "run.rpk";
     const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
-    const ATTRIBUTES: &'static [&'static str] = &[
-        "agent",
-        "capture_mode",
-        CREATED_AT,
-        "model_id",
-        "provider",
-        "run_id",
-        "source",
-        "source_run_id",
-        "step_type",
-        "steps",
-        "tool",
-    ];
+    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
     const IS_RUN: bool = true;
     const CAN_BE_SIGNED: bool = true;
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
@@ -218,7 +208,8 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     // The format allows times without an offset, whose time zone is unknown.
     let stated = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
     draft.state_creation(stated, MissingOffset::Unknown);
-    draft.attribute("steps", steps.len().to_string());
+    draft.count(AttributeInfo::STEPS, steps.len());
+    metrics::describe(root, steps, &mut draft);
     draft
 }
 
@@ -249,9 +240,7 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
                 continue;
             }
             let values = places.iter().filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
-            draft
-                .attributes
-                .extend(values.map(|value| Attribute { name: attribute, value: value.to_owned() }));
+            values.for_each(|value| draft.attribute(attribute, value));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The SQL table of the steps of a run.
 
-use super::{Carries, STEP_ATTRIBUTES, at, steps, texts};
+use super::{Carries, STEP_ATTRIBUTES, at, metrics, steps, texts};
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
-use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Cells, Column, MemberBytes, Table, timestamp_text};
 use crate::json::Value;
 use crate::json::reader::{self, Limits, ReadError};
 
@@ -19,6 +19,11 @@ pub(super) const STEPS: Table = Table {
         Column::new("provider", Text, "the provider of the model"),
         Column::new("prompts", Json, "the list of the prompts that it contains; NULL if there are none"),
         Column::new("responses", Json, "the list of the responses that it contains; NULL if there are none"),
+        Column::new("timestamp", Text, "its time, in UTC"),
+        Column::new("duration_ms", Number, "the milliseconds that it states to have taken"),
+        Column::new("http_method", Text, "the method of its HTTP request"),
+        Column::new("http_host", Text, "the host of its HTTP request"),
+        Column::new("is_error", Number, "1 if it is an error or a response that states one, else 0"),
         Column::new("input", Json, "its input"),
         Column::new("output", Json, "its output"),
         Column::new("metadata", Json, "its metadata"),
@@ -36,6 +41,8 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, Read
 }
 
 fn row(index: usize, step: &Value<'_>) -> Cells {
+    let (method, host) = metrics::http_requests(step).next().unzip();
+    let method = method.flatten();
     vec![
         Cell::index(index),
         Cell::text_of(step, "id"),
@@ -46,6 +53,11 @@ fn row(index: usize, step: &Value<'_>) -> Cells {
         attribute(step, "provider"),
         list(texts::carried(step, Carries::Prompts)),
         list(texts::carried(step, Carries::Responses)),
+        metrics::time(step).map_or(Cell::Null, |time| Cell::Text(timestamp_text(time))),
+        metrics::duration(step).map_or(Cell::Null, Cell::Integer),
+        method.as_deref().into(),
+        host.as_deref().into(),
+        Cell::Integer(metrics::is_error(step).into()),
         Cell::json_of(step, "input"),
         Cell::json_of(step, "output"),
         Cell::json_of(step, "metadata"),

@@ -28,7 +28,7 @@ pub(super) fn carried<'v>(step: &'v Value<'v>, carries: Carries) -> Vec<&'v str>
 }
 
 /// Returns the value at a pointer without `*`.
-fn find<'v>(value: &'v Value<'v>, pointer: &str) -> Option<&'v Value<'v>> {
+pub(super) fn find<'v>(value: &'v Value<'v>, pointer: &str) -> Option<&'v Value<'v>> {
     pointer.split('/').skip(1).try_fold(value, |value, name| value.get(name))
 }
 

@@ -1,18 +1,33 @@
 //! The SQL view of the artifacts.
 
-use crate::artifact::ColumnType::{Number, Text};
-use crate::artifact::{ArtifactView, CREATED_AT, Column};
+use super::attributes::{AGENT, CAPTURE_MODE, PROVIDER, SOURCE, SOURCE_RUN_ID};
+use super::metrics::{PLATFORM, REDACTION_PROFILE};
+use crate::artifact::{ArtifactView, AttributeInfo};
 
 pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
     about: "a run pack",
     columns: &[
-        Column::new("run_id", Text, "the run's id"),
-        Column::new("source_run_id", Text, "the id of the run that it was derived from"),
-        Column::new("provider", Text, "the provider of the model"),
-        Column::new("agent", Text, "the agent"),
-        Column::new("source", Text, "the recorder"),
-        Column::new("capture_mode", Text, "how it was recorded"),
-        Column::new("steps", Number, "the number of steps"),
-        Column::new(CREATED_AT, Text, "the creation time that it states, in UTC"),
+        AttributeInfo::RUN_ID.column(),
+        SOURCE_RUN_ID.column(),
+        PROVIDER.column(),
+        AGENT.column(),
+        SOURCE.column(),
+        CAPTURE_MODE.column(),
+        AttributeInfo::STEPS.column(),
+        AttributeInfo::CREATED_AT.column(),
+        AttributeInfo::MODEL_ID.column(),
+        AttributeInfo::FIRST_STEP_AT.column(),
+        AttributeInfo::LAST_STEP_AT.column(),
+        AttributeInfo::DURATION_MS.column(),
+        AttributeInfo::LATENCY_MS.column(),
+        AttributeInfo::TOKENS_INPUT.column(),
+        AttributeInfo::TOKENS_OUTPUT.column(),
+        AttributeInfo::TOKENS.column(),
+        AttributeInfo::COST_USD.column(),
+        AttributeInfo::TOOL_CALLS.column(),
+        AttributeInfo::ERRORS.column(),
+        AttributeInfo::OS.column(),
+        PLATFORM.column(),
+        REDACTION_PROFILE.column(),
     ],
 };

@@ -7,6 +7,7 @@ mod contents;
 mod control;
 mod growth;
 mod lines;
+mod metrics;
 mod parts;
 mod passages;
 mod record;
@@ -19,7 +20,7 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, CREATED_AT, Draft, EventVisitor, Joined, Mention, MissingOffset,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Joined, Mention, MissingOffset,
     NameHandle, Part, Passage, REFERS_TO, Recognition, Relation, Rest, Role, StatedContent, Table, Versions,
     document, group, unreadable,
 };
@@ -31,6 +32,7 @@ use crate::validation::{Findings, RuleInfo, apply};
 
 use growth::Growth;
 use lines::Lines;
+use metrics::Metrics;
 use record::{Chain, Record};
 
 const RECORD: Role = Role { name: "record", group: group::RECORD, unit: "record", relation: Some(EXTENDS) };
@@ -80,6 +82,24 @@ const INDEXED: [&str; 7] = [
 
 const RECORDS_RUN: Relation = Relation { name: "records-run", dangles: true };
 
+const ENGINE_VERSION: AttributeInfo = AttributeInfo::text("engine_version", "the version of the engine");
+const RECORDS: AttributeInfo = AttributeInfo::count("records", "the number of records, including the header");
+const STEP: AttributeInfo = AttributeInfo::text("step", "the name of a step");
+const TRACE_ID: AttributeInfo = AttributeInfo::text("trace_id", "its id, which is the id of the run");
+
+const ATTRIBUTES: [AttributeInfo; 10] = [
+    AttributeInfo::CREATED_AT,
+    AttributeInfo::DURATION_MS,
+    ENGINE_VERSION,
+    AttributeInfo::ERRORS,
+    AttributeInfo::FINISHED_AT,
+    AttributeInfo::FIRST_STEP_AT,
+    RECORDS,
+    STEP,
+    AttributeInfo::STEPS,
+    TRACE_ID,
+];
+
 /// The kind `trace`.
 pub struct Trace;
 
@@ -89,8 +109,7 @@ impl Artifact for Trace {
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [&'static str] =
-        &[CREATED_AT, "engine_version", "records", "step", "trace_id"];
+    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
     const IS_RUN: bool = true;
     const VERSIONS: Option<Versions> =
         Some(Versions { relation: EXTENDS.name, attribute: "trace_id", length: ("records", "record") });
@@ -119,7 +138,7 @@ impl Artifact for Trace {
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let lines = Lines::parse(bytes, &options.limits, findings)?;
-        let (mut chain, mut growth) = (Chain::default(), Growth::default());
+        let (mut chain, mut growth, mut metrics) = (Chain::default(), Growth::default(), Metrics::default());
         let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
         let mut records = 0;
         for (position, line) in lines.filled().enumerate() {
@@ -147,8 +166,10 @@ impl Artifact for Trace {
             }
             chain.follow(&value);
             growth.follow(&value);
+            metrics.follow(&value);
         }
-        draft.attribute("records", records.to_string());
+        draft.count(RECORDS, records);
+        metrics.describe(&mut draft);
         draft.completeness = growth.completeness();
         (!findings.has_errors()).then_some(draft)
     }

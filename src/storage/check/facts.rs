@@ -14,7 +14,7 @@ const SHOWN_CHARACTERS: usize = 300;
 #[derive(Debug, Default)]
 pub struct Facts {
     pub(in crate::storage) mentions: Vec<MentionFact>,
-    pub(in crate::storage) attributes: Vec<Pair>,
+    pub(in crate::storage) attributes: Vec<AttributeFact>,
     pub(in crate::storage) names: Vec<Name>,
     pub(in crate::storage) references: Vec<ReferenceFact>,
 }
@@ -37,7 +37,11 @@ pub(in crate::storage) struct MentionFact {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::storage) struct Pair(pub(in crate::storage) String, pub(in crate::storage) String);
+pub(in crate::storage) struct AttributeFact {
+    pub(in crate::storage) name: String,
+    pub(in crate::storage) value: String,
+    pub(in crate::storage) number: Option<i64>,
+}
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::storage) struct Name(pub(in crate::storage) String);
@@ -67,7 +71,11 @@ impl Facts {
                 digest: mention.digest,
             }));
         }
-        let attributes = draft.attributes.iter();
+        let attributes = draft.attributes.iter().map(|one| AttributeFact {
+            name: one.name.to_owned(),
+            value: one.value.clone(),
+            number: one.number,
+        });
         let references = draft.refers_to.iter().map(|(relation, handle)| ReferenceFact {
             relation: relation.name.to_owned(),
             handle: handle.as_str().to_owned(),
@@ -75,7 +83,7 @@ impl Facts {
         });
         Self {
             mentions,
-            attributes: attributes.map(|one| Pair(one.name.to_owned(), one.value.clone())).collect(),
+            attributes: attributes.collect(),
             names: draft.identified_by.iter().map(|handle| Name(handle.as_str().to_owned())).collect(),
             references: references.collect(),
         }
@@ -164,9 +172,11 @@ impl Display for MentionFact {
     }
 }
 
-impl Display for Pair {
+impl Display for AttributeFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:?}", self.0, self.1)
+        write!(f, "{} {:?}", self.name, self.value)?;
+        // The number follows from the value, and is printed because only it may differ.
+        self.number.map_or(Ok(()), |number| write!(f, " ({number})"))
     }
 }
 

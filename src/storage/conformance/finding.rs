@@ -228,3 +228,67 @@ pub(super) fn orders_are_total(vault: &Vault) {
     assert_eq!(found(Order::Kind), [third, last, fourth, undated, first, sheet]);
     assert_eq!(found(Order::Core), sorted(vec![first, undated, third, fourth, last, sheet]));
 }
+
+pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &Vault) {
+    let tokens = |name: &str, tokens: &[&str]| {
+        let document = Document::new(name);
+        tokens.iter().fold(document, |document, count| document.attribute("tokens", count))
+    };
+    let documents = [
+        tokens("a", &["9"]),
+        tokens("b", &["10"]),
+        tokens("c", &[]),
+        tokens("d", &["10"]),
+        // Not a count, and so without a number.
+        tokens("e", &["many"]),
+        // Several values: the largest counts.
+        tokens("f", &["8", "100"]),
+    ];
+    let [a, b, c, d, e, f] = documents.each_ref().map(|document| vault.add_note(document));
+    let found = |filter: &Filter| vault.found(filter, Order::Largest("tokens"));
+    assert_eq!(found(&Filter::default()), [f, d, b, a, e, c]);
+    // Nothing has numbers for a text.
+    assert_eq!(vault.found(&Filter::default(), Order::Largest("model")), [f, e, d, c, b, a]);
+    let range = |least, most| only(Condition::Range { name: "tokens".to_owned(), least, most });
+    assert_eq!(found(&range(Some(10), None)), [f, d, b]);
+    expect(vault, &range(Some(10), Some(10)), &[b, d]);
+    expect(vault, &range(None, Some(9)), &[a, f]);
+    expect(vault, &range(None, None), &[a, b, d, f]);
+    expect(vault, &range(Some(11), Some(99)), &[]);
+    let other = Condition::Range { name: "model".to_owned(), least: None, most: None };
+    expect(vault, &only(other), &[]);
+    let hits = vault.snapshot().find(&range(None, None), Order::Largest("tokens"), &Page::first(1)).unwrap();
+    let values: Vec<&str> = hits.items[0]
+        .matches
+        .iter()
+        .map(|found| match found {
+            Match::Attribute { name, value } if name == "tokens" => value.as_str(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(values, ["8", "100"]);
+    let numbers: Vec<Option<i64>> =
+        vault.snapshot().attributes_of(e).unwrap().into_iter().map(|attribute| attribute.number).collect();
+    assert_eq!(numbers, [None]);
+    // The latest value is the one that counts, until its capture is removed with the artifact.
+    vault.add_note(&documents[0].clone().attribute("tokens", "1000"));
+    assert_eq!(found(&Filter::default()), [a, f, d, b, e, c]);
+}
+
+pub(super) fn artifacts_can_be_selected_by_core_hash(vault: &Vault) {
+    let [a, b, c] = ["a", "b", "c"].map(|name| vault.add_note(&Document::new(name).attribute("model", name)));
+    let among = |cores: &[CoreHash]| Filter { among: Some(cores.to_vec()), ..Filter::default() };
+    expect(vault, &among(&[]), &[]);
+    expect(vault, &among(&[c, a, a]), &[a, c]);
+    expect(vault, &among(&[b, unknown()]), &[b]);
+    let conditions = vec![attribute("model", "b")];
+    expect(vault, &Filter { conditions: conditions.clone(), ..among(&[a, b]) }, &[b]);
+    expect(vault, &Filter { conditions, ..among(&[a, c]) }, &[]);
+    expect(vault, &Filter { kinds: vec!["sheet".to_owned()], ..among(&[a]) }, &[]);
+    expect(vault, &Filter { digits: Some(b.0.hex()[..20].to_owned()), ..among(&[a, b]) }, &[b]);
+    let first = vault.snapshot().find(&among(&[a, b, c]), Order::default(), &Page::first(2)).unwrap();
+    assert_eq!(first.items.iter().map(|hit| hit.artifact.core).collect::<Vec<_>>(), [c, b]);
+    let page = Page { limit: 2, after: first.next };
+    let rest = vault.snapshot().find(&among(&[a, b, c]), Order::default(), &page).unwrap();
+    assert_eq!(rest.items.iter().map(|hit| hit.artifact.core).collect::<Vec<_>>(), [a]);
+}

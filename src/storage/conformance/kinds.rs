@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Admitted, Artifact, ArtifactDirectory, ArtifactView, Directory, Draft, Entry, EntryContent,
-    Kind, MemberBytes, Mention, NameHandle, Part, Passage, Peek, Recognition, Relation, Role, Signature,
-    SignaturePolicy, SignatureState,
+    AdmitOptions, Admitted, Artifact, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, Draft,
+    Entry, EntryContent, Kind, MemberBytes, Mention, NameHandle, Part, Passage, Peek, Recognition, Relation,
+    Role, Signature, SignaturePolicy, SignatureState,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -37,7 +37,12 @@ static ROLES: [Role; 6] = [
     },
 ];
 
-const ATTRIBUTES: [&str; 3] = ["created_at", "id", "model"];
+const ATTRIBUTES: [AttributeInfo; 4] = [
+    AttributeInfo::CREATED_AT,
+    AttributeInfo::text("id", "an id"),
+    AttributeInfo::text("model", "a model"),
+    AttributeInfo::TOKENS,
+];
 
 const RULE: RuleInfo = RuleInfo { id: "T1", severity: Severity::Error, summary: "", why: "" };
 
@@ -163,7 +168,7 @@ fn describe(kind: &str, document: &[u8], options: &AdmitOptions, findings: &mut 
             "mention" => draft.mentions.push(mention(rest)?),
             "attribute" => {
                 let (name, value) = rest.split_once(' ')?;
-                draft.attribute(ATTRIBUTES.into_iter().find(|known| *known == name)?, value);
+                draft.attribute(ATTRIBUTES.into_iter().find(|known| known.name == name)?.name, value);
             }
             "named" => draft.identified_by.push(NameHandle::new("test", rest)),
             "names" => draft.refers_to.push((NAMES, NameHandle::new("test", rest))),
@@ -211,7 +216,7 @@ macro_rules! document_kind {
             const MEMBER: &'static str = "document";
             const FILE_NAMES: &'static [&'static str] = &[];
             const STATED_BY: Option<&'static str> = $stated_by;
-            const ATTRIBUTES: &'static [&'static str] = &ATTRIBUTES;
+            const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
 
             fn rules() -> Vec<RuleInfo> {
                 vec![RULE]
@@ -252,7 +257,7 @@ impl ArtifactDirectory for FolderKind {
     const PLURAL: &'static str = "folders";
     const MEMBERS: &'static [&'static str] = &["index", "part", "shared"];
     const UNREADABLE: RuleInfo = RULE;
-    const ATTRIBUTES: &'static [&'static str] = &ATTRIBUTES;
+    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
 
     fn rules() -> Vec<RuleInfo> {
         vec![RULE]

@@ -195,7 +195,9 @@ macro_rules! suite {
                 periods_include_their_beginning_and_exclude_their_end
                 digits_select_by_core_hash
                 notes_are_compared_without_case
-                orders_are_total;
+                orders_are_total
+                attributes_are_ordered_and_compared_by_number
+                artifacts_can_be_selected_by_core_hash;
             paging: pages_are_the_whole
                 pages_stay_complete_when_items_are_removed
                 the_last_page_has_no_next

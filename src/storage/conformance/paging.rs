@@ -6,8 +6,14 @@ use crate::digest::CoreHash;
 use crate::storage::TimeBasis::{Created, FirstSeen, LastSeen};
 use crate::storage::interface::{Cursor, Filter, Order, Page, Paged};
 
-const ORDERS: [Order; 5] =
-    [Order::Newest(FirstSeen), Order::Newest(LastSeen), Order::Newest(Created), Order::Core, Order::Kind];
+const ORDERS: [Order; 6] = [
+    Order::Newest(FirstSeen),
+    Order::Newest(LastSeen),
+    Order::Newest(Created),
+    Order::Largest("tokens"),
+    Order::Core,
+    Order::Kind,
+];
 
 /// Stores artifacts of two kinds, in several batches of the same time, some of which state when they were created.
 fn fill(vault: &Vault) {
@@ -18,6 +24,11 @@ fn fill(vault: &Vault) {
                 0 => document,
                 1 | 2 => document.attribute("created_at", "2025-01-01T00:00:00.000Z"),
                 _ => document.attribute("created_at", &format!("2025-01-0{}T00:00:00.000Z", batch + 1)),
+            };
+            // Texts would be in another order.
+            let document = match number {
+                0 | 4 => document,
+                _ => document.attribute("tokens", &(7 + batch * number).to_string()),
             };
             document.admit(if number % 2 == 0 { note() } else { sheet() })
         });

@@ -30,6 +30,8 @@ pub struct Filter {
     pub period: Option<Period>,
     /// The digits with which the core hash begins, in lowercase.
     pub digits: Option<String>,
+    /// The only artifacts that can match; any if `None`.
+    pub among: Option<Vec<CoreHash>>,
 }
 
 /// A period of one of the times of an artifact.
@@ -59,6 +61,15 @@ pub enum Condition {
         name: String,
         /// The value.
         value: String,
+    },
+    /// The artifact has this attribute, with a number in this range.
+    Range {
+        /// The name.
+        name: String,
+        /// The smallest number; any if `None`.
+        least: Option<i64>,
+        /// The largest number; any if `None`.
+        most: Option<i64>,
     },
     /// The artifact has a signed capture.
     Signature {
@@ -128,6 +139,9 @@ pub enum Order {
     /// Newest first by this time, those without it last. Equal times are ordered by the journal, later first: by first
     /// addition for [`TimeBasis::FirstSeen`], by arrival otherwise. For [`TimeBasis::LastSeen`] arrival alone decides.
     Newest(TimeBasis),
+    /// By the number of this attribute, the largest first, and artifacts without it last. Of several numbers of an
+    /// artifact, the largest counts. Equal numbers are ordered by arrival, later first.
+    Largest(&'static str),
     /// By core hash.
     Core,
     /// By kind, then by arrival, newest first.
@@ -178,6 +192,8 @@ pub struct Cursor {
     pub kind: Option<String>,
     /// The time, if the order is by a time and the item has it.
     pub time: Option<DateTime<Utc>>,
+    /// The number, if the order is by that of an attribute and the item has it.
+    pub number: Option<i64>,
     /// The position by which equal times and kinds are ordered; 0 if the order is by core hash.
     pub position: u64,
     /// The core hash.

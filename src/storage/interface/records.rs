@@ -51,6 +51,8 @@ pub struct Attribute {
     pub name: String,
     /// The value.
     pub value: String,
+    /// The number by which the value is ordered, if its type has an order.
+    pub number: Option<i64>,
 }
 
 /// What people attached to an artifact.

@@ -82,6 +82,13 @@ impl dyn Snapshot + '_ {
         Ok(created_at(&self.attributes_of(core)?))
     }
 
+    /// Returns the largest number of an attribute of an artifact, or `None` if it has none.
+    pub fn number_of(&self, core: CoreHash, name: &str) -> Result<Option<i64>> {
+        let attributes = self.attributes_of(core)?;
+        let named = attributes.iter().filter(|attribute| attribute.name == name);
+        Ok(named.filter_map(|attribute| attribute.number).max())
+    }
+
     /// Returns a time of an artifact, or `None` if it states no creation time.
     pub fn time_of(&self, artifact: &ArtifactRecord, basis: TimeBasis) -> Result<Option<DateTime<Utc>>> {
         match basis {

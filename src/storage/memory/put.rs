@@ -180,10 +180,11 @@ fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTime<chrono::
         blob: member.blob(),
         bytes: member.bytes().into(),
     });
-    let attributes = draft
-        .attributes
-        .iter()
-        .map(|attribute| Attribute { name: attribute.name.to_owned(), value: attribute.value.clone() });
+    let attributes = draft.attributes.iter().map(|known| Attribute {
+        name: known.name.to_owned(),
+        value: known.value.clone(),
+        number: known.number,
+    });
     let references = draft
         .refers_to
         .iter()

@@ -180,6 +180,12 @@ impl Artifact {
         self.attributes().iter().any(|attribute| attribute.name == name && attribute.value == value)
     }
 
+    /// Returns the largest number of an attribute.
+    pub(super) fn number(&self, name: &str) -> Option<i64> {
+        let attributes = self.attributes().into_iter().filter(|attribute| attribute.name == name);
+        attributes.filter_map(|attribute| attribute.number).max()
+    }
+
     pub(super) fn identified_by(&self) -> BTreeSet<&str> {
         self.captures.iter().flat_map(|capture| &capture.identified_by).map(String::as_str).collect()
     }

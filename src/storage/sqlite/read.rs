@@ -26,6 +26,7 @@ use super::signatures::signature;
 use super::write_lock;
 use super::{Result, StorageError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::interface::Attribute;
 use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
@@ -262,10 +263,12 @@ impl<'s> Snapshot<'s> {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<(String, String)>> {
-        let sql = "SELECT v.name, v.value FROM attribute a JOIN attribute_value v ON v.id = a.value
+    pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<Attribute>> {
+        let sql = "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 ORDER BY v.name, v.value";
-        self.rows(sql, [artifact.0], |row| Ok((row.get(0)?, row.get(1)?)))
+        self.rows(sql, [artifact.0], |row| {
+            Ok(Attribute { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? })
+        })
     }
 
     pub(super) fn path(&self) -> &Path {

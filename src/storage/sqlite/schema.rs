@@ -25,7 +25,7 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 const PAGE_SIZE: u32 = 16_384;
 
 /// The schema version that this program writes.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The SQL of each schema version, in order.
 const MIGRATIONS: [&str; VERSION as usize] = [
@@ -33,15 +33,17 @@ const MIGRATIONS: [&str; VERSION as usize] = [
     include_str!("../../../migrations/0002_packed.sql"),
     include_str!("../../../migrations/0003_everyday.sql"),
     include_str!("../../../migrations/0004_seen.sql"),
+    include_str!("../../../migrations/0005_numbers.sql"),
 ];
 
 fn steps() -> Vec<M<'static>> {
-    let [vault, packed, everyday, seen] = MIGRATIONS;
+    let [vault, packed, everyday, seen, numbers] = MIGRATIONS;
     vec![
         M::up(vault),
         M::up_with_hook(packed, packed::pack_mentions),
         M::up(everyday),
         M::up_with_hook(seen, complete_0004),
+        M::up(numbers),
     ]
 }
 
@@ -320,7 +322,7 @@ mod tests {
         }
         apply(&mut connection, &path, &longer, CreatePolicy::Upgrade).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
-        let copy = pool::connect(&copy_path(&path, 4)).unwrap();
+        let copy = pool::connect(&copy_path(&path, 5)).unwrap();
         assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
         assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
     }
@@ -332,7 +334,7 @@ mod tests {
         let longer = with_a_next_one();
         apply(&mut connection, &path, &longer, CreatePolicy::Create).unwrap();
         let message = apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap_err().to_string();
-        assert!(message.contains("schema version 5") && message.contains("up to 4"), "{message}");
+        assert!(message.contains("schema version 6") && message.contains("up to 5"), "{message}");
     }
 
     #[test]

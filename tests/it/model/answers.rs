@@ -41,6 +41,7 @@ struct FilterProbe {
     through_members: bool,
     period: Option<(TimeBasis, Option<i64>, Option<i64>)>,
     digits: Option<(Index, usize)>,
+    among: Option<Vec<Index>>,
 }
 
 #[derive(Clone, Debug)]
@@ -52,6 +53,7 @@ enum ConditionProbe {
     Note(&'static str),
     Tagged(Option<&'static str>),
     Pinned,
+    Range(&'static str, Option<i64>, Option<i64>),
 }
 
 fn condition() -> impl Strategy<Value = ConditionProbe> {
@@ -65,6 +67,8 @@ fn condition() -> impl Strategy<Value = ConditionProbe> {
         2 => prop::sample::select(&["", "a n", "ärger", "N", "%"][..]).prop_map(ConditionProbe::Note),
         2 => prop::option::of(Just("best")).prop_map(ConditionProbe::Tagged),
         1 => Just(ConditionProbe::Pinned),
+        2 => (prop::sample::select(&["steps", "errors", "tool"][..]), prop::option::of(0..4_i64), prop::option::of(0..4_i64))
+            .prop_map(|(name, least, most)| ConditionProbe::Range(name, least, most)),
     ]
 }
 
@@ -80,18 +84,26 @@ fn filter() -> impl Strategy<Value = FilterProbe> {
         any::<bool>(),
         prop::option::weighted(0.3, (basis(), seconds(), seconds())),
         prop::option::weighted(0.2, (any::<Index>(), 0..3_usize)),
+        prop::option::weighted(0.2, prop::collection::vec(any::<Index>(), 0..8)),
     )
-        .prop_map(|(kinds, conditions, through_members, period, digits)| FilterProbe {
+        .prop_map(|(kinds, conditions, through_members, period, digits, among)| FilterProbe {
             kinds,
             conditions,
             through_members,
             period,
             digits,
+            among,
         })
 }
 
 pub(super) fn probe() -> impl Strategy<Value = Probe> {
-    let order = prop_oneof![basis().prop_map(Order::Newest), Just(Order::Core), Just(Order::Kind)];
+    let attribute = prop::sample::select(&["created_at", "steps", "interactions", "errors", "tool"][..]);
+    let order = prop_oneof![
+        basis().prop_map(Order::Newest),
+        attribute.prop_map(Order::Largest),
+        Just(Order::Core),
+        Just(Order::Kind)
+    ];
     let action = prop::option::of(prop::sample::select(&["add", "seen", "tag", "remove", "none"][..]));
     (
         (filter(), order, 1..6_usize),
@@ -118,6 +130,10 @@ impl FilterProbe {
             through_members: self.through_members,
             period,
             digits: self.digits.map(|(core, length)| core.get(&UNIVERSE.cores).0.hex()[..length].to_owned()),
+            among: self
+                .among
+                .as_ref()
+                .map(|cores| cores.iter().map(|core| *core.get(&UNIVERSE.cores)).collect()),
         }
     }
 }
@@ -140,6 +156,9 @@ impl ConditionProbe {
             Self::Note(text) => Condition::Note { text: (*text).to_owned() },
             Self::Tagged(name) => Condition::Tagged { name: name.map(str::to_owned) },
             Self::Pinned => Condition::Pinned,
+            Self::Range(name, least, most) => {
+                Condition::Range { name: (*name).to_owned(), least: *least, most: *most }
+            }
         }
     }
 }

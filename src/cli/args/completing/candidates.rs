@@ -98,6 +98,8 @@ impl Source {
             "run-id" => Self::Values("run_id"),
             "trace-id" => Self::Values("trace_id"),
             "tool" => Self::Values("tool"),
+            "host" => Self::Values("http_host"),
+            "method" => Self::Values("http_method"),
             "policy" => Self::Values("policy"),
             "model-mode" => Self::Values("model_mode"),
             "io-ref" => Self::Values("io_ref"),
@@ -244,7 +246,7 @@ fn run_ids(
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut ids = BTreeSet::new();
     for name in RUN_IDS {
-        let has_it = |kind: Kind| which.has(kind) && kind.attributes().contains(&name);
+        let has_it = |kind: Kind| which.has(kind) && kind.attributes().iter().any(|known| known.name == name);
         if formats::ALL.into_iter().any(has_it) {
             ids.extend(snapshot.attribute_values(name, typed, OFFERED)?);
         }

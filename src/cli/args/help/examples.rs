@@ -38,6 +38,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("show", &[("an artifact by its tag", "runvault show @baseline")]),
     (
+        "list",
+        &[
+            ("the runs of this week, newest first", "runvault list --by created --since 7d"),
+            ("the longest runs with errors", "runvault list runs --has-error --sort duration"),
+            ("what the runs cost", "runvault list --columns created,run_id,tokens,cost --sort cost"),
+        ],
+    ),
+    (
         "find",
         &[
             ("the newest sessions", "runvault find sessions --limit 10"),

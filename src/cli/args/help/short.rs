@@ -16,6 +16,7 @@ const RARE: &[&str] = &[
     "format",
     "full",
     "group-by",
+    "host",
     "intent-hash",
     "interval",
     "io-ref",
@@ -26,6 +27,7 @@ const RARE: &[&str] = &[
     "max-values",
     "max-violations",
     "mentions",
+    "method",
     "mode",
     "model-mode",
     "new-only",
@@ -55,6 +57,7 @@ const RARE: &[&str] = &[
 /// Options that only `--help` lists, by command, so that the short help fits on a screen of 24 lines.
 const RARE_OF: &[(&str, &[&str])] = &[
     ("find", &["attr", "note", "sort"]),
+    ("list", &["attr", "note", "prompt", "sort"]),
     ("search", &["attr", "note", "run-id", "until"]),
     ("replay", &["attr", "until"]),
     ("export", &["attr", "note"]),

@@ -9,8 +9,8 @@ use runvault::vault::recordings::RecordingFilter;
 use runvault::vault::replay::Repeat;
 use runvault::vault::show::AttributeSummary;
 
+use crate::cli::args::attribute;
 use crate::cli::args::hash::Named;
-use crate::cli::commands::find;
 use crate::cli::output::time;
 
 /// The recording to replay.
@@ -95,7 +95,7 @@ pub(super) struct AnyArgs {
     #[arg(long, value_name = "ID")]
     adapter: Option<String>,
     /// With "any": only sessions with this attribute; "show" lists attributes
-    #[arg(long, value_name = "NAME=VALUE", value_parser = find::attribute)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute::pair)]
     attr: Vec<(String, String)>,
     /// With "any": only sessions last seen at this time or later, as for "find"
     #[arg(long, value_name = "TIME", value_parser = time::point)]

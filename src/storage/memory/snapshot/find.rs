@@ -8,23 +8,32 @@ use super::super::state::{Artifact, State};
 use super::mentions::record;
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
-use crate::storage::interface::{Condition, Cursor, Filter, Hit, Match, Order, Page, Paged};
+use crate::storage::interface::{Attribute, Condition, Cursor, Filter, Hit, Match, Order, Page, Paged};
 
 /// The key by which results are ordered. What an order does not compare is the same in all keys. `None` comes before
 /// any time, so that reversed it comes last.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key(Option<String>, Reverse<Option<DateTime<Utc>>>, Reverse<u64>, CoreHash);
+struct Key {
+    kind: Option<String>,
+    time: Reverse<Option<DateTime<Utc>>>,
+    number: Reverse<Option<i64>>,
+    position: Reverse<u64>,
+    core: CoreHash,
+}
 
 impl Key {
     /// Returns the key of the item that `cursor` describes.
     fn new(order: Order, cursor: &Cursor) -> Self {
-        let Cursor { kind, time, position, core } = cursor.clone();
-        match order {
-            Order::Newest(TimeBasis::LastSeen) => Self(None, Reverse(None), Reverse(position), core),
-            Order::Newest(_) => Self(None, Reverse(time), Reverse(position), core),
-            Order::Core => Self(None, Reverse(None), Reverse(0), core),
-            Order::Kind => Self(kind, Reverse(None), Reverse(position), core),
-        }
+        let Cursor { kind, time, number, position, core } = cursor.clone();
+        let (no_time, no_number) = (Reverse(None), Reverse(None));
+        let (kind, time, number, position) = match order {
+            Order::Newest(TimeBasis::LastSeen) => (None, no_time, no_number, position),
+            Order::Newest(_) => (None, Reverse(time), no_number, position),
+            Order::Largest(_) => (None, no_time, Reverse(number), position),
+            Order::Core => (None, no_time, no_number, 0),
+            Order::Kind => (kind, no_time, no_number, position),
+        };
+        Self { kind, time, number, position: Reverse(position), core }
     }
 }
 
@@ -35,12 +44,15 @@ fn cursor(artifact: &Artifact, order: Order) -> Cursor {
         Order::Newest(basis) => {
             let is_addition = basis == TimeBasis::FirstSeen;
             let position = if is_addition { artifact.addition } else { artifact.arrival };
-            Cursor { kind: None, time: artifact.time(basis), position, core }
+            Cursor { kind: None, time: artifact.time(basis), number: None, position, core }
         }
-        Order::Core => Cursor { kind: None, time: None, position: 0, core },
+        Order::Largest(name) => {
+            Cursor { kind: None, time: None, number: artifact.number(name), position: artifact.arrival, core }
+        }
+        Order::Core => Cursor { kind: None, time: None, number: None, position: 0, core },
         Order::Kind => {
             let kind = Some(artifact.kind.name().to_owned());
-            Cursor { kind, time: None, position: artifact.arrival, core }
+            Cursor { kind, time: None, number: None, position: artifact.arrival, core }
         }
     }
 }
@@ -68,6 +80,7 @@ impl State {
             (filter.kinds.is_empty() || filter.kinds.iter().any(|kind| kind == artifact.kind.name()))
                 && filter.period.is_none_or(|period| artifact.is_within(&period))
                 && filter.digits.as_ref().is_none_or(|digits| artifact.core.0.hex().starts_with(digits))
+                && filter.among.as_ref().is_none_or(|among| among.contains(&artifact.core))
         });
         let matches = |artifact| Some((artifact, self.matches_of_all(artifact, filter)?));
         artifacts.filter_map(matches).collect()
@@ -106,6 +119,20 @@ impl State {
                 let is_match = artifact.has_attribute(name, value);
                 let matched = || Match::Attribute { name: name.clone(), value: value.clone() };
                 is_match.then(matched).into_iter().collect()
+            }
+            Condition::Range { name, least, most } => {
+                let attributes = artifact.attributes().into_iter().filter(|known| known.name == *name);
+                let is_within = |number: i64| {
+                    least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most)
+                };
+                let within = attributes.filter(|known| known.number.is_some_and(is_within));
+                let mut within: Vec<_> = within.collect();
+                within.sort_by_key(|known| known.number);
+                let matched = |known: &Attribute| Match::Attribute {
+                    name: known.name.clone(),
+                    value: known.value.clone(),
+                };
+                within.into_iter().map(matched).collect()
             }
             Condition::Signature { state, key_id } => {
                 let captures = artifact.captures.iter().filter_map(|capture| {

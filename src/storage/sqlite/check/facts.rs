@@ -7,7 +7,7 @@ use rusqlite::Row;
 
 use super::FileInspection;
 use crate::storage::check::CheckedArtifact;
-use crate::storage::check::facts::{Facts, MentionFact, Name, Pair, ReferenceFact, RoleFact};
+use crate::storage::check::facts::{AttributeFact, Facts, MentionFact, Name, ReferenceFact, RoleFact};
 use crate::storage::check::finding::{Finding, MENTIONS_MISSING, Subject};
 use crate::storage::sqlite::lists::Stated;
 use crate::storage::sqlite::{Result, mention_index};
@@ -23,7 +23,8 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<Option<Facts>> {
         let id = artifact.id;
-        let pair = |row: &Row<'_>| Ok(Pair(row.get(0)?, row.get(1)?));
+        let attribute =
+            |row: &Row<'_>| Ok(AttributeFact { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? });
         let reference = |row: &Row<'_>| {
             Ok(ReferenceFact { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
         };
@@ -31,10 +32,10 @@ impl FileInspection<'_> {
             Ok(Facts {
                 mentions: self.mentions(id)?,
                 attributes: self.all(
-                    "SELECT v.name, v.value FROM attribute a JOIN attribute_value v ON v.id = a.value
+                    "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
                       WHERE a.artifact = ?1",
                     id,
-                    pair,
+                    attribute,
                 )?,
                 names: self
                     .all("SELECT handle FROM identity WHERE artifact = ?1", id, |row| row.get(0).map(Name))?,

@@ -5,6 +5,7 @@
 //! many are examined before that, the first way is taken after all.
 
 mod conditions;
+mod numbers;
 mod scan;
 
 use std::cmp::{Ordering, Reverse};
@@ -59,7 +60,7 @@ impl Snapshot<'_> {
 
     /// Returns the number of artifacts that match `filter`.
     pub(super) fn count_matches(&self, filter: &Filter) -> Result<u64> {
-        if filter.conditions.is_empty() {
+        if filter.conditions.is_empty() && filter.among.is_none() {
             return Finder::new(self, filter, Order::Core)?.count();
         }
         Ok(self.find_page(filter, Order::Core, &Page::all())?.items.len() as u64)
@@ -81,6 +82,15 @@ impl<'q, 's> Finder<'q, 's> {
 
     /// Returns the artifacts that can match one of the conditions, if one has at most `limit`.
     fn few(&self, limit: usize) -> Result<Option<Vec<ArtifactId>>> {
+        if let Some(among) = &self.filter.among {
+            let mut ids = Vec::new();
+            for core in among {
+                ids.extend(self.snapshot.artifact(*core)?.map(|row| row.id));
+            }
+            ids.sort_unstable();
+            ids.dedup();
+            return Ok(Some(ids));
+        }
         for condition in &self.conditions {
             if let Some(mut ids) = condition.candidates(self.snapshot, FEW)? {
                 self.add_containers(&mut ids)?;
@@ -205,7 +215,10 @@ impl<'q, 's> Finder<'q, 's> {
 
     /// Returns whether the artifact is of one of the kinds, in the period, and has the digits.
     fn is_selected(&self, row: &ArtifactRow) -> Result<bool> {
-        let Filter { kinds, period, digits, .. } = self.filter;
+        let Filter { kinds, period, digits, among, .. } = self.filter;
+        if among.as_ref().is_some_and(|among| !among.contains(&row.core)) {
+            return Ok(false);
+        }
         if !kinds.is_empty() && !kinds.contains(&row.kind) {
             return Ok(false);
         }
@@ -229,13 +242,14 @@ impl<'q, 's> Finder<'q, 's> {
 
     /// Returns an artifact with its place in the order.
     fn place(&self, row: ArtifactRow) -> Result<Placed> {
-        let (kind, time, position) = match self.order {
-            Order::Core => (None, None, 0),
-            Order::Kind => (Some(row.kind.clone()), None, row.arrival),
-            Order::Newest(TimeBasis::FirstSeen) => (None, Some(row.added_at), row.id.0),
-            Order::Newest(basis) => (None, self.time(&row, basis)?, row.arrival),
+        let (kind, time, number, position) = match self.order {
+            Order::Core => (None, None, None, 0),
+            Order::Kind => (Some(row.kind.clone()), None, None, row.arrival),
+            Order::Newest(TimeBasis::FirstSeen) => (None, Some(row.added_at), None, row.id.0),
+            Order::Newest(basis) => (None, self.time(&row, basis)?, None, row.arrival),
+            Order::Largest(name) => (None, None, self.snapshot.number_of(row.id, name)?, row.arrival),
         };
-        let place = Cursor { kind, time, position: position.cast_unsigned(), core: row.core };
+        let place = Cursor { kind, time, number, position: position.cast_unsigned(), core: row.core };
         Ok(Placed { row, place })
     }
 
@@ -247,6 +261,7 @@ impl<'q, 's> Finder<'q, 's> {
             Order::Kind => one.kind.cmp(&other.kind).then(by_position),
             Order::Newest(TimeBasis::LastSeen) => by_position,
             Order::Newest(_) => Reverse(one.time).cmp(&Reverse(other.time)).then(by_position),
+            Order::Largest(_) => Reverse(one.number).cmp(&Reverse(other.number)).then(by_position),
         };
         first.then_with(|| one.core.cmp(&other.core))
     }

@@ -119,8 +119,7 @@ impl Snapshot for read::Snapshot<'_> {
     }
 
     fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>> {
-        let attribute = |(name, value)| Attribute { name, value };
-        self.each(of, |_, id| Ok(self.attributes(id)?.into_iter().map(attribute).collect()))
+        self.each(of, |_, id| self.attributes(id))
     }
 
     fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>> {

@@ -89,6 +89,7 @@ fn table(view: &View) -> String {
     let columns = view.columns.iter().map(|column| {
         let sort = match column.sort {
             ColumnType::Number => " INTEGER",
+            ColumnType::Real => " REAL",
             ColumnType::Text | ColumnType::Hash | ColumnType::Json => " TEXT",
             ColumnType::Any => "",
         };

@@ -76,6 +76,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             ARTIFACT,
             Column::new("name", Text, "the name, such as `model_id`"),
             Column::new("value", Text, "the value"),
+            Column::new("number", Number, "the number by which the value is ordered; NULL for text"),
         ],
     ),
     (

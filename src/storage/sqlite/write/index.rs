@@ -134,17 +134,23 @@ impl Writer<'_> {
         if let Some(id) = known {
             return Ok(*id);
         }
-        let known = self
+        let known: Option<(i64, Option<i64>)> = self
             .transaction
-            .prepare_cached("SELECT id FROM attribute_value WHERE name = ?1 AND value = ?2")?
-            .query_row((attribute.name, &attribute.value), |row| row.get(0))
+            .prepare_cached("SELECT id, number FROM attribute_value WHERE name = ?1 AND value = ?2")?
+            .query_row((attribute.name, &attribute.value), |row| Ok((row.get(0)?, row.get(1)?)))
             .optional()?;
-        let id = if let Some(id) = known {
+        let id = if let Some((id, number)) = known {
+            // An older version of the program may have stored the value.
+            if number != attribute.number {
+                self.transaction
+                    .prepare_cached("UPDATE attribute_value SET number = ?2 WHERE id = ?1")?
+                    .execute((id, attribute.number))?;
+            }
             id
         } else {
             self.transaction
-                .prepare_cached("INSERT INTO attribute_value (name, value) VALUES (?1, ?2)")?
-                .execute((attribute.name, &attribute.value))?;
+                .prepare_cached("INSERT INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)")?
+                .execute((attribute.name, &attribute.value, attribute.number))?;
             self.transaction.last_insert_rowid()
         };
         self.attributes.entry(attribute.name).or_default().insert(attribute.value.clone(), id);

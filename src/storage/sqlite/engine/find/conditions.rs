@@ -24,6 +24,11 @@ pub(super) enum Known<'q> {
         /// The row id of the value; `None` if no artifact has it.
         id: Option<i64>,
     },
+    Range {
+        name: &'q str,
+        least: i64,
+        most: i64,
+    },
     Signature {
         state: SignatureState,
         key_id: Option<&'q str>,
@@ -48,6 +53,10 @@ impl<'q> Known<'q> {
                 let sql = "SELECT id FROM attribute_value WHERE name = ?1 AND value = ?2";
                 let id = snapshot.rows(sql, (name, value), |row| row.get(0))?.pop();
                 Self::Attribute { name, value, id }
+            }
+            Condition::Range { name, least, most } => {
+                let (least, most) = (least.unwrap_or(i64::MIN), most.unwrap_or(i64::MAX));
+                Self::Range { name, least, most }
             }
             Condition::Signature { state, key_id } => {
                 Self::Signature { state: *state, key_id: key_id.as_deref() }
@@ -78,6 +87,11 @@ impl<'q> Known<'q> {
             Self::Attribute { id, .. } => {
                 let sql = "SELECT artifact FROM attribute WHERE value = ?1 LIMIT ?2";
                 snapshot.rows(sql, (id, most), |row| row.get(0))?
+            }
+            Self::Range { name, least, most: largest } => {
+                let sql = "SELECT t.artifact FROM attribute_value v CROSS JOIN attribute t ON t.value = v.id
+                            WHERE v.name = ?1 AND v.number BETWEEN ?2 AND ?3 LIMIT ?4";
+                snapshot.rows(sql, (name, least, largest, most), |row| row.get(0))?
             }
             Self::Signature { state, key_id } => {
                 let sql = "SELECT c.artifact FROM signature s JOIN capture c ON c.id = s.capture
@@ -121,6 +135,14 @@ impl<'q> Known<'q> {
                     let (name, value) = ((*name).to_owned(), (*value).to_owned());
                     matches.push(Match::Attribute { name, value });
                 }
+            }
+            Self::Range { name, least, most } => {
+                let sql = "SELECT v.value FROM attribute t JOIN attribute_value v ON v.id = t.value
+                            WHERE t.artifact = ?1 AND v.name = ?2 AND v.number BETWEEN ?3 AND ?4
+                            ORDER BY v.number";
+                let values = snapshot.rows(sql, (artifact.0, name, least, most), |row| row.get(0))?;
+                let matched = |value: String| Match::Attribute { name: (*name).to_owned(), value };
+                matches.extend(values.into_iter().map(matched));
             }
             Self::Signature { state, key_id } => matches.extend(signed(snapshot, artifact, *state, *key_id)?),
             Self::Unsigned => {

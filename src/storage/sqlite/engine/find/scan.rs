@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::Finder;
-use crate::artifact::{CREATED_AT, timestamp_text};
+use crate::artifact::CREATED_AT;
 use crate::digest::Digest;
 use crate::storage::interface::{Cursor, Order, Period};
 use crate::storage::sqlite::read::artifact_row;
@@ -14,32 +14,32 @@ use crate::storage::{Result, TimeBasis};
 
 const COLUMNS: &str = "a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival";
 
-/// The creation time of the artifact `a`, as text; NULL if it states none.
-const CREATED: &str = "(SELECT max(v.value) FROM attribute t JOIN attribute_value v ON v.id = t.value
-    WHERE t.artifact = a.id AND v.name = 'created_at')";
+/// The largest number of the attribute `?` of the artifact `a`; NULL if it has none.
+pub(super) const NUMBER: &str =
+    "(SELECT max(v.number) FROM attribute t JOIN attribute_value v ON v.id = t.value
+    WHERE t.artifact = a.id AND v.name = ?)";
 
 /// A condition in SQL, with its parameters.
 #[derive(Clone)]
-struct Where {
+pub(super) struct Where {
     sql: String,
     parameters: Vec<Value>,
 }
 
 impl Where {
     fn new() -> Self {
-        debug_assert_eq!(CREATED_AT, "created_at");
         Self { sql: "1".to_owned(), parameters: Vec::new() }
     }
 
     /// Adds a condition with one `?` for each value.
-    fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+    pub(super) fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
         self.sql.push_str(" AND ");
         self.sql.push_str(sql);
         self.parameters.extend(values);
     }
 }
 
-fn blob(digest: &Digest) -> Value {
+pub(super) fn blob(digest: &Digest) -> Value {
     Value::Blob(digest.as_bytes().to_vec())
 }
 
@@ -48,24 +48,14 @@ fn beginning(digest: &Digest) -> Value {
 }
 
 /// Returns the first millisecond that is not before `time`.
-fn milliseconds(time: DateTime<Utc>) -> i64 {
+pub(super) fn milliseconds(time: DateTime<Utc>) -> i64 {
     let floor = time.timestamp_millis();
     floor + i64::from(!time.timestamp_subsec_nanos().is_multiple_of(1_000_000))
 }
 
-/// Returns the text with which texts of creation times compare as their times with `time`.
-fn text(time: DateTime<Utc>) -> Value {
-    let time = DateTime::from_timestamp_millis(milliseconds(time)).unwrap_or(time);
-    Value::Text(match chrono::Datelike::year(&time) {
-        ..0 => String::new(),
-        0..=9999 => timestamp_text(time),
-        _ => "~".to_owned(),
-    })
-}
-
 impl Finder<'_, '_> {
     /// Returns the condition on kinds, the period and digits.
-    fn selection(&self) -> Where {
+    pub(super) fn selection(&self) -> Where {
         let mut selection = Where::new();
         if let Some(kinds) = &self.kinds {
             let list = vec!["?"; kinds.len()].join(", ");
@@ -130,11 +120,18 @@ impl Finder<'_, '_> {
             Order::Kind => self.by_kind(after, count),
             Order::Newest(TimeBasis::LastSeen) => self.by_arrival(after, count),
             Order::Newest(TimeBasis::FirstSeen) => self.by_addition(after, count),
-            Order::Newest(TimeBasis::Created) => self.by_creation(after, count),
+            Order::Newest(TimeBasis::Created) => self.by_number(CREATED_AT, after, count),
+            Order::Largest(name) => self.by_number(name, after, count),
         }
     }
 
-    fn read(&self, from: &str, condition: Where, order: &str, count: usize) -> Result<Vec<ArtifactRow>> {
+    pub(super) fn read(
+        &self,
+        from: &str,
+        condition: Where,
+        order: &str,
+        count: usize,
+    ) -> Result<Vec<ArtifactRow>> {
         let Where { sql, mut parameters } = condition;
         let sql = format!(
             "SELECT {COLUMNS} FROM {from} JOIN kind k ON k.id = a.kind WHERE {sql} ORDER BY {order} LIMIT ?"
@@ -155,21 +152,24 @@ impl Finder<'_, '_> {
         let mut selection = self.selection();
         add_arrival(&mut selection, after);
         self.add_arrival_bounds(&mut selection)?;
-        match self.kinds.as_deref() {
-            None => self.read("artifact a", selection, "a.arrival DESC, a.core", count),
-            Some(kinds) => {
-                // One index has the arrivals of each kind.
-                let mut all = Vec::new();
-                for kind in kinds {
-                    let mut of_kind = selection.clone();
-                    of_kind.and("a.kind = ?", [Value::Integer(*kind)]);
-                    all.append(&mut self.read("artifact a", of_kind, "a.arrival DESC, a.core", count)?);
-                }
-                all.sort_by_key(|row| (std::cmp::Reverse(row.arrival), row.core));
-                all.truncate(count);
-                Ok(all)
-            }
+        self.read_by_arrival(selection, count)
+    }
+
+    /// Reads selected artifacts in the order of their arrival.
+    pub(super) fn read_by_arrival(&self, selection: Where, count: usize) -> Result<Vec<ArtifactRow>> {
+        let Some(kinds) = self.kinds.as_deref() else {
+            return self.read("artifact a", selection, "a.arrival DESC, a.core", count);
+        };
+        // One index has the arrivals of each kind.
+        let mut all = Vec::new();
+        for kind in kinds {
+            let mut of_kind = selection.clone();
+            of_kind.and("a.kind = ?", [Value::Integer(*kind)]);
+            all.append(&mut self.read("artifact a", of_kind, "a.arrival DESC, a.core", count)?);
         }
+        all.sort_by_key(|row| (std::cmp::Reverse(row.arrival), row.core));
+        all.truncate(count);
+        Ok(all)
     }
 
     fn by_kind(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
@@ -208,33 +208,6 @@ impl Finder<'_, '_> {
             "a.added_at DESC, a.id DESC",
             count,
         )
-    }
-
-    /// Artifacts that state a creation time come first.
-    fn by_creation(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
-        let mut found = Vec::new();
-        if after.is_none_or(|after| after.time.is_some()) {
-            let mut dated = self.selection();
-            dated.and(&format!("v.name = 'created_at' AND v.value = {CREATED}"), []);
-            if let Some(Cursor { time: Some(time), position, core, .. }) = after {
-                let (time, position) = (text(*time), Value::Integer(position.cast_signed()));
-                dated.and(
-                    "v.value <= ? AND (v.value < ? OR a.arrival < ? OR (a.arrival = ? AND a.core > ?))",
-                    [time.clone(), time, position.clone(), position, blob(&core.0)],
-                );
-            }
-            let from = "attribute_value v CROSS JOIN attribute t ON t.value = v.id
-                        CROSS JOIN artifact a ON a.id = t.artifact";
-            found = self.read(from, dated, "v.value DESC, a.arrival DESC, a.core", count)?;
-        }
-        if found.len() < count {
-            let mut undated = self.selection();
-            undated.and(&format!("{CREATED} IS NULL"), []);
-            add_arrival(&mut undated, after.filter(|after| after.time.is_none()));
-            let left = count - found.len();
-            found.append(&mut self.read("artifact a", undated, "a.arrival DESC, a.core", left)?);
-        }
-        Ok(found)
     }
 
     /// Adds the bounds of arrivals in the period: the time at which artifacts were last seen does not decrease with
@@ -280,7 +253,7 @@ impl Finder<'_, '_> {
 }
 
 /// Adds the condition that an artifact comes after this place in the order of arrivals.
-fn add_arrival(selection: &mut Where, after: Option<&Cursor>) {
+pub(super) fn add_arrival(selection: &mut Where, after: Option<&Cursor>) {
     if let Some(Cursor { position, core, .. }) = after {
         let position = Value::Integer(position.cast_signed());
         selection.and(
@@ -291,19 +264,23 @@ fn add_arrival(selection: &mut Where, after: Option<&Cursor>) {
 }
 
 fn add_period(selection: &mut Where, Period { basis, since, until }: &Period) {
-    let (column, value): (&str, fn(DateTime<Utc>) -> Value) = match basis {
-        TimeBasis::FirstSeen => ("a.added_at", |time| Value::Integer(milliseconds(time))),
-        TimeBasis::LastSeen => ("a.seen_at", |time| Value::Integer(milliseconds(time))),
-        TimeBasis::Created => (CREATED, text),
+    let (column, name) = match basis {
+        TimeBasis::FirstSeen => ("a.added_at", None),
+        TimeBasis::LastSeen => ("a.seen_at", None),
+        TimeBasis::Created => (NUMBER, Some(Value::Text(CREATED_AT.to_owned()))),
     };
-    if let Some(since) = since {
-        selection.and(&format!("{column} >= ?"), [value(*since)]);
+    let mut add = |comparison: &str, time: Option<DateTime<Utc>>| {
+        let time = time.map(|time| Value::Integer(milliseconds(time)));
+        selection.and(&format!("{column} {comparison}"), name.clone().into_iter().chain(time));
+    };
+    if since.is_some() {
+        add(">= ?", *since);
     }
-    if let Some(until) = until {
-        selection.and(&format!("{column} < ?"), [value(*until)]);
+    if until.is_some() {
+        add("< ?", *until);
     }
     if since.is_none() && until.is_none() && *basis == TimeBasis::Created {
-        selection.and(&format!("{CREATED} IS NOT NULL"), []);
+        add("IS NOT NULL", None);
     }
 }
 

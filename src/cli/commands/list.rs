@@ -1,0 +1,204 @@
+//! `runvault list`
+
+use std::io::{self, Write};
+
+use clap::Args as ClapArgs;
+use runvault::artifact::AttributeInfo;
+use runvault::clock;
+use runvault::storage::TimeBasis;
+use runvault::vault::details::Detail;
+use runvault::vault::find::FindOrder;
+use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
+
+use crate::cli::args::attribute;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::commands::find::{Conditions, What, what};
+use crate::cli::output::columns::{self, Column, Subject};
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, FAINT, NAME, counted};
+use crate::cli::output::table::{Cell, Table};
+use crate::cli::output::time;
+
+/// List runs with their time, model, steps, duration, tokens and errors.
+///
+/// The artifacts of one run are one row: the run pack, its trace, its export pack and the session in that. A row is
+/// listed if one of them matches. Values that no artifact states are empty. If several recordings have one run id, each
+/// is a row of its own.
+#[derive(ClapArgs)]
+#[command(visible_alias = "ls")]
+pub(crate) struct Args {
+    /// A kind: sessions, runs, traces, contracts or packs; or artifacts (any kind)
+    #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
+    what: What,
+
+    #[command(flatten)]
+    conditions: Conditions,
+
+    /// List each artifact in a row of its own
+    #[arg(long)]
+    flat: bool,
+
+    /// Maximum number of rows. Default: 100 on a terminal, else unlimited
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Sort order
+    #[arg(long, value_name = "ORDER", value_parser = attribute::order(), default_value = "created")]
+    sort: FindOrder,
+
+    /// Columns to print, such as created,hash,tokens,cost; an unknown name lists all columns
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
+    columns: Vec<Column>,
+
+    /// Print one line of JSON for each row
+    #[arg(long, conflicts_with = "columns")]
+    json: bool,
+}
+
+/// Maximum number of rows listed on a terminal.
+const SCREENFUL: u64 = 100;
+
+/// The attributes of the default columns.
+const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", "steps", "tokens", "errors"];
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let columns = if self.columns.is_empty() { default_columns() } else { self.columns.clone() };
+        let limit = self.limit.or((stdout::is_terminal() && !self.json).then_some(SCREENFUL));
+        // Columns, of which JSON has all that rows always have, and no others.
+        let columns = columns.into_iter().filter(|_| !self.json).collect::<Vec<_>>();
+        let attributes = columns.iter().filter_map(|column| Some(column.attribute()?.to_owned()));
+        // The other columns are of the first artifact.
+        let is_shown = |detail: &Detail| columns.iter().any(|column| column.detail() == Some(*detail));
+        let details = Detail::ALL.into_iter().filter(is_shown);
+        let request = ListRequest {
+            filter: self.conditions.filter(&vault, self.what.kind)?,
+            order: self.sort.clone(),
+            flat: self.flat,
+            attributes: attributes.collect(),
+            details: details.collect(),
+            limit,
+            after: None,
+        };
+        let ListAnswer { rows, next } = vault.run(&request)?;
+        if self.json {
+            let mut out = io::BufWriter::new(stdout::raw());
+            rows.iter().try_for_each(|row| json::line(&mut out, row))?;
+            out.flush()?;
+        } else {
+            self.print(&rows, columns)?;
+            let more = if next.is_some() { "; --limit shows more" } else { "" };
+            stdout::note(&format!("{}{more}", counted(rows.len() as u64, "row")));
+        }
+        Ok(if rows.is_empty() { Status::No } else { Status::Done })
+    }
+
+    fn print(&self, rows: &[ListRow], mut columns: Vec<Column>) -> Result<(), Failure> {
+        let cells = |row: &ListRow| columns.iter().map(|column| cell(row, *column)).collect();
+        let mut cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
+        if self.columns.is_empty() && stdout::is_terminal() {
+            // Most vaults have no values for some of the default columns.
+            let is_used =
+                |index: usize| cells.iter().any(|row| row.get(index).is_some_and(|cell| !cell.is_empty()));
+            let used: Vec<bool> = (0..columns.len()).map(is_used).collect();
+            let is_used = |index: usize| used.get(index).copied().unwrap_or_default();
+            columns = kept(columns, is_used);
+            cells = cells.into_iter().map(|row| kept(row, is_used)).collect();
+        }
+        let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
+        if stdout::is_terminal() && !rows.is_empty() {
+            table = table.titled();
+        }
+        cells.into_iter().for_each(|row| table.push(row));
+        let mut out = io::BufWriter::new(stdout::text());
+        table.write(&mut out)?;
+        Ok(out.flush()?)
+    }
+}
+
+fn kept<T>(items: Vec<T>, is_kept: impl Fn(usize) -> bool) -> Vec<T> {
+    items.into_iter().enumerate().filter(|(index, _)| is_kept(*index)).map(|(_, item)| item).collect()
+}
+
+/// Returns the default columns. In pipes and files the time is absolute.
+fn default_columns() -> Vec<Column> {
+    let time = if stdout::is_terminal() { Column::Age } else { Column::Created };
+    let [run, model, agent, steps, tokens, errors] = ATTRIBUTES.map(Column::Attribute);
+    let duration = Column::Short(AttributeInfo::DURATION_MS);
+    vec![Column::Hash, Column::Kind, time, run, model, agent, steps, duration, tokens, errors, Column::Tags]
+}
+
+fn cell(row: &ListRow, column: Column) -> Cell {
+    let created = || row.created_at.map(|time| time.0);
+    match column {
+        Column::Kind => Cell::plain(&kinds(row)),
+        Column::Created => Cell::new(&created().map(time::display).unwrap_or_default(), FAINT),
+        Column::Age => match created() {
+            Some(time) => Cell::new(&time::ago(time, clock::now()), FAINT),
+            // The time of arrival is not that of the run.
+            None => Cell::new(&format!("added {}", time::ago(row.artifact.added_at.0, clock::now())), FAINT),
+        },
+        Column::Tags => {
+            let tags: Vec<String> = row.tags.iter().map(|tag| format!("@{tag}")).collect();
+            Cell::new(&tags.join(" "), NAME)
+        }
+        Column::Attribute(name) => Cell::plain(&text(row, name)),
+        Column::Short(info) => {
+            let values = row.attributes.iter().find(|attribute| attribute.name == info.name);
+            let number = values.and_then(|attribute| info.values.number(attribute.values.last()?));
+            let number = number_of(row, info.name).or(number);
+            Cell::plain(&number.map(|number| columns::short_text(info, number)).unwrap_or_default())
+        }
+        other => {
+            let Some(ListMember { artifact, details, .. }) = row.members.first() else {
+                return Cell::plain("");
+            };
+            let by = TimeBasis::default();
+            Subject { artifact, details, matches: &[], now: clock::now(), by }.cell(other)
+        }
+    }
+}
+
+/// Returns the kinds of the artifacts of a row, the first artifact's first.
+fn kinds(row: &ListRow) -> String {
+    let mut kinds: Vec<&str> = Vec::new();
+    for member in &row.members {
+        if !kinds.contains(&member.artifact.kind.as_str()) {
+            kinds.push(&member.artifact.kind);
+        }
+    }
+    kinds.join("+")
+}
+
+/// Returns the number that a row states, which is that of one of its artifacts.
+fn number_of(row: &ListRow, name: &str) -> Option<i64> {
+    match name {
+        "duration_ms" => row.duration_ms,
+        "latency_ms" => row.latency_ms,
+        "steps" => row.steps.or(row.interactions),
+        "tool_calls" => row.tool_calls,
+        "tokens_input" => row.tokens_input,
+        "tokens_output" => row.tokens_output,
+        "tokens" => row.tokens,
+        "errors" => row.errors,
+        _ => None,
+    }
+}
+
+fn text(row: &ListRow, name: &str) -> String {
+    match name {
+        "run_id" => row.run_id.clone().unwrap_or_default(),
+        "model_id" => row.models.join(", "),
+        "agent" => row.agents.join(", "),
+        "provider" => row.providers.join(", "),
+        "result" => row.result.clone().unwrap_or_default(),
+        _ => {
+            let requested = || {
+                let attribute = row.attributes.iter().find(|attribute| attribute.name == name);
+                attribute.map(|attribute| attribute.values.join(", ")).unwrap_or_default()
+            };
+            number_of(row, name).map_or_else(requested, |number| number.to_string())
+        }
+    }
+}

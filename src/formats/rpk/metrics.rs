@@ -1,0 +1,289 @@
+//! The circumstances of a run: its environment, the times of its steps, tokens, costs, errors and HTTP requests. The
+//! format defines few of these members, so that only their known locations are read.
+
+use chrono::{DateTime, Utc};
+
+use super::exchanges::states_error;
+use super::provider_shapes::{BODIES, Carries};
+use super::{at, texts};
+use crate::artifact::attribute::{TimeSpan, Total, stated_count, stated_millionths, stated_milliseconds};
+use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
+use crate::json::{Object, Value};
+
+pub(super) const PLATFORM: AttributeInfo = AttributeInfo::text("platform", "the platform, with its version");
+pub(super) const HTTP_HOST: AttributeInfo =
+    AttributeInfo::text("http_host", "the host of the URL of an HTTP request");
+pub(super) const HTTP_METHOD: AttributeInfo =
+    AttributeInfo::text("http_method", "the method of an HTTP request");
+pub(super) const REDACTION_PROFILE: AttributeInfo =
+    AttributeInfo::text("redaction_profile", "the profile that a bundle was redacted by");
+pub(super) const REDACTION_POLICY: AttributeInfo =
+    AttributeInfo::text("redaction_policy", "the version of the policy that a bundle was redacted by");
+
+/// Attributes that are texts, with their locations.
+const TEXTS: [(AttributeInfo, &[&str]); 4] = [
+    (REDACTION_PROFILE, &["metadata", "redaction_profile"]),
+    (REDACTION_POLICY, &["metadata", "redaction_policy_version"]),
+    (AttributeInfo::OS, &["payload", "run", "environment_fingerprint", "os"]),
+    (PLATFORM, &["payload", "run", "environment_fingerprint", "platform"]),
+];
+
+/// Maximum number of indexed runtime versions of a run.
+const MAX_RUNTIMES: usize = 64;
+
+/// Members of the metadata of a step that state how long it took, of which the first that is a number is used.
+const DURATIONS: [&str; 3] = ["duration_ms", "latency_ms", "wall_time_ms"];
+
+/// The locations of costs in US dollars in a step.
+const COSTS: [&[&str]; 3] =
+    [&["metadata", "cost_usd"], &["output", "cost_usd"], &["output", "total_cost_usd"]];
+
+/// Members of the body of a response with the numbers of tokens.
+const USAGES: [&str; 2] = ["usage", "usageMetadata"];
+/// Members of those for input tokens and for output tokens: of Anthropic and the Responses API of `OpenAI`, of the chat
+/// completions of `OpenAI`, and of Gemini.
+const INPUT_TOKENS: [&str; 3] = ["input_tokens", "prompt_tokens", "promptTokenCount"];
+const OUTPUT_TOKENS: [&str; 3] = ["output_tokens", "completion_tokens", "candidatesTokenCount"];
+
+/// The first status code of HTTP that is an error.
+const FIRST_ERROR_STATUS: f64 = 400.0;
+
+pub(super) fn describe(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
+    for (info, names) in TEXTS {
+        if let Some(text) = at(root, names).and_then(Value::as_non_empty_str) {
+            draft.attribute(info.name, text);
+        }
+    }
+    let versions = at(root, &["payload", "run", "runtime_versions"]).and_then(Value::as_object);
+    for (name, version) in versions.into_iter().flat_map(Object::iter).take(MAX_RUNTIMES) {
+        if let Some(version) = version.as_non_empty_str() {
+            draft.attribute(AttributeInfo::RUNTIME.name, format!("{name} {version}"));
+        }
+    }
+    let mut sums = Sums::default();
+    for step in steps {
+        sums.add(step);
+        for (method, host) in http_requests(step) {
+            draft.attribute(HTTP_HOST.name, host);
+            if let Some(method) = method {
+                draft.attribute(HTTP_METHOD.name, method);
+            }
+        }
+    }
+    sums.describe(draft);
+}
+
+/// The sums over the steps of a run.
+#[derive(Default)]
+struct Sums {
+    times: TimeSpan,
+    latency: Total,
+    input: Total,
+    output: Total,
+    cost: Total,
+    errors: usize,
+    tool_calls: usize,
+}
+
+impl Sums {
+    fn add(&mut self, step: &Value<'_>) {
+        self.times.add(time(step));
+        self.latency.add(duration(step));
+        if let Some(usage) = usage(step) {
+            let tokens =
+                |names: [&str; 3]| names.into_iter().find_map(|name| usage.get(name).and_then(stated_count));
+            self.input.add(tokens(INPUT_TOKENS));
+            self.output.add(tokens(OUTPUT_TOKENS));
+        }
+        self.cost.add(COSTS.iter().find_map(|names| at(step, names).and_then(stated_millionths)));
+        self.errors += usize::from(is_error(step));
+        self.tool_calls += usize::from(step_type(step) == "tool.request");
+    }
+
+    fn describe(self, draft: &mut Draft) {
+        draft.time(AttributeInfo::FIRST_STEP_AT, self.times.first());
+        draft.time(AttributeInfo::LAST_STEP_AT, self.times.last());
+        draft.number(AttributeInfo::DURATION_MS, self.times.milliseconds());
+        draft.number(AttributeInfo::LATENCY_MS, self.latency.sum());
+        draft.tokens(self.input.sum(), self.output.sum());
+        draft.number(AttributeInfo::COST_USD, self.cost.sum());
+        draft.count(AttributeInfo::ERRORS, self.errors);
+        draft.count(AttributeInfo::TOOL_CALLS, self.tool_calls);
+    }
+}
+
+fn step_type<'v>(step: &'v Value<'_>) -> &'v str {
+    step.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Returns the time of a step. A time without an offset is not a point in time.
+pub(super) fn time(step: &Value<'_>) -> Option<DateTime<Utc>> {
+    let text = step.get("timestamp").and_then(Value::as_str)?;
+    parse_timestamp(text, MissingOffset::Unknown)
+}
+
+/// Returns the milliseconds that a step states to have taken.
+pub(super) fn duration(step: &Value<'_>) -> Option<i64> {
+    let metadata = step.get("metadata")?;
+    DURATIONS.into_iter().find_map(|name| metadata.get(name).and_then(stated_milliseconds))
+}
+
+/// Returns whether a step is an error, or a response that states an error or a status code of HTTP that is one.
+pub(super) fn is_error(step: &Value<'_>) -> bool {
+    let status = || at(step, &["output", "status_code"]).and_then(Value::as_number);
+    match step_type(step) {
+        "error.event" => true,
+        "model.response" | "tool.response" => {
+            states_error(step) || status().is_some_and(|status| status.as_f64() >= FIRST_ERROR_STATUS)
+        }
+        _ => false,
+    }
+}
+
+/// Returns the object with the numbers of tokens of a model response.
+fn usage<'v>(step: &'v Value<'_>) -> Option<&'v Value<'v>> {
+    let of_responses = BODIES.iter().filter(|(name, carries, _)| {
+        *carries == Carries::Responses && *name == "model.response" && *name == step_type(step)
+    });
+    let bodies = of_responses.flat_map(|(_, _, bodies)| *bodies);
+    let mut bodies = bodies.filter_map(|pointer| texts::find(step, pointer));
+    bodies.find_map(|body| USAGES.into_iter().find_map(|name| body.get(name)).filter(|it| !it.is_null()))
+}
+
+/// Returns the methods and hosts of the HTTP requests that a step states.
+pub(super) fn http_requests(step: &Value<'_>) -> impl Iterator<Item = (Option<String>, String)> {
+    ["input", "metadata"].into_iter().filter_map(|name| {
+        let stated = step.get(name)?;
+        let host = host_of(stated.get("url").and_then(Value::as_str)?)?;
+        Some((stated.get("method").and_then(Value::as_str).and_then(method), host))
+    })
+}
+
+/// Returns a method of HTTP in uppercase, or `None` if the text is not one.
+fn method(text: &str) -> Option<String> {
+    const MAX_LENGTH: usize = 20;
+    let is_method = !text.is_empty()
+        && text.len() <= MAX_LENGTH
+        && text.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+    is_method.then(|| text.to_ascii_uppercase())
+}
+
+/// Returns the host of a URL in lowercase, without user information and port. Returns `None` if it has no host.
+fn host_of(url: &str) -> Option<String> {
+    let (scheme, rest) = url.trim().split_once("://")?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let address = authority.rsplit('@').next().unwrap_or_default();
+    let host = match address.strip_prefix('[').and_then(|address| address.split_once(']')) {
+        Some((address, _)) if address.parse::<std::net::Ipv6Addr>().is_ok() => format!("[{address}]"),
+        Some(_) => return None,
+        None => address.split(':').next().unwrap_or_default().to_owned(),
+    };
+    let is_host = !host.is_empty() && !host.chars().any(|it| it.is_whitespace() || it.is_control());
+    (is_scheme && is_host).then(|| host.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::digest::{CoreHash, Digest};
+    use crate::json::reader::{self, Limits};
+
+    /// Returns the circumstances of a run with these steps, without its errors and tool calls if there are none.
+    fn described(steps: &Json) -> Vec<String> {
+        let text = json!({"payload": {"run": {"steps": steps}}}).to_string();
+        let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
+        describe(&root, super::super::steps(&root), &mut draft);
+        let attributes = draft.attributes.iter().filter(|attribute| attribute.value != "0");
+        attributes.map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()
+    }
+
+    #[test]
+    fn tokens_are_read_where_providers_state_them() {
+        let chat = json!({"usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}});
+        let anthropic = json!({"usage": {"input_tokens": 10, "output_tokens": 5}});
+        let gemini = json!({"usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 5}});
+        let expected = ["tokens_input 10", "tokens_output 5", "tokens 15"];
+        for body in [chat, anthropic, gemini] {
+            for output in [body.clone(), json!({"output": body, "error": null})] {
+                assert_eq!(described(&json!([{"type": "model.response", "output": output}])), expected);
+                assert!(described(&json!([{"type": "output.final", "output": output}])).is_empty());
+            }
+        }
+        let stated = |usage: Json| json!({"type": "model.response", "output": {"usage": usage}});
+        assert_eq!(
+            described(&json!([stated(json!({"input_tokens": 3})), stated(json!(null)), stated(json!([1]))])),
+            ["tokens_input 3"]
+        );
+        assert!(described(&json!([stated(json!({"input_tokens": "3", "output_tokens": -1}))])).is_empty());
+    }
+
+    #[test]
+    fn steps_state_times_durations_and_costs() {
+        let steps = json!([
+            {"timestamp": "2026-11-20T10:00:01+00:00", "metadata": {"latency_ms": 4, "wall_time_ms": 9}},
+            {"timestamp": "2026-11-20T12:00:00.250+02:00", "metadata": {"duration_ms": 2.5}},
+            {"timestamp": "2026-11-21T10:00:00", "metadata": {"cost_usd": 0.5, "duration_ms": "long"}},
+            {"timestamp": 5, "metadata": null, "output": {"total_cost_usd": 0.000_001}},
+        ]);
+        assert_eq!(
+            described(&steps),
+            [
+                "first_step_at 2026-11-20T10:00:00.250Z",
+                "last_step_at 2026-11-20T10:00:01.000Z",
+                "duration_ms 750",
+                "latency_ms 7",
+                "cost_usd 0.500001",
+            ]
+        );
+    }
+
+    #[test]
+    fn errors_are_events_and_responses_that_state_one() {
+        let errors = json!([
+            {"type": "error.event"},
+            {"type": "model.response", "output": {"error": {"message": "no"}}},
+            {"type": "tool.response", "output": {"error": "no"}},
+            {"type": "tool.response", "output": {"status_code": 503}},
+        ]);
+        assert_eq!(described(&errors), ["errors 4"]);
+        let none = json!([
+            {"type": "model.response", "output": {"error": null}},
+            {"type": "model.response", "output": {"error": ""}},
+            {"type": "tool.response", "output": {"status_code": 302, "error": false}},
+            {"type": "tool.request", "output": {"status_code": 500}},
+            {"type": "model.request", "output": {"error": "no"}},
+        ]);
+        assert_eq!(described(&none), ["tool_calls 1"]);
+    }
+
+    #[test]
+    fn hosts_are_those_of_absolute_urls() {
+        for (url, host) in [
+            ("https://API.example.com/v1?x=//y", Some("api.example.com")),
+            ("http://user:pass@host:8080", Some("host")),
+            ("https://evil.example\\@good.example/", Some("evil.example")),
+            ("http://[::1]:80/", Some("[::1]")),
+            ("http://[REDACTED]/", None),
+            ("file:///etc/hosts", None),
+            ("/v1/chat", None),
+            ("[REDACTED]", None),
+            ("https://a b/", None),
+            ("x y://a/", None),
+        ] {
+            assert_eq!(host_of(url).as_deref(), host, "{url}");
+        }
+        let step = json!([{"type": "tool.request", "input": {"method": "get", "url": "https://a.b/"},
+            "metadata": {"method": "GET", "url": "https://a.b/"}}]);
+        let expected =
+            ["http_host a.b", "http_method GET", "http_host a.b", "http_method GET", "tool_calls 1"];
+        assert_eq!(described(&step), expected);
+        // Arguments of tools have such names too.
+        let tool = json!([{"type": "tool.request", "input": {"method": "fast", "tool": "sort"}}]);
+        assert_eq!(described(&tool), ["tool_calls 1"]);
+    }
+}

@@ -1,0 +1,253 @@
+//! The groups of artifacts that belong to one run.
+//!
+//! Artifacts belong together if they have the same name, or refer to others only by it, as traces do, or if one
+//! contains the other and nothing else contains it. A name that several recordings have does not say which of them
+//! belong together: then each of them is a group of its own.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::artifact::{Kind, relation};
+use crate::digest::CoreHash;
+use crate::formats;
+use crate::storage::{
+    ArtifactRecord, Containment, Direction, NameUse, Names, Result, Snapshot, StorageError,
+};
+use crate::vault::query;
+
+/// Maximum number of artifacts of one name that are grouped.
+const MAX_NAMED: usize = 64;
+
+/// The groups of some artifacts. Every artifact is in one group only.
+#[derive(Default)]
+pub(super) struct Groups {
+    groups: Vec<Vec<CoreHash>>,
+    of: HashMap<CoreHash, usize>,
+}
+
+impl Groups {
+    /// Returns the groups that consist of one artifact each.
+    pub(super) fn single(artifacts: &[CoreHash]) -> Self {
+        let mut groups = Self::default();
+        artifacts.iter().for_each(|core| groups.add(vec![*core]));
+        groups
+    }
+
+    /// Finds the groups of these artifacts, with a constant number of reads.
+    pub(super) fn find(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<Self> {
+        let mut catalog = Catalog { snapshot, known: HashMap::new() };
+        catalog.read(artifacts)?;
+        let anchors = catalog.anchors(artifacts)?;
+        let units = catalog.units(&anchors)?;
+        let contained = catalog.contained(&units.concat())?;
+        let mut groups = Self::default();
+        for mut unit in units {
+            let parts = unit.iter().flat_map(|core| contained.get(core).into_iter().flatten().copied());
+            let parts: Vec<CoreHash> = parts.collect();
+            catalog.sort(&mut unit);
+            unit.extend(parts);
+            groups.add(unit);
+        }
+        for core in artifacts.iter().filter(|core| !groups.of.contains_key(core)).copied().collect::<Vec<_>>()
+        {
+            groups.add(vec![core]);
+        }
+        Ok(groups)
+    }
+
+    fn add(&mut self, members: Vec<CoreHash>) {
+        let number = self.groups.len();
+        let mut group = Vec::new();
+        for core in members {
+            if !self.of.contains_key(&core) {
+                self.of.insert(core, number);
+                group.push(core);
+            }
+        }
+        self.groups.push(group);
+    }
+
+    /// Returns the number of the group of an artifact.
+    pub(super) fn number_of(&self, core: CoreHash) -> Option<usize> {
+        self.of.get(&core).copied()
+    }
+
+    /// Returns the artifacts of a group: recordings of a run first, those that they contain last.
+    pub(super) fn members(&self, number: usize) -> &[CoreHash] {
+        self.groups.get(number).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the artifacts of all groups of several artifacts.
+    pub(super) fn grouped(&self) -> Vec<CoreHash> {
+        self.groups.iter().filter(|group| group.len() > 1).flatten().copied().collect()
+    }
+}
+
+/// An artifact with its names.
+struct Entry {
+    record: ArtifactRecord,
+    names: Names,
+}
+
+impl Entry {
+    /// Returns the only name that the artifact has, or, if it has none, the only one that it refers to.
+    fn name(&self) -> Option<&str> {
+        let mut names: Vec<&str> = self.names.own.iter().map(String::as_str).collect();
+        if names.is_empty() {
+            names = self.names.mentioned.iter().map(|mention| mention.handle.as_str()).collect();
+            names.dedup();
+        }
+        match names.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        formats::named(&self.record.kind)
+    }
+}
+
+/// The artifacts that were read.
+struct Catalog<'s> {
+    snapshot: &'s dyn Snapshot,
+    known: HashMap<CoreHash, Entry>,
+}
+
+impl Catalog<'_> {
+    fn read(&mut self, artifacts: &[CoreHash]) -> Result<()> {
+        let mut new: Vec<CoreHash> =
+            artifacts.iter().copied().filter(|core| !self.known.contains_key(core)).collect();
+        new.sort_unstable();
+        new.dedup();
+        let records = self.snapshot.artifacts(&new)?;
+        let names = self.snapshot.names(&new)?;
+        for (core, (record, names)) in new.into_iter().zip(records.into_iter().zip(names)) {
+            self.known.extend(record.map(|record| (core, Entry { record, names })));
+        }
+        Ok(())
+    }
+
+    fn entry(&self, core: CoreHash) -> Result<&Entry> {
+        self.known.get(&core).ok_or_else(|| StorageError::gone(core))
+    }
+
+    /// Returns the artifacts whose names decide on the groups: those with a name, and the only containers of the others.
+    fn anchors(&mut self, artifacts: &[CoreHash]) -> Result<Vec<CoreHash>> {
+        let is_named = |core: &CoreHash| self.known.get(core).is_some_and(|entry| entry.name().is_some());
+        let (mut anchors, unnamed): (Vec<CoreHash>, Vec<CoreHash>) =
+            artifacts.iter().copied().partition(is_named);
+        let containers = self.snapshot.containers(&unnamed, Containment::Stated)?;
+        for (core, containers) in unnamed.into_iter().zip(containers) {
+            match containers.as_slice() {
+                [only] => anchors.push(*only),
+                _ => anchors.push(core),
+            }
+        }
+        anchors.sort_unstable();
+        anchors.dedup();
+        self.read(&anchors)?;
+        Ok(anchors)
+    }
+
+    /// Returns the artifacts that belong together by their names, for each name of the anchors, and the anchors that
+    /// belong to no others.
+    fn units(&mut self, anchors: &[CoreHash]) -> Result<Vec<Vec<CoreHash>>> {
+        let are_shared = self.snapshot.has_namesake(anchors)?;
+        let mut names = BTreeSet::new();
+        for (core, is_shared) in anchors.iter().zip(are_shared) {
+            let entry = self.entry(*core)?;
+            let has_versions = entry.kind().is_some_and(|kind| kind.versions().is_some());
+            // If other artifacts of its kind have the name too, they need not be read, unless they may be its versions.
+            if !is_shared || has_versions {
+                names.extend(entry.name().map(str::to_owned));
+            }
+        }
+        let names: Vec<String> = names.into_iter().collect();
+        let uses = self.snapshot.named(&names)?;
+        let candidates: Vec<Vec<CoreHash>> = uses.iter().map(candidates).collect();
+        self.read(&candidates.concat())?;
+        let all = candidates.iter().flatten().filter_map(|core| self.known.get(core));
+        let extended = query::extended(self.snapshot, &all.map(|entry| &entry.record), &formats::versions())?;
+        let mut units = Vec::new();
+        for (name, candidates) in names.iter().zip(&candidates) {
+            let of_name = |core: &&CoreHash| {
+                self.known.get(core).is_some_and(|entry| entry.name() == Some(name.as_str()))
+            };
+            let candidates: Vec<CoreHash> = candidates.iter().filter(of_name).copied().collect();
+            units.append(&mut self.together(&candidates, &extended)?);
+        }
+        let united: BTreeSet<CoreHash> = units.iter().flatten().copied().collect();
+        units.extend(anchors.iter().filter(|core| !united.contains(core)).map(|core| vec![*core]));
+        Ok(units)
+    }
+
+    /// Returns artifacts of one name in one group if there is one of each kind, and in a group for each otherwise.
+    /// Shorter versions of the only artifact of a kind are with it.
+    fn together(&self, candidates: &[CoreHash], extended: &BTreeSet<CoreHash>) -> Result<Vec<Vec<CoreHash>>> {
+        let mut kinds: BTreeMap<&str, (Vec<CoreHash>, Vec<CoreHash>)> = BTreeMap::new();
+        for core in candidates {
+            let (longest, shorter) = kinds.entry(self.entry(*core)?.record.kind.as_str()).or_default();
+            if extended.contains(core) { shorter.push(*core) } else { longest.push(*core) }
+        }
+        let is_one = kinds.values().all(|(longest, _)| longest.len() == 1);
+        let mut units = Vec::new();
+        for (mut longest, shorter) in kinds.into_values() {
+            if longest.len() == 1 {
+                longest.extend(shorter);
+                units.push(longest);
+            } else {
+                units.extend(longest.into_iter().chain(shorter).map(|core| vec![core]));
+            }
+        }
+        Ok(if is_one { vec![units.concat()] } else { units })
+    }
+
+    /// Returns the artifacts that these contain and no other artifact contains, by the container.
+    fn contained(&mut self, artifacts: &[CoreHash]) -> Result<HashMap<CoreHash, Vec<CoreHash>>> {
+        let is_directory =
+            |core: &CoreHash| self.known.get(core).and_then(Entry::kind).is_some_and(Kind::is_of_directories);
+        let directories: Vec<CoreHash> = artifacts.iter().copied().filter(is_directory).collect();
+        let references = self.snapshot.references(&directories, Direction::Out)?;
+        let mut parts = Vec::new();
+        for (directory, references) in directories.into_iter().zip(references) {
+            let contains =
+                references.into_iter().filter(|it| it.is_resolved && it.relation == relation::CONTAINS);
+            parts.extend(contains.map(|edge| (directory, CoreHash(edge.mention.digest))));
+        }
+        let cores: Vec<CoreHash> = parts.iter().map(|(_, part)| *part).collect();
+        let containers = self.snapshot.containers(&cores, Containment::Stated)?;
+        self.read(&cores)?;
+        let mut contained: HashMap<CoreHash, Vec<CoreHash>> = HashMap::new();
+        for ((directory, part), containers) in parts.into_iter().zip(containers) {
+            let has_name = self.entry(part)?.name().is_some();
+            if !has_name && containers == [directory] {
+                contained.entry(directory).or_default().push(part);
+            }
+        }
+        Ok(contained)
+    }
+
+    /// Sorts the artifacts of a group: those that have the name first, in the order of the kinds.
+    fn sort(&self, unit: &mut [CoreHash]) {
+        unit.sort_by_cached_key(|core| {
+            let entry = self.known.get(core);
+            let has_name = entry.is_some_and(|entry| !entry.names.own.is_empty());
+            let kind = entry.and_then(Entry::kind).map(Kind::name);
+            let position = formats::ALL.into_iter().position(|known| Some(known.name()) == kind);
+            // The longest version has arrived last, and is first in the group.
+            let arrival = entry.map(|entry| std::cmp::Reverse(entry.record.arrival));
+            (!has_name, position, arrival)
+        });
+    }
+}
+
+/// Returns the artifacts that have a name or refer to it; none if there are too many.
+fn candidates(name: &NameUse) -> Vec<CoreHash> {
+    let NameUse { identified, referring, .. } = name;
+    if identified.len() + referring.len() > MAX_NAMED {
+        return Vec::new();
+    }
+    let referring = referring.iter().map(|(_, core)| core);
+    let all: BTreeSet<CoreHash> = identified.iter().chain(referring).copied().collect();
+    all.into_iter().collect()
+}

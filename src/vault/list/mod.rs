@@ -1,0 +1,155 @@
+//! Lists artifacts with the measurements that they state, those of one run together.
+
+mod groups;
+mod row;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Vault;
+use super::api::{ArtifactSummary, Operation};
+use super::details::{ArtifactDetails, Detail};
+use super::find::{ArtifactFilter, FindCursor, FindOrder};
+use crate::digest::CoreHash;
+use crate::formats;
+use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError};
+use groups::Groups;
+
+pub use row::{ListAttribute, ListRow};
+
+/// A request for a list of runs and other artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ListRequest {
+    /// What the artifacts must match. A row is listed if one of its artifacts matches.
+    pub filter: ArtifactFilter,
+    /// The order of the rows: that of the first matching artifact of each.
+    pub order: FindOrder,
+    /// Whether each artifact has a row of its own. Otherwise the artifacts of one run are one row.
+    pub flat: bool,
+    /// The names of further attributes to return.
+    pub attributes: Vec<String>,
+    /// The details of each artifact to return.
+    pub details: Vec<Detail>,
+    /// Maximum number of rows; unlimited if there is none.
+    pub limit: Option<u64>,
+    /// The end of the previous page; the first page if there is none.
+    pub after: Option<FindCursor>,
+}
+
+/// A page of a list of runs and other artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ListAnswer {
+    /// The rows in the requested order.
+    pub rows: Vec<ListRow>,
+    /// The end of this page; `None` if it is the last one.
+    pub next: Option<FindCursor>,
+}
+
+/// An artifact of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ListMember {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// Its details.
+    #[serde(flatten)]
+    pub details: ArtifactDetails,
+    /// Whether it matches the filter.
+    pub matches: bool,
+}
+
+/// Numbers of artifacts that are read at a time: the first and the largest one.
+const READ: (usize, usize) = (64, 1_024);
+
+impl Operation for ListRequest {
+    type Answer = ListAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "list";
+    const SUMMARY: &'static str = "List runs and other artifacts with their measurements";
+
+    /// # Errors
+    /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if no kind has one of the attributes
+    /// or it has no order, and another one if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<ListAnswer, StorageError> {
+        for name in &self.attributes {
+            formats::attribute(name).ok_or_else(|| super::find::unknown_attribute(name))?;
+        }
+        let order = self.order.to_order()?;
+        let snapshot = vault.snapshot()?;
+        Lister { request: self, filter: (&self.filter).into(), order, snapshot: &*snapshot }.answer()
+    }
+}
+
+/// A row to be: its artifacts, and those of them that match.
+struct Unread {
+    members: Vec<CoreHash>,
+    matching: Vec<CoreHash>,
+    /// The first matching artifact in the order of the list, which determines the position of the row.
+    first: ArtifactRecord,
+}
+
+struct Lister<'l> {
+    request: &'l ListRequest,
+    filter: storage::Filter,
+    order: Order,
+    snapshot: &'l dyn Snapshot,
+}
+
+impl Lister<'_> {
+    fn answer(&self) -> Result<ListAnswer, StorageError> {
+        let limit =
+            self.request.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        // One row more than requested shows whether there is another page.
+        let wanted = limit.saturating_add(1);
+        let mut unread: Vec<Unread> = Vec::new();
+        let mut page = Page {
+            limit: wanted.clamp(READ.0, READ.1),
+            after: self.request.after.clone().map(storage::Cursor::from),
+        };
+        while unread.len() < wanted {
+            let found = self.snapshot.find(&self.filter, self.order, &page)?;
+            let hits: Vec<ArtifactRecord> = found.items.into_iter().map(|hit| hit.artifact).collect();
+            unread.append(&mut self.first_of_rows(hits)?);
+            let Some(next) = found.next else { break };
+            page = Page { limit: (page.limit * 2).min(READ.1), after: Some(next) };
+        }
+        let is_more = unread.len() > limit;
+        unread.truncate(limit);
+        let last = unread.last().filter(|_| is_more);
+        let next = last.map(|last| self.request.order.cursor(self.snapshot, &last.first)).transpose()?;
+        let mut rows = Vec::with_capacity(unread.len());
+        for batch in unread.chunks(READ.1) {
+            rows.append(&mut row::read(self.snapshot, batch, self.request)?);
+        }
+        Ok(ListAnswer { rows, next })
+    }
+
+    /// Returns the rows whose first matching artifact is one of these hits.
+    fn first_of_rows(&self, hits: Vec<ArtifactRecord>) -> Result<Vec<Unread>, StorageError> {
+        let cores: Vec<CoreHash> = hits.iter().map(|hit| hit.core).collect();
+        let groups =
+            if self.request.flat { Groups::single(&cores) } else { Groups::find(self.snapshot, &cores)? };
+        let mut matching: Vec<Vec<CoreHash>> = Vec::new();
+        let among = storage::Filter { among: Some(groups.grouped()), ..self.filter.clone() };
+        for hit in self.snapshot.find(&among, self.order, &Page::all())?.items {
+            let Some(number) = groups.number_of(hit.artifact.core) else { continue };
+            if matching.len() <= number {
+                matching.resize(number + 1, Vec::new());
+            }
+            matching.get_mut(number).into_iter().for_each(|group| group.push(hit.artifact.core));
+        }
+        let mut rows = Vec::new();
+        for hit in hits {
+            let Some(number) = groups.number_of(hit.core) else { continue };
+            let members = groups.members(number).to_vec();
+            let matching = matching.get(number).filter(|found| !found.is_empty()).cloned();
+            let matching = matching.unwrap_or_else(|| vec![hit.core]);
+            if matching.first() == Some(&hit.core) {
+                rows.push(Unread { members, matching, first: hit });
+            }
+        }
+        Ok(rows)
+    }
+}

@@ -1,0 +1,197 @@
+//! Rows: what the artifacts of a run state together.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{ListMember, ListRequest, Unread};
+use crate::artifact::AttributeInfo;
+use crate::digest::CoreHash;
+use crate::storage::{ArtifactRecord, Attribute, Snapshot, StorageError};
+use crate::vault::api::{ArtifactSummary, Timestamp};
+use crate::vault::details::ArtifactDetails;
+
+/// A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts; of
+/// texts, those of the first one in `members` that states any. A value that none states is `None`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ListRow {
+    /// The first of its artifacts.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// The id of the run.
+    pub run_id: Option<String>,
+    /// The latest creation time.
+    pub created_at: Option<Timestamp>,
+    /// The latest time at which it ended.
+    pub finished_at: Option<Timestamp>,
+    /// The milliseconds from beginning to end.
+    pub duration_ms: Option<i64>,
+    /// The sum of the milliseconds that its steps or interactions took.
+    pub latency_ms: Option<i64>,
+    /// The models.
+    pub models: Vec<String>,
+    /// The agents.
+    pub agents: Vec<String>,
+    /// The providers of the models.
+    pub providers: Vec<String>,
+    /// Number of steps.
+    pub steps: Option<i64>,
+    /// Number of interactions.
+    pub interactions: Option<i64>,
+    /// Number of tool calls.
+    pub tool_calls: Option<i64>,
+    /// Number of input tokens.
+    pub tokens_input: Option<i64>,
+    /// Number of output tokens.
+    pub tokens_output: Option<i64>,
+    /// Number of tokens, input and output.
+    pub tokens: Option<i64>,
+    /// The costs in US dollars.
+    pub cost_usd: Option<f64>,
+    /// Number of steps that failed or are errors.
+    pub errors: Option<i64>,
+    /// The result of an export pack.
+    pub result: Option<String>,
+    /// The tags of all its artifacts, by name.
+    pub tags: Vec<String>,
+    /// The requested attributes, by name.
+    pub attributes: Vec<ListAttribute>,
+    /// Its artifacts: recordings of the run first, those that they contain last.
+    pub members: Vec<ListMember>,
+}
+
+/// The values of an attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ListAttribute {
+    /// The name.
+    pub name: String,
+    /// The values of all artifacts of the row, sorted by the order of their type, without duplicates.
+    pub values: Vec<String>,
+}
+
+/// The attributes of the artifacts of a row, in their order.
+struct Stated<'a>(Vec<&'a [Attribute]>);
+
+impl Stated<'_> {
+    /// Returns the largest number of an attribute, by which the row is ordered if all artifacts match.
+    fn number(&self, name: &str) -> Option<i64> {
+        self.0.iter().filter_map(|attributes| largest(attributes, name)).max()
+    }
+
+    fn time(&self, info: AttributeInfo) -> Option<Timestamp> {
+        time(self.number(info.name))
+    }
+
+    /// Returns the texts of the first artifact that has the attribute.
+    fn texts(&self, name: &str) -> Vec<String> {
+        let of = |attributes: &&[Attribute]| -> Vec<String> {
+            let named = attributes.iter().filter(|attribute| attribute.name == name);
+            named.map(|attribute| attribute.value.clone()).collect()
+        };
+        self.0.iter().map(of).find(|texts| !texts.is_empty()).unwrap_or_default()
+    }
+
+    /// Returns the values of all artifacts.
+    fn all(&self, name: &str) -> ListAttribute {
+        let named = self.0.iter().copied().flatten().filter(|attribute| attribute.name == name);
+        let mut values: Vec<(Option<i64>, &str)> =
+            named.map(|attribute| (attribute.number, attribute.value.as_str())).collect();
+        values.sort_unstable();
+        values.dedup();
+        let values = values.into_iter().map(|(_, value)| value.to_owned()).collect();
+        ListAttribute { name: name.to_owned(), values }
+    }
+}
+
+fn largest(attributes: &[Attribute], name: &str) -> Option<i64> {
+    let named = attributes.iter().filter(|attribute| attribute.name == name);
+    named.filter_map(|attribute| attribute.number).max()
+}
+
+fn time(milliseconds: Option<i64>) -> Option<Timestamp> {
+    milliseconds.and_then(DateTime::<Utc>::from_timestamp_millis).map(Timestamp)
+}
+
+/// What was read of an artifact.
+struct Read {
+    record: ArtifactRecord,
+    attributes: Vec<Attribute>,
+    tags: Vec<String>,
+    names: Vec<String>,
+    details: ArtifactDetails,
+}
+
+/// Reads the rows of a batch.
+pub(super) fn read(
+    snapshot: &dyn Snapshot,
+    batch: &[Unread],
+    request: &ListRequest,
+) -> Result<Vec<ListRow>, StorageError> {
+    let cores: Vec<CoreHash> = batch.iter().flat_map(|row| row.members.iter().copied()).collect();
+    let records = snapshot.artifacts(&cores)?;
+    let of_artifacts = snapshot.attributes(&cores)?;
+    let annotations = snapshot.annotations(&cores)?;
+    let names = snapshot.names(&cores)?;
+    let details = ArtifactDetails::read(snapshot, &cores, &request.details)?;
+    let mut all: HashMap<CoreHash, Read> = HashMap::new();
+    let stated = of_artifacts.into_iter().zip(names);
+    let rest = stated.zip(annotations.into_iter().zip(details));
+    for ((core, record), ((attributes, names), (annotations, details))) in cores.iter().zip(records).zip(rest)
+    {
+        let record = record.ok_or_else(|| StorageError::gone(*core))?;
+        let tags = annotations.tags.into_iter().map(|tag| tag.name).collect();
+        let mentioned = names.mentioned.into_iter().map(|mention| mention.handle);
+        let names = names.own.into_iter().chain(mentioned).collect();
+        all.insert(*core, Read { record, attributes, tags, names, details });
+    }
+    let rows = batch.iter().filter_map(|unread| row(unread, &all, &request.attributes));
+    Ok(rows.collect())
+}
+
+fn row(unread: &Unread, all: &HashMap<CoreHash, Read>, attributes: &[String]) -> Option<ListRow> {
+    let members: Vec<&Read> = unread.members.iter().filter_map(|core| all.get(core)).collect();
+    let stated = Stated(members.iter().map(|member| member.attributes.as_slice()).collect());
+    let number = |info: AttributeInfo| stated.number(info.name);
+    let mut tags: Vec<String> = members.iter().flat_map(|member| member.tags.iter().cloned()).collect();
+    tags.sort_unstable();
+    #[expect(clippy::cast_precision_loss, reason = "costs of billions of dollars may be rounded")]
+    let cost_usd = number(AttributeInfo::COST_USD).map(|millionths| millionths as f64 / 1e6);
+    Some(ListRow {
+        artifact: (&members.first()?.record).into(),
+        run_id: members.iter().find_map(|member| run_id(&member.names)),
+        created_at: stated.time(AttributeInfo::CREATED_AT),
+        finished_at: stated.time(AttributeInfo::FINISHED_AT),
+        duration_ms: number(AttributeInfo::DURATION_MS),
+        latency_ms: number(AttributeInfo::LATENCY_MS),
+        models: stated.texts(AttributeInfo::MODEL_ID.name),
+        agents: stated.texts("agent"),
+        providers: stated.texts("provider"),
+        steps: number(AttributeInfo::STEPS),
+        interactions: stated.number("interactions"),
+        tool_calls: number(AttributeInfo::TOOL_CALLS),
+        tokens_input: number(AttributeInfo::TOKENS_INPUT),
+        tokens_output: number(AttributeInfo::TOKENS_OUTPUT),
+        tokens: number(AttributeInfo::TOKENS),
+        cost_usd,
+        errors: number(AttributeInfo::ERRORS),
+        result: stated.texts("result").into_iter().next(),
+        tags,
+        attributes: attributes.iter().map(|name| stated.all(name)).collect(),
+        members: members.iter().map(|member| listed(member, unread)).collect(),
+    })
+}
+
+fn listed(member: &Read, unread: &Unread) -> ListMember {
+    ListMember {
+        artifact: (&member.record).into(),
+        details: member.details.clone(),
+        matches: unread.matching.contains(&member.record.core),
+    }
+}
+
+/// Returns the id of the run that the first of these names is of.
+fn run_id(names: &[String]) -> Option<String> {
+    names.iter().find_map(|name| name.strip_prefix("run:")).map(str::to_owned)
+}
