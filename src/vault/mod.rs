@@ -3,6 +3,7 @@
 pub mod add;
 pub mod annotate;
 mod annotations;
+pub mod answers;
 pub mod api;
 pub mod audit;
 pub mod bundle;
@@ -34,6 +35,7 @@ pub mod tags;
 pub mod tombstones;
 pub mod unresolved;
 mod verification;
+pub mod view;
 
 pub use annotations::{PinnedArtifact, TaggedArtifact, tags};
 pub use removal::{Forgetting, KeptFile, Referenced, Removal, RemoveError, RemoveOptions, Removed};

@@ -29,7 +29,7 @@ pub(crate) mod replay;
 mod rm;
 pub(crate) mod rules;
 pub(crate) mod search;
-mod show;
+pub(crate) mod show;
 mod sql;
 mod stats;
 mod tag;
@@ -37,6 +37,7 @@ mod tombstones;
 mod unresolved;
 mod upgrade;
 pub(crate) mod verify;
+mod view;
 mod watch;
 
 use clap::{Args as _, Subcommand};
@@ -115,6 +116,7 @@ commands! {
     Verify(verify),
     Get(get),
     Show(show),
+    View(view),
     Find(find),
     Search(search),
     Replay(replay),

@@ -14,6 +14,7 @@ use crate::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
     SetTagRequest, UnpinRequest,
 };
+use crate::vault::answers::AnswersRequest;
 use crate::vault::audit::AuditRequest;
 use crate::vault::captures::CapturesRequest;
 use crate::vault::diff::DiffRequest;
@@ -36,11 +37,13 @@ use crate::vault::stats::StatsRequest;
 use crate::vault::tags::TagsRequest;
 use crate::vault::tombstones::TombstonesRequest;
 use crate::vault::unresolved::UnresolvedRequest;
+use crate::vault::view::ViewRequest;
 
 /// Returns the OpenAPI 3.1 document of all operations.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
+    document.add::<AnswersRequest>();
     document.add::<AuditRequest>();
     document.add::<CapturesRequest>();
     document.add::<DiffRequest>();
@@ -65,6 +68,7 @@ pub fn document() -> OpenApi {
     document.add::<TagsRequest>();
     document.add::<TombstonesRequest>();
     document.add::<UnresolvedRequest>();
+    document.add::<ViewRequest>();
     document.add::<SetTagRequest>();
     document.add::<RemoveTagRequest>();
     document.add::<SetNoteRequest>();
