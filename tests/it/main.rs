@@ -75,6 +75,7 @@ mod traces;
 mod two_kinds;
 mod untrusted;
 mod upgrade;
+mod view;
 #[cfg(unix)]
 mod waiting;
 mod watch;
