@@ -1,7 +1,7 @@
 //! The commands, one file or directory each: arguments, execution, output.
 
 pub(crate) mod add;
-mod audit;
+pub(crate) mod audit;
 mod backup;
 pub(crate) mod captures;
 mod completions;
@@ -30,7 +30,7 @@ pub(crate) mod replay;
 mod rm;
 pub(crate) mod rules;
 pub(crate) mod search;
-mod show;
+pub(crate) mod show;
 mod sql;
 mod stats;
 mod tag;
@@ -38,6 +38,7 @@ mod tombstones;
 mod unresolved;
 mod upgrade;
 pub(crate) mod verify;
+mod view;
 mod watch;
 
 use clap::{Args as _, Subcommand};
@@ -117,6 +118,7 @@ commands! {
     Get(get),
     Show(show),
     List(list),
+    View(view),
     Find(find),
     Search(search),
     Replay(replay),

@@ -89,12 +89,9 @@ impl Sums {
     fn add(&mut self, step: &Value<'_>) {
         self.times.add(time(step));
         self.latency.add(duration(step));
-        if let Some(usage) = usage(step) {
-            let tokens =
-                |names: [&str; 3]| names.into_iter().find_map(|name| usage.get(name).and_then(stated_count));
-            self.input.add(tokens(INPUT_TOKENS));
-            self.output.add(tokens(OUTPUT_TOKENS));
-        }
+        let [input, output] = tokens(step);
+        self.input.add(input);
+        self.output.add(output);
         self.cost.add(COSTS.iter().find_map(|names| at(step, names).and_then(stated_millionths)));
         self.errors += usize::from(is_error(step));
         self.tool_calls += usize::from(step_type(step) == "tool.request");
@@ -128,16 +125,27 @@ pub(super) fn duration(step: &Value<'_>) -> Option<i64> {
     DURATIONS.into_iter().find_map(|name| metadata.get(name).and_then(stated_milliseconds))
 }
 
-/// Returns whether a step is an error, or a response that states an error or a status code of HTTP that is one.
+/// Returns whether a step is an error, or a response that states an error or a status code of HTTP that is one, or that is
+/// marked as an error.
 pub(super) fn is_error(step: &Value<'_>) -> bool {
     let status = || at(step, &["output", "status_code"]).and_then(Value::as_number);
     match step_type(step) {
         "error.event" => true,
         "model.response" | "tool.response" => {
-            states_error(step) || status().is_some_and(|status| status.as_f64() >= FIRST_ERROR_STATUS)
+            states_error(step)
+                || matches!(at(step, &["output", "is_error"]), Some(Value::Bool(true)))
+                || status().is_some_and(|status| status.as_f64() >= FIRST_ERROR_STATUS)
         }
         _ => false,
     }
+}
+
+/// Returns the numbers of input tokens and of output tokens that a step states.
+pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
+    let usage = usage(step);
+    let stated =
+        |names: [&str; 3]| names.into_iter().find_map(|name| usage?.get(name).and_then(stated_count));
+    [stated(INPUT_TOKENS), stated(OUTPUT_TOKENS)]
 }
 
 /// Returns the object with the numbers of tokens of a model response.

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use crate::artifact::{
     AdmitOptions, Admitted, Artifact, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, Draft,
     Entry, EntryContent, Kind, MemberBytes, Mention, NameHandle, Part, Passage, Peek, Recognition, Relation,
-    Role, Signature, SignaturePolicy, SignatureState,
+    Role, Signature, SignaturePolicy, SignatureState, StepVisitor,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -217,6 +217,7 @@ macro_rules! document_kind {
             const FILE_NAMES: &'static [&'static str] = &[];
             const STATED_BY: Option<&'static str> = $stated_by;
             const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
+            const STEP_NOUN: &'static str = "step";
 
             fn rules() -> Vec<RuleInfo> {
                 vec![RULE]
@@ -241,6 +242,10 @@ macro_rules! document_kind {
             fn passages(_: &[u8], _: &Limits) -> Result<Vec<Passage>, ReadError> {
                 Ok(Vec::new())
             }
+
+            fn transcript(_: &[u8], _: &Limits, _: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+                Ok(())
+            }
         }
     };
 }
@@ -258,6 +263,7 @@ impl ArtifactDirectory for FolderKind {
     const MEMBERS: &'static [&'static str] = &["index", "part", "shared"];
     const UNREADABLE: RuleInfo = RULE;
     const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
+    const STEP_NOUN: &'static str = "step";
 
     fn rules() -> Vec<RuleInfo> {
         vec![RULE]
@@ -295,5 +301,9 @@ impl ArtifactDirectory for FolderKind {
 
     fn passages(_: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
         Ok(Vec::new())
+    }
+
+    fn transcript(_: &[MemberBytes<'_>], _: &Limits, _: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        Ok(())
     }
 }

@@ -38,6 +38,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("show", &[("an artifact by its tag", "runvault show @baseline")]),
     (
+        "view",
+        &[
+            ("what an agent did, step by step", "runvault view 3941d389b337"),
+            ("only what failed, in the newest run", "runvault view latest --only errors"),
+            ("a range of steps, with complete texts", "runvault view @baseline --from 2 --to 5 --full"),
+        ],
+    ),
+    (
         "list",
         &[
             ("the runs of this week, newest first", "runvault list --by created --since 7d"),

@@ -1,0 +1,31 @@
+//! The transcript of a session: its interactions. Prompts are not recorded, only their digests.
+
+use std::borrow::Cow;
+
+use super::PROMPT;
+use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep, count, milliseconds};
+use crate::digest::Digest;
+use crate::json::Value;
+
+/// Calls `visit` with each interaction.
+pub(super) fn visit(interactions: &[Value<'_>], visit: &mut StepVisitor<'_>) {
+    for (index, interaction) in interactions.iter().enumerate() {
+        visit(describe(index, interaction));
+    }
+}
+
+fn describe<'v>(index: usize, interaction: &'v Value<'v>) -> TranscriptStep<'v> {
+    let recorded = BodyContent::Json(interaction);
+    let mut step = TranscriptStep::new(index, PROMPT.unit, StepClass::Model, recorded);
+    step.duration_ms = interaction.get("latency_ms").and_then(milliseconds);
+    step.tokens_in = interaction.get("tokens_input").and_then(count);
+    step.tokens_out = interaction.get("tokens_output").and_then(count);
+    let text = |name: &str| interaction.get(name).and_then(Value::as_str);
+    if let Some(digest) = text("prompt_hash").and_then(Digest::parse_prefixed) {
+        step.push(BodyRole::Prompt, BodyContent::Digest(digest));
+    }
+    if let Some(response) = text("response_content") {
+        step.push(BodyRole::Response, BodyContent::Text(Cow::Borrowed(response)));
+    }
+    step
+}
