@@ -57,8 +57,6 @@ impl AttributeInfo {
     /// The costs.
     pub const COST_USD: Self =
         Self::new("cost_usd", ValueType::Amount, "the costs in US dollars that it states");
-    /// The number of steps.
-    pub const STEPS: Self = Self::count("steps", "the number of steps");
     /// The number of steps that failed.
     pub const ERRORS: Self = Self::count("errors", "the number of steps that failed or are errors");
     /// The number of calls of tools.

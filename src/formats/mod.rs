@@ -27,7 +27,8 @@ pub const TERMS: Kind = Kind::new::<contract::Contract>();
 pub const SESSIONS: Kind = Kind::new::<model_io::ModelIo>();
 
 pub use contract::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms, comparable};
-pub use model_io::{Interaction, Mode, Session};
+pub use model_io::{INTERACTIONS, Interaction, Mode, Session};
+pub use rpk::STEPS;
 
 /// Returns the searchable fields of all kinds.
 #[must_use]

@@ -214,7 +214,7 @@ fn the_examples_state_what_they_do() {
 fn a_changed_number_is_found_and_rebuilt() {
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples")]);
-    let change = rusqlite::Connection::open(sandbox.vault()).unwrap();
+    let change = crate::fsck::sql(&sandbox);
     let changed = change.execute("UPDATE attribute_value SET number = 77 WHERE name = 'steps'", []).unwrap();
     assert!(changed > 0);
     drop(change);

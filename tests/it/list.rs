@@ -201,7 +201,9 @@ fn the_command_lists_what_the_operation_answers() {
     let answer: Vec<Value> = answer.rows.iter().map(|row| serde_json::to_value(row).unwrap()).collect();
     let without = |rows: &[Value]| -> Vec<Value> {
         let mut rows = rows.to_vec();
-        rows.iter_mut().for_each(|row| drop(row.as_object_mut().unwrap().remove("attributes")));
+        for row in &mut rows {
+            row.as_object_mut().unwrap().remove("attributes");
+        }
         rows
     };
     assert_eq!(without(&rows), without(&answer));

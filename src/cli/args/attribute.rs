@@ -112,7 +112,8 @@ pub(crate) fn order() -> impl TypedValueParser<Value = FindOrder> {
     let attributes = ordered().map(|info| {
         let value = PossibleValue::new(short_name(info).unwrap_or(info.name));
         let value = if short_name(info).is_some() { value.alias(info.name) } else { value };
-        value.help(format!("By {}, largest first", info.about.trim_start_matches("the ")))
+        let first = if info.values == ValueType::Time { "latest" } else { "largest" };
+        value.help(format!("By {}, {first} first", info.about))
     });
     PossibleValuesParser::new(own.chain(attributes)).map(|name| {
         let own = ORDERS.iter().find(|(known, ..)| *known == name);

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::artifact::AttributeInfo;
 use runvault::clock;
+use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
@@ -59,7 +60,7 @@ pub(crate) struct Args {
 const SCREENFUL: u64 = 100;
 
 /// The attributes of the default columns.
-const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", "steps", "tokens", "errors"];
+const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", formats::STEPS.name, "tokens", "errors"];
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
@@ -176,12 +177,13 @@ fn number_of(row: &ListRow, name: &str) -> Option<i64> {
     match name {
         "duration_ms" => row.duration_ms,
         "latency_ms" => row.latency_ms,
-        "steps" => row.steps.or(row.interactions),
         "tool_calls" => row.tool_calls,
         "tokens_input" => row.tokens_input,
         "tokens_output" => row.tokens_output,
         "tokens" => row.tokens,
         "errors" => row.errors,
+        // A session has interactions in place of steps.
+        _ if name == formats::STEPS.name => row.steps.or(row.interactions),
         _ => None,
     }
 }

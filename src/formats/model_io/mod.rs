@@ -30,7 +30,8 @@ const INDEXED: [&str; 2] = ["/interactions/*/prompt_hash", "/interactions/*/resp
 
 const ADAPTER_ID: AttributeInfo = AttributeInfo::text("adapter_id", "the adapter that recorded it");
 const MODE: AttributeInfo = AttributeInfo::text("mode", "`record` or `replay`");
-const INTERACTIONS: AttributeInfo = AttributeInfo::count("interactions", "the number of interactions");
+/// The number of interactions.
+pub const INTERACTIONS: AttributeInfo = AttributeInfo::count("interactions", "the number of interactions");
 
 const ATTRIBUTES: [AttributeInfo; 11] = [
     ADAPTER_ID,

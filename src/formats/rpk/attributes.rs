@@ -9,6 +9,8 @@ pub(super) const PROVIDER: AttributeInfo = AttributeInfo::text("provider", "the 
 pub(super) const SOURCE: AttributeInfo = AttributeInfo::text("source", "the recorder");
 pub(super) const SOURCE_RUN_ID: AttributeInfo =
     AttributeInfo::text("source_run_id", "the id of the run that it was derived from");
+/// The number of steps.
+pub const STEPS: AttributeInfo = AttributeInfo::count("steps", "the number of steps");
 const STEP_TYPE: AttributeInfo = AttributeInfo::text("step_type", "the type of a step");
 const TOOL: AttributeInfo = AttributeInfo::text("tool", "a tool that was called");
 
@@ -35,7 +37,7 @@ pub(super) const ALL: [AttributeInfo; 28] = [
     SOURCE,
     SOURCE_RUN_ID,
     STEP_TYPE,
-    AttributeInfo::STEPS,
+    STEPS,
     AttributeInfo::TOKENS,
     AttributeInfo::TOKENS_INPUT,
     AttributeInfo::TOKENS_OUTPUT,

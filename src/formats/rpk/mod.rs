@@ -36,6 +36,7 @@ use crate::validation::{Findings, RuleInfo, apply};
 
 use signature::CheckedSignature;
 
+pub use attributes::STEPS;
 pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
 
 const STEP: Role = Role { name: "step", group: group::STEP, unit: "step", relation: None };
@@ -217,7 +218,7 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     // The format allows times without an offset, whose time zone is unknown.
     let stated = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
     draft.state_creation(stated, MissingOffset::Unknown);
-    draft.count(AttributeInfo::STEPS, steps.len());
+    draft.count(STEPS, steps.len());
     metrics::describe(root, steps, &mut draft);
     draft
 }

@@ -1,6 +1,6 @@
 //! The SQL view of the artifacts.
 
-use super::attributes::{AGENT, CAPTURE_MODE, PROVIDER, SOURCE, SOURCE_RUN_ID};
+use super::attributes::{AGENT, CAPTURE_MODE, PROVIDER, SOURCE, SOURCE_RUN_ID, STEPS};
 use super::metrics::{PLATFORM, REDACTION_PROFILE};
 use crate::artifact::{ArtifactView, AttributeInfo};
 
@@ -13,7 +13,7 @@ pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
         AGENT.column(),
         SOURCE.column(),
         CAPTURE_MODE.column(),
-        AttributeInfo::STEPS.column(),
+        STEPS.column(),
         AttributeInfo::CREATED_AT.column(),
         AttributeInfo::MODEL_ID.column(),
         AttributeInfo::FIRST_STEP_AT.column(),

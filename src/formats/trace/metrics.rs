@@ -1,5 +1,6 @@
 //! What the steps of a trace state of themselves: their times and whether they failed.
 
+use super::STEPS;
 use crate::artifact::attribute::TimeSpan;
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::json::Value;
@@ -30,7 +31,7 @@ impl Metrics {
 
     /// Adds the attributes. The duration is from the beginning of the first step to the end of the last.
     pub(super) fn describe(self, draft: &mut Draft) {
-        draft.count(AttributeInfo::STEPS, self.steps);
+        draft.count(STEPS, self.steps);
         draft.count(AttributeInfo::ERRORS, self.errors);
         draft.time(AttributeInfo::FIRST_STEP_AT, self.started.first());
         draft.time(AttributeInfo::FINISHED_AT, self.finished.last());

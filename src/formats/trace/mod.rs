@@ -86,6 +86,7 @@ const RECORDS_RUN: Relation = Relation { name: "records-run", dangles: true };
 const ENGINE_VERSION: AttributeInfo = AttributeInfo::text("engine_version", "the version of the engine");
 const RECORDS: AttributeInfo = AttributeInfo::count("records", "the number of records, including the header");
 const STEP: AttributeInfo = AttributeInfo::text("step", "the name of a step");
+const STEPS: AttributeInfo = AttributeInfo::count("steps", "the number of steps");
 const TRACE_ID: AttributeInfo = AttributeInfo::text("trace_id", "its id, which is the id of the run");
 
 const ATTRIBUTES: [AttributeInfo; 10] = [
@@ -97,7 +98,7 @@ const ATTRIBUTES: [AttributeInfo; 10] = [
     AttributeInfo::FIRST_STEP_AT,
     RECORDS,
     STEP,
-    AttributeInfo::STEPS,
+    STEPS,
     TRACE_ID,
 ];
 

@@ -1,6 +1,6 @@
 //! The SQL view of the artifacts.
 
-use super::{ENGINE_VERSION, RECORDS, TRACE_ID};
+use super::{ENGINE_VERSION, RECORDS, STEPS, TRACE_ID};
 use crate::artifact::{ArtifactView, AttributeInfo};
 
 pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
@@ -10,7 +10,7 @@ pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
         ENGINE_VERSION.column(),
         RECORDS.column(),
         AttributeInfo::CREATED_AT.column(),
-        AttributeInfo::STEPS.column(),
+        STEPS.column(),
         AttributeInfo::FIRST_STEP_AT.column(),
         AttributeInfo::FINISHED_AT.column(),
         AttributeInfo::DURATION_MS.column(),

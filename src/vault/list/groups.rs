@@ -4,6 +4,7 @@
 //! contains the other and nothing else contains it. A name that several recordings have does not say which of them
 //! belong together: then each of them is a group of its own.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::artifact::{Kind, relation};
@@ -28,7 +29,9 @@ impl Groups {
     /// Returns the groups that consist of one artifact each.
     pub(super) fn single(artifacts: &[CoreHash]) -> Self {
         let mut groups = Self::default();
-        artifacts.iter().for_each(|core| groups.add(vec![*core]));
+        for core in artifacts {
+            groups.add(vec![*core]);
+        }
         groups
     }
 
@@ -58,8 +61,8 @@ impl Groups {
         let number = self.groups.len();
         let mut group = Vec::new();
         for core in members {
-            if !self.of.contains_key(&core) {
-                self.of.insert(core, number);
+            if let Entry::Vacant(new) = self.of.entry(core) {
+                new.insert(number);
                 group.push(core);
             }
         }
@@ -83,12 +86,12 @@ impl Groups {
 }
 
 /// An artifact with its names.
-struct Entry {
+struct Member {
     record: ArtifactRecord,
     names: Names,
 }
 
-impl Entry {
+impl Member {
     /// Returns the only name that the artifact has, or, if it has none, the only one that it refers to.
     fn name(&self) -> Option<&str> {
         let mut names: Vec<&str> = self.names.own.iter().map(String::as_str).collect();
@@ -110,7 +113,7 @@ impl Entry {
 /// The artifacts that were read.
 struct Catalog<'s> {
     snapshot: &'s dyn Snapshot,
-    known: HashMap<CoreHash, Entry>,
+    known: HashMap<CoreHash, Member>,
 }
 
 impl Catalog<'_> {
@@ -122,12 +125,12 @@ impl Catalog<'_> {
         let records = self.snapshot.artifacts(&new)?;
         let names = self.snapshot.names(&new)?;
         for (core, (record, names)) in new.into_iter().zip(records.into_iter().zip(names)) {
-            self.known.extend(record.map(|record| (core, Entry { record, names })));
+            self.known.extend(record.map(|record| (core, Member { record, names })));
         }
         Ok(())
     }
 
-    fn entry(&self, core: CoreHash) -> Result<&Entry> {
+    fn entry(&self, core: CoreHash) -> Result<&Member> {
         self.known.get(&core).ok_or_else(|| StorageError::gone(core))
     }
 
@@ -204,8 +207,9 @@ impl Catalog<'_> {
 
     /// Returns the artifacts that these contain and no other artifact contains, by the container.
     fn contained(&mut self, artifacts: &[CoreHash]) -> Result<HashMap<CoreHash, Vec<CoreHash>>> {
-        let is_directory =
-            |core: &CoreHash| self.known.get(core).and_then(Entry::kind).is_some_and(Kind::is_of_directories);
+        let is_directory = |core: &CoreHash| {
+            self.known.get(core).and_then(Member::kind).is_some_and(Kind::is_of_directories)
+        };
         let directories: Vec<CoreHash> = artifacts.iter().copied().filter(is_directory).collect();
         let references = self.snapshot.references(&directories, Direction::Out)?;
         let mut parts = Vec::new();
@@ -232,7 +236,7 @@ impl Catalog<'_> {
         unit.sort_by_cached_key(|core| {
             let entry = self.known.get(core);
             let has_name = entry.is_some_and(|entry| !entry.names.own.is_empty());
-            let kind = entry.and_then(Entry::kind).map(Kind::name);
+            let kind = entry.and_then(Member::kind).map(Kind::name);
             let position = formats::ALL.into_iter().position(|known| Some(known.name()) == kind);
             // The longest version has arrived last, and is first in the group.
             let arrival = entry.map(|entry| std::cmp::Reverse(entry.record.arrival));

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::{ListMember, ListRequest, Unread};
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
+use crate::formats;
 use crate::storage::{ArtifactRecord, Attribute, Snapshot, StorageError};
 use crate::vault::api::{ArtifactSummary, Timestamp};
 use crate::vault::details::ArtifactDetails;
@@ -168,8 +169,8 @@ fn row(unread: &Unread, all: &HashMap<CoreHash, Read>, attributes: &[String]) ->
         models: stated.texts(AttributeInfo::MODEL_ID.name),
         agents: stated.texts("agent"),
         providers: stated.texts("provider"),
-        steps: number(AttributeInfo::STEPS),
-        interactions: stated.number("interactions"),
+        steps: number(formats::STEPS),
+        interactions: number(formats::INTERACTIONS),
         tool_calls: number(AttributeInfo::TOOL_CALLS),
         tokens_input: number(AttributeInfo::TOKENS_INPUT),
         tokens_output: number(AttributeInfo::TOKENS_OUTPUT),

@@ -141,8 +141,8 @@ impl<'q> Known<'q> {
                             WHERE t.artifact = ?1 AND v.name = ?2 AND v.number BETWEEN ?3 AND ?4
                             ORDER BY v.number";
                 let values = snapshot.rows(sql, (artifact.0, name, least, most), |row| row.get(0))?;
-                let matched = |value: String| Match::Attribute { name: (*name).to_owned(), value };
-                matches.extend(values.into_iter().map(matched));
+                let named = |value: String| Match::Attribute { name: (*name).to_owned(), value };
+                matches.extend(values.into_iter().map(named));
             }
             Self::Signature { state, key_id } => matches.extend(signed(snapshot, artifact, *state, *key_id)?),
             Self::Unsigned => {
