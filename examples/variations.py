@@ -22,8 +22,6 @@ VOLATILE = {
     "span_id", "captured_at", "captured_ns", "thread_id", "pid",
 }
 TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
-# Each replaces the one before it when it is released.
-RELEASES = ["", "-2026-09", "-2026-10", "-2026-11"]
 REWORDED = ["", " Nothing else was asked.", " Please check this.", " I am not sure about it."]
 ERRORS = [
     ("TimeoutError", "no answer within 30 seconds"),
@@ -90,9 +88,9 @@ def vary(pack, number, day, choose):
     run_id = f"{run['id']}-{number:04}"
     pack = replaced(pack, run["id"], run_id)
     run = pack["payload"]["run"]
-    age = (day.month + 3) % len(RELEASES)
     for model in sorted(set(texts(run["steps"], {"model"}))):
-        run["steps"] = replaced(run["steps"], model, model + RELEASES[age])
+        # A new release in every month.
+        run["steps"] = replaced(run["steps"], model, f"{model}-{day:%Y-%m}")
     now = start
     fails = choose.random() < (0.5 if day.weekday() == 1 and day.day > 14 else 0.04)
     failed_at = choose.randrange(len(run["steps"])) if fails else None

@@ -1,4 +1,4 @@
-//! Reclaiming of space, and what removed artifacts leave behind.
+//! Reclaiming of space, and what removed artifacts leave.
 
 /// The reclaimable space of a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

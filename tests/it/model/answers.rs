@@ -245,7 +245,10 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
     answer("shared files".to_owned(), format!("{:?}", snapshot.shared_files(cores).unwrap()));
     answer("attribute names".to_owned(), format!("{:?}", snapshot.attribute_names().unwrap()));
     for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created] {
-        answer(format!("statistics by {basis:?}"), format!("{:?}", snapshot.statistics(basis).unwrap()));
+        let mut statistics = snapshot.statistics(basis).unwrap();
+        // A question of its own, because a rebuild of the indexes adds one.
+        answer("journal entries".to_owned(), std::mem::take(&mut statistics.journal_entries).to_string());
+        answer(format!("statistics by {basis:?}"), format!("{statistics:?}"));
     }
     for direction in [Direction::In, Direction::Out] {
         let references = snapshot.references(cores, direction).unwrap();
