@@ -24,7 +24,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::formats::model_io::Session;
 use runvault::json::reader::Limits;
-use runvault::vault::search::SearchQuery;
+use runvault::vault::search::SearchRequest;
 
 /// The corpus *unique*.
 const SESSIONS: usize = 10_000;
@@ -113,9 +113,12 @@ fn questions(criterion: &mut Criterion) {
     println!("text: {}", size(bytes));
     let vault = costs(directory.path());
     for (name, text) in [("rare", rare), ("common", common.clone()), ("two", format!("{common} the"))] {
-        let query = SearchQuery::new(text.parse().expect("words"));
+        let request = SearchRequest { words: text, ..SearchRequest::default() };
         criterion.bench_function(&format!("search, {name}"), |bencher| {
-            bencher.iter(|| black_box(vault.search(&query)).expect("an answer").len());
+            bencher.iter(|| {
+                vault.catch_up_search(&mut |_| {}).expect("an index");
+                black_box(vault.run(&request)).expect("an answer").hits.len()
+            });
         });
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
 use runvault::intake::ExamineOptions;
+use runvault::vault::search::SearchRequest;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::sandbox::{READING, Ran, Sandbox, repository, session};
@@ -60,13 +61,17 @@ fn search_answers_from_the_index_as_it_is_and_says_what_it_lacks() {
     let ran = sandbox.run(["search", "cut off by mistake"]).expect(0);
     assert!(ran.stderr.contains("the search index lacks 1 capture"), "{}", ran.stderr);
     let vault = Vault::open(&sandbox.vault()).unwrap();
-    let query = runvault::vault::search::SearchQuery::new("quokka".parse().unwrap());
-    assert!(vault.search(&query).unwrap().is_empty());
+    let found = || {
+        vault.catch_up_search(&mut |_| {}).unwrap();
+        let request = SearchRequest { words: "quokka".to_owned(), ..SearchRequest::default() };
+        vault.run(&request).unwrap().hits.len()
+    };
+    assert_eq!(found(), 0);
     assert_eq!(vault.search_index().unwrap().unwrap().waiting, 1);
     free(&held);
     let ran = sandbox.run(["search", "quokka"]).expect(0);
     assert!(!ran.stderr.contains("lacks"), "{}", ran.stderr);
-    assert_eq!(vault.search(&query).unwrap().len(), 1);
+    assert_eq!(found(), 1);
 }
 
 /// What is printed of artifacts that are there, and which of them are not recorded as seen.

@@ -29,25 +29,24 @@ pub use words::{MAX_TERMS, Words, WordsError};
 
 /// A full-text query.
 #[derive(Clone, Debug)]
-pub struct SearchQuery {
+struct SearchQuery {
     /// The words.
-    pub words: Words,
+    words: Words,
     /// The fields to search; all if empty.
-    pub fields: Vec<Field>,
+    fields: Vec<Field>,
     /// The artifacts to search; all if `None`.
-    pub among: Option<Filter>,
+    among: Option<Filter>,
     /// Whether to return every passage or only the best of each artifact.
-    pub grouping: Grouping,
+    grouping: Grouping,
     /// Maximum number of hits.
-    pub limit: usize,
+    limit: usize,
     /// Approximate number of characters of a snippet.
-    pub width: usize,
+    width: usize,
 }
 
 impl SearchQuery {
     /// Creates a query for `words` in all fields of all artifacts, for the best 20 artifacts.
-    #[must_use]
-    pub fn new(words: Words) -> Self {
+    fn new(words: Words) -> Self {
         let grouping = Grouping::Artifact;
         Self { words, fields: Vec::new(), among: None, grouping, limit: 20, width: WIDTH }
     }
@@ -55,23 +54,23 @@ impl SearchQuery {
 
 /// A matching passage.
 #[derive(Clone, Debug)]
-pub struct SearchHit {
+struct SearchHit {
     /// The artifact.
-    pub artifact: ArtifactRecord,
+    artifact: ArtifactRecord,
     /// The capture that the passage was read from.
-    pub capture: CaptureHash,
+    capture: CaptureHash,
     /// The field.
-    pub field: Field,
+    field: Field,
     /// The unit of the location, such as `step`; empty if it is a pointer.
-    pub unit: &'static str,
+    unit: &'static str,
     /// The location.
-    pub place: Place,
+    place: Place,
     /// The relevance score; higher is better. Scores of different queries cannot be compared.
-    pub score: f64,
+    score: f64,
     /// Number of further matching passages of the artifact; 0 if all are listed.
-    pub more: u64,
+    more: u64,
     /// The matching part of its text.
-    pub snippet: Snippet,
+    snippet: Snippet,
 }
 
 /// The reason that a search failed.
@@ -97,16 +96,7 @@ pub enum SearchError {
     Store(#[from] StorageError),
 }
 
-/// Returns the passages that match, best first.
-///
-/// # Errors
-/// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::Differs`] if it does not match a document, and
-/// [`SearchError::Store`] if the vault cannot be read or written.
-pub fn search(storage: &dyn Storage, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-    search_in(storage, &*storage.snapshot()?, query)
-}
-
-/// Like [`search`], in a snapshot of the storage.
+/// Returns the passages in a snapshot of the storage that match, best first.
 fn search_in(
     storage: &dyn Storage,
     snapshot: &dyn Snapshot,

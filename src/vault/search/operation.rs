@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::storage::{Capability, Storage, StorageError};
 use crate::vault::Vault;
-use crate::vault::search::{self, Indexed, Progress, SearchError, SearchHit, SearchIndex, SearchQuery};
+use crate::vault::search::{self, Indexed, Progress, SearchError, SearchIndex};
 
 /// How long a search waits for writers.
 const SHORT: Duration = Duration::from_secs(1);
@@ -19,41 +19,6 @@ pub struct CaughtUp {
 }
 
 impl Vault {
-    /// Returns the matching passages, best first. Captures added since the last search are indexed first, unless the
-    /// vault cannot be written at the moment: the search then uses the current index, and [`Vault::search_index`]
-    /// reports how many captures it lacks.
-    ///
-    /// ```
-    /// # use runvault::{Vault, vault::search::SearchQuery, intake::ExamineOptions};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
-    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-    /// vault.build_search(&mut |_| {})?;
-    /// let hits = vault.search(&SearchQuery::new("export CSV".parse()?))?;
-    /// assert_eq!(hits[0].place.to_string(), "0");
-    /// assert_eq!(hits[0].snippet.text, "The export to CSV stops after 1,000 rows since the last update.");
-    /// assert_eq!(hits[0].snippet.highlights, [4..10, 14..17]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Returns [`SearchError::NoIndex`] if [`Vault::build_search`] was never called, [`SearchError::Differs`] if the
-    /// index does not match a document, and [`SearchError::Store`] if the vault cannot be read or written.
-    pub fn search(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-        self.catch_up_search(&mut |_| {})?;
-        self.search_as_is(query)
-    }
-
-    /// Returns the matching passages that are currently in the index, best first.
-    ///
-    /// # Errors
-    /// Same as [`Vault::search`].
-    pub fn search_as_is(&self, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
-        search::search(self.full_text()?, query)
-    }
-
     /// Adds new captures to the search index as far as possible without waiting for other writers: at most about a
     /// second for each batch. Reading must not depend on writing.
     ///

@@ -15,7 +15,25 @@ use crate::vault::api::{ArtifactSummary, Operation, PlaceSummary};
 use crate::vault::details::{ArtifactDetails, Detail};
 use crate::vault::find::ArtifactFilter;
 
-/// A request for passages of text. What is not in the index yet is not searched.
+/// A request for passages of text. What is not in the index yet is not searched: [`Vault::catch_up_search`] adds it.
+///
+/// ```
+/// # use runvault::{Vault, intake::ExamineOptions};
+/// use runvault::vault::search::SearchRequest;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+/// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+/// vault.build_search(&mut |_| {})?;
+/// let request = SearchRequest { words: "export CSV".to_owned(), ..SearchRequest::default() };
+/// let hits = vault.run(&request)?.hits;
+/// assert_eq!(hits[0].place.to_string(), "interaction 0");
+/// assert_eq!(hits[0].text, "The export to CSV stops after 1,000 rows since the last update.");
+/// assert_eq!(hits[0].highlights, [[4, 10], [14, 17]]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchRequest {

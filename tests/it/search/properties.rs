@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use runvault::Vault;
 use runvault::intake::ExamineOptions;
 use runvault::vault::remove::RemoveRequest;
-use runvault::vault::search::{Grouping, SearchQuery, Words, WordsError};
+use runvault::vault::search::{FieldMatch, SearchRequest, Words, WordsError};
 
 use crate::sandbox::session;
 
@@ -32,10 +32,21 @@ fn add(vault: &Vault, adapter: &str, responses: &[String]) -> runvault::digest::
     vault.add_document(text.into_bytes(), &ExamineOptions::default()).unwrap().core
 }
 
-/// All hits of every passage.
-fn all(text: &str) -> Option<SearchQuery> {
-    let words: Words = text.parse().ok()?;
-    Some(SearchQuery { grouping: Grouping::Passage, limit: usize::MAX, ..SearchQuery::new(words) })
+/// A request for every passage; none if there is nothing to search for.
+fn all(text: &str) -> Option<SearchRequest> {
+    text.parse::<Words>().ok()?;
+    Some(SearchRequest {
+        words: text.to_owned(),
+        every_passage: true,
+        limit: u64::MAX,
+        ..SearchRequest::default()
+    })
+}
+
+/// The hits in the index, after what is new was added to it.
+fn hits(vault: &Vault, request: &SearchRequest) -> Vec<FieldMatch> {
+    vault.catch_up_search(&mut |_| {}).unwrap();
+    vault.run(request).unwrap().hits
 }
 
 /// Texts as models write them, and as nobody does.
@@ -78,20 +89,19 @@ proptest! {
                 for word in words_of(response).filter(|_| is_plain) {
                     for asked in [format!("\"{word}\""), format!("\"{word}\"*"), word.to_uppercase()] {
                         let Some(query) = all(&asked).filter(|_| asked != "OR") else { continue };
-                        let hits = vault.search(&query).unwrap();
+                        let hits = hits(&vault, &query);
                         let is_hit = hits.iter().any(|hit| {
-                            hit.artifact.core == cores[number] && hit.place.to_string() == index.to_string()
+                            hit.artifact.core_hash == cores[number]
+                                && hit.place.to_string() == format!("interaction {index}")
                         });
                         prop_assert_eq!(is_hit, number != gone, "{} of {:?}", asked, response);
                     }
                 }
             }
         }
-        let artifacts: BTreeSet<_> = vault
-            .search(&all("a* OR b* OR c* OR 0* OR 1*").unwrap())
-            .unwrap()
+        let artifacts: BTreeSet<_> = hits(&vault, &all("a* OR b* OR c* OR 0* OR 1*").unwrap())
             .into_iter()
-            .map(|hit| hit.artifact.core)
+            .map(|hit| hit.artifact.core_hash)
             .collect();
         prop_assert!(!artifacts.contains(&cores[gone]));
     }
@@ -104,10 +114,10 @@ proptest! {
         vault.build_search(&mut |_| {}).unwrap();
         let phrase = format!("\"{}\"", response.replace('"', " "));
         if words_of(&response).next().is_some() {
-            let hits = vault.search(&all(&phrase).unwrap()).unwrap();
+            let hits = hits(&vault, &all(&phrase).unwrap());
             prop_assert_eq!(hits.len(), 1, "{:?}", response);
-            prop_assert!(!hits[0].snippet.highlights.is_empty());
-            prop_assert!(response.contains(&hits[0].snippet.text));
+            prop_assert!(!hits[0].highlights.is_empty());
+            prop_assert!(response.contains(&hits[0].text));
         }
     }
 
@@ -118,7 +128,10 @@ proptest! {
         add(&vault, "a", &["a text: and OR not (it) near \"me\"".to_owned()]);
         vault.build_search(&mut |_| {}).unwrap();
         match asked.parse::<Words>() {
-            Ok(words) => prop_assert!(vault.search(&SearchQuery::new(words)).unwrap().len() <= 1),
+            Ok(_) => {
+                let request = SearchRequest { words: asked, ..SearchRequest::default() };
+                prop_assert!(hits(&vault, &request).len() <= 1);
+            }
             Err(WordsError::NoWords) => prop_assert!(!asked.replace("OR", "").contains(char::is_alphanumeric)),
             Err(WordsError::TooMany) => prop_assert!(asked.split_whitespace().count() > 100),
         }

@@ -25,7 +25,7 @@ use runvault::vault::reclaim::ReclaimRequest;
 use runvault::vault::remove::RemoveRequest;
 use runvault::vault::replay::ResponsesRequest;
 use runvault::vault::resolve::ResolveRequest;
-use runvault::vault::search::SearchQuery;
+use runvault::vault::search::SearchRequest;
 use runvault::vault::show::ShowRequest;
 use runvault::vault::stats::StatsRequest;
 use runvault::vault::verify::VerifyRequest;
@@ -178,7 +178,8 @@ fn everything_in(vault: &Vault) -> Vec<Hit> {
 /// Everything that only reads.
 fn read(vault: &Vault) {
     let _ = vault.run(&StatsRequest { by: TimeBasisName::Created });
-    let _ = vault.search(&SearchQuery::new("label*".parse().unwrap()));
+    let _ = vault.catch_up_search(&mut |_| {});
+    let _ = vault.run(&SearchRequest { words: "label*".to_owned(), ..SearchRequest::default() });
     for catalog in [false, true] {
         let _ = vault.run(&CheckJournalRequest { catalog, ..CheckJournalRequest::default() });
     }
