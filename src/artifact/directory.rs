@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::{AdmitOptions, ArtifactView, AttributeInfo, Draft, EventVisitor, Field, Part, Passage, Table};
+use super::{AdmitOptions, ArtifactView, AttributeInfo, Draft, EventVisitor, Field, Part, Passage, StepVisitor, Table};
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{Limits, ReadError};
@@ -31,6 +31,8 @@ pub trait ArtifactDirectory: 'static {
     const VIEW: ArtifactView;
     /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
+    /// The noun for a step of the transcript of an artifact, such as `file`.
+    const STEP_NOUN: &'static str;
 
     /// Returns the rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;
@@ -79,6 +81,16 @@ pub trait ArtifactDirectory: 'static {
     /// # Errors
     /// Returns an error if a member cannot be read.
     fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
+
+    /// Calls `visit` with the steps of the transcript of an admitted directory of `members`, in reading order.
+    ///
+    /// # Errors
+    /// Returns an error if a member cannot be read.
+    fn transcript(
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError>;
 }
 
 /// A function that returns the beginning of a file in a directory by its name, or no bytes if it cannot be read.

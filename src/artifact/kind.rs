@@ -3,10 +3,11 @@ use std::io::{self, Write};
 
 use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
 use super::passage::{OfDirectory, OfDocument};
+use super::transcript;
 use super::value_budget::Room;
 use super::{
     AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,
-    Joined, Member, Part, Passage, Playback, Recognition, Rest, StatedContent, Table, Versions,
+    Joined, Member, Part, Passage, Playback, Recognition, Rest, StatedContent, StepVisitor, Table, Versions,
 };
 use crate::digest::{BlobHash, CaptureHash};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -31,6 +32,8 @@ struct KindTable {
     view: ArtifactView,
     contents: &'static [StatedContent],
     tables: &'static [Table],
+    step_noun: &'static str,
+    records_prompts: bool,
     rules: fn() -> Vec<RuleInfo>,
     form: Form,
 }
@@ -50,6 +53,7 @@ enum Form {
         quote: fn(&[u8], usize) -> Option<String>,
         parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
         passages: OfDocument,
+        transcript: transcript::OfDocument,
     },
     Directory {
         members: &'static [&'static str],
@@ -62,6 +66,7 @@ enum Form {
         run_events: fn(&[MemberBytes<'_>], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
         passages: OfDirectory,
+        transcript: transcript::OfDirectory,
     },
 }
 
@@ -86,6 +91,8 @@ impl Kind {
                     view: K::VIEW,
                     contents: K::CONTENTS,
                     tables: K::TABLES,
+                    step_noun: K::STEP_NOUN,
+                    records_prompts: K::RECORDS_PROMPTS,
                     rules: K::rules,
                     form: Form::Document {
                         member: K::MEMBER,
@@ -100,6 +107,7 @@ impl Kind {
                         quote: K::quote,
                         parts: K::parts,
                         passages: K::passages,
+                        transcript: K::transcript,
                     },
                 }
             },
@@ -126,6 +134,8 @@ impl Kind {
                     view: K::VIEW,
                     contents: &[],
                     tables: K::TABLES,
+                    step_noun: K::STEP_NOUN,
+                    records_prompts: false,
                     rules: K::rules,
                     form: Form::Directory {
                         members: K::MEMBERS,
@@ -138,6 +148,7 @@ impl Kind {
                         run_events: K::run_events,
                         parts: K::parts,
                         passages: K::passages,
+                        transcript: K::transcript,
                     },
                 }
             },
@@ -512,6 +523,35 @@ impl Kind {
             (Form::Document { passages, .. }, [only]) => passages(only.bytes, limits),
             (Form::Document { .. }, _) => Ok(Vec::new()),
             (Form::Directory { passages, .. }, members) => passages(members, limits),
+        }
+    }
+
+    /// Returns the noun for a step of a transcript, such as `interaction`.
+    #[must_use]
+    pub fn step_noun(self) -> &'static str {
+        self.0.step_noun
+    }
+
+    /// Returns whether transcripts contain the texts of the prompts that artifacts of this kind mention.
+    #[must_use]
+    pub fn records_prompts(self) -> bool {
+        self.0.records_prompts
+    }
+
+    /// Calls `visit` with the steps of the transcript of an admitted artifact of these `members`, in reading order.
+    ///
+    /// # Errors
+    /// Returns an error if a member cannot be read.
+    pub fn transcript(
+        self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        match (&self.0.form, members) {
+            (Form::Document { transcript, .. }, [only]) => transcript(only.bytes, limits, visit),
+            (Form::Document { .. }, _) => Ok(()),
+            (Form::Directory { transcript, .. }, members) => transcript(members, limits, visit),
         }
     }
 }

@@ -20,6 +20,7 @@ mod signature;
 mod stated_content;
 mod table;
 mod timestamp;
+mod transcript;
 mod value_budget;
 mod version;
 
@@ -49,6 +50,9 @@ pub use signature::{
 pub use stated_content::StatedContent;
 pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
+pub use transcript::{
+    BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep, count, milliseconds,
+};
 pub use version::{KnownMajors, is_semver};
 
 /// A kind of artifact, as defined in its folder.
@@ -87,6 +91,10 @@ pub trait Artifact: 'static {
     const CONTENTS: &'static [StatedContent] = &[];
     /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
+    /// The noun for a step of the transcript of an artifact, such as `interaction`.
+    const STEP_NOUN: &'static str;
+    /// Whether transcripts contain the texts of the prompts that artifacts mention. Otherwise they have only digests.
+    const RECORDS_PROMPTS: bool = false;
 
     /// Returns the rules, in the order of the documentation.
     fn rules() -> Vec<RuleInfo>;
@@ -158,6 +166,12 @@ pub trait Artifact: 'static {
     /// # Errors
     /// Returns an error if the document cannot be read.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
+
+    /// Calls `visit` with the steps of the transcript of an admitted `document`, in document order.
+    ///
+    /// # Errors
+    /// Returns an error if the document cannot be read.
+    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError>;
 }
 
 /// How a longer version of a document is detected.

@@ -9,7 +9,7 @@
 //! | [`c14n_v1`](canonical::c14n_v1) | `trace` | code point order | exact integers, floats as Python prints them | raw UTF-8 |
 //! | [`replaykit`](canonical::replaykit) | `rpk` | code point order | as `c14n_v1`, floats rounded to 12 digits | normalised, ASCII |
 //!
-//! [`compact`] is not a canonical profile: it prints values as they were written. [`ecmascript`] contains the
+//! [`compact`] and [`pretty`] are not canonical profiles: they print values as they were written. [`ecmascript`] contains the
 //! conversions and comparisons of the language that some verifiers are written in.
 //!
 //! Bytes in, bytes out: nothing here interprets the documents.
@@ -19,6 +19,7 @@ pub mod compact;
 pub mod ecmascript;
 mod number;
 pub mod pointer;
+pub mod pretty;
 pub mod reader;
 mod text;
 mod value;

@@ -7,7 +7,7 @@ pub(super) fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")?;
     if needs_escapes(text) {
         let mut escaped = Vec::with_capacity(text.len() * 2);
-        push_escaped(text, &mut escaped);
+        push_escaped(text, |piece| escaped.extend_from_slice(piece));
         out.write_all(&escaped)?;
     } else {
         out.write_all(text.as_bytes())?;
@@ -19,7 +19,7 @@ pub(super) fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
 pub(super) fn push_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     if needs_escapes(text) {
-        push_escaped(text, out);
+        push_escaped(text, |piece| out.extend_from_slice(piece));
     } else {
         out.extend_from_slice(text.as_bytes());
     }
@@ -35,24 +35,25 @@ fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
-fn push_escaped(text: &str, out: &mut Vec<u8>) {
+/// Passes the escaped text to `push`, in pieces that are text themselves.
+pub(super) fn push_escaped(text: &str, mut push: impl FnMut(&[u8])) {
     let mut rest = text.as_bytes();
     while let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {
         let (plain, from_escape) = rest.split_at(at);
-        out.extend_from_slice(plain);
+        push(plain);
         let Some((escape, after)) = from_escape.split_first() else { break };
         match escape {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *escape]),
-            0x08 => out.extend_from_slice(b"\\b"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            control => out.extend_from_slice(format!("\\u{control:04x}").as_bytes()),
+            b'"' | b'\\' => push(&[b'\\', *escape]),
+            0x08 => push(b"\\b"),
+            b'\t' => push(b"\\t"),
+            b'\n' => push(b"\\n"),
+            0x0c => push(b"\\f"),
+            b'\r' => push(b"\\r"),
+            control => push(format!("\\u{control:04x}").as_bytes()),
         }
         rest = after;
     }
-    out.extend_from_slice(rest);
+    push(rest);
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod add;
 pub mod annotate;
 mod annotations;
+pub mod answers;
 pub mod api;
 pub mod audit;
 pub mod backup;
@@ -42,6 +43,7 @@ pub mod tags;
 pub mod tombstones;
 pub mod unresolved;
 pub mod verify;
+pub mod view;
 
 pub use annotations::{PinnedArtifact, TaggedArtifact, tags};
 pub use removal::{Referenced, RemoveError};

@@ -14,6 +14,7 @@ use crate::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
     SetTagRequest, UnpinRequest,
 };
+use crate::vault::answers::AnswersRequest;
 use crate::vault::audit::AuditRequest;
 use crate::vault::backup::BackupRequest;
 use crate::vault::captures::CapturesRequest;
@@ -43,11 +44,13 @@ use crate::vault::tags::TagsRequest;
 use crate::vault::tombstones::TombstonesRequest;
 use crate::vault::unresolved::UnresolvedRequest;
 use crate::vault::verify::VerifyRequest;
+use crate::vault::view::ViewRequest;
 
 /// Returns the OpenAPI 3.1 document of all operations.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
+    document.add::<AnswersRequest>();
     document.add::<AuditRequest>();
     document.add::<CapturesRequest>();
     document.add::<CheckJournalRequest>();
@@ -80,6 +83,7 @@ pub fn document() -> OpenApi {
     document.add::<ForgetRequest>();
     document.add::<ReclaimRequest>();
     document.add::<RemoveRequest>();
+    document.add::<ViewRequest>();
     document.add::<SetTagRequest>();
     document.add::<RemoveTagRequest>();
     document.add::<SetNoteRequest>();

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::artifact::{AttributeInfo, group};
+use runvault::artifact::{AttributeInfo, Kind, group};
 use runvault::digest::{Digest, DigestPrefix};
+use runvault::formats;
+use runvault::vault::answers::AnswersRequest;
 use runvault::vault::api::{SignatureName, TimeBasisName, Timestamp};
 use runvault::vault::details::Detail;
 use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
@@ -22,6 +24,7 @@ use crate::cli::args::hash;
 use crate::cli::args::hash::Named;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::answers;
 use crate::cli::output::columns::{self, Column};
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{Failure, Status};
@@ -56,6 +59,11 @@ pub(crate) struct Args {
     /// Sort order. Default: newest first, by the time that --by names
     #[arg(long, value_name = "ORDER", value_parser = attribute::order())]
     sort: Option<FindOrder>,
+
+    /// Print the answers to the prompt over time: which, how often, when and where. Without a prompt: those prompts of
+    /// the matching artifacts that were answered differently
+    #[arg(long, conflicts_with_all = ["columns", "format", "sort", "all_versions"])]
+    answers: bool,
 
     /// Columns to print, such as core,kind,seen,label; an unknown name lists all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
@@ -180,12 +188,18 @@ pub(crate) fn what(text: &str) -> Result<What, String> {
     Ok(What { kind: Some(known.name()), plural: known.plural() })
 }
 
+/// Maximum number of artifacts whose answers are read, unless requested otherwise.
+const ANSWERS_OF: u64 = 1_000;
+
 /// Maximum number of artifacts listed on a terminal.
 const SCREENFUL: u64 = 100;
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
+        if self.answers {
+            return self.print_answers(&vault);
+        }
         let list = Hits::new(self.conditions.by.basis());
         let mut list = match &self.format {
             Some(template) => list.with_format(template),
@@ -212,6 +226,40 @@ impl Args {
             (true, 0) => {}
         }
         Ok(if answer.found == 0 { Status::No } else { Status::Done })
+    }
+
+    fn print_answers(&self, vault: &Vault) -> Result<Status, Failure> {
+        let is_recording = |kind: Kind| kind.playback().is_some();
+        if let Some(kind) = self.what.kind.and_then(formats::named).filter(|kind| !is_recording(*kind)) {
+            return Err(Failure::Usage(format!("{} record no answers to prompts", kind.plural())));
+        }
+        let filter = self.conditions.filter(vault, self.what.kind)?;
+        let prompt = filter.conditions.iter().find_map(|condition| match condition {
+            FindCondition::Mention { group, digest } if group.as_deref() == Some(group::PROMPT) => {
+                Some(*digest)
+            }
+            _ => None,
+        });
+        let answer = vault.run(&AnswersRequest {
+            filter,
+            prompt,
+            limit: self.limit.map(|limit| limit as u64).or(Some(ANSWERS_OF)),
+            max_text: (!self.json).then_some(answers::SHOWN_CHARACTERS),
+        })?;
+        if answer.read == 0 {
+            self.conditions.note_removals(vault)?;
+        }
+        let mut out = io::BufWriter::new(stdout::text());
+        if self.json {
+            answer.prompts.iter().try_for_each(|prompt| json::stream(&mut out, prompt))?;
+        } else {
+            answers::print(&mut out, &answer)?;
+        }
+        out.flush()?;
+        if !self.json || answer.is_more {
+            stdout::note(&answers::ending(&answer));
+        }
+        Ok(if answer.prompts.is_empty() { Status::No } else { Status::Done })
     }
 
     fn request(&self, vault: &Vault) -> Result<FindRequest, Failure> {

@@ -30,7 +30,7 @@ pub(crate) mod replay;
 mod rm;
 pub(crate) mod rules;
 pub(crate) mod search;
-mod show;
+pub(crate) mod show;
 mod sql;
 mod stats;
 mod tag;
@@ -38,6 +38,7 @@ mod tombstones;
 mod unresolved;
 mod upgrade;
 pub(crate) mod verify;
+mod view;
 mod watch;
 
 use clap::{Args as _, Subcommand};
@@ -116,6 +117,7 @@ commands! {
     Verify(verify),
     Get(get),
     Show(show),
+    View(view),
     List(list),
     Find(find),
     Search(search),

@@ -146,7 +146,8 @@ fn extensions(ShowAnswer { artifact, extensions, .. }: &ShowAnswer, fields: &mut
     fields.push("extended by", texts.join(", "), Style::new());
 }
 
-fn attributes(attributes: &[AttributeSummary], fields: &mut Fields) {
+/// Adds the attributes of an artifact, with the first values of each.
+pub(crate) fn attributes(attributes: &[AttributeSummary], fields: &mut Fields) {
     for group in attributes.chunk_by(|one, other| one.name == other.name) {
         let name = group.first().map(|first| brief(&first.name).to_string()).unwrap_or_default();
         let values: Vec<String> =

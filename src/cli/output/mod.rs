@@ -1,5 +1,6 @@
 //! Text, tables, JSON, progress and exit statuses: everything that is printed.
 
+pub(crate) mod answers;
 pub(crate) mod columns;
 pub(crate) mod disk;
 pub(crate) mod escape;
@@ -12,6 +13,7 @@ pub(crate) mod hits;
 pub(crate) mod json;
 pub(crate) mod list;
 pub(crate) mod pager;
+pub(crate) mod paragraphs;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod signature;

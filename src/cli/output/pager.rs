@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Commands whose output may be long. Commands that write bytes or act on artifacts are not among them.
-const PAGED: [&str; 15] = [
+const PAGED: [&str; 16] = [
     "audit",
     "config",
     "diff",
@@ -19,6 +19,7 @@ const PAGED: [&str; 15] = [
     "sql",
     "tag",
     "unresolved",
+    "view",
 ];
 
 /// Whether the pager is started at the first output.

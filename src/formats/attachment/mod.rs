@@ -2,11 +2,12 @@
 //! problem specifications, reasoning states, outputs of tools. `docs/formats.md`, "attachment".
 
 mod parts;
+mod transcript;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Part, Passage, Recognition,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Part, Passage, Recognition, StepVisitor,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -26,6 +27,7 @@ impl Artifact for Attachment {
     const FILE_NAMES: &'static [&'static str] = &[];
     const ATTRIBUTES: &'static [AttributeInfo] = &[CONTENT, LENGTH];
     const TAKES_ANY_BYTES: bool = true;
+    const STEP_NOUN: &'static str = "content";
     const VIEW: ArtifactView =
         ArtifactView { about: "any bytes, by their SHA-256", columns: &[CONTENT.column(), LENGTH.column()] };
 
@@ -58,6 +60,11 @@ impl Artifact for Attachment {
     /// Returns nothing: attachments are found by their hash and by the artifacts that refer to them.
     fn passages(_: &[u8], _: &Limits) -> Result<Vec<Passage>, ReadError> {
         Ok(Vec::new())
+    }
+
+    fn transcript(document: &[u8], _: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(document, visit);
+        Ok(())
     }
 }
 

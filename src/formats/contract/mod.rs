@@ -12,6 +12,7 @@ mod shape;
 mod statement;
 mod tables;
 mod terms;
+mod transcript;
 mod view;
 mod yaml;
 
@@ -19,7 +20,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Field, Part, Passage, Recognition, Table,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Field, Part, Passage, Recognition, StepVisitor, Table,
     document, unreadable,
 };
 use crate::digest::CoreHash;
@@ -59,6 +60,7 @@ impl Artifact for Contract {
     const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
     const STATED_BY: Option<&'static str> = Some("governs");
     const FIELDS: &'static [Field] = &[FIELD];
+    const STEP_NOUN: &'static str = "term";
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 
@@ -112,6 +114,10 @@ impl Artifact for Contract {
 
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         passages::extract(document, limits)
+    }
+
+    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(document, limits, visit)
     }
 }
 

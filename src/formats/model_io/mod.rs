@@ -5,13 +5,14 @@ mod parts;
 mod rules;
 mod session;
 mod table;
+mod transcript;
 mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Exchange, Field, Mention, Part, Passage,
-    Passages, Playback, Recognition, Responder, Role, Table, document, group, unreadable,
+    Passages, Playback, Recognition, Responder, Role, StepVisitor, Table, document, group, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -56,6 +57,7 @@ impl Artifact for ModelIo {
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
     const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
+    const STEP_NOUN: &'static str = PROMPT.unit;
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
 
@@ -126,6 +128,11 @@ impl Artifact for ModelIo {
             is_error: false,
         });
         Ok(exchanges.collect())
+    }
+
+    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(interactions(&reader::read_keeping_overflow(document, limits)?), visit);
+        Ok(())
     }
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {

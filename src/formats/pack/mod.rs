@@ -17,13 +17,14 @@ mod patch;
 mod recognise;
 mod rules;
 mod runner;
+mod transcript;
 mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, Draft, Entry, EntryContent,
-    EventVisitor, Field, MemberBytes, Part, Passage, Peek, document,
+    EventVisitor, Field, MemberBytes, Part, Passage, Peek, StepVisitor, document,
 };
 use crate::json::reader::{Limits, ReadError};
 use crate::validation::{Findings, RuleInfo, Violation, apply};
@@ -45,6 +46,7 @@ impl ArtifactDirectory for Pack {
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
     const FIELDS: &'static [Field] = &[FIELD];
+    const STEP_NOUN: &'static str = "file";
     const VIEW: ArtifactView = view::ARTIFACTS;
 
     fn rules() -> Vec<RuleInfo> {
@@ -103,6 +105,14 @@ impl ArtifactDirectory for Pack {
 
     fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         passages::extract(members, limits)
+    }
+
+    fn transcript(
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        transcript::visit(members, limits, visit)
     }
 }
 

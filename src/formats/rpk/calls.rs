@@ -67,7 +67,7 @@ impl Call {
     pub(super) fn unrequested(responder: Responder, tool: Option<&str>) -> Self {
         let tool = tool.map(str::to_owned);
         let (prompts, names, ids) = (Vec::new(), Vec::new(), Ids::default());
-        Self { responder, prompts, tool, names, arguments: None, ids, number: 0 }
+        Self { responder, prompts, tool, names, arguments: None, ids, number: usize::MAX }
     }
 
     /// Returns the call completed with the data in `response`.

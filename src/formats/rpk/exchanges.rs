@@ -99,43 +99,12 @@ impl Run {
     }
 
     fn error(&mut self, index: usize, step: &Value<'_>) {
-        let Some(call) = self.failed_by(step) else { return };
+        let Some(call) = self.open.take_failed(step) else { return };
         if self.failed.len() == MAX_FAILED {
             self.failed.remove(0);
         }
         self.failed.push((call.ids.clone(), self.exchanges.len()));
         self.exchanges.push(Some(exchange(index, call, step, true)));
-    }
-
-    /// Returns the call that an `error.event` ends, or `None` if it is not about a call.
-    fn failed_by(&mut self, step: &Value<'_>) -> Option<Call> {
-        let text = |names: &[&str]| at(step, names).and_then(Value::as_non_empty_str);
-        let ids = Ids::from_step(Responder::Model, step);
-        let has_id = |request: &Call| {
-            request.ids.are_of_one_call(&ids) || ids.call.is_none() && request.ids.are_of_one_request(&ids)
-        };
-        if let Some(request) = self.open.take_newest(has_id) {
-            return Some(request);
-        }
-        // ReplayKit's recorder states what was called.
-        let boundary = text(&["input", "boundary"]).or(text(&["metadata", "boundary"]));
-        if let (Some(boundary), Some(target)) = (boundary, text(&["input", "target"])) {
-            let responder = if boundary == "model" { Responder::Model } else { Responder::Tool };
-            let is_named = |request: &Call| {
-                request.responder == responder && request.names.iter().any(|name| name == target)
-            };
-            // A call that a policy forbids has no preceding request.
-            let was_requested = !calls::is_of_policy(step);
-            let request = if was_requested { self.open.take_newest(is_named) } else { None };
-            let tool = Some(target).filter(|_| boundary == "tool");
-            return Some(request.unwrap_or_else(|| Call::unrequested(responder, tool)));
-        }
-        // The listener also records its own errors.
-        if calls::is_of_listener(step) {
-            return None;
-        }
-        let may_be = |request: &Call| ids.is_empty() || request.ids.is_empty();
-        self.open.take_newest(may_be)
     }
 }
 
@@ -149,7 +118,7 @@ fn exchange(index: usize, call: Call, step: &Value<'_>, is_error: bool) -> Excha
 }
 
 /// Returns the text of a response: what the recorder assembled from its parts, else the only text that it contains.
-fn response<'v>(step: &'v Value<'_>) -> Option<&'v str> {
+pub(super) fn response<'v>(step: &'v Value<'_>) -> Option<&'v str> {
     if let Some(assembled) = at(step, &["output", "assembled_text"]).and_then(Value::as_non_empty_str) {
         return Some(assembled);
     }
@@ -169,7 +138,7 @@ pub(super) fn states_error(step: &Value<'_>) -> bool {
 }
 
 /// Returns the human-readable message of an error.
-fn message<'v>(step: &'v Value<'_>) -> Option<&'v str> {
+pub(super) fn message<'v>(step: &'v Value<'_>) -> Option<&'v str> {
     const PLACES: [&[&str]; 5] = [
         &["output", "message"],
         &["output", "error", "message"],

@@ -89,12 +89,9 @@ impl Sums {
     fn add(&mut self, step: &Value<'_>) {
         self.times.add(time(step));
         self.latency.add(duration(step));
-        if let Some(usage) = usage(step) {
-            let tokens =
-                |names: [&str; 3]| names.into_iter().find_map(|name| usage.get(name).and_then(stated_count));
-            self.input.add(tokens(INPUT_TOKENS));
-            self.output.add(tokens(OUTPUT_TOKENS));
-        }
+        let [input, output] = tokens(step);
+        self.input.add(input);
+        self.output.add(output);
         self.cost.add(COSTS.iter().find_map(|names| at(step, names).and_then(stated_millionths)));
         self.errors += usize::from(is_error(step));
         self.tool_calls += usize::from(step_type(step) == "tool.request");
@@ -138,6 +135,13 @@ pub(super) fn is_error(step: &Value<'_>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns the numbers of input tokens and of output tokens that a step states.
+pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
+    let usage = usage(step);
+    [INPUT_TOKENS, OUTPUT_TOKENS]
+        .map(|names| names.into_iter().find_map(|name| usage?.get(name).and_then(stated_count)))
 }
 
 /// Returns the object with the numbers of tokens of a model response.

@@ -1,6 +1,7 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
+mod answered;
 mod arguments;
 mod attributes;
 mod calls;
@@ -17,13 +18,14 @@ mod shape;
 mod signature;
 mod table;
 mod texts;
+mod transcript;
 mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Mention,
-    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, Table,
+    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, StepVisitor, Table,
     document, group, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
@@ -64,6 +66,8 @@ impl Artifact for Rpk {
     const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::STEPS];
+    const STEP_NOUN: &'static str = STEP.unit;
+    const RECORDS_PROMPTS: bool = true;
 
     fn rules() -> Vec<RuleInfo> {
         rules::RULES.iter().map(|rule| rule.info).collect()
@@ -146,6 +150,11 @@ impl Artifact for Rpk {
 
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         Ok(passages::extract(steps(&reader::read(document, limits)?)))
+    }
+
+    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(steps(&reader::read(document, limits)?), visit);
+        Ok(())
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::calls::Call;
+use super::at;
+use super::calls::{self, Call, Ids};
 use crate::artifact::Responder;
+use crate::json::Value;
 
 /// Maximum number of pending requests; the oldest is then discarded. Runs usually have few.
 const MAX_OPEN: usize = 256;
@@ -70,6 +72,37 @@ impl Open {
     pub(super) fn take_newest(&mut self, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {
         let newest = self.requests.iter().rposition(is_meant)?;
         self.requests.remove(newest)
+    }
+
+    /// Removes and returns the call that an `error.event` ends, or returns `None` if it is not about a call.
+    pub(super) fn take_failed(&mut self, step: &Value<'_>) -> Option<Call> {
+        let text = |names: &[&str]| at(step, names).and_then(Value::as_non_empty_str);
+        let ids = Ids::from_step(Responder::Model, step);
+        let has_id = |request: &Call| {
+            request.ids.are_of_one_call(&ids) || ids.call.is_none() && request.ids.are_of_one_request(&ids)
+        };
+        if let Some(request) = self.take_newest(has_id) {
+            return Some(request);
+        }
+        // ReplayKit's recorder states what was called.
+        let boundary = text(&["input", "boundary"]).or(text(&["metadata", "boundary"]));
+        if let (Some(boundary), Some(target)) = (boundary, text(&["input", "target"])) {
+            let responder = if boundary == "model" { Responder::Model } else { Responder::Tool };
+            let is_named = |request: &Call| {
+                request.responder == responder && request.names.iter().any(|name| name == target)
+            };
+            // A call that a policy forbids has no preceding request.
+            let was_requested = !calls::is_of_policy(step);
+            let request = if was_requested { self.take_newest(is_named) } else { None };
+            let tool = Some(target).filter(|_| boundary == "tool");
+            return Some(request.unwrap_or_else(|| Call::unrequested(responder, tool)));
+        }
+        // The listener also records its own errors.
+        if calls::is_of_listener(step) {
+            return None;
+        }
+        let may_be = |request: &Call| ids.is_empty() || request.ids.is_empty();
+        self.take_newest(may_be)
     }
 
     fn take_oldest(&mut self, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {

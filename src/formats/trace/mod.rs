@@ -15,13 +15,14 @@ mod rules;
 mod step_result;
 mod table;
 mod time;
+mod transcript;
 mod view;
 
 use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Joined, Mention, MissingOffset,
-    NameHandle, Part, Passage, REFERS_TO, Recognition, Relation, Rest, Role, StatedContent, Table, Versions,
+    NameHandle, Part, Passage, REFERS_TO, Recognition, Relation, Rest, Role, StatedContent, StepVisitor, Table, Versions,
     document, group, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
@@ -113,6 +114,7 @@ impl Artifact for Trace {
     const IS_RUN: bool = true;
     const VERSIONS: Option<Versions> =
         Some(Versions { relation: EXTENDS.name, attribute: "trace_id", length: ("records", "record") });
+    const STEP_NOUN: &'static str = RECORD.unit;
     const VIEW: ArtifactView = view::ARTIFACTS;
     const CONTENTS: &'static [StatedContent] = &contents::ALL;
     const TABLES: &'static [Table] = &[table::RECORDS];
@@ -206,6 +208,10 @@ impl Artifact for Trace {
 
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         passages::extract(document, limits)
+    }
+
+    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(document, limits, visit)
     }
 }
 

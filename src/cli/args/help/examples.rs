@@ -46,6 +46,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "view",
+        &[
+            ("what an agent did, step by step", "runvault view 3941d389b337"),
+            ("only what failed, in the newest run", "runvault view latest --only errors"),
+            ("a range of steps, with complete texts", "runvault view @baseline --from 2 --to 5 --full"),
+        ],
+    ),
+    (
         "find",
         &[
             ("the newest sessions", "runvault find sessions --limit 10"),

@@ -1,0 +1,227 @@
+//! Text output of `view`.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use anstyle::Style;
+use chrono::{DateTime, NaiveDate, Timelike, Utc};
+use runvault::vault::api::PlaceSummary;
+use runvault::vault::view::{
+    BodyFormat, BodyRoleName, BodySource, StepClassName, ViewAnswer, ViewBody, ViewStep,
+};
+
+use crate::cli::commands::{links, show};
+use crate::cli::output::escape::brief;
+use crate::cli::output::fields::Fields;
+use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::paragraphs;
+use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
+
+/// Maximum number of characters of a text that is not printed completely.
+pub(super) const SHOWN_CHARACTERS: u64 = 4_000;
+
+/// The indent of the lines below the heading of a step.
+const INDENT: usize = 4;
+
+/// The width of the column of roles.
+const ROLE_WIDTH: usize = 10;
+
+/// The least width of a terminal on which roles are beside the texts.
+const WIDE: usize = 60;
+
+/// Prints the transcript.
+pub(super) fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io::Result<()> {
+    links::heading(out, &answer.artifact.kind, answer.artifact.core_hash)?;
+    let mut fields = Fields::new(ROLE_WIDTH);
+    show::attributes(&answer.attributes, &mut fields);
+    fields.write(out)?;
+    let mut printer = Printer { out, full, width: stdout::width(), date: None };
+    answer.steps.iter().try_for_each(|step| printer.step(step))
+}
+
+struct Printer<'o> {
+    out: &'o mut dyn Write,
+    full: bool,
+    width: Option<usize>,
+    /// The date of the last time that was printed.
+    date: Option<NaiveDate>,
+}
+
+impl Printer<'_> {
+    fn step(&mut self, step: &ViewStep) -> io::Result<()> {
+        writeln!(self.out)?;
+        self.heading(step)?;
+        let facts = self.facts(step);
+        self.lines(&facts, INDENT, FAINT)?;
+        if let Some((before, after)) = hashes_of_states(step) {
+            let [before, after] = [before, after].map(|digest| format!("{HASH}{digest}{HASH:#}"));
+            let chain = if before == after { before } else { format!("{before} -> {after}") };
+            self.labelled("state", &[chain])?;
+        }
+        let is_shown =
+            |body: &&ViewBody| hashes_of_states(step).is_none() || body.role != BodyRoleName::State;
+        for body in step.bodies.iter().filter(is_shown) {
+            self.body(body, &label(body), self.most(step, body))?;
+        }
+        match &step.recorded {
+            Some(recorded) => self.body(recorded, "recorded", usize::MAX),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the number, the type and the title.
+    fn heading(&mut self, step: &ViewStep) -> io::Result<()> {
+        let step_type = brief(&step.step_type).to_string();
+        let number = step.index.to_string();
+        let style = if step.failed { BAD } else { Style::new().bold() };
+        write!(self.out, "{FAINT}{number}{FAINT:#} {style}{step_type}{style:#}")?;
+        let mut taken = number.len() + 1 + fit::width(&step_type);
+        if step.failed {
+            write!(self.out, " {BAD}failed{BAD:#}")?;
+            taken += " failed".len();
+        }
+        let title = step.title.as_deref().map(|title| brief(title).to_string()).unwrap_or_default();
+        Trail { taken, below: INDENT, least: WIDE / 3 }.write(self.out, &title, NAME)
+    }
+
+    /// Returns the times and counts of a step.
+    fn facts(&mut self, step: &ViewStep) -> String {
+        let mut facts = Vec::new();
+        facts.extend(step.time.map(|time| self.time(time.0)));
+        facts.extend(
+            step.duration_ms.map(|ms| humantime::format_duration(Duration::from_millis(ms)).to_string()),
+        );
+        facts.extend(step.status.as_deref().map(|status| brief(status).to_string()));
+        facts.extend(step.tokens_in.map(|tokens| format!("{} in", counted(tokens, "token"))));
+        facts.extend(step.tokens_out.map(|tokens| format!("{} out", counted(tokens, "token"))));
+        facts.extend(step.size.map(stdout::size));
+        facts.extend(step.answers.map(|request| format!("answers {request}")));
+        facts.extend(step.digest.map(|digest| format!("{digest:.12}")));
+        facts.join(", ")
+    }
+
+    /// Formats a time: with its date if that differs from the one before.
+    fn time(&mut self, time: DateTime<Utc>) -> String {
+        let is_same_day = self.date.replace(time.date_naive()) == Some(time.date_naive());
+        let fraction = if time.nanosecond() == 0 { "" } else { "%.3f" };
+        match is_same_day {
+            true => time.format(&format!("%H:%M:%S{fraction}")).to_string(),
+            false => time.format(&format!("%Y-%m-%d %H:%M:%S{fraction} UTC")).to_string(),
+        }
+    }
+
+    /// Returns the maximum number of lines of a body.
+    fn most(&self, step: &ViewStep, body: &ViewBody) -> usize {
+        match (body.role, step.class) {
+            _ if self.full => usize::MAX,
+            (BodyRoleName::Context, _) => 2,
+            (BodyRoleName::Content, StepClassName::Member) => 0,
+            (BodyRoleName::Content, _) => 100,
+            _ => 20,
+        }
+    }
+
+    fn body(&mut self, body: &ViewBody, label: &str, most: usize) -> io::Result<()> {
+        if most == 0 {
+            return Ok(());
+        }
+        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(self.indent()));
+        let text = body.text.as_deref();
+        let (mut lines, is_cut) = text.map(|text| paragraphs::folded(text, room, most)).unwrap_or_default();
+        if is_cut || body.omitted > 0 {
+            let size = stdout::size(body.size);
+            lines.extend(remark(&format!("… {size} in all; --full shows everything"), room));
+        }
+        if body.format == BodyFormat::Binary {
+            lines.extend(remark(&format!("{} of binary data", stdout::size(body.size)), room));
+        }
+        lines.extend(source(body).into_iter().flat_map(|text| remark(&text, room)));
+        self.labelled(label, &lines)
+    }
+
+    /// Prints lines beside a label, or below it on a narrow terminal.
+    fn labelled(&mut self, label: &str, lines: &[String]) -> io::Result<()> {
+        let below = self.indent();
+        let is_beside = below > INDENT + ROLE_WIDTH;
+        if !is_beside {
+            writeln!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}", "")?;
+        }
+        for (index, line) in lines.iter().enumerate() {
+            if index == 0 && is_beside && fit::width(label) < below - INDENT {
+                let pad = below - INDENT - fit::width(label);
+                write!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}{:pad$}", "", "")?;
+            } else {
+                if index == 0 && is_beside {
+                    writeln!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}", "")?;
+                }
+                write!(self.out, "{:below$}", "")?;
+            }
+            writeln!(self.out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    /// Returns the column at which texts begin.
+    fn indent(&self) -> usize {
+        if self.width.is_none_or(|width| width >= WIDE) { INDENT + ROLE_WIDTH + 1 } else { INDENT + 2 }
+    }
+
+    fn lines(&mut self, text: &str, indent: usize, style: Style) -> io::Result<()> {
+        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(indent));
+        for line in fit::fold(text, room).iter().filter(|line| !line.is_empty()) {
+            writeln!(self.out, "{:indent$}{style}{line}{style:#}", "")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the label of a body: its role and its name.
+fn label(body: &ViewBody) -> String {
+    let role = match body.role {
+        BodyRoleName::Context => "context",
+        BodyRoleName::Prompt => "prompt",
+        BodyRoleName::Response => "response",
+        BodyRoleName::Arguments => "arguments",
+        BodyRoleName::Result => "result",
+        BodyRoleName::Error => "error",
+        BodyRoleName::State => "state",
+        BodyRoleName::Details => "details",
+        BodyRoleName::Content => "content",
+    };
+    match body.name.as_deref() {
+        Some(name) if body.role == BodyRoleName::State => format!("{} {role}", brief(name)),
+        Some(name) => brief(name).to_string(),
+        None => role.to_owned(),
+    }
+}
+
+/// Returns the digests of the first and the last state of a step if their texts are not known.
+fn hashes_of_states(step: &ViewStep) -> Option<(String, String)> {
+    let states: Vec<&ViewBody> = step.bodies.iter().filter(|body| body.role == BodyRoleName::State).collect();
+    let is_unknown = |body: &&ViewBody| body.source == BodySource::NotRecorded;
+    let (first, last) = (states.first()?, states.last()?);
+    let digest = |body: &ViewBody| body.digest.map(|digest| format!("{digest:.12}"));
+    if states.iter().all(is_unknown) { digest(first).zip(digest(last)) } else { None }
+}
+
+/// Describes where the text of a body comes from, if it is not part of the artifact.
+fn source(body: &ViewBody) -> Option<String> {
+    let digest = body.digest.map(|digest| format!("{digest:.12}")).unwrap_or_default();
+    match &body.source {
+        BodySource::Recorded => None,
+        BodySource::NotRecorded => Some(format!("{digest} (only the hash is recorded)")),
+        BodySource::Resolved { core_hash, kind, place } => {
+            let place = place.as_ref().map(|place: &PlaceSummary| format!(", {}", brief(&place.to_string())));
+            Some(format!(
+                "({digest}, resolved from {} {core_hash:.12}{})",
+                brief(kind),
+                place.unwrap_or_default()
+            ))
+        }
+    }
+}
+
+/// Returns the lines of a remark about a text.
+fn remark(text: &str, room: usize) -> Vec<String> {
+    fit::fold(text, room).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect()
+}

@@ -1,0 +1,255 @@
+//! Compares the answers that models gave to the same prompts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::{Operation, PlaceSummary, TimeBasisName, Timestamp};
+use super::find::{ArtifactFilter, FindCondition};
+use super::query::{self, Hit, Query};
+use super::view::{ViewBody, prompt_texts};
+use super::{LookupError, Vault};
+use crate::artifact::{BodyContent, BodyRole, Exchange, Kind, Responder, group};
+use crate::digest::{CoreHash, Digest};
+use crate::formats;
+use crate::json::reader::Limits;
+use crate::storage::{Attribute, Order, Snapshot, TimeBasis, created_at};
+
+/// A request for the answers to a prompt, or for the prompts of a set of artifacts that were answered differently.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct AnswersRequest {
+    /// The artifacts whose answers are compared.
+    pub filter: ArtifactFilter,
+    /// The prompt; every prompt with different answers if there is none.
+    pub prompt: Option<Digest>,
+    /// Maximum number of artifacts that are read, last seen first; unlimited if there is none.
+    pub limit: Option<u64>,
+    /// Maximum number of characters of each text; unlimited if there is none.
+    pub max_text: Option<u64>,
+}
+
+/// The answers to prompts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AnswersAnswer {
+    /// The prompts, by the time of their first answer.
+    pub prompts: Vec<PromptAnswers>,
+    /// Number of artifacts that were read.
+    pub read: u64,
+    /// Whether there are more artifacts than were read.
+    pub is_more: bool,
+    /// Number of prompts with several answers that are all the same. They are listed only if one was requested.
+    pub unanimous: u64,
+}
+
+/// A prompt and its answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PromptAnswers {
+    /// The digest of the prompt.
+    pub prompt_hash: Digest,
+    /// The text of the prompt, if an artifact in the vault records it.
+    pub prompt: Option<ViewBody>,
+    /// Number of answers.
+    pub count: u64,
+    /// The different answers, by the time at which each was first given.
+    pub answers: Vec<DistinctAnswer>,
+}
+
+/// An answer, with every time at which it was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DistinctAnswer {
+    /// The text, or the message of the error.
+    pub response: ViewBody,
+    /// Whether the call failed, so that there was no response.
+    pub failed: bool,
+    /// Number of times that it was given.
+    pub count: u64,
+    /// Where and when it was given, by time.
+    pub given: Vec<GivenAnswer>,
+}
+
+/// An answer in an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GivenAnswer {
+    /// The artifact.
+    pub core_hash: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+    /// The location of the answer.
+    pub place: PlaceSummary,
+    /// The time: that of creation if the artifact states it, else that of its first addition.
+    pub time: Timestamp,
+    /// Which time it is.
+    pub time_basis: TimeBasisName,
+    /// The model, if the artifact names one.
+    pub model_id: Option<String>,
+}
+
+/// The attribute with the model.
+const MODEL: &str = "model_id";
+
+impl Operation for AnswersRequest {
+    type Answer = AnswersAnswer;
+    type Error = LookupError;
+
+    const NAME: &'static str = "answers";
+    const SUMMARY: &'static str = "Compare the answers to the same prompts";
+
+    /// # Errors
+    /// Returns [`LookupError::Unreadable`] if this program cannot interpret a document, and [`LookupError::Store`] if
+    /// the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<AnswersAnswer, LookupError> {
+        let snapshot = vault.snapshot()?;
+        let mut gathered = Gathered { most: self.max_text.unwrap_or(u64::MAX), ..Gathered::default() };
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        query::find_until(&*snapshot, &self.query(), &mut |hit| {
+            if gathered.read == limit {
+                gathered.is_more = true;
+                return Ok(false);
+            }
+            gathered.read += 1;
+            gathered.take(&*snapshot, &hit, self.prompt).map(|()| true)
+        })?;
+        gathered.answer(&*snapshot, self.prompt.is_some())
+    }
+}
+
+impl AnswersRequest {
+    /// Returns the query of the artifacts that record responses and match the filter.
+    fn query(&self) -> Query {
+        let mut filter = self.filter.clone();
+        if filter.kinds.is_empty() {
+            let recording = formats::ALL.into_iter().filter(|kind| kind.playback().is_some());
+            filter.kinds = recording.map(|kind| kind.name().to_owned()).collect();
+        }
+        if let Some(digest) = self.prompt {
+            let asked = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
+            if !filter.conditions.contains(&asked) {
+                filter.conditions.push(asked);
+            }
+        }
+        Query { filter: (&filter).into(), order: Order::Newest(TimeBasis::LastSeen), limit: None }
+    }
+}
+
+/// The answers read so far, by prompt and by the digest of the response.
+#[derive(Default)]
+struct Gathered {
+    prompts: BTreeMap<Digest, BTreeMap<(Digest, bool), DistinctAnswer>>,
+    read: usize,
+    is_more: bool,
+    most: u64,
+}
+
+impl Gathered {
+    /// Reads the answers of an artifact, or only those to one prompt.
+    fn take(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        hit: &Hit,
+        wanted: Option<Digest>,
+    ) -> Result<(), LookupError> {
+        let core = hit.artifact.core;
+        let Some(kind) = formats::named(&hit.artifact.kind) else { return Ok(()) };
+        let Some(capture) = snapshot.preferred_capture(core)? else { return Ok(()) };
+        let members = snapshot.read_members(core, capture.capture)?;
+        let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
+        let exchanges = kind
+            .exchanges(document, &Limits::most())
+            .map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
+        drop(members);
+        let attributes = snapshot.attributes_of(core)?;
+        for (prompt, exchange) in answered(&exchanges, wanted) {
+            let given = GivenAnswer::new(hit, kind, exchange, &attributes);
+            self.add(prompt, exchange, given);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, prompt: Digest, exchange: &Exchange, given: GivenAnswer) {
+        let (text, failed) = (exchange.response.as_str(), exchange.is_error);
+        let digest = Digest::from_content(text.as_bytes());
+        let most = self.most;
+        let answer = self.prompts.entry(prompt).or_default().entry((digest, failed)).or_insert_with(|| {
+            let content = BodyContent::Text(text.into());
+            let role = if failed { BodyRole::Error } else { BodyRole::Response };
+            DistinctAnswer {
+                response: ViewBody::new(role, &content, most),
+                failed,
+                count: 0,
+                given: Vec::new(),
+            }
+        });
+        answer.count += 1;
+        answer.given.push(given);
+    }
+
+    fn answer(self, snapshot: &dyn Snapshot, all: bool) -> Result<AnswersAnswer, LookupError> {
+        let Self { prompts, read, is_more, most } = self;
+        let mut listed = Vec::new();
+        let mut unanimous = 0;
+        for (prompt_hash, answers) in prompts {
+            let count = answers.values().map(|answer| answer.count).sum();
+            if answers.len() == 1 {
+                unanimous += u64::from(count > 1);
+                if !all {
+                    continue;
+                }
+            }
+            let answers = in_order(answers.into_values());
+            listed.push(PromptAnswers { prompt_hash, prompt: None, count, answers });
+        }
+        listed.sort_by_key(|prompt| (first_time(&prompt.answers), prompt.prompt_hash));
+        let digests: Vec<Digest> = listed.iter().map(|prompt| prompt.prompt_hash).collect();
+        let mut texts = prompt_texts(snapshot, &digests, most)?;
+        for prompt in &mut listed {
+            prompt.prompt = texts.remove(&prompt.prompt_hash);
+        }
+        Ok(AnswersAnswer { prompts: listed, read: read as u64, is_more, unanimous })
+    }
+}
+
+/// Returns the answers of models with their prompts. A request is known by its last text; other texts, such as
+/// instructions, are answered only if no request has them as its last.
+fn answered(exchanges: &[Exchange], wanted: Option<Digest>) -> Vec<(Digest, &Exchange)> {
+    let of_models = || exchanges.iter().filter(|exchange| exchange.responder == Responder::Model);
+    let last = of_models().filter_map(|exchange| Some((*exchange.prompts.last()?, exchange)));
+    let Some(wanted) = wanted else { return last.collect() };
+    let asked: Vec<_> = last.filter(|(prompt, _)| *prompt == wanted).collect();
+    if !asked.is_empty() {
+        return asked;
+    }
+    of_models().filter(|one| one.prompts.contains(&wanted)).map(|exchange| (wanted, exchange)).collect()
+}
+
+/// Returns answers in the order in which each was first given.
+fn in_order(answers: impl Iterator<Item = DistinctAnswer>) -> Vec<DistinctAnswer> {
+    let mut answers: Vec<DistinctAnswer> = answers.collect();
+    for answer in &mut answers {
+        answer.given.sort_by_key(|given| (given.time, given.core_hash));
+    }
+    answers.sort_by_key(|answer| answer.given.first().map(|given| given.time));
+    answers
+}
+
+fn first_time(answers: &[DistinctAnswer]) -> Option<Timestamp> {
+    answers.first().and_then(|answer| answer.given.first()).map(|given| given.time)
+}
+
+impl GivenAnswer {
+    fn new(hit: &Hit, kind: Kind, exchange: &Exchange, attributes: &[Attribute]) -> Self {
+        let created = created_at(attributes);
+        let mut models = attributes.iter().filter(|attribute| attribute.name == MODEL);
+        let model = models.next().filter(|_| models.next().is_none());
+        let index = u32::try_from(exchange.index).unwrap_or(u32::MAX);
+        Self {
+            core_hash: hit.artifact.core,
+            kind: hit.artifact.kind.clone(),
+            place: PlaceSummary::Index { unit: kind.step_noun().to_owned(), index },
+            time: created.unwrap_or(hit.artifact.added_at).into(),
+            time_basis: if created.is_some() { TimeBasisName::Created } else { TimeBasisName::FirstSeen },
+            model_id: model.map(|model| model.value.clone()),
+        }
+    }
+}

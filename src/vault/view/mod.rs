@@ -1,0 +1,222 @@
+//! Reads an artifact as a transcript.
+
+mod resolve;
+mod step;
+
+pub(super) use resolve::prompt_texts;
+pub use step::{BodyFormat, BodyRoleName, BodySource, StepClassName, ViewBody, ViewStep};
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::{ArtifactSummary, Operation};
+use super::show::AttributeSummary;
+use super::{Located, LookupError, Vault};
+use crate::artifact::{Kind, StepClass, TranscriptStep};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::formats;
+use crate::json::reader::Limits;
+use crate::storage::{Snapshot, StoredMember};
+
+/// A request for the transcript of an artifact, or for a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViewRequest {
+    /// The artifact.
+    pub artifact: CoreHash,
+    /// One of its captures; the preferred one if there is none.
+    #[serde(default)]
+    pub capture: Option<CaptureHash>,
+    /// The number of the first step, from 0.
+    #[serde(default)]
+    pub from: u64,
+    /// The number of the last step; the last one of the artifact if there is none.
+    #[serde(default)]
+    pub to: Option<u64>,
+    /// Only steps of this sort.
+    #[serde(default)]
+    pub only: Option<ViewFilter>,
+    /// Maximum number of steps; unlimited if there is none.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// Maximum number of characters of each text; unlimited if there is none.
+    #[serde(default)]
+    pub max_text: Option<u64>,
+    /// Whether to include each step as it is recorded.
+    #[serde(default)]
+    pub recorded: bool,
+}
+
+impl ViewRequest {
+    /// Creates a request for the whole transcript.
+    #[must_use]
+    pub fn new(artifact: CoreHash) -> Self {
+        Self {
+            artifact,
+            capture: None,
+            from: 0,
+            to: None,
+            only: None,
+            limit: None,
+            max_text: None,
+            recorded: false,
+        }
+    }
+}
+
+/// A selection of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViewFilter {
+    /// Calls of tools and their results.
+    Tools,
+    /// Steps that record a failure.
+    Errors,
+}
+
+impl ViewFilter {
+    fn takes(self, step: &TranscriptStep<'_>) -> bool {
+        match self {
+            Self::Tools => step.class == StepClass::Tool,
+            Self::Errors => step.failed,
+        }
+    }
+}
+
+/// The transcript of an artifact, or a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ViewAnswer {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// The capture that was read.
+    pub capture_hash: CaptureHash,
+    /// The size of the capture in bytes.
+    pub size: u64,
+    /// The attributes of the artifact, sorted by name and value.
+    pub attributes: Vec<AttributeSummary>,
+    /// The noun for a step, such as `interaction`.
+    pub step_noun: String,
+    /// Number of steps of the artifact.
+    pub total: u64,
+    /// Number of steps of the artifact that record a failure.
+    pub failed: u64,
+    /// Number of steps of the artifact that match the request, on this page or not.
+    pub matching: u64,
+    /// The matching steps, in order.
+    pub steps: Vec<ViewStep>,
+    /// The number of the first step of the next page; `None` if this is the last.
+    pub next: Option<u64>,
+}
+
+impl Operation for ViewRequest {
+    type Answer = ViewAnswer;
+    type Error = LookupError;
+
+    const NAME: &'static str = "view";
+    const SUMMARY: &'static str = "Read an artifact as a transcript";
+
+    /// # Errors
+    /// Returns [`LookupError::CaptureNotFound`] if the artifact has no such capture, [`LookupError::Unreadable`] if this
+    /// program cannot interpret the document, and [`LookupError::Store`] if the artifact is not in the vault or the
+    /// vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<ViewAnswer, LookupError> {
+        self.answer(&*vault.snapshot()?)
+    }
+}
+
+impl ViewRequest {
+    fn answer(&self, snapshot: &dyn Snapshot) -> Result<ViewAnswer, LookupError> {
+        let located = self.locate(snapshot)?;
+        let core = self.artifact;
+        let attributes = snapshot.attributes_of(core)?.into_iter();
+        let kind = known(&located)?;
+        let mut page = self.page(snapshot, &located, kind)?;
+        resolve::resolve(snapshot, core, &mut page.steps, self.max_text())?;
+        Ok(ViewAnswer {
+            artifact: (&located.artifact).into(),
+            capture_hash: located.capture.capture,
+            size: located.capture.size,
+            attributes: attributes.map(AttributeSummary::from).collect(),
+            step_noun: kind.step_noun().to_owned(),
+            total: page.total,
+            failed: page.failed,
+            matching: page.matching,
+            steps: page.steps,
+            next: page.next,
+        })
+    }
+
+    fn max_text(&self) -> u64 {
+        self.max_text.unwrap_or(u64::MAX)
+    }
+
+    fn locate(&self, snapshot: &dyn Snapshot) -> Result<Located, LookupError> {
+        let core = self.artifact;
+        let artifact = snapshot.expect_artifact(core)?;
+        let capture = match self.capture {
+            Some(capture) => snapshot.capture(core, capture)?,
+            None => snapshot.preferred_capture(core)?,
+        };
+        let missing = self.capture.unwrap_or(CaptureHash(core.0)).0.into();
+        let capture = capture.ok_or(LookupError::CaptureNotFound { core, capture: missing })?;
+        Ok(Located { artifact, capture })
+    }
+
+    /// Reads the steps of the page. The document is dropped before other documents are read.
+    fn page(&self, snapshot: &dyn Snapshot, located: &Located, kind: Kind) -> Result<Page, LookupError> {
+        let core = located.artifact.core;
+        let members = snapshot.read_members(core, located.capture.capture)?;
+        let files = step::files(snapshot, core, kind, &members)?;
+        let mut page = Page::default();
+        let visited =
+            kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |transcribed| {
+                let is_wanted = page.count(self, &transcribed);
+                if is_wanted {
+                    page.steps.push(ViewStep::new(&transcribed, &files, self.max_text(), self.recorded));
+                }
+            });
+        visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
+        Ok(page)
+    }
+}
+
+/// The steps of a page, and what was counted.
+#[derive(Default)]
+struct Page {
+    steps: Vec<ViewStep>,
+    total: u64,
+    failed: u64,
+    matching: u64,
+    next: Option<u64>,
+}
+
+impl Page {
+    /// Counts a step, and returns whether it is on the page.
+    fn count(&mut self, request: &ViewRequest, step: &TranscriptStep<'_>) -> bool {
+        self.total += 1;
+        self.failed += u64::from(step.failed);
+        if request.only.is_some_and(|only| !only.takes(step)) {
+            return false;
+        }
+        self.matching += 1;
+        let index = step.index as u64;
+        if index < request.from || request.to.is_some_and(|to| index > to) {
+            return false;
+        }
+        let is_full = request.limit.is_some_and(|limit| self.steps.len() as u64 >= limit);
+        if is_full {
+            self.next.get_or_insert(index);
+        }
+        !is_full
+    }
+}
+
+/// Returns the kind of a located artifact.
+fn known(located: &Located) -> Result<Kind, LookupError> {
+    let name = &located.artifact.kind;
+    formats::named(name).ok_or_else(|| LookupError::Unreadable {
+        core: located.artifact.core,
+        message: format!("it does not know the kind {name}"),
+    })
+}
