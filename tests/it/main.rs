@@ -79,6 +79,7 @@ mod two_kinds;
 mod untrusted;
 mod upgrade;
 mod variations;
+mod view;
 #[cfg(unix)]
 mod waiting;
 mod watch;

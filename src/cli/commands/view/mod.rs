@@ -18,7 +18,8 @@ use crate::cli::output::stdout::{self, counted};
 /// Prints the steps of a run with their times, prompts, responses, tool calls and errors; the interactions of a session;
 /// the records of a trace with the states between them; the effects and refs of a contract; the files of a pack; or an
 /// attachment. A session records only the hashes of its prompts: their texts are looked up in runs and attachments, and
-/// the output says where each was found. Long texts are shortened unless --full is given.
+/// the output says where each was found. Long texts are shortened unless --full is given. Exit status 1 if no step
+/// matches --from, --to and --only.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
@@ -88,7 +89,8 @@ impl Args {
             out.flush()?;
             stdout::note(&self.ending(&answer));
         }
-        Ok(if answer.steps.is_empty() { Status::No } else { Status::Done })
+        let is_missed = answer.steps.is_empty() && answer.total > 0;
+        Ok(if is_missed { Status::No } else { Status::Done })
     }
 
     /// Returns the last line: how many steps were printed, and how to see more.

@@ -53,13 +53,13 @@ impl Printer<'_> {
         self.heading(step)?;
         let facts = self.facts(step);
         self.lines(&facts, INDENT, FAINT)?;
-        if let Some((before, after)) = hashes_of_states(step) {
+        let states = hashes_of_states(step);
+        if let Some((before, after)) = &states {
             let [before, after] = [before, after].map(|digest| format!("{HASH}{digest}{HASH:#}"));
             let chain = if before == after { before } else { format!("{before} -> {after}") };
             self.labelled("state", &[chain])?;
         }
-        let is_shown =
-            |body: &&ViewBody| hashes_of_states(step).is_none() || body.role != BodyRoleName::State;
+        let is_shown = |body: &&ViewBody| states.is_none() || body.role != BodyRoleName::State;
         for body in step.bodies.iter().filter(is_shown) {
             self.body(body, &label(body), self.most(step, body))?;
         }
