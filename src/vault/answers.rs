@@ -103,7 +103,7 @@ impl Operation for AnswersRequest {
         let snapshot = vault.snapshot()?;
         let mut gathered = Gathered { most: self.max_text.unwrap_or(u64::MAX), ..Gathered::default() };
         let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-        query::find_until(&*snapshot, &self.query(), &mut |hit| {
+        query::find_until(&*snapshot, &self.query(), None, &mut |hit| {
             if gathered.read == limit {
                 gathered.is_more = true;
                 return Ok(false);

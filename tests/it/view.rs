@@ -3,7 +3,9 @@
 mod answers;
 
 use runvault::Vault;
-use runvault::vault::view::{BodyFormat, BodyRoleName, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest};
+use runvault::vault::view::{
+    BodyFormat, BodyRoleName, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest,
+};
 use serde_json::{Value, json};
 
 use crate::conformance::corpus;
@@ -21,7 +23,10 @@ fn at_width(sandbox: &Sandbox, width: usize, arguments: &[&str]) -> Ran {
 fn examples() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples")]);
-    sandbox.write("notes.txt", "What is to be done:\n\n\t1. nothing that is not in this line, which is a long one\n");
+    sandbox.write(
+        "notes.txt",
+        "What is to be done:\n\n\t1. nothing that is not in this line, which is a long one\n",
+    );
     sandbox.run(["add", "--as", "attachment", "notes.txt"]).expect(0);
     sandbox
 }
@@ -213,7 +218,8 @@ fn prompts_are_resolved_and_the_answer_says_from_where() {
     let text = sandbox.run(["view", &core]).expect(0).stdout;
     assert_eq!(text.matches("(only the hash is recorded)").count(), 3, "{text}");
 
-    let steps = [json!({"type": "tool.request"}), json!({"type": "model.request", "input": {"prompt": "in a run"}})];
+    let steps =
+        [json!({"type": "tool.request"}), json!({"type": "model.request", "input": {"prompt": "in a run"}})];
     let run = sandbox.add([sandbox.write("run.rpk", run_pack("run-1", &steps))]).remove(0);
     sandbox.write("prompt.txt", "in a file");
     let file = sandbox.run(["add", "--as", "attachment", "--json", "prompt.txt"]).expect(0).json();
@@ -249,7 +255,10 @@ fn a_trace_is_its_records_with_their_states() {
     assert_eq!(states.len(), 6);
     assert!(states.iter().all(|state| state.format == BodyFormat::Digest));
     assert_eq!(trace.steps[1].duration_ms, Some(0));
-    assert_eq!(bodies(&trace, BodyRoleName::Result)[0].text.as_deref(), Some("{\n  \"is\": {\n    \"answer\": 42\n  }\n}"));
+    assert_eq!(
+        bodies(&trace, BodyRoleName::Result)[0].text.as_deref(),
+        Some("{\n  \"is\": {\n    \"answer\": 42\n  }\n}")
+    );
 
     // The vault has the bytes of the state.
     sandbox.write("state", "state");
@@ -259,6 +268,30 @@ fn a_trace_is_its_records_with_their_states() {
         assert_eq!(state.text.as_deref(), Some("state"));
         assert!(matches!(&state.source, BodySource::Resolved { kind, .. } if kind == "attachment"));
     }
+}
+
+#[test]
+fn a_contract_has_the_audit_of_the_latest_run_that_it_governs() {
+    let sandbox = Sandbox::new();
+    let contract = sandbox.add([repository("examples/contract.yaml")]).remove(0);
+    let audited = || view(&sandbox, &contract, |_| ()).audit.unwrap();
+    assert_eq!((audited().runs, audited().latest), (0, None));
+    let text = sandbox.run(["view", &contract]).expect(0).stdout;
+    assert!(text.contains("none: the contract governs no run in the vault"), "{text}");
+    let run = sandbox.add([repository("examples/run.rpk")]).remove(0);
+    let latest = audited().latest.unwrap();
+    assert_eq!((audited().runs, latest.run.to_string()), (1, run.clone()));
+    let verdicts: Vec<_> = latest.effects.iter().map(|effect| effect.verdict.name()).collect();
+    assert_eq!(verdicts, ["verified", "pending"]);
+    // A run that was created before is not the latest, whenever it was added.
+    let earlier = std::fs::read_to_string(repository("examples/run.rpk")).unwrap();
+    let mut earlier: Value = serde_json::from_str(&earlier).unwrap();
+    earlier["metadata"]["created_at"] = "2025-01-01T00:00:00Z".into();
+    let earlier = crate::sandbox::sealed(earlier);
+    sandbox.add([sandbox.write("earlier.rpk", earlier)]);
+    assert_eq!((audited().runs, audited().latest.unwrap().run.to_string()), (2, run));
+    let text = sandbox.run(["view", &contract]).expect(0).stdout;
+    assert!(text.contains("the latest of 2 runs") && text.contains("verified: "), "{text}");
 }
 
 #[test]
@@ -349,10 +382,12 @@ fn the_answer_does_not_depend_on_the_engine() {
     let memory = Vault::in_memory();
     let options = runvault::intake::ExamineOptions::default();
     for name in ["session.json", "session-small-model.json", "run.rpk", "trace.ndjson", "contract.yaml"] {
-        let put = memory.add_document(std::fs::read(repository("examples").join(name)).unwrap(), &options).unwrap();
+        let put =
+            memory.add_document(std::fs::read(repository("examples").join(name)).unwrap(), &options).unwrap();
         let request = ViewRequest { recorded: true, ..ViewRequest::new(put.core) };
         let (one, other) = (file.run(&request).unwrap(), memory.run(&request).unwrap());
-        let without_times = |answer: &ViewAnswer| (answer.steps.clone(), answer.attributes.clone(), answer.total);
+        let without_times =
+            |answer: &ViewAnswer| (answer.steps.clone(), answer.attributes.clone(), answer.total);
         // The session is resolved from the run in one vault only until the run is added.
         if name != "session.json" && name != "session-small-model.json" {
             assert_eq!(without_times(&one), without_times(&other), "{name}");

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
 use runvault::validation::{Severity, Violation};
@@ -112,6 +113,11 @@ fn print(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
     for effect in &audit.effects {
         print_effect(out, effect)?;
     }
+    print_findings(out, audit)
+}
+
+/// Prints what an audit found besides the verdicts.
+pub(crate) fn print_findings(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
     for AuditFinding { violation, .. } in &audit.findings {
         let Violation { rule_id, path, message, severity } = violation;
         let (word, style) = match severity {
@@ -127,13 +133,18 @@ fn print(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
     }
 }
 
-fn print_effect(out: &mut dyn Write, audited: &EffectAudit) -> io::Result<()> {
-    let EffectAudit { effect, target, verdict, because, .. } = audited;
-    let style = match verdict {
+/// Returns the style of a verdict.
+pub(crate) fn style_of(verdict: Verdict) -> Style {
+    match verdict {
         Verdict::Verified => GOOD,
         Verdict::Resolved | Verdict::Pending => CAUTION,
         Verdict::Failed => BAD,
-    };
+    }
+}
+
+fn print_effect(out: &mut dyn Write, audited: &EffectAudit) -> io::Result<()> {
+    let EffectAudit { effect, target, verdict, because, .. } = audited;
+    let style = style_of(*verdict);
     let (word, name, why) = (verdict.name(), escaped(effect), escaped(because));
     stdout::line(out, &format!("  {style}{word}{style:#} {name}: {why}"))?;
     let mode = escaped(audited.mode.as_deref().unwrap_or("undeclared"));

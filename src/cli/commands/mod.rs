@@ -1,7 +1,7 @@
 //! The commands, one file or directory each: arguments, execution, output.
 
 pub(crate) mod add;
-mod audit;
+pub(crate) mod audit;
 mod backup;
 pub(crate) mod captures;
 mod completions;

@@ -34,7 +34,9 @@ use crate::validation::{Findings, Report};
 
 pub use crate::formats::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms};
 pub use judge::{FAILURE, SUCCESS};
-pub use request::{AuditAnswer, AuditFinding, AuditRequest, EffectAudit, OmittedFindings, RunAudit};
+pub use request::{
+    AuditAnswer, AuditFinding, AuditRequest, EffectAudit, LastAudit, OmittedFindings, RunAudit,
+};
 pub use rules::RULES;
 
 use collect::Collector;

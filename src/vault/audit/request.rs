@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::operation::{audit_run, governed_runs, terms};
 use super::{Audit, AuditedEffect, EvidenceSource, Terms, Verdict};
 use crate::digest::CoreHash;
-use crate::storage::{ArtifactRecord, Snapshot, StorageError};
+use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::{JsonValue, Operation};
 use crate::vault::{LookupError, Vault};
@@ -172,6 +172,39 @@ impl AuditRequest {
         runs.truncate(limit);
         let next = runs.last().filter(|_| is_cut).map(|run| run.core);
         Ok((terms, runs, next))
+    }
+}
+
+/// The last audit of a contract.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LastAudit {
+    /// Number of runs in the vault that the contract governs.
+    pub runs: u64,
+    /// The audit of the latest of them: by the creation time that it states, or by its first addition if it states none.
+    pub latest: Option<RunAudit>,
+}
+
+impl LastAudit {
+    /// Audits the latest run that a contract governs.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::Unreadable`] if this program cannot interpret a document, and [`LookupError::Store`] if the
+    /// vault cannot be read.
+    pub(in crate::vault) fn new(
+        snapshot: &dyn Snapshot,
+        contract: &ArtifactRecord,
+    ) -> Result<Self, LookupError> {
+        let runs = governed_runs(snapshot, contract)?;
+        let cores: Vec<CoreHash> = runs.iter().map(|run| run.core).collect();
+        let attributes = snapshot.attributes(&cores)?;
+        let stated = attributes.iter().map(|attributes| created_at(attributes));
+        let timed = runs.iter().zip(stated).map(|(run, created)| (created.unwrap_or(run.added_at), run));
+        let latest = timed.max_by_key(|(time, run)| (*time, run.addition));
+        let latest = latest.map(|(_, run)| {
+            let audit = audit_run(snapshot, &terms(snapshot, contract)?, run)?;
+            Ok::<_, LookupError>(RunAudit::new(contract.core, run, audit))
+        });
+        Ok(Self { runs: runs.len() as u64, latest: latest.transpose()? })
     }
 }
 

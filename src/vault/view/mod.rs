@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
+use super::audit::LastAudit;
 use super::show::AttributeSummary;
 use super::{Located, LookupError, Vault};
 use crate::artifact::{Kind, StepClass, TranscriptStep};
@@ -84,7 +85,7 @@ impl ViewFilter {
 }
 
 /// The transcript of an artifact, or a part of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ViewAnswer {
     /// The artifact.
     #[serde(flatten)]
@@ -107,6 +108,9 @@ pub struct ViewAnswer {
     pub steps: Vec<ViewStep>,
     /// The number of the first step of the next page; `None` if this is the last.
     pub next: Option<u64>,
+    /// The last audit, if the artifact states terms. Its effects are the first steps of the artifact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<LastAudit>,
 }
 
 impl Operation for ViewRequest {
@@ -133,6 +137,8 @@ impl ViewRequest {
         let kind = known(&located)?;
         let mut page = self.page(snapshot, &located, kind)?;
         resolve::resolve(snapshot, core, &mut page.steps, self.max_text())?;
+        let states_terms = kind == formats::TERMS;
+        let audit = states_terms.then(|| LastAudit::new(snapshot, &located.artifact)).transpose()?;
         Ok(ViewAnswer {
             artifact: (&located.artifact).into(),
             capture_hash: located.capture.capture,
@@ -144,6 +150,7 @@ impl ViewRequest {
             matching: page.matching,
             steps: page.steps,
             next: page.next,
+            audit,
         })
     }
 

@@ -1,17 +1,19 @@
 //! Text output of `view`.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use anstyle::Style;
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use runvault::vault::api::PlaceSummary;
+use runvault::vault::audit::{EffectAudit, LastAudit};
 use runvault::vault::view::{
     BodyFormat, BodyRoleName, BodySource, StepClassName, ViewAnswer, ViewBody, ViewStep,
 };
 
-use crate::cli::commands::{links, show};
-use crate::cli::output::escape::brief;
+use crate::cli::commands::{audit, links, show};
+use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::{self, Trail};
 use crate::cli::output::paragraphs;
@@ -34,9 +36,37 @@ pub(super) fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io:
     links::heading(out, &answer.artifact.kind, answer.artifact.core_hash)?;
     let mut fields = Fields::new(ROLE_WIDTH);
     show::attributes(&answer.attributes, &mut fields);
+    if let Some(audit) = &answer.audit {
+        fields.push("audit", audited(audit), Style::new());
+    }
     fields.write(out)?;
+    let latest = answer.audit.as_ref().and_then(|audit| audit.latest.as_ref());
     let mut printer = Printer { out, full, width: stdout::width(), date: None };
-    answer.steps.iter().try_for_each(|step| printer.step(step))
+    for step in &answer.steps {
+        printer.step(step)?;
+        let index = usize::try_from(step.index).unwrap_or(usize::MAX);
+        if let Some(effect) = latest.and_then(|latest| latest.effects.get(index)) {
+            printer.verdict(effect)?;
+        }
+    }
+    match latest {
+        Some(latest) if !latest.findings.is_empty() => {
+            writeln!(out)?;
+            audit::print_findings(out, latest)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Describes which run the effects of a contract were audited in.
+fn audited(audit: &LastAudit) -> String {
+    match (&audit.latest, audit.runs) {
+        (None, _) => "none: the contract governs no run in the vault".to_owned(),
+        (Some(latest), 1) => format!("of {} {:.12}", brief(&latest.kind), latest.run),
+        (Some(latest), runs) => {
+            format!("of {} {:.12}, the latest of {runs} runs", brief(&latest.kind), latest.run)
+        }
+    }
 }
 
 struct Printer<'o> {
@@ -67,6 +97,15 @@ impl Printer<'_> {
             Some(recorded) => self.body(recorded, "recorded", usize::MAX),
             None => Ok(()),
         }
+    }
+
+    /// Prints the verdict on an effect.
+    fn verdict(&mut self, effect: &EffectAudit) -> io::Result<()> {
+        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(self.indent()));
+        let style = audit::style_of(effect.verdict);
+        let told = format!("{style}{}{style:#}: {}", effect.verdict.name(), escaped(&effect.because));
+        let lines: Vec<String> = fit::fold(&told, room).into_iter().map(Cow::into_owned).collect();
+        self.labelled("audit", &lines)
     }
 
     /// Prints the number, the type and the title.
