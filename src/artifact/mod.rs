@@ -50,9 +50,7 @@ pub use signature::{
 pub use stated_content::StatedContent;
 pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
-pub use transcript::{
-    BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep, count, milliseconds,
-};
+pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
 pub use version::{KnownMajors, is_semver};
 
 /// A kind of artifact, as defined in its folder.

@@ -7,7 +7,6 @@ use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
 
 use super::MemberBytes;
-use super::attribute::{stated_count, stated_milliseconds};
 
 /// A step of the transcript of an artifact: what is read as one unit, such as a step of a run or an interaction.
 #[derive(Clone, Debug)]
@@ -190,15 +189,3 @@ pub(super) type OfDocument = fn(&[u8], &Limits, &mut StepVisitor<'_>) -> Result<
 
 /// A function that passes the steps of a directory to a visitor.
 pub(super) type OfDirectory = fn(&[MemberBytes<'_>], &Limits, &mut StepVisitor<'_>) -> Result<(), ReadError>;
-
-/// Returns the number of milliseconds that `value` states, rounded; `None` if it is negative or no number.
-#[must_use]
-pub fn milliseconds(value: &Value<'_>) -> Option<u64> {
-    stated_milliseconds(value).and_then(|number| u64::try_from(number).ok())
-}
-
-/// Returns the count that `value` states.
-#[must_use]
-pub fn count(value: &Value<'_>) -> Option<u64> {
-    stated_count(value).and_then(|number| u64::try_from(number).ok())
-}

@@ -43,6 +43,8 @@ fn hashes_tags_and_what_they_are() {
     assert_eq!(offered(&sandbox, &["get", "run-t"]), ["run-triage-4711"]);
     assert!(offered(&sandbox, &["audit", "run-t"]).is_empty());
     assert_eq!(offered(&sandbox, &["tag", "remove", "t"]), ["terms"]);
+    assert_eq!(offered(&sandbox, &["view", "3941d"]), ["3941d389b337"]);
+    assert_eq!(offered(&sandbox, &["view", "3941d", "--only", ""]), ["tools", "errors"]);
     // Only what the command takes.
     assert_eq!(offered(&sandbox, &["audit", ""]), ["@terms", "5c496a37feba"]);
     assert!(!offered(&sandbox, &["replay", ""]).contains(&"5c496a37feba".to_owned()));

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::PROMPT;
-use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep, count, milliseconds};
+use crate::artifact::attribute::{stated_count, stated_milliseconds};
+use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::digest::Digest;
 use crate::json::Value;
 
@@ -17,9 +18,9 @@ pub(super) fn visit(interactions: &[Value<'_>], visit: &mut StepVisitor<'_>) {
 fn describe<'v>(index: usize, interaction: &'v Value<'v>) -> TranscriptStep<'v> {
     let recorded = BodyContent::Json(interaction);
     let mut step = TranscriptStep::new(index, PROMPT.unit, StepClass::Model, recorded);
-    step.duration_ms = interaction.get("latency_ms").and_then(milliseconds);
-    step.tokens_in = interaction.get("tokens_input").and_then(count);
-    step.tokens_out = interaction.get("tokens_output").and_then(count);
+    step.duration_ms = measured(interaction, "latency_ms", stated_milliseconds);
+    step.tokens_in = measured(interaction, "tokens_input", stated_count);
+    step.tokens_out = measured(interaction, "tokens_output", stated_count);
     let text = |name: &str| interaction.get(name).and_then(Value::as_str);
     if let Some(digest) = text("prompt_hash").and_then(Digest::parse_prefixed) {
         step.push(BodyRole::Prompt, BodyContent::Digest(digest));
@@ -28,4 +29,8 @@ fn describe<'v>(index: usize, interaction: &'v Value<'v>) -> TranscriptStep<'v> 
         step.push(BodyRole::Response, BodyContent::Text(Cow::Borrowed(response)));
     }
     step
+}
+
+fn measured(interaction: &Value<'_>, name: &str, read: fn(&Value<'_>) -> Option<i64>) -> Option<u64> {
+    interaction.get(name).and_then(read).and_then(|number| u64::try_from(number).ok())
 }

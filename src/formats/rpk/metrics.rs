@@ -143,9 +143,8 @@ pub(super) fn is_error(step: &Value<'_>) -> bool {
 /// Returns the numbers of input tokens and of output tokens that a step states.
 pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
     let usage = usage(step);
-    let stated =
-        |names: [&str; 3]| names.into_iter().find_map(|name| usage?.get(name).and_then(stated_count));
-    [stated(INPUT_TOKENS), stated(OUTPUT_TOKENS)]
+    [INPUT_TOKENS, OUTPUT_TOKENS]
+        .map(|names| names.into_iter().find_map(|name| usage?.get(name).and_then(stated_count)))
 }
 
 /// Returns the object with the numbers of tokens of a model response.
