@@ -28,7 +28,10 @@ pub struct Role {
     pub relation: Option<Relation>,
 }
 
-/// Groups of roles that queries use.
+/// Groups of roles that queries use: a vocabulary that all kinds share, so that no query names a kind. A kind takes part
+/// in what a query does by declaring a role of the group: in the comparison of histories by [`RECORD`](group::RECORD) or
+/// [`STEP`](group::STEP), in replays by [`PROMPT`](group::PROMPT) and [`RESPONSE`](group::RESPONSE). A group that no query
+/// but the filter of mentions uses is declared by its kind alone.
 pub mod group {
     /// Prompts of models.
     pub const PROMPT: &str = "prompt";
@@ -38,8 +41,6 @@ pub mod group {
     pub const RECORD: &str = "record";
     /// Steps of a history that has a name.
     pub const STEP: &str = "step";
-    /// States between steps.
-    pub const STATE: &str = "state";
     /// Files of an artifact.
     pub const MEMBER: &str = "member";
 }

@@ -381,7 +381,7 @@ impl Conditions {
             (Some(group::RESPONSE), self.response_hash.as_ref()),
             (Some(group::STEP), self.step_hash.as_ref()),
             (Some(group::RECORD), self.record_hash.as_ref()),
-            (Some(group::STATE), self.state_hash.as_ref()),
+            (Some("state"), self.state_hash.as_ref()),
             (Some("intent"), self.intent_hash.as_ref()),
             (Some("bundle"), self.bundle_hash.as_ref()),
         ]

@@ -1,14 +1,14 @@
 //! The contents whose hashes a trace states: the problem specification, and the states between steps. The trace format
 //! specification defines their hashes as those of canonical JSON, so bytes with such a hash must be canonical.
 
-use super::PROBLEM_SPEC;
-use crate::artifact::{StatedContent, group};
+use super::{PROBLEM_SPEC, STATES};
+use crate::artifact::StatedContent;
 use crate::json::canonical::c14n_v1;
 use crate::json::reader::{self, Limits};
 
 pub(super) const ALL: [StatedContent; 2] = [
     StatedContent { group: PROBLEM_SPEC, noun: "problem specification", defect },
-    StatedContent { group: group::STATE, noun: "reasoning state", defect },
+    StatedContent { group: STATES, noun: "reasoning state", defect },
 ];
 
 fn defect(bytes: &[u8], limits: &Limits) -> Option<String> {

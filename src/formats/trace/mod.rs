@@ -51,19 +51,22 @@ const fn role_of_content(name: &'static str, group: &'static str) -> Role {
     Role { relation: Some(REFERS_TO), ..role(name, group) }
 }
 
+/// The group of the states between steps.
+const STATES: &str = "state";
+
 /// The group of the problem specification of a run.
 const PROBLEM_SPEC: &str = "problem_spec";
 
 /// Members of records and results that may be digests, with the roles they are indexed under.
 const HEADER_ROLES: [(&str, Role); 2] = [
-    ("initial_state_hash", role_of_content("initial_state", group::STATE)),
+    ("initial_state_hash", role_of_content("initial_state", STATES)),
     ("problem_spec_hash", role_of_content("problem_spec", PROBLEM_SPEC)),
 ];
 const STEP_ROLES: [(&str, Role); 2] = [
-    ("state_before_hash", role_of_content("state_before", group::STATE)),
-    ("state_after_hash", role_of_content("state_after", group::STATE)),
+    ("state_before_hash", role_of_content("state_before", STATES)),
+    ("state_after_hash", role_of_content("state_after", STATES)),
 ];
-const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role_of_content("state", group::STATE))];
+const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role_of_content("state", STATES))];
 const RESULT_ROLES: [(&str, Role); 2] =
     [("input_hash", role_of_content("input", "input")), ("output_hash", role_of_content("output", "output"))];
 
