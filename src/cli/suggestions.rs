@@ -2,7 +2,7 @@
 
 /// What to use in place of commands of git, restic, jujutsu, borg and others.
 const SUGGESTIONS: &[(&[&str], &str)] = &[
-    (&["dir", "snapshots", "runs"], "\"runvault list\" lists runs, \"runvault find\" finds artifacts"),
+    (&["dir", "snapshots"], "\"runvault list\" lists what is stored, \"runvault find\" finds artifacts"),
     (&["cat", "cat-file", "fetch", "read"], "\"runvault get HASH\" writes an artifact's bytes"),
     (
         &["inspect", "info", "describe"],
