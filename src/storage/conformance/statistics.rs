@@ -39,7 +39,7 @@ pub(super) fn everything_is_counted_once(vault: &Vault) {
     let [first, second_core] = [&a, &b].map(|document| vault.add_note(document));
     let again = Document::new("a").remark("again");
     vault.add_note(&again);
-    let both = Document::of_any_kind("both");
+    let both = Document::new("both");
     vault.add(both.admit(note()));
     vault.add(both.admit(sheet()));
     for change in [

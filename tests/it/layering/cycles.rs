@@ -49,7 +49,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("formats/trace", &["calls", "contents", "growth", "mod", "passages", "rules", "step_result", "view"]),
     ("intake", &["candidate", "file", "mod", "original", "packed", "removing", "tree"]),
     ("intake/archive", &["mod", "read", "zip_end"]),
-    ("json/canonical/replaykit", &["mod", "timestamp"]),
     (
         "storage/sqlite",
         &[
@@ -108,7 +107,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("vault/audit", &["collect", "digests", "mod", "payloads", "verdict"]),
     ("vault/fsck", &["artifacts", "mod", "reindex", "repair", "search"]),
     ("vault/list", &["mod", "row"]),
-    ("vault/query", &["exchanges", "forks", "histories", "links"]),
     ("vault/resolve", &["lookup", "mod"]),
     ("vault/retention", &["held", "mod"]),
 ];
