@@ -59,7 +59,7 @@ impl Beginning {
     fn string(&mut self, text: &str) {
         self.push("\"");
         // The pieces are split at ASCII characters.
-        push_escaped(text, |piece| self.push(str::from_utf8(piece).unwrap_or_default()));
+        push_escaped(text, |piece| self.push(&String::from_utf8_lossy(piece)));
         self.push("\"");
     }
 
