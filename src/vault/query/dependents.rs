@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::links::{Direction, Link, LinkTarget, Origin, place};
+use super::links::{Direction, Link, LinkTarget, Origin};
+use super::location::location;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
@@ -115,7 +116,8 @@ impl DependentFinder {
         for edge in snapshot.references_of(artifact.core, Direction::In)? {
             let key = (edge.relation, edge.mention.artifact);
             if !own.contains(&key) {
-                let because = format!("{} of the other artifact states this core hash", place(&edge.mention));
+                let because =
+                    format!("{} of the other artifact states this core hash", location(&edge.mention));
                 holders.push((key.1, Why::Link { relation: key.0, origin: Origin::Derived(because) }));
             }
         }

@@ -3,9 +3,10 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::forks::{self, Shared};
+use super::fork::Shared;
+use super::forks;
 use super::histories::Histories;
-use super::links::place;
+use super::location::location;
 use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
@@ -47,9 +48,9 @@ impl Exchanges {
             for answer in answers.iter().take_while(|answer| Some(&answer.place) == at) {
                 let places = pairs
                     .entry((prompt.digest, answer.digest))
-                    .or_insert_with(|| Places { first: place(prompt), both: None });
+                    .or_insert_with(|| Places { first: location(prompt), both: None });
                 if is_at_once && places.both.is_none() {
-                    places.both = Some(place(prompt));
+                    places.both = Some(location(prompt));
                 }
             }
         }

@@ -5,45 +5,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::fork::{Fork, RECORD, STEP, Shared};
 use super::histories::Histories;
-use crate::artifact::{Place, group};
+use crate::artifact::Place;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
-
-/// Roles of records and steps.
-const RECORD: &str = group::RECORD;
-const STEP: &str = group::STEP;
-
-/// Two different histories of one run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fork {
-    /// What identifies them as histories of one run.
-    pub shared: Shared,
-    /// The index of the first record or step that differs, from 0.
-    pub index: usize,
-    /// Both artifacts, with the hash of their record or step at that index.
-    pub sides: [(ArtifactRecord, Digest); 2],
-}
-
-/// The common identity of the histories of one run.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Shared {
-    /// The hash of the header of two traces.
-    Header(Digest),
-    /// The run id of two run packs.
-    RunId(String),
-}
-
-impl Shared {
-    /// Returns the unit of the histories: `record` or `step`.
-    #[must_use]
-    pub fn unit(&self) -> &'static str {
-        match self {
-            Self::Header(_) => RECORD,
-            Self::RunId(_) => STEP,
-        }
-    }
-}
 
 /// All pairs of artifacts that fork, found without comparing each pair.
 pub struct Forks {

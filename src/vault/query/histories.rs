@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::forks::{Fork, Shared};
+use super::fork::{Fork, Shared};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 

@@ -13,10 +13,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 use super::exchanges::{ExchangeCache, Exchanges, Pair};
-use super::forks::{self, Fork, Shared};
+use super::fork::{Fork, Shared};
+use super::forks;
+use super::location::location;
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::{ArtifactRecord, Mention, NameMention, Result, Snapshot};
+use crate::storage::{ArtifactRecord, NameMention, Result, Snapshot};
 
 pub use crate::storage::Direction;
 
@@ -207,10 +209,10 @@ impl Found<'_, '_> {
 
     fn by_digest(&mut self, artifact: &ArtifactRecord) -> Result<()> {
         for edge in self.snapshot.references_of(artifact.core, Direction::Out)? {
-            let because = format!("{} states its core hash", place(&edge.mention));
+            let because = format!("{} states its core hash", location(&edge.mention));
             if !edge.is_resolved {
                 let target = LinkTarget::MissingDigest(edge.mention.digest);
-                self.derive(Direction::Out, &edge.relation, target, place(&edge.mention));
+                self.derive(Direction::Out, &edge.relation, target, location(&edge.mention));
                 continue;
             }
             let target = CoreHash(edge.mention.digest);
@@ -224,7 +226,7 @@ impl Found<'_, '_> {
             self.derive(Direction::Out, &edge.relation, target, because);
         }
         for edge in self.snapshot.references_of(artifact.core, Direction::In)? {
-            let because = format!("{} of the other artifact states this core hash", place(&edge.mention));
+            let because = format!("{} of the other artifact states this core hash", location(&edge.mention));
             if !self.selection.is_new(edge.mention.artifact) {
                 continue;
             }
@@ -334,11 +336,3 @@ pub(super) fn replayed_by(ours: &str, theirs: &str) -> String {
 /// The relations that are not derived from single mentions.
 pub(super) const REPLAYS: &str = relation::REPLAYS;
 const FORKS: &str = relation::FORKS;
-
-/// Formats the location of a mention: `interaction 3`, or its pointer.
-pub(super) fn place(mention: &Mention) -> String {
-    match mention.unit.as_str() {
-        "" => mention.place.to_string(),
-        unit => format!("{unit} {}", mention.place),
-    }
-}

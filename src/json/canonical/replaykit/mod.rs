@@ -4,7 +4,10 @@
 //! and timestamps in members with certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
 
 mod path;
+mod strip;
 mod timestamp;
+
+pub use strip::strip;
 
 use std::borrow::Cow;
 
@@ -200,12 +203,6 @@ impl<'v> Writer<'v> {
         }
         self.defects.push(Uncanonical { pointer: pointer::format(&self.place), defect });
     }
-}
-
-/// Returns `text` without surrounding white space, like Python's `str.strip`.
-#[must_use]
-pub fn strip(text: &str) -> &str {
-    text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }
 
 fn is_volatile(key: &str) -> bool {

@@ -5,13 +5,15 @@
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Weekday};
 
+use super::strip::strip;
+
 /// The error for a timestamp outside the years 1 to 9999 after conversion to UTC.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OutOfRange;
 
 /// Returns `text` without surrounding white space, and in UTC if it is a timestamp with an offset.
 pub(super) fn normalise(text: &str) -> Result<String, OutOfRange> {
-    let stripped = super::strip(text);
+    let stripped = strip(text);
     let parsed = match stripped.strip_suffix('Z') {
         Some(local) => parse(&format!("{local}+00:00")),
         None => parse(stripped),
