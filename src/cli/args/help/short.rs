@@ -57,8 +57,7 @@ const RARE: &[&str] = &[
 /// Options that only `--help` lists, by command, so that the short help fits on a screen of 24 lines.
 const RARE_OF: &[(&str, &[&str])] = &[
     ("find", &["attr", "note", "sort"]),
-    ("list", &["run-id", "until"]),
-    ("list", &["attr", "note", "prompt", "sort"]),
+    ("list", &["attr", "note", "prompt", "run-id", "sort", "until"]),
     ("search", &["attr", "note", "run-id", "until"]),
     ("replay", &["attr", "until"]),
     ("export", &["attr", "note"]),
