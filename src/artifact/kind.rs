@@ -17,6 +17,7 @@ use crate::validation::{Findings, Report, RuleInfo, Violation};
 #[derive(Clone, Copy)]
 pub struct Kind(&'static KindTable);
 
+#[expect(clippy::struct_excessive_bools, reason = "each is a declaration of the kind")]
 struct KindTable {
     name: &'static str,
     noun: &'static str,

@@ -139,10 +139,10 @@ fn call<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
         Some(Cow::Borrowed(value)) => described.push(BodyRole::Arguments, BodyContent::from_value(value)),
         Some(Cow::Owned(value)) => described.push(BodyRole::Arguments, BodyContent::OwnedJson(value)),
         // Several positional arguments, or none.
-        None => match input.get("args").or_else(|| input.get("kwargs")) {
-            Some(_) => described.push(BodyRole::Arguments, BodyContent::Json(input)),
-            None => {}
-        },
+        None if input.get("args").is_some() || input.get("kwargs").is_some() => {
+            described.push(BodyRole::Arguments, BodyContent::Json(input));
+        }
+        None => {}
     }
 }
 

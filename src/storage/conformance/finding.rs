@@ -244,11 +244,15 @@ pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &Vault) {
         // Several values: the largest counts.
         tokens("f", &["8", "100"]),
     ];
-    let [nine, ten, none, again, text, two] = documents.each_ref().map(|document| vault.add_note(document));
+    let [nine, ten, without, again, text, two] =
+        documents.each_ref().map(|document| vault.add_note(document));
     let found = |filter: &Filter| vault.found(filter, Order::Largest("tokens"));
-    assert_eq!(found(&Filter::default()), [two, again, ten, nine, text, none]);
+    assert_eq!(found(&Filter::default()), [two, again, ten, nine, text, without]);
     // Nothing has numbers for a text.
-    assert_eq!(vault.found(&Filter::default(), Order::Largest("model")), [two, text, again, none, ten, nine]);
+    assert_eq!(
+        vault.found(&Filter::default(), Order::Largest("model")),
+        [two, text, again, without, ten, nine]
+    );
     let range = |least, most| only(Condition::Range { name: "tokens".to_owned(), least, most });
     assert_eq!(found(&range(Some(10), None)), [two, again, ten]);
     expect(vault, &range(Some(10), Some(10)), &[ten, again]);
@@ -272,7 +276,7 @@ pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &Vault) {
     assert_eq!(numbers, [None]);
     // So does that of another capture.
     vault.add_note(&documents[0].clone().attribute("tokens", "1000"));
-    assert_eq!(found(&Filter::default()), [nine, two, again, ten, text, none]);
+    assert_eq!(found(&Filter::default()), [nine, two, again, ten, text, without]);
 }
 
 pub(super) fn artifacts_can_be_selected_by_core_hash(vault: &Vault) {

@@ -116,8 +116,8 @@ impl Store {
         }
         let changes = missing.iter().filter(|entry| entry.added.is_none());
         let changes = changes.map(|entry| (entry.seq, entry.text.clone())).collect();
-        let (scratch, _directory) = (Some(scratch), Some(directory));
-        Ok(Salvaged { store: self, captures, scratch, changes, copy, _directory })
+        let scratch = Some(scratch);
+        Ok(Salvaged { store: self, captures, scratch, changes, copy, _directory: Some(directory) })
     }
 
     /// Restores the changes in `log` that the vault does not have: tags, pins, notes and manual links. Then renames the
