@@ -80,7 +80,7 @@ impl Engines {
             (Ok(memory), Ok(file)) => {
                 let [memory, file] = [memory, file].map(|answer| serde_json::to_value(answer).unwrap());
                 assert_eq!(timeless(memory), timeless(file.clone()));
-                assert_eq!(serde_json::to_value(&read::<O::Answer>(file.clone())).unwrap(), file);
+                assert_eq!(serde_json::to_value(read::<O::Answer>(file.clone())).unwrap(), file);
             }
             (Err(memory), Err(file)) => assert_eq!(memory.to_string(), file.to_string()),
             _ => panic!("one engine answers, the other does not"),

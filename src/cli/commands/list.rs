@@ -111,7 +111,9 @@ impl Args {
         if stdout::is_terminal() && !rows.is_empty() {
             table = table.titled();
         }
-        cells.into_iter().for_each(|row| table.push(row));
+        for row in cells {
+            table.push(row);
+        }
         let mut out = io::BufWriter::new(stdout::text());
         table.write(&mut out)?;
         Ok(out.flush()?)

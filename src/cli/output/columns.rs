@@ -150,9 +150,8 @@ impl Column {
             Self::Core => column.of_hashes(),
             Self::Hash | Self::Kind | Self::Signature => column.whole(),
             Self::Seen | Self::Added | Self::Created | Self::Age => column.whole().minor(),
-            Self::Size | Self::Bytes | Self::Captures => column.whole().right(),
             Self::Short(info) if info.values == ValueType::Time => column.whole().minor(),
-            Self::Short(_) => column.whole().right(),
+            Self::Size | Self::Bytes | Self::Captures | Self::Short(_) => column.whole().right(),
             Self::Attribute(name) if is_number(name) => column.whole().right(),
             Self::KeyId | Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => {
                 column
