@@ -9,7 +9,7 @@ const INDENT: usize = 2;
 
 /// The beginning of a text, with the size of the whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Beginning {
+pub struct TruncatedText {
     /// The beginning.
     pub text: String,
     /// The size of the whole text in bytes.
@@ -20,7 +20,7 @@ pub struct Beginning {
     left: u64,
 }
 
-impl Beginning {
+impl TruncatedText {
     /// Creates an empty text of which at most `most` characters are kept.
     fn new(most: u64) -> Self {
         Self { left: most, ..Self::default() }
@@ -29,17 +29,17 @@ impl Beginning {
     /// Returns the beginning of `text`, of at most `most` characters.
     #[must_use]
     pub fn from_text(text: &str, most: u64) -> Self {
-        let mut beginning = Self::new(most);
-        beginning.push(text);
-        beginning
+        let mut truncated = Self::new(most);
+        truncated.push(text);
+        truncated
     }
 
     /// Returns the beginning of the pretty text of `value`, of at most `most` characters.
     #[must_use]
     pub fn from_value(value: &Value<'_>, most: u64) -> Self {
-        let mut beginning = Self::new(most);
-        write(value, 0, &mut beginning);
-        beginning
+        let mut truncated = Self::new(most);
+        write(value, 0, &mut truncated);
+        truncated
     }
 
     fn push(&mut self, text: &str) {
@@ -69,7 +69,7 @@ impl Beginning {
     }
 }
 
-fn write(value: &Value<'_>, depth: usize, out: &mut Beginning) {
+fn write(value: &Value<'_>, depth: usize, out: &mut TruncatedText) {
     match value {
         Value::Null => out.push("null"),
         Value::Bool(true) => out.push("true"),
@@ -110,9 +110,9 @@ mod tests {
     use super::super::reader::{self, Limits};
     use super::*;
 
-    fn pretty(text: &str, most: u64) -> Beginning {
+    fn pretty(text: &str, most: u64) -> TruncatedText {
         let value = reader::read_keeping_overflow(text.as_bytes(), &Limits::default()).unwrap();
-        Beginning::from_value(&value, most)
+        TruncatedText::from_value(&value, most)
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
         let text = r#"{"b":[1E2,-0,[],{}],"a":{"é\n":"\u0000\"x"},"z":[true,null,36893488147419103232]}"#;
         let expected = "{\n  \"b\": [\n    1E2,\n    -0,\n    [],\n    {}\n  ],\n  \"a\": {\n    \"é\\n\": \"\\u0000\\\"x\"\n  },\n  \
                         \"z\": [\n    true,\n    null,\n    36893488147419103232\n  ]\n}";
-        let Beginning { text, size, omitted, .. } = pretty(text, u64::MAX);
+        let TruncatedText { text, size, omitted, .. } = pretty(text, u64::MAX);
         assert_eq!((text.as_str(), size, omitted), (expected, expected.len() as u64, 0));
     }
 
@@ -134,7 +134,7 @@ mod tests {
             prop_assert_eq!(part.text.chars().count() as u64 + part.omitted, whole.text.chars().count() as u64);
             prop_assert!(part.text.chars().count() as u64 <= most);
             prop_assert_eq!(part.size, whole.size);
-            prop_assert_eq!(Beginning::from_text(&whole.text, most), part);
+            prop_assert_eq!(TruncatedText::from_text(&whole.text, most), part);
         }
     }
 }

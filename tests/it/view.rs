@@ -282,7 +282,7 @@ fn a_contract_has_the_audit_of_the_latest_run_that_it_governs() {
     let latest = audited().latest.unwrap();
     assert_eq!((audited().runs, latest.run.to_string()), (1, run.clone()));
     let verdicts: Vec<_> = latest.effects.iter().map(|effect| effect.verdict.name()).collect();
-    assert_eq!(verdicts, ["verified", "pending"]);
+    assert_eq!(verdicts, ["resolved", "pending"]);
     // A run that was created before is not the latest, whenever it was added.
     let earlier = std::fs::read_to_string(repository("examples/run.rpk")).unwrap();
     let mut earlier: Value = serde_json::from_str(&earlier).unwrap();
@@ -291,7 +291,7 @@ fn a_contract_has_the_audit_of_the_latest_run_that_it_governs() {
     sandbox.add([sandbox.write("earlier.rpk", earlier)]);
     assert_eq!((audited().runs, audited().latest.unwrap().run.to_string()), (2, run));
     let text = sandbox.run(["view", &contract]).expect(0).stdout;
-    assert!(text.contains("the latest of 2 runs") && text.contains("verified: "), "{text}");
+    assert!(text.contains("the latest of 2 runs") && text.contains("resolved: "), "{text}");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn long_texts_are_shortened_unless_all_is_wanted() {
     let long: Vec<String> = (0..500).map(|number| format!("line {number}")).collect();
     sandbox.add([sandbox.write("s.json", session("a", &[("p", &long.join("\n"))]))]);
     let shown = sandbox.run(["view", "latest"]).expect(0).stdout;
-    assert!(shown.contains("line 19\n") && !shown.contains("line 20"), "{shown}");
+    assert!(shown.contains("line 29\n") && !shown.contains("line 30"), "{shown}");
     assert!(shown.contains("in all; --full shows everything"), "{shown}");
     let full = sandbox.run(["view", "latest", "--full"]).expect(0).stdout;
     assert!(long.iter().all(|line| full.contains(line)) && !full.contains("--full"));
@@ -382,6 +382,7 @@ fn the_answer_does_not_depend_on_the_engine() {
     let memory = Vault::in_memory();
     let mut cores = Vec::new();
     let options = runvault::intake::ExamineOptions::default();
+    let mut cores = Vec::new();
     for name in ["session.json", "session-small-model.json", "run.rpk", "trace.ndjson", "contract.yaml"] {
         let put =
             memory.add_document(std::fs::read(repository("examples").join(name)).unwrap(), &options).unwrap();

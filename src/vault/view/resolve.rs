@@ -1,6 +1,6 @@
 //! The texts of digests: prompts from the runs that record them, and everything else from attachments.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::step::{BodyRoleName, BodySource, ViewBody, ViewStep};
 use crate::artifact::{BodyContent, BodyRole, Kind};
@@ -100,16 +100,17 @@ impl Found<'_> {
         let kinds = formats::ALL.into_iter().filter(|kind| kind.records_prompts());
         let kinds: Vec<String> = kinds.map(|kind| kind.name().to_owned()).collect();
         let candidates = self.snapshot.candidates(&wanted, &kinds)?;
-        let mut left: HashSet<Digest> = wanted.iter().copied().collect();
-        let mut seen = self.viewed.into_iter().collect::<HashSet<_>>();
+        let mut recording: BTreeMap<CoreHash, Vec<Digest>> = BTreeMap::new();
         for (digest, candidates) in wanted.iter().zip(candidates) {
-            for core in candidates {
-                if !left.contains(digest) {
-                    break;
-                }
-                if seen.insert(core) {
-                    self.prompts_of(core, &mut left)?;
-                }
+            for core in candidates.into_iter().filter(|core| Some(*core) != self.viewed) {
+                recording.entry(core).or_default().push(*digest);
+            }
+        }
+        // In this order, the text of a prompt comes from the same artifact whatever else is looked up.
+        let mut left: HashSet<Digest> = wanted.into_iter().collect();
+        for (core, prompts) in recording {
+            if prompts.iter().any(|digest| left.contains(digest)) {
+                self.prompts_of(core, &mut left)?;
             }
         }
         Ok(())

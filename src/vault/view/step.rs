@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::artifact::{BodyContent, BodyRole, Kind, Place, StepBody, StepClass, TranscriptStep, group};
 use crate::digest::{CoreHash, Digest};
-use crate::json::pretty::Beginning;
+use crate::json::pretty::TruncatedText;
 use crate::storage::{Snapshot, StorageError, StoredMember};
 use crate::vault::api::{PlaceSummary, Timestamp};
 
@@ -226,10 +226,10 @@ impl ViewBody {
 
     /// Sets the text, of which at most `most` characters are kept.
     fn fill(&mut self, content: &BodyContent<'_>, most: u64) {
-        let (format, beginning) = match content {
-            BodyContent::Text(text) => (BodyFormat::Text, Beginning::from_text(text, most)),
-            BodyContent::Json(value) => (BodyFormat::Json, Beginning::from_value(value, most)),
-            BodyContent::OwnedJson(value) => (BodyFormat::Json, Beginning::from_value(value, most)),
+        let (format, truncated) = match content {
+            BodyContent::Text(text) => (BodyFormat::Text, TruncatedText::from_text(text, most)),
+            BodyContent::Json(value) => (BodyFormat::Json, TruncatedText::from_value(value, most)),
+            BodyContent::OwnedJson(value) => (BodyFormat::Json, TruncatedText::from_value(value, most)),
             BodyContent::Digest(_) => return,
             BodyContent::Binary(size) => {
                 (self.format, self.size) = (BodyFormat::Binary, *size as u64);
@@ -237,8 +237,8 @@ impl ViewBody {
             }
         };
         self.format = format;
-        (self.size, self.omitted) = (beginning.size, beginning.omitted);
-        self.text = Some(beginning.text);
+        (self.size, self.omitted) = (truncated.size, truncated.omitted);
+        self.text = Some(truncated.text);
     }
 }
 

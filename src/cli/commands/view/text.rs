@@ -22,6 +22,9 @@ use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
 /// Maximum number of characters of a text that is not printed completely.
 pub(super) const SHOWN_CHARACTERS: u64 = 4_000;
 
+/// Maximum number of lines of a text that is not printed completely.
+const LINES: usize = 30;
+
 /// The indent of the lines below the heading of a step.
 const INDENT: usize = 4;
 
@@ -103,8 +106,8 @@ impl Printer<'_> {
     fn verdict(&mut self, effect: &EffectAudit) -> io::Result<()> {
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(self.indent()));
         let style = audit::style_of(effect.verdict);
-        let told = format!("{style}{}{style:#}: {}", effect.verdict.name(), escaped(&effect.because));
-        let lines: Vec<String> = fit::fold(&told, room).into_iter().map(Cow::into_owned).collect();
+        let text = format!("{style}{}{style:#}: {}", effect.verdict.name(), escaped(&effect.because));
+        let lines: Vec<String> = fit::fold(&text, room).into_iter().map(Cow::into_owned).collect();
         self.labelled("audit", &lines)
     }
 
@@ -156,7 +159,7 @@ impl Printer<'_> {
             (BodyRoleName::Context, _) => 2,
             (BodyRoleName::Content, StepClassName::Member) => 0,
             (BodyRoleName::Content, _) => 100,
-            _ => 20,
+            _ => LINES,
         }
     }
 
