@@ -380,7 +380,6 @@ fn the_answer_does_not_depend_on_the_engine() {
     let sandbox = examples();
     let file = Vault::open(&sandbox.vault()).unwrap();
     let memory = Vault::in_memory();
-    let mut cores = Vec::new();
     let options = runvault::intake::ExamineOptions::default();
     let mut cores = Vec::new();
     for name in ["session.json", "session-small-model.json", "run.rpk", "trace.ndjson", "contract.yaml"] {

@@ -28,11 +28,11 @@ mod tests {
 
     #[test]
     fn lines_are_kept_and_control_nothing() {
-        let folded = |text: &str, room, most| folded(text, room, most);
         let (lines, is_cut) = folded("one two\n\tthree\u{1b}[2J\r\n\u{202e}four\n", 8, 9);
-        let expected = ["one two", "    thre", "e\\u{1b}[", "2J\\r", "\\u{202e}", "four", ""];
+        let expected = ["one two", "", "three\\u{", "1b}[2J\\r", "\\u{202e}", "four", ""];
         assert_eq!((lines, is_cut), (expected.map(str::to_owned).to_vec(), false));
         assert_eq!(folded("a\nb\nc", 8, 2), (vec!["a".to_owned(), "b".to_owned()], true));
-        assert_eq!(folded("a\nb", usize::MAX, 2).1, false);
+        assert_eq!(folded("\tab", 8, 2), (vec!["    ab".to_owned()], false));
+        assert!(!folded("a\nb", usize::MAX, 2).1);
     }
 }

@@ -87,28 +87,28 @@ impl Args {
             let mut out = io::BufWriter::new(stdout::text());
             text::print(&mut out, &answer, self.full)?;
             out.flush()?;
-            stdout::note(&self.ending(&answer));
+            stdout::note(&ending(&answer));
         }
         let is_missed = answer.steps.is_empty() && answer.total > 0;
         Ok(if is_missed { Status::No } else { Status::Done })
     }
+}
 
-    /// Returns the last line: how many steps were printed, and how to see more.
-    fn ending(&self, answer: &ViewAnswer) -> String {
-        let (shown, noun) = (answer.steps.len() as u64, &answer.step_noun);
-        let mut ending = if shown == answer.total {
-            counted(shown, noun)
-        } else {
-            format!("{shown} of {}", counted(answer.total, noun))
-        };
-        if answer.failed > 0 {
-            ending = format!("{ending}, {} failed", answer.failed);
-        }
-        if let Some(next) = answer.next {
-            ending = format!("{ending}; --from {next} continues");
-        }
-        ending
+/// Returns the last line: how many steps were printed, and how to see more.
+fn ending(answer: &ViewAnswer) -> String {
+    let (shown, noun) = (answer.steps.len() as u64, &answer.step_noun);
+    let mut ending = if shown == answer.total {
+        counted(shown, noun)
+    } else {
+        format!("{shown} of {}", counted(answer.total, noun))
+    };
+    if answer.failed > 0 {
+        ending = format!("{ending}, {} failed", answer.failed);
     }
+    if let Some(next) = answer.next {
+        ending = format!("{ending}; --from {next} continues");
+    }
+    ending
 }
 
 impl From<Only> for ViewFilter {

@@ -146,10 +146,12 @@ impl Printer<'_> {
     fn time(&mut self, time: DateTime<Utc>) -> String {
         let is_same_day = self.date.replace(time.date_naive()) == Some(time.date_naive());
         let fraction = if time.nanosecond() == 0 { "" } else { "%.3f" };
-        match is_same_day {
-            true => time.format(&format!("%H:%M:%S{fraction}")).to_string(),
-            false => time.format(&format!("%Y-%m-%d %H:%M:%S{fraction} UTC")).to_string(),
-        }
+        let format = if is_same_day {
+            format!("%H:%M:%S{fraction}")
+        } else {
+            format!("%Y-%m-%d %H:%M:%S{fraction} UTC")
+        };
+        time.format(&format).to_string()
     }
 
     /// Returns the maximum number of lines of a body.
