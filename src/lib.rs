@@ -9,6 +9,7 @@
 //! | module | knows | must not know |
 //! |---|---|---|
 //! | [`clock`] | the time of day | any other module |
+//! | [`display`] | untrusted text, numbers, sizes and times, in the form that people read | any other module |
 //! | [`files`] | atomic and durable writing of files, which files SQLite has open in this process | their contents |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | any other module |
 //! | [`json`] | one strict reader, three canonical profiles | the meaning of documents |
@@ -35,6 +36,7 @@
 pub mod artifact;
 pub mod clock;
 pub mod digest;
+pub mod display;
 pub mod files;
 pub mod formats;
 pub mod intake;

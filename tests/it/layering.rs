@@ -16,6 +16,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("files", &["rustix", "tempfile"]),
     ("digest", &["sha2", "hmac", "ring"]),
+    ("display", &[]),
     ("json", &["digest", "ryu_js", "serde_json", "serde_json_canonicalizer"]),
     ("validation", &[]),
     ("artifact", &["digest", "json", "validation"]),
