@@ -19,6 +19,7 @@
 //! | [`intake`] | files, directories, archives, recognising kinds, the parallel pipeline | storage |
 //! | [`storage`] | the storage interface; engines: `memory`, and `sqlite`, a vault in one file | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
+//! | `server` | web pages over HTTP; only with the feature of that name | the database, the terminal |
 //! | `cli` | arguments, text, JSON, progress, exit statuses | the database |
 //!
 //! # Invariants
@@ -41,6 +42,8 @@ pub mod files;
 pub mod formats;
 pub mod intake;
 pub mod json;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod storage;
 pub mod validation;
 pub mod vault;
