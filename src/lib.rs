@@ -9,6 +9,7 @@
 //! | module | knows | must not know |
 //! |---|---|---|
 //! | [`clock`] | the time of day | any other module |
+//! | [`display`] | untrusted text, numbers, sizes and times, in the form that people read | any other module |
 //! | [`files`] | atomic and durable writing of files, which files SQLite has open in this process | their contents |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | any other module |
 //! | [`json`] | one strict reader, three canonical profiles | the meaning of documents |
@@ -18,6 +19,7 @@
 //! | [`intake`] | files, directories, archives, recognising kinds, the parallel pipeline | storage |
 //! | [`storage`] | the storage interface; engines: `memory`, and `sqlite`, a vault in one file | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
+//! | `server` | web pages over HTTP; only with the feature of that name | the database, the terminal |
 //! | `cli` | arguments, text, JSON, progress, exit statuses | the database |
 //!
 //! # Invariants
@@ -35,10 +37,13 @@
 pub mod artifact;
 pub mod clock;
 pub mod digest;
+pub mod display;
 pub mod files;
 pub mod formats;
 pub mod intake;
 pub mod json;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod storage;
 pub mod validation;
 pub mod vault;

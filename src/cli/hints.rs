@@ -80,7 +80,7 @@ pub(crate) fn for_bundle(error: &BundleError) -> String {
 }
 
 /// Returns a hint for `error`, or for the store error that it wraps.
-fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
+pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(error) = error.downcast_ref() {
         return for_store(error);
     }

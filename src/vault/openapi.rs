@@ -18,6 +18,7 @@ use crate::vault::answers::AnswersRequest;
 use crate::vault::audit::AuditRequest;
 use crate::vault::backup::BackupRequest;
 use crate::vault::captures::CapturesRequest;
+use crate::vault::days::DaysRequest;
 use crate::vault::diff::DiffRequest;
 use crate::vault::digests::DigestsRequest;
 use crate::vault::find::FindRequest;
@@ -54,6 +55,7 @@ pub fn document() -> OpenApi {
     document.add::<AuditRequest>();
     document.add::<CapturesRequest>();
     document.add::<CheckJournalRequest>();
+    document.add::<DaysRequest>();
     document.add::<DiffRequest>();
     document.add::<DigestsRequest>();
     document.add::<FindRequest>();

@@ -12,7 +12,7 @@ use super::query;
 use crate::artifact::{CREATED_AT, Kind, Versions};
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{Attribute, Pin, RoleCount, Snapshot, StorageError, created_at};
+use crate::storage::{ArtifactRecord, Attribute, Pin, RoleCount, Snapshot, StorageError, created_at};
 
 /// A request for everything that a vault contains about an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -36,6 +36,9 @@ pub struct ShowAnswer {
     pub mentions: Vec<MentionCount>,
     /// Its captures in the order in which they were added.
     pub captures: Vec<CaptureSummary>,
+    /// The files of the preferred capture, if the kind has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub members: Vec<MemberSummary>,
     /// Its links, outgoing ones first, by relation and target.
     pub links: Vec<LinkSummary>,
     /// The longest artifacts that extend it.
@@ -90,6 +93,15 @@ pub struct MentionCount {
     pub count: u64,
 }
 
+/// A file of a capture.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MemberSummary {
+    /// Its name.
+    pub name: String,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
 impl Operation for ShowRequest {
     type Answer = ShowAnswer;
     type Error = StorageError;
@@ -119,6 +131,7 @@ impl ShowRequest {
         };
         let attributes = snapshot.attributes_of(core)?;
         let annotations = snapshot.annotations_of(core)?;
+        let captures = CaptureSummary::all(snapshot.captures_of(core)?);
         Ok(ShowAnswer {
             artifact: (&artifact).into(),
             // They are sorted, and their order is chronological.
@@ -130,7 +143,8 @@ impl ShowRequest {
                 .flatten()
                 .map(|RoleCount { role, count }| MentionCount { role, count })
                 .collect(),
-            captures: CaptureSummary::all(snapshot.captures_of(core)?),
+            members: members(snapshot, &artifact, &captures)?,
+            captures,
             links: links.into_iter().map(LinkSummary::from).collect(),
             extended_by: extensions.iter().map(|extension| extension.core_hash).collect(),
             extensions,
@@ -187,4 +201,17 @@ impl From<Attribute> for AttributeSummary {
         let Attribute { name, value, .. } = attribute;
         Self { name, value }
     }
+}
+
+/// Returns the files of the preferred capture, if the kind has several.
+fn members(
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
+    captures: &[CaptureSummary],
+) -> Result<Vec<MemberSummary>, StorageError> {
+    let has_several = formats::named(&artifact.kind).is_some_and(Kind::is_of_directories);
+    let preferred = captures.iter().find(|capture| capture.preferred && has_several);
+    let Some(preferred) = preferred else { return Ok(Vec::new()) };
+    let members = snapshot.members(artifact.core, preferred.capture_hash)?.into_iter();
+    Ok(members.map(|member| MemberSummary { name: member.name, size: member.size }).collect())
 }

@@ -16,6 +16,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("files", &["rustix", "tempfile"]),
     ("digest", &["sha2", "hmac", "ring"]),
+    ("display", &[]),
     ("json", &["digest", "ryu_js", "serde_json", "serde_json_canonicalizer"]),
     ("validation", &[]),
     ("artifact", &["digest", "json", "validation"]),
@@ -76,6 +77,23 @@ const TABLE: &[(&str, &[&str])] = &[
             "zstd",
         ],
     ),
+    // Below the vault only what answers and errors are made of, and the nouns of kinds.
+    (
+        "server",
+        &[
+            "clock",
+            "artifact",
+            "digest",
+            "display",
+            "formats",
+            "storage",
+            "vault",
+            "axum",
+            "maud",
+            "serde_json",
+            "tokio",
+        ],
+    ),
     (
         "cli",
         &[
@@ -102,6 +120,9 @@ const TABLE: &[(&str, &[&str])] = &[
 
 /// Crates that belong to the modules that list them.
 const HOMED: &[&str] = &[
+    "axum",
+    "maud",
+    "tokio",
     "sha2",
     "hmac",
     "r2d2",

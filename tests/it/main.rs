@@ -65,6 +65,8 @@ mod replay;
 mod round_trip;
 mod sandbox;
 mod search;
+#[cfg(feature = "server")]
+mod server;
 mod signatures;
 mod sql;
 mod stale;

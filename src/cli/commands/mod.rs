@@ -30,6 +30,8 @@ pub(crate) mod replay;
 mod rm;
 pub(crate) mod rules;
 pub(crate) mod search;
+#[cfg(feature = "server")]
+mod serve;
 pub(crate) mod show;
 mod sql;
 mod stats;
@@ -78,17 +80,20 @@ use verbs;
 
 /// Defines the enum of all commands, and a function that defines a single command.
 macro_rules! commands {
-    ($($command:ident($name:ident)),* $(,)?) => {
+    ($($(#[$condition:meta])? $command:ident($name:ident)),* $(,)?) => {
         #[derive(Subcommand)]
         pub(crate) enum Command {
-            $($command($name::Args)),*
+            $($(#[$condition])? $command($name::Args)),*
         }
 
         impl Command {
             /// Returns the definition of the command with this name.
             pub(crate) fn alone(name: &str) -> Option<clap::Command> {
                 Some(match name {
-                    $(stringify!($name) => $name::Args::augment_args(clap::Command::new(stringify!($name))),)*
+                    $(
+                        $(#[$condition])?
+                        stringify!($name) => $name::Args::augment_args(clap::Command::new(stringify!($name))),
+                    )*
                     _ => return None,
                 })
             }
@@ -96,14 +101,14 @@ macro_rules! commands {
             /// Returns the name of the command.
             pub(crate) fn name(&self) -> &'static str {
                 match self {
-                    $(Self::$command(_) => stringify!($name)),*
+                    $($(#[$condition])? Self::$command(_) => stringify!($name)),*
                 }
             }
 
             /// Runs the command.
             pub(crate) fn run(self, vault: &VaultArgs) -> Result<Status, Failure> {
                 match self {
-                    $(Self::$command(args) => args.run(vault)),*
+                    $($(#[$condition])? Self::$command(args) => args.run(vault)),*
                 }
             }
         }
@@ -121,6 +126,8 @@ commands! {
     List(list),
     Find(find),
     Search(search),
+    #[cfg(feature = "server")]
+    Serve(serve),
     Replay(replay),
     Links(links),
     Link(link),

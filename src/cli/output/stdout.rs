@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
+pub(crate) use runvault::display::{counted, size};
+
 use crate::cli::output::escape::{escaped, is_plain};
 use crate::cli::output::exit::Failure;
 use crate::cli::output::{fit, pager, verbosity};
@@ -146,14 +148,4 @@ pub(crate) fn error(text: &str) {
 /// Writes a warning to standard error.
 pub(crate) fn warning(text: &str) {
     message(&format!("{CAUTION}warning:{CAUTION:#} {}", escaped(text)));
-}
-
-/// Returns `count` and `thing`, with an `s` unless the count is 1.
-pub(crate) fn counted(count: u64, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Formats a number of bytes for display.
-pub(crate) fn size(bytes: u64) -> String {
-    indicatif::HumanBytes(bytes).to_string()
 }

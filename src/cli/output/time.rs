@@ -9,6 +9,8 @@ use crate::cli::output::stdout::{self, counted};
 
 use runvault::{Vault, clock};
 
+pub(crate) use runvault::display::{ago, duration, time as display};
+
 /// For tests only: the fixed time of the clock, as an RFC 3339 timestamp.
 const TEST_CLOCK: &str = "RUNVAULT_TEST_CLOCK";
 
@@ -95,45 +97,9 @@ fn age(text: &str) -> Option<Duration> {
     Duration::from_std(humantime::parse_duration(text).ok()?).ok()
 }
 
-/// Formats a time for display, to the second.
-pub(crate) fn display(time: DateTime<Utc>) -> String {
-    time.format("%Y-%m-%d %H:%M:%S UTC").to_string()
-}
-
-/// Formats a time relative to `now`, such as "3 minutes ago". A time that is not in the past is formatted exactly.
-pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
-    let past = now.signed_duration_since(time);
-    let say = |count: i64, unit: &str| format!("{} ago", counted(count.unsigned_abs(), unit));
-    match (past.num_minutes(), past.num_hours(), past.num_days()) {
-        _ if past < Duration::minutes(-1) => display(time),
-        (..1, _, _) => "just now".to_owned(),
-        (minutes, ..1, _) => say(minutes, "minute"),
-        (_, hours, ..1) => say(hours, "hour"),
-        (_, _, days @ ..14) => say(days, "day"),
-        (_, _, days @ ..60) => say(days / 7, "week"),
-        (_, _, days @ ..730) => say(days / 30, "month"),
-        (_, _, days) => say(days / 365, "year"),
-    }
-}
-
 /// Formats a time for display: relative on a terminal, otherwise absolute, so that the output stays correct.
 pub(crate) fn shown(time: DateTime<Utc>) -> String {
     if stdout::is_terminal() { ago(time, clock::now()) } else { display(time) }
-}
-
-/// Formats a number of milliseconds in the largest units that fit.
-pub(crate) fn duration(milliseconds: i64) -> String {
-    const SECOND: i64 = 1_000;
-    const MINUTE: i64 = 60 * SECOND;
-    const HOUR: i64 = 60 * MINUTE;
-    match milliseconds {
-        ..SECOND => format!("{milliseconds} ms"),
-        SECOND..MINUTE => {
-            format!("{}.{} s", milliseconds / SECOND, milliseconds % SECOND / (SECOND / 10))
-        }
-        MINUTE..HOUR => format!("{} min {} s", milliseconds / MINUTE, milliseconds % MINUTE / SECOND),
-        HOUR.. => format!("{} h {} min", milliseconds / HOUR, milliseconds % HOUR / MINUTE),
-    }
 }
 
 #[cfg(test)]
@@ -152,45 +118,5 @@ mod tests {
         for wrong in ["", "m", "-1m", "1x", "é", "99999999999999999999d"] {
             assert!(length(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn durations_have_two_units() {
-        for (milliseconds, text) in [
-            (0, "0 ms"),
-            (999, "999 ms"),
-            (1_000, "1.0 s"),
-            (59_999, "59.9 s"),
-            (60_000, "1 min 0 s"),
-            (3_599_999, "59 min 59 s"),
-            (90_061_000, "25 h 1 min"),
-        ] {
-            assert_eq!(duration(milliseconds), text);
-        }
-    }
-
-    #[test]
-    fn times_are_told_as_people_say_them() {
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        for (past, said) in [
-            (Duration::seconds(-59), "just now"),
-            (Duration::seconds(0), "just now"),
-            (Duration::seconds(59), "just now"),
-            (Duration::seconds(60), "1 minute ago"),
-            (Duration::seconds(3599), "59 minutes ago"),
-            (Duration::minutes(60), "1 hour ago"),
-            (Duration::hours(23), "23 hours ago"),
-            (Duration::hours(24), "1 day ago"),
-            (Duration::days(13), "13 days ago"),
-            (Duration::days(14), "2 weeks ago"),
-            (Duration::days(59), "8 weeks ago"),
-            (Duration::days(60), "2 months ago"),
-            (Duration::days(729), "24 months ago"),
-            (Duration::days(730), "2 years ago"),
-            (Duration::days(-1), "2027-01-16 08:00:00 UTC"),
-        ] {
-            assert_eq!(ago(now - past, now), said);
-        }
-        assert_eq!(ago(DateTime::<Utc>::MIN_UTC, DateTime::<Utc>::MAX_UTC), "524634 years ago");
     }
 }

@@ -36,6 +36,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("one member of a pack", "runvault get @baseline --member run.json"),
         ],
     ),
+    (
+        "serve",
+        &[
+            ("open the pages of the default vault in the browser", "runvault serve --open"),
+            ("always at the same address", "runvault serve --listen 127.0.0.1:8080"),
+        ],
+    ),
     ("show", &[("an artifact by its tag", "runvault show @baseline")]),
     (
         "view",

@@ -11,14 +11,31 @@ type Group = (&'static str, &'static [&'static str]);
 pub(super) const SUMMARY: [Group; 1] = [(
     "Common commands",
     &[
-        "add", "verify", "get", "show", "view", "list", "find", "search", "replay", "diff", "links", "sql",
-        "stats", "tag", "note", "pin", "backup", "export", "import", "rm", "forget", "fsck", "log", "help",
+        "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "replay", "diff", "links",
+        "sql", "stats", "tag", "note", "pin", "backup", "export", "import", "rm", "forget", "fsck", "log",
+        "help",
     ],
 )];
 
 /// Groups of all commands. clap itself adds `help`.
 pub(super) const GROUPS: [Group; 9] = [
-    ("Everyday", &["init", "add", "watch", "verify", "get", "show", "view", "list", "find", "search"]),
+    (
+        "Everyday",
+        &[
+            "init",
+            "add",
+            "watch",
+            "verify",
+            "get",
+            "show",
+            "view",
+            "list",
+            "find",
+            "search",
+            #[cfg(feature = "server")]
+            "serve",
+        ],
+    ),
     ("Replay and compare", &["replay", "diff"]),
     ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),
     ("Tables and numbers", &["sql", "stats"]),

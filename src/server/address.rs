@@ -1,0 +1,85 @@
+//! Addresses of pages.
+
+use std::fmt::Write;
+
+use crate::digest::{CaptureHash, CoreHash, Digest};
+
+/// The address of the page of an artifact.
+pub(super) fn artifact(core: CoreHash) -> String {
+    format!("/artifact/{core}")
+}
+
+/// The address of the bytes of a capture, or of one of its files.
+pub(super) fn bytes(core: CoreHash, capture: CaptureHash, member: Option<&str>) -> String {
+    with_query(
+        &format!("/artifact/{core}/bytes"),
+        &[("capture", Some(&capture.to_string())), ("member", member)],
+    )
+}
+
+/// The address of the canonical text that the core hash is the digest of.
+pub(super) fn core_bytes(core: CoreHash, capture: CaptureHash) -> String {
+    with_query(&format!("/artifact/{core}/core"), &[("capture", Some(&capture.to_string()))])
+}
+
+/// The address of the graph of links of an artifact.
+pub(super) fn graph(core: CoreHash, depth: u8) -> String {
+    with_query(&format!("/artifact/{core}/graph"), &[("depth", Some(&depth.to_string()))])
+}
+
+/// The address of the answers to a prompt.
+pub(super) fn prompt(digest: Digest) -> String {
+    format!("/prompt/{digest}")
+}
+
+/// The address of the artifacts that mention a digest.
+pub(super) fn mentions(digest: Digest) -> String {
+    with_query("/artifacts", &[("mention", Some(&digest.to_string()))])
+}
+
+/// The address of the artifacts with an attribute.
+pub(super) fn attribute(name: &str, value: &str) -> String {
+    with_query("/artifacts", &[("attribute", Some(&format!("{name}={value}")))])
+}
+
+/// The address of the differences between an artifact and another, which a form asks for if there is none.
+pub(super) fn diff(one: CoreHash, other: Option<CoreHash>) -> String {
+    let other = other.map(|other| other.to_string());
+    with_query("/diff", &[("one", Some(&one.to_string())), ("other", other.as_deref())])
+}
+
+/// Appends the parameters that have a value.
+pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
+    let mut address = path.to_owned();
+    let given = parameters.iter().filter_map(|(name, value)| Some((name, (*value)?)));
+    for (index, (name, value)) in given.enumerate() {
+        address.push(if index == 0 { '?' } else { '&' });
+        address.push_str(name);
+        address.push('=');
+        encode(value, &mut address);
+    }
+    address
+}
+
+/// Appends `text` with all bytes percent-encoded that have a meaning in addresses.
+fn encode(text: &str, address: &mut String) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':' | b'/') {
+            address.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(address, "%{byte:02X}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_cannot_add_parameters() {
+        let address = with_query("/artifacts", &[("tag", None), ("attribute", Some("a=b&c#d é\"<"))]);
+        assert_eq!(address, "/artifacts?attribute=a%3Db%26c%23d%20%C3%A9%22%3C");
+    }
+}

@@ -1,0 +1,227 @@
+//! The HTTP server.
+
+use std::future::IntoFuture;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
+use axum::extract::{RawPathParams, Request, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
+use axum::http::{HeaderValue, Response, StatusCode, Uri};
+use axum::middleware::{self, Next};
+use axum::routing::{MethodRouter, get};
+use tokio::net::TcpListener;
+use tokio::task;
+use tokio::time::{sleep, timeout};
+
+use super::failure::PageError;
+use super::frame::{self, Frame};
+use super::visit::{Content, Download, Hint, Visit};
+use super::{guard, pages};
+use crate::vault::Vault;
+
+/// How often the server checks whether it is to stop.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How long requests that are being answered may take once the server stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A page as a function.
+type Render = fn(&Visit<'_>) -> Result<Content, PageError>;
+
+/// A server that listens and does not answer yet.
+#[derive(Debug)]
+pub struct Server {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+}
+
+/// Options of a server.
+#[derive(Clone, Copy, Default)]
+pub struct ServerOptions {
+    /// Returns what a person can do about an error, for pages that report it.
+    pub hint: Option<Hint>,
+}
+
+/// What all requests share.
+struct Shared {
+    vault: Vault,
+    address: SocketAddr,
+    options: ServerOptions,
+}
+
+type App = Arc<Shared>;
+
+impl Server {
+    /// Listens at `address`. The system chooses the port if it is 0.
+    ///
+    /// # Errors
+    /// Returns an error if the address is not one of this machine, or is in use.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        Ok(Self { address: listener.local_addr()?, listener })
+    }
+
+    /// Returns the address at which the server listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers requests until `is_stopped` returns true. Requests that are being answered then are completed, for up to
+    /// five seconds.
+    ///
+    /// # Errors
+    /// Returns an error if the system does not permit threads or connections.
+    pub fn run(
+        self,
+        vault: Vault,
+        options: ServerOptions,
+        is_stopped: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> io::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let app = router(Arc::new(Shared { vault, address: self.address, options }));
+        let is_stopped = Arc::new(is_stopped);
+        let served = runtime.block_on(async {
+            let listener = TcpListener::from_std(self.listener)?;
+            let stop = wait(Arc::clone(&is_stopped));
+            let server = axum::serve(listener, app).with_graceful_shutdown(stop).into_future();
+            let server = task::spawn(server);
+            wait(is_stopped).await;
+            match timeout(GRACE, server).await {
+                Ok(Ok(ended)) => ended,
+                // Whatever is still being answered is abandoned.
+                Ok(Err(_)) | Err(_) => Ok(()),
+            }
+        });
+        runtime.shutdown_timeout(GRACE);
+        served
+    }
+}
+
+/// Waits until the server is to stop.
+async fn wait(is_stopped: Arc<impl Fn() -> bool>) {
+    while !is_stopped() {
+        sleep(POLL).await;
+    }
+}
+
+fn router(app: App) -> Router {
+    Router::new()
+        .route("/", page(pages::runs::page))
+        .route("/artifacts", page(pages::artifacts::page))
+        .route("/artifact/{name}", page(pages::artifact::page))
+        .route("/artifact/{name}/bytes", page(pages::download::bytes))
+        .route("/artifact/{name}/core", page(pages::download::core))
+        .route("/artifact/{name}/graph", page(pages::graph::page))
+        .route("/prompt/{name}", page(pages::prompt::page))
+        .route("/search", page(pages::search::page))
+        .route("/diff", page(pages::diff::page))
+        .route("/go", page(pages::locate::go))
+        .route("/stats", page(pages::stats::page))
+        .route("/journal", page(pages::journal::page))
+        .route("/assets/{name}", page(pages::download::asset))
+        .fallback_service(page(|_| Err(PageError::NoPage)).with_state(Arc::clone(&app)))
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), guarded))
+        .with_state(app)
+}
+
+/// Returns the handler of a page. The vault blocks, so it is read on a thread of its own.
+fn page(render: Render) -> MethodRouter<App> {
+    get(
+        move |State(app): State<App>, path: Result<RawPathParams, RawPathParamsRejection>, uri: Uri| async move {
+            let (render, name) = match path {
+                Ok(path) => (render, path.iter().next().map(|(_, name)| name.to_owned()).unwrap_or_default()),
+                Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)) => (not_text as Render, String::new()),
+                // No route matches, so there are no parameters.
+                Err(_) => (render, String::new()),
+            };
+            let answered = task::spawn_blocking(move || app.answer(render, &name, &uri)).await;
+            // A page that panics must not end the server.
+            answered
+                .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be made"))
+        },
+    )
+}
+
+fn not_text(_: &Visit<'_>) -> Result<Content, PageError> {
+    Err(PageError::BadRequest("the address is not UTF-8".to_owned()))
+}
+
+/// Refuses requests that are not for this server, and adds the headers of every response.
+async fn guarded(State(app): State<App>, request: Request, next: Next) -> Response<Body> {
+    let mut response = match guard::refusal(app.address, request.method(), request.headers()) {
+        Some((status, why)) => plain(status, why),
+        None => next.run(request).await,
+    };
+    let status = response.status();
+    guard::add_allowed(status, response.headers_mut());
+    guard::add_headers(response.headers_mut());
+    response
+}
+
+impl Shared {
+    fn answer(&self, render: Render, name: &str, uri: &Uri) -> Response<Body> {
+        let visit = Visit { vault: &self.vault, name, uri };
+        match render(&visit) {
+            Ok(Content::Page(page)) => {
+                let frame = Frame { vault: self.vault.path() };
+                html(StatusCode::OK, frame.document(&page))
+            }
+            Ok(Content::Redirect(address)) => redirect(&address),
+            Ok(Content::Asset(asset)) => {
+                let mut response = Response::new(Body::from(asset.text));
+                response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
+                response
+            }
+            Ok(Content::Download(download)) => attachment(download),
+            Err(error) => {
+                let hint = self.options.hint.and_then(|hint| hint(error.cause()));
+                let frame = Frame { vault: self.vault.path() };
+                html(error.status(), frame.document(&frame::failure(&error, hint)))
+            }
+        }
+    }
+}
+
+fn html(status: StatusCode, document: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(document));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(format!("{text}\n")));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+fn redirect(address: &str) -> Response<Body> {
+    let Ok(address) = HeaderValue::from_str(address) else {
+        return plain(StatusCode::INTERNAL_SERVER_ERROR, "the page has no valid address");
+    };
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::FOUND;
+    response.headers_mut().insert(LOCATION, address);
+    response
+}
+
+/// Returns bytes that a browser saves and never displays.
+fn attachment(download: Download) -> Response<Body> {
+    let Download { bytes, file_name } = download;
+    let mut response = Response::new(Body::from(bytes));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    // File names consist of letters, digits, dots, hyphens and underscores.
+    if let Ok(disposition) = HeaderValue::from_str(&format!("attachment; filename=\"{file_name}\"")) {
+        headers.insert(CONTENT_DISPOSITION, disposition);
+    }
+    response
+}

@@ -1,0 +1,32 @@
+//! Web pages of a vault.
+//!
+//! A page is made of the answers of operations ([`vault::api`](crate::vault::api)), and has no other data. [`Server`]
+//! sends pages over HTTP to browsers on this machine. Everything is read only. Pages need no JavaScript for reading and
+//! load nothing from elsewhere.
+//!
+//! ```no_run
+//! use runvault::Vault;
+//! use runvault::server::{Server, ServerOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let vault = Vault::open("runs.vault".as_ref())?;
+//! let server = Server::bind("127.0.0.1:0".parse()?)?;
+//! println!("http://{}/", server.address());
+//! server.run(vault, ServerOptions::default(), || false)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod assets;
+mod failure;
+mod frame;
+mod guard;
+mod http;
+mod pages;
+mod svg;
+mod text;
+mod visit;
+
+pub use http::{Server, ServerOptions};
+pub use visit::Hint;

@@ -1,0 +1,292 @@
+//! The page of an artifact.
+
+use maud::{Markup, html};
+
+use super::{contract, locate, parts, transcript};
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::display::{counted, size};
+use crate::server::address;
+use crate::server::failure::PageError;
+use crate::server::text::{block, exact_time, line, long_line, number, time};
+use crate::server::visit::{Content, Page, Visit};
+use crate::storage::ErrorKind;
+use crate::vault::captures::CaptureSummary;
+use crate::vault::show::{AttributeSummary, ShowAnswer, ShowRequest};
+use crate::vault::{Located, LookupError};
+
+/// Maximum number of values listed per attribute.
+const MAX_VALUES: usize = 20;
+
+/// Maximum number of captures, and of links, that are listed.
+const MAX_LISTED: usize = 200;
+
+/// Artifacts of up to this size are hashed for the page.
+const MAX_HASHED: u64 = 64 << 20;
+
+/// Makes the page of an artifact.
+pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+    let located = locate::named(visit)?;
+    let core = located.artifact.core;
+    if visit.name != core.to_string() {
+        return Ok(Content::Redirect(address::artifact(core)));
+    }
+    let parameters = transcript::Parameters::new(visit)?;
+    let answer = visit.run(&ShowRequest { artifact: core })?;
+    let noun = parts::noun(&answer.artifact.kind);
+    let body = html! {
+        h1 { (heading(&answer, &noun)) }
+        p.identity { code.copy { (core) } }
+        (badge(&check(visit, &located)?, &answer))
+        (summary(&answer))
+        (contents(&answer))
+        (contract::section(visit, &answer)?)
+        (steps(visit, core, parameters)?)
+        (links(&answer))
+        (attributes(&answer.attributes))
+        (captures(&answer))
+    };
+    Ok(Content::Page(Page { title: format!("{noun} {core:.12}"), section: "/artifacts", body }))
+}
+
+/// Leads to the sections of the page.
+fn contents(answer: &ShowAnswer) -> Markup {
+    html! {
+        nav.pages aria-label="On this page" {
+            a href="#content-of-artifact" { "Content" }
+            a href="#links" { (counted(answer.links.len() as u64, "link")) }
+            a href="#attributes" { "Attributes" }
+            a href=(address::diff(answer.artifact.core_hash, None)) { "Compare with…" }
+            a href="#captures" { (counted(answer.captures.len() as u64, "capture")) }
+        }
+    }
+}
+
+/// Returns the steps, or why they cannot be read.
+fn steps(visit: &Visit<'_>, core: CoreHash, parameters: transcript::Parameters) -> Result<Markup, PageError> {
+    match visit.vault.run(&parameters.request(core)) {
+        Ok(answer) => Ok(transcript::section(parameters, &answer)),
+        Err(error) if is_defect(&error) => Ok(html! {
+            section { h2 id="content-of-artifact" { "Content" } p.failure { (long_line(&error.to_string())) "." } }
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns whether the stored document is damaged or cannot be interpreted.
+fn is_defect(error: &LookupError) -> bool {
+    match error {
+        LookupError::Unreadable { .. } => true,
+        LookupError::Store(error) => error.kind() == ErrorKind::Damaged,
+        _ => false,
+    }
+}
+
+/// Returns what the artifact is called: its first tag, or its hash.
+fn heading(answer: &ShowAnswer, noun: &str) -> Markup {
+    let core = answer.artifact.core_hash;
+    html! {
+        span.kind { (noun) } " "
+        @if let Some(tag) = answer.tags.first() { "@" (line(tag)) } @else { (format!("{core:.12}")) }
+    }
+}
+
+/// What was found when the stored bytes were read for the page.
+enum Checked {
+    /// The core hash was computed from them.
+    Computed,
+    /// They are too large to be read for a page.
+    TooLarge,
+    /// They are not what was admitted, or cannot be interpreted.
+    Failed(String),
+}
+
+fn check(visit: &Visit<'_>, located: &Located) -> Result<Checked, PageError> {
+    if located.capture.size > MAX_HASHED {
+        return Ok(Checked::TooLarge);
+    }
+    match visit.vault.read_core(located) {
+        Ok(_) => Ok(Checked::Computed),
+        Err(error) if is_defect(&error) => Ok(Checked::Failed(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// States what was checked, and when.
+fn badge(checked: &Checked, answer: &ShowAnswer) -> Markup {
+    let preferred = answer.captures.iter().find(|capture| capture.preferred);
+    let warnings = preferred.map_or(0, |capture| capture.violations.len() as u64);
+    let admitted = preferred.map_or(answer.artifact.added_at, |capture| capture.added_at);
+    html! {
+        @match checked {
+            Checked::Computed => p.badge.good {
+                strong { "Verified" } " The stored bytes were read and hashed for this page, at "
+                (exact_time(clock::now())) ": they have the core hash above."
+            },
+            Checked::TooLarge => p.badge.caution {
+                strong { "Not read" } " The stored bytes are too large to be hashed for this page; a download is hashed."
+            },
+            Checked::Failed(message) => p.badge.bad {
+                strong { "Damaged" } " " (long_line(message)) "."
+            },
+        }
+        p.faint {
+            "The rules of its kind were checked when it was added, at " (exact_time(admitted.0))
+            @if warnings == 0 { ", without warnings." } @else { ", with " (counted(warnings, "warning")) "." }
+        }
+    }
+}
+
+fn summary(answer: &ShowAnswer) -> Markup {
+    let ShowAnswer { artifact, created_at, note, tags, pinned, extended_by, mentions, .. } = answer;
+    let seen = html! {
+        (time(artifact.seen_at.0))
+        @if artifact.added_at < artifact.seen_at { ", first " (time(artifact.added_at.0)) }
+    };
+    let mentions = mentions.iter().map(|mention| format!("{} {}", number(mention.count), mention.role));
+    let mentions = mentions.collect::<Vec<_>>().join(", ");
+    let rows = [
+        ("created", created_at.as_deref().map(|created| html! { (line(created)) })),
+        ("seen", Some(seen)),
+        ("tags", (!tags.is_empty()).then(|| html! { @for tag in tags { span.tag { "@" (line(tag)) } " " } })),
+        ("pinned", pinned.then(|| html! { "protected from removal" })),
+        ("note", note.as_deref().map(|note| html! { span.note { (block(note)) } })),
+        (
+            "extended by",
+            (!extended_by.is_empty())
+                .then(|| html! { @for core in extended_by { (parts::hash(*core)) " " } }),
+        ),
+        ("mentions", (!mentions.is_empty()).then(|| html! { (long_line(&mentions)) })),
+    ];
+    parts::fields(&rows)
+}
+
+fn links(answer: &ShowAnswer) -> Markup {
+    let links = &answer.links;
+    html! {
+        section {
+            h2 id="links" { "Links" }
+            @if links.is_empty() {
+                p.faint { "No artifact in the vault is linked to it." }
+            } @else {
+                p { a href=(address::graph(answer.artifact.core_hash, 2)) { "Graph" } }
+                div.scroll tabindex="0" role="region" aria-labelledby="links" {
+                    table {
+                        thead { tr { th { "relation" } th { "artifact" } th { "because" } } }
+                        tbody {
+                            @for link in links.iter().take(MAX_LISTED) {
+                                tr {
+                                    td { (parts::relation(link)) }
+                                    td { (parts::link_end(&link.target)) }
+                                    td {
+                                        @if link.stated { "added manually " }
+                                        @if let Some(because) = &link.because { (line(because)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                (more(links.len(), "link"))
+            }
+        }
+    }
+}
+
+/// States how many are not listed.
+fn more(count: usize, thing: &str) -> Markup {
+    let more = count.saturating_sub(MAX_LISTED) as u64;
+    html! { @if more > 0 { p.faint { "and " (counted(more, &format!("more {thing}"))) } } }
+}
+
+fn attributes(attributes: &[AttributeSummary]) -> Markup {
+    html! {
+        section {
+            h2 id="attributes" { "Attributes" }
+            @if attributes.is_empty() { p.faint { "None." } }
+            dl {
+                @for group in attributes.chunk_by(|one, other| one.name == other.name) {
+                    @if let Some(AttributeSummary { name, .. }) = group.first() {
+                        div {
+                            dt { (line(name)) }
+                            dd { (values(group)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn values(group: &[AttributeSummary]) -> Markup {
+    html! {
+        @for (index, AttributeSummary { name, value }) in group.iter().take(MAX_VALUES).enumerate() {
+            @if index > 0 { ", " }
+            a href=(address::attribute(name, value)) { (line(value)) }
+        }
+        @if let more @ 1.. = group.len().saturating_sub(MAX_VALUES) { " and " (more) " more" }
+    }
+}
+
+fn captures(answer: &ShowAnswer) -> Markup {
+    html! {
+        section {
+            h2 id="captures" { "Captures" }
+            p.faint { "The exact bytes that were received. Two captures of an artifact have the same core." }
+            @for capture in answer.captures.iter().take(MAX_LISTED) { (shown_capture(answer, capture)) }
+            (more(answer.captures.len(), "capture"))
+        }
+    }
+}
+
+fn shown_capture(answer: &ShowAnswer, capture: &CaptureSummary) -> Markup {
+    let is_signed = parts::can_be_signed(&answer.artifact.kind);
+    html! {
+        div.capture {
+            p {
+                code { (capture.capture_hash) }
+                @if capture.preferred && answer.captures.len() > 1 { " " span.tag { "preferred" } }
+            }
+            p {
+                (size(capture.size)) ", added " (time(capture.added_at.0))
+                @if capture.seen_at > capture.added_at { ", seen again " (time(capture.seen_at.0)) }
+                @if is_signed { ", " (parts::signature(capture.signature, capture.key_id.as_deref())) }
+            }
+            (downloads(answer, capture))
+            @if !capture.violations.is_empty() {
+                ul {
+                    @for violation in &capture.violations {
+                        li.caution {
+                            (line(&violation.rule_id)) " " (line(&violation.path)) ": " (long_line(&violation.message))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns links to the bytes of a capture and of its core. They are hashed again when they are read.
+fn downloads(answer: &ShowAnswer, capture: &CaptureSummary) -> Markup {
+    let (core, hash) = (answer.artifact.core_hash, capture.capture_hash);
+    let has_several = !answer.members.is_empty();
+    html! {
+        p {
+            @if !has_several {
+                a href=(address::bytes(core, hash, None)) download="" { "Download the bytes" }
+                " · "
+            }
+            a href=(address::core_bytes(core, hash)) download="" { "Download the core" }
+        }
+        @if has_several && capture.preferred {
+            ul {
+                @for member in &answer.members {
+                    li {
+                        a href=(address::bytes(core, hash, Some(&member.name))) download="" { (line(&member.name)) }
+                        " " (size(member.size))
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The list of all artifacts.
+
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::filters::{self, given, one_of, options, point};
+use super::parts;
+use crate::digest::Digest;
+use crate::display::counted;
+use crate::formats;
+use crate::server::address;
+use crate::server::failure::PageError;
+use crate::server::text::{line, number, time};
+use crate::server::visit::{Content, Page, Visit};
+use crate::vault::api::TimeBasisName;
+use crate::vault::find::{
+    ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindPeriod, FindRequest, FoundArtifact,
+};
+
+/// Number of artifacts of a page.
+const ARTIFACTS: u64 = 50;
+
+/// The parameters of the address. Fields of a form that are not filled in are empty.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    kind: String,
+    tag: String,
+    note: String,
+    /// A name and a value, such as `model_id=m`.
+    attribute: String,
+    /// A digest that is mentioned.
+    mention: String,
+    since: String,
+    until: String,
+    by: String,
+    order: String,
+    /// The end of the previous page.
+    after: String,
+}
+
+/// Makes a page of the list.
+pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+    let parameters: Parameters = visit.parameters()?;
+    let answer = visit.run(&parameters.request()?)?;
+    let body = html! {
+        h1 { "Artifacts" }
+        (form(&parameters))
+        (table(&answer))
+        (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(after)))
+    };
+    Ok(Content::Page(Page { title: "Artifacts".to_owned(), section: "/artifacts", body }))
+}
+
+impl Parameters {
+    fn request(&self) -> Result<FindRequest, PageError> {
+        let after = filters::cursor(&self.after)?;
+        let kinds = filters::kinds(&self.kind)?;
+        let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period: self.period()? };
+        let (order, limit) = (one_of(&self.order, "order")?, Some(ARTIFACTS));
+        Ok(FindRequest { filter, order, limit, after, ..FindRequest::default() })
+    }
+
+    fn conditions(&self) -> Result<Vec<FindCondition>, PageError> {
+        let mut conditions = Vec::new();
+        if let Some(tag) = given(&self.tag) {
+            let name = tag.strip_prefix('@').unwrap_or(tag);
+            conditions.push(FindCondition::Tagged { name: (name != "*").then(|| name.to_owned()) });
+        }
+        conditions.extend(given(&self.note).map(|text| FindCondition::Note { text: text.to_owned() }));
+        if let Some(text) = given(&self.attribute) {
+            let (name, value) = text.split_once('=').ok_or_else(|| {
+                PageError::BadRequest("an attribute is a name and a value, such as model_id=m".to_owned())
+            })?;
+            conditions.push(FindCondition::Attribute { name: name.to_owned(), value: value.to_owned() });
+        }
+        if let Some(text) = given(&self.mention) {
+            let digest: Digest = text.parse().map_err(|error| PageError::BadRequest(format!("{error}")))?;
+            conditions.push(FindCondition::Mention { group: None, digest });
+        }
+        Ok(conditions)
+    }
+
+    fn period(&self) -> Result<Option<FindPeriod>, PageError> {
+        let (since, until) = (point(&self.since)?, point(&self.until)?);
+        let by: TimeBasisName = one_of(&self.by, "time")?;
+        let is_given = since.is_some() || until.is_some();
+        Ok(is_given.then_some(FindPeriod { by, since, until }))
+    }
+
+    /// Returns the address of the same list from a cursor on.
+    fn address(&self, after: Option<&str>) -> String {
+        let fields = [
+            ("kind", &self.kind),
+            ("tag", &self.tag),
+            ("note", &self.note),
+            ("attribute", &self.attribute),
+            ("mention", &self.mention),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("by", &self.by),
+            ("order", &self.order),
+        ];
+        let fields = fields.iter().map(|(name, value)| (*name, given(value)));
+        address::with_query("/artifacts", &fields.chain([("after", after)]).collect::<Vec<_>>())
+    }
+}
+
+fn form(parameters: &Parameters) -> Markup {
+    let orders = [
+        ("", "last seen"),
+        ("first-seen", "first seen"),
+        ("created", "created"),
+        ("kind", "kind"),
+        ("core", "hash"),
+    ];
+    let times = [("", "last seen"), ("first-seen", "first seen"), ("created", "created")];
+    html! {
+        form.filters action="/artifacts" {
+            label {
+                "Kind"
+                (filters::kind_options(&formats::ALL, &parameters.kind))
+            }
+            label { "Attribute" input name="attribute" value=(parameters.attribute) placeholder="model_id=…"; }
+            label { "Mentions" input name="mention" value=(parameters.mention) placeholder="sha256:…"; }
+            label { "Tag" input name="tag" value=(parameters.tag) placeholder="* is any"; }
+            label { "Note" input name="note" value=(parameters.note); }
+            label { "Since" input name="since" value=(parameters.since) placeholder="2026-11-20"; }
+            label { "Until" input name="until" value=(parameters.until) placeholder="2026-11-21"; }
+            label { "Time" (options("by", &times, &parameters.by)) }
+            label { "Order" (options("order", &orders, &parameters.order)) }
+            button { "Filter" }
+            a href="/artifacts" { "Clear" }
+        }
+    }
+}
+
+fn table(answer: &FindAnswer) -> Markup {
+    html! {
+        p.faint {
+            @if answer.is_more { "more than " (number(answer.found)) " artifacts" } @else { (counted(answer.found, "artifact")) }
+            @if answer.hidden > 0 { ", without " (counted(answer.hidden, "earlier version")) }
+        }
+        div.scroll tabindex="0" role="region" aria-label="Artifacts" {
+            table {
+                thead { tr { th { "kind" } th { "hash" } th { "created" } th { "seen" } th { "matches" } } }
+                tbody { @for hit in &answer.hits { (row(hit)) } }
+            }
+        }
+    }
+}
+
+fn row(hit: &FoundArtifact) -> Markup {
+    let FoundArtifact { artifact, details, matches } = hit;
+    html! {
+        tr {
+            td { (parts::kind(&artifact.kind)) }
+            td { (parts::hash(artifact.core_hash)) }
+            td { @if let Some(created) = details.created_at { (time(created.0)) } }
+            td { (time(artifact.seen_at.0)) }
+            td { @for (index, one) in matches.iter().enumerate() { @if index > 0 { ", " } (matched(one)) } }
+        }
+    }
+}
+
+fn matched(found: &ArtifactMatch) -> Markup {
+    match found {
+        ArtifactMatch::Mention { role, place, .. } => {
+            html! { (line(role)) " at " (line(&place.to_string())) }
+        }
+        ArtifactMatch::Attribute { name, value } => html! { (line(name)) " " (line(value)) },
+        ArtifactMatch::Signature { signature, key_id, .. } => parts::signature(*signature, key_id.as_deref()),
+        ArtifactMatch::Note { note } => html! { "note " (line(note)) },
+        ArtifactMatch::Tag { tag } => html! { "@" (line(tag)) },
+        ArtifactMatch::Pinned { .. } => html! { "pinned" },
+    }
+}

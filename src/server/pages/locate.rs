@@ -1,0 +1,45 @@
+//! Names of artifacts in addresses: what a person knows an artifact by, and the address of its page.
+
+use serde::Deserialize;
+
+use crate::server::address;
+use crate::server::failure::PageError;
+use crate::server::visit::{Content, Visit};
+use crate::vault::resolve::ResolveRequest;
+use crate::vault::{Located, LookupError};
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    q: String,
+}
+
+/// Returns the artifact that the path of a request names: by a hash, a prefix of one, a tag or a run id.
+pub(in crate::server) fn named(visit: &Visit<'_>) -> Result<Located, PageError> {
+    located(visit, visit.name)
+}
+
+/// Returns the artifact that `text` names.
+pub(in crate::server) fn located(visit: &Visit<'_>, text: &str) -> Result<Located, PageError> {
+    Ok(ResolveRequest::new(text).locate(visit.vault)?)
+}
+
+/// Redirects to what the text names, or else to the search for the words.
+pub(in crate::server) fn go(visit: &Visit<'_>) -> Result<Content, PageError> {
+    let Parameters { q } = visit.parameters()?;
+    let text = q.trim();
+    match located(visit, text) {
+        Ok(located) => Ok(Content::Redirect(address::artifact(located.artifact.core))),
+        Err(PageError::Lookup(error)) => match error {
+            LookupError::Mentioned(mentioned) => Ok(Content::Redirect(address::mentions(mentioned.digest))),
+            LookupError::NotFound(_)
+            | LookupError::NoSuchTag(_)
+            | LookupError::NoSuchName(_)
+            | LookupError::LatestOutOfRange { .. } => {
+                Ok(Content::Redirect(address::with_query("/search", &[("q", Some(text))])))
+            }
+            error => Err(error.into()),
+        },
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,20 @@
+//! The pages: each a file, with the answer of an operation in and HTML out.
+
+pub(super) mod artifact;
+pub(super) mod artifacts;
+mod chain;
+mod contract;
+pub(super) mod diff;
+pub(super) mod download;
+mod filters;
+pub(super) mod graph;
+pub(super) mod journal;
+pub(super) mod locate;
+mod parts;
+pub(super) mod prompt;
+pub(super) mod runs;
+pub(super) mod search;
+pub(super) mod stats;
+mod steps;
+mod timeline;
+mod transcript;

@@ -1,0 +1,259 @@
+//! The list of runs.
+
+use chrono::{NaiveDate, Utc};
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use super::filters::{self, given, options, point};
+use super::parts;
+use crate::artifact::{AttributeInfo, Kind};
+use crate::clock;
+use crate::display;
+use crate::formats;
+use crate::server::address;
+use crate::server::failure::PageError;
+use crate::server::svg::{self, Bar};
+use crate::server::text::{line, number, time};
+use crate::server::visit::{Content, Page, Visit};
+use crate::vault::api::TimeBasisName;
+use crate::vault::days::DaysRequest;
+use crate::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
+use crate::vault::list::{ListAnswer, ListRequest, ListRow};
+
+/// Number of rows of a page.
+const ROWS: u64 = 50;
+
+/// Number of days of the chart.
+const DAYS: u32 = 60;
+
+/// Maximum number of values of a cell.
+const VALUES: usize = 3;
+
+/// The parameters of the address. Fields of a form that are not filled in are empty.
+#[derive(Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    kind: String,
+    model: String,
+    tool: String,
+    agent: String,
+    tag: String,
+    /// `yes` for runs with errors only.
+    errors: String,
+    since: String,
+    until: String,
+    /// `seen`, or the name of an attribute; the time of creation if empty.
+    order: String,
+    after: String,
+}
+
+/// The orders besides that of creation: names of attributes.
+fn orders() -> Vec<(&'static str, &'static str)> {
+    vec![
+        ("", "created"),
+        ("seen", "last seen"),
+        (AttributeInfo::DURATION_MS.name, "duration"),
+        (formats::STEPS.name, formats::STEPS.name),
+        (AttributeInfo::TOKENS.name, "tokens"),
+        (AttributeInfo::COST_USD.name, "cost"),
+        (AttributeInfo::ERRORS.name, "errors"),
+    ]
+}
+
+/// The kinds of artifacts that record what an agent or a model did.
+fn recordings() -> Vec<Kind> {
+    formats::ALL.into_iter().filter(|kind| kind.is_run() || kind.playback().is_some()).collect()
+}
+
+/// Makes a page of the list.
+pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+    let parameters: Parameters = visit.parameters()?;
+    let request = parameters.request()?;
+    let answer = visit.run(&request)?;
+    let is_first = request.after.is_none();
+    let body = html! {
+        h1 { "Runs" }
+        @if is_first { (days(visit, &parameters, request.filter, &answer)?) }
+        (form(&parameters))
+        (table(&answer))
+        (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(&[("after", after)])))
+    };
+    Ok(Content::Page(Page { title: "Runs".to_owned(), section: "/", body }))
+}
+
+impl Parameters {
+    fn request(&self) -> Result<ListRequest, PageError> {
+        let mut kinds = filters::kinds(&self.kind)?;
+        if kinds.is_empty() {
+            kinds = recordings().into_iter().map(|kind| kind.name().to_owned()).collect();
+        }
+        let (since, until) = (point(&self.since)?, point(&self.until)?);
+        let period = FindPeriod { by: TimeBasisName::Created, since, until };
+        let period = (since.is_some() || until.is_some()).then_some(period);
+        let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period };
+        let (order, after) = (self.order()?, filters::cursor(&self.after)?);
+        Ok(ListRequest { filter, order, after, limit: Some(ROWS), ..ListRequest::default() })
+    }
+
+    fn order(&self) -> Result<FindOrder, PageError> {
+        match given(&self.order) {
+            None => Ok(FindOrder::Created),
+            Some("seen") => Ok(FindOrder::LastSeen),
+            Some(name) if orders().iter().any(|(known, _)| *known == name) => {
+                Ok(FindOrder::Attribute { name: name.to_owned() })
+            }
+            Some(name) => Err(PageError::BadRequest(format!("there is no order {name}"))),
+        }
+    }
+
+    fn conditions(&self) -> Result<Vec<FindCondition>, PageError> {
+        let mut conditions = Vec::new();
+        let named =
+            [(AttributeInfo::MODEL_ID.name, &self.model), ("tool", &self.tool), ("agent", &self.agent)];
+        for (name, value) in named {
+            let value = given(value).map(str::to_owned);
+            conditions.extend(value.map(|value| FindCondition::Attribute { name: name.to_owned(), value }));
+        }
+        if let Some(tag) = given(&self.tag) {
+            let name = tag.strip_prefix('@').unwrap_or(tag);
+            conditions.push(FindCondition::Tagged { name: (name != "*").then(|| name.to_owned()) });
+        }
+        match given(&self.errors) {
+            None => {}
+            Some("yes") => conditions.push(FindCondition::Range {
+                name: AttributeInfo::ERRORS.name.to_owned(),
+                least: Some(1),
+                most: None,
+            }),
+            Some(other) => return Err(PageError::BadRequest(format!("errors cannot be {other}"))),
+        }
+        Ok(conditions)
+    }
+
+    /// Returns the address of the same list with other parameters, from its beginning.
+    fn address(&self, changed: &[(&'static str, Option<&str>)]) -> String {
+        let fields = [
+            ("kind", &self.kind),
+            ("model", &self.model),
+            ("tool", &self.tool),
+            ("agent", &self.agent),
+            ("tag", &self.tag),
+            ("errors", &self.errors),
+            ("since", &self.since),
+            ("until", &self.until),
+            ("order", &self.order),
+        ];
+        let is_changed = |name: &str| changed.iter().any(|(changed, _)| *changed == name);
+        let fields = fields.iter().map(|(name, value)| (*name, given(value)));
+        let fields = fields.filter(|(name, _)| !is_changed(name)).chain(changed.iter().copied());
+        address::with_query("/", &fields.collect::<Vec<_>>())
+    }
+}
+
+/// Draws the number of artifacts on each of the last days, up to the newest of the page or to today.
+fn days(
+    visit: &Visit<'_>,
+    parameters: &Parameters,
+    filter: ArtifactFilter,
+    answer: &ListAnswer,
+) -> Result<Markup, PageError> {
+    let newest = answer.rows.iter().filter_map(|row| row.created_at).map(|time| time.0).max();
+    let last: NaiveDate = newest.unwrap_or_else(clock::now).with_timezone(&Utc).date_naive();
+    let by = TimeBasisName::Created;
+    let filter = ArtifactFilter { period: None, ..filter };
+    let counted = visit.run(&DaysRequest { filter, by, last, days: DAYS })?.days;
+    let bars: Vec<Bar> = counted
+        .iter()
+        .map(|day| {
+            let (since, until) = (day.date.to_string(), day.date.succ_opt().unwrap_or(day.date).to_string());
+            let address = parameters.address(&[("since", Some(&since)), ("until", Some(&until))]);
+            let label = format!("{}: {}", day.date, number(day.artifacts));
+            Bar { value: day.artifacts, label, address: (day.artifacts > 0).then_some(address) }
+        })
+        .collect();
+    let first = counted.first().map_or(last, |day| day.date);
+    let title = format!("recordings created by day, {first} to {last}");
+    Ok(html! {
+        @if bars.iter().any(|bar| bar.value > 0) {
+            (svg::bars(&title, &bars))
+            p.faint { "Recordings by the day of their creation in UTC, " (first) " to " (last) "." }
+        }
+    })
+}
+
+fn form(parameters: &Parameters) -> Markup {
+    let errors = [("", "any"), ("yes", "with errors")];
+    html! {
+        form.filters action="/" {
+            label { "Kind" (filters::kind_options(&recordings(), &parameters.kind)) }
+            label { "Model" input name="model" value=(parameters.model); }
+            label { "Agent" input name="agent" value=(parameters.agent); }
+            label { "Tool" input name="tool" value=(parameters.tool); }
+            label { "Tag" input name="tag" value=(parameters.tag) placeholder="* is any"; }
+            label { "Errors" (options("errors", &errors, &parameters.errors)) }
+            label { "Created since" input name="since" value=(parameters.since) placeholder="2026-11-20"; }
+            label { "Created until" input name="until" value=(parameters.until) placeholder="2026-11-21"; }
+            label { "Order" (options("order", &orders(), &parameters.order)) }
+            button { "Filter" }
+            a href="/" { "Clear" }
+        }
+    }
+}
+
+fn table(answer: &ListAnswer) -> Markup {
+    html! {
+        @if answer.rows.is_empty() { p { "No run matches." } }
+        div.scroll tabindex="0" role="region" aria-label="Runs" {
+            table {
+                thead {
+                    tr {
+                        th { "created" } th { "run" } th { "model" } th { "agent" }
+                        th.right { (formats::STEPS.name) } th.right { "duration" } th.right { "tokens" } th.right { "errors" }
+                        th { "recorded as" } th { "tags" }
+                    }
+                }
+                tbody { @for row in &answer.rows { (shown(row)) } }
+            }
+        }
+    }
+}
+
+fn shown(row: &ListRow) -> Markup {
+    let count = |value: Option<i64>| {
+        let value = value.and_then(|value| u64::try_from(value).ok());
+        html! { td.right { @if let Some(value) = value { (number(value)) } } }
+    };
+    let name = row.run_id.clone().unwrap_or_else(|| format!("{:.12}", row.artifact.core_hash));
+    let has_errors = row.errors.is_some_and(|errors| errors > 0);
+    html! {
+        tr class=[has_errors.then_some("failed")] {
+            td {
+                @match row.created_at {
+                    Some(created) => (time(created.0)),
+                    None => span.faint title="when it was added" { "added " (time(row.artifact.added_at.0)) },
+                }
+            }
+            td { a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) } }
+            td { (texts(&row.models)) }
+            td { (texts(&row.agents)) }
+            (count(row.steps.or(row.interactions)))
+            td.right { @if let Some(took) = row.duration_ms { (display::duration(took)) } }
+            (count(row.tokens))
+            td.right { @if has_errors { span.bad { (number(row.errors.unwrap_or(0).unsigned_abs())) } } }
+            td {
+                @for member in &row.members {
+                    a href=(address::artifact(member.artifact.core_hash)) { (parts::kind(&member.artifact.kind)) } " "
+                }
+            }
+            td { @for tag in &row.tags { span.tag { "@" (line(tag)) } " " } }
+        }
+    }
+}
+
+fn texts(values: &[String]) -> Markup {
+    let more = values.len().saturating_sub(VALUES);
+    html! {
+        @for (index, value) in values.iter().take(VALUES).enumerate() { @if index > 0 { ", " } (line(value)) }
+        @if more > 0 { " and " (more) " more" }
+    }
+}

@@ -1,0 +1,108 @@
+//! The page of a full-text search.
+
+use maud::{Markup, Render, html};
+use serde::Deserialize;
+
+use super::{filters, parts};
+use crate::formats;
+use crate::server::failure::PageError;
+use crate::server::text::{line, time, whole};
+use crate::server::visit::{Content, Page, Visit};
+use crate::vault::find::ArtifactFilter;
+use crate::vault::search::{FieldMatch, SearchAnswer, SearchError, SearchRequest};
+
+/// Number of hits of a page.
+const HITS: u64 = 50;
+
+/// Approximate number of characters of the text of a hit.
+const WIDTH: u32 = 240;
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Parameters {
+    q: String,
+    kind: String,
+}
+
+/// Makes the page of a search.
+pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+    let parameters: Parameters = visit.parameters()?;
+    let kinds = filters::kinds(&parameters.kind)?;
+    let is_asked = !parameters.q.trim().is_empty();
+    let request = SearchRequest {
+        words: parameters.q.clone(),
+        filter: ArtifactFilter { kinds, ..ArtifactFilter::default() },
+        limit: HITS,
+        width: WIDTH,
+        ..SearchRequest::default()
+    };
+    let found = if is_asked { Some(visit.vault.run(&request)) } else { None };
+    let found = match found {
+        Some(Err(SearchError::Words(error))) => Err(error.to_string()),
+        Some(found) => Ok(Some(found?)),
+        None => Ok(None),
+    };
+    let body = html! {
+        h1 { "Search" }
+        (form(&parameters))
+        @match &found {
+            Err(message) => p.failure role="alert" { (line(message)) "." },
+            Ok(Some(answer)) => (hits(answer)),
+            Ok(None) => p { "Words that must all be in one passage, \"a phrase\", " code { "begin*" } ", or " code { "one OR other" } "." },
+        }
+    };
+    Ok(Content::Page(Page { title: "Search".to_owned(), section: "/search", body }))
+}
+
+fn form(parameters: &Parameters) -> Markup {
+    html! {
+        form.filters action="/search" {
+            label { "Words" input name="q" type="search" value=(parameters.q); }
+            label {
+                "Kind"
+                (filters::kind_options(&formats::ALL, &parameters.kind))
+            }
+            button { "Search" }
+        }
+    }
+}
+
+fn hits(answer: &SearchAnswer) -> Markup {
+    html! {
+        @if answer.hits.is_empty() { p { "No passage matches." } }
+        ol.hits {
+            @for hit in &answer.hits {
+                li {
+                    p.faint {
+                        (parts::artifact(&hit.artifact)) " · " (line(&hit.field)) " at " (line(&hit.place.to_string()))
+                        " · seen " (time(hit.artifact.seen_at.0))
+                        @if hit.more > 0 { " · and " (hit.more) " more" }
+                    }
+                    p.passage { (highlighted(hit)) }
+                }
+            }
+        }
+        @if answer.is_more { p.faint { "There are more: add words." } }
+    }
+}
+
+/// Returns the text of a hit with its matches marked.
+fn highlighted(hit: &FieldMatch) -> Markup {
+    let characters: Vec<char> = hit.text.chars().collect();
+    let text = |from: usize, to: usize| -> String {
+        characters.get(from..to.max(from)).map(|part| part.iter().collect()).unwrap_or_default()
+    };
+    let mut marked = String::new();
+    let mut at = 0;
+    for [from, to] in &hit.highlights {
+        whole(&text(at, *from)).render_to(&mut marked);
+        html! { mark { (whole(&text(*from, *to))) } }.render_to(&mut marked);
+        at = *to;
+    }
+    whole(&text(at, characters.len())).render_to(&mut marked);
+    html! {
+        @if hit.cut_before { "… " }
+        (maud::PreEscaped(marked))
+        @if hit.cut_after { " …" }
+    }
+}

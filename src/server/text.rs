@@ -1,0 +1,139 @@
+//! Untrusted text in pages.
+//!
+//! maud escapes what HTML interprets. Characters that control or hide text are shown as escapes, as on a terminal, and
+//! are marked, so that they cannot be confused with a text that contains the escape itself.
+
+use chrono::{DateTime, Utc};
+use maud::{Markup, Render, html};
+
+use crate::clock;
+use crate::display::{self, is_hidden, write_escape};
+
+/// Maximum characters of a text that shares a line with others.
+const BRIEF: usize = 120;
+
+/// Maximum characters of a block of text.
+const BLOCK: usize = 200_000;
+
+/// Untrusted text.
+pub(super) struct Untrusted<'t> {
+    text: &'t str,
+    /// Maximum characters; the middle of longer texts is omitted.
+    most: usize,
+    /// Whether line feeds and tabs are part of the layout.
+    is_block: bool,
+}
+
+/// Returns text for a line with other text.
+pub(super) fn line(text: &str) -> Untrusted<'_> {
+    Untrusted { text, most: BRIEF, is_block: false }
+}
+
+/// Returns text for a line of its own.
+pub(super) fn long_line(text: &str) -> Untrusted<'_> {
+    Untrusted { text, most: 10 * BRIEF, is_block: false }
+}
+
+/// Returns all of a text that is limited in another way.
+pub(super) fn whole(text: &str) -> Untrusted<'_> {
+    Untrusted { text, most: usize::MAX, is_block: false }
+}
+
+/// Returns text for a block in which line feeds and tabs are kept.
+pub(super) fn block(text: &str) -> Untrusted<'_> {
+    Untrusted { text, most: BLOCK, is_block: true }
+}
+
+impl Render for Untrusted<'_> {
+    fn render_to(&self, buffer: &mut String) {
+        let half = self.most / 2;
+        let head = self.text.char_indices().nth(half).map_or(self.text.len(), |(at, _)| at);
+        let tail = self.text.char_indices().nth_back(half.saturating_sub(1)).map_or(0, |(at, _)| at);
+        match (self.text.get(..head), self.text.get(head..tail), self.text.get(tail..)) {
+            (Some(head), Some(omitted), Some(tail)) if !omitted.is_empty() => {
+                self.write(head, buffer);
+                html! { span.omitted { "…[" (omitted.chars().count()) " characters]…" } }.render_to(buffer);
+                self.write(tail, buffer);
+            }
+            _ => self.write(self.text, buffer),
+        }
+    }
+}
+
+impl Untrusted<'_> {
+    fn write(&self, text: &str, buffer: &mut String) {
+        let mut rest = text;
+        while let Some((at, character)) = rest.char_indices().find(|(_, one)| self.is_escaped(*one)) {
+            let (plain, hidden) = rest.split_at_checked(at).unwrap_or((rest, ""));
+            plain.render_to(buffer);
+            let mut escape = String::new();
+            // Writing to a string cannot fail.
+            let _ = write_escape(character, &mut escape);
+            html! { span.escape { (escape) } }.render_to(buffer);
+            rest = hidden.get(character.len_utf8()..).unwrap_or_default();
+        }
+        rest.render_to(buffer);
+    }
+
+    fn is_escaped(&self, character: char) -> bool {
+        is_hidden(character) && !(self.is_block && matches!(character, '\n' | '\t'))
+    }
+}
+
+/// Returns a time, relative to now, with the exact time for programs and as a tooltip.
+pub(super) fn time(at: DateTime<Utc>) -> Markup {
+    let exact = display::time(at);
+    html! { time datetime=(at.to_rfc3339()) title=(exact) { (display::ago(at, clock::now())) } }
+}
+
+/// Returns an exact time.
+pub(super) fn exact_time(at: DateTime<Utc>) -> Markup {
+    html! { time datetime=(at.to_rfc3339()) { (display::time(at)) } }
+}
+
+/// Returns a number with separators of thousands.
+pub(super) fn number(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_and_control_characters_are_shown() {
+        let shown = line("<b>&\"\u{1b}[31m\u{202e}a\nb\\u{1b}").render().into_string();
+        let escape = |text: &str| format!("<span class=\"escape\">{text}</span>");
+        let expected = format!(
+            "&lt;b&gt;&amp;&quot;{}[31m{}a{}b\\u{{1b}}",
+            escape("\\u{1b}"),
+            escape("\\u{202e}"),
+            escape("\\n")
+        );
+        assert_eq!(shown, expected);
+        assert!(block("a\n\tb\r\n").render().into_string().starts_with("a\n\tb<span"));
+    }
+
+    #[test]
+    fn long_lines_lose_their_middle() {
+        let text = "<".repeat(BRIEF + 7);
+        let shown = line(&text).render().into_string();
+        assert!(shown.contains("…[7 characters]…"), "{shown}");
+        assert_eq!(shown.matches("&lt;").count(), BRIEF);
+    }
+
+    #[test]
+    fn numbers_have_separators() {
+        for (value, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(number(value), text);
+        }
+    }
+}

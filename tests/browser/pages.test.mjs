@@ -1,0 +1,216 @@
+// What a person does with the pages, in Chromium. tests/it/server/browser.rs starts the server and this.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { BASE, SCENE, accessible, launch, open, picture, watched } from "./browser.mjs";
+
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+/** Every page, by name. */
+const PAGES = {
+  runs: "/",
+  artifacts: "/artifacts",
+  run: `/artifact/${SCENE.run}`,
+  session: `/artifact/${SCENE.session}`,
+  trace: `/artifact/${SCENE.trace}`,
+  contract: `/artifact/${SCENE.contract}`,
+  pack: `/artifact/${SCENE.pack}`,
+  attachment: `/artifact/${SCENE.attachment}`,
+  graph: `/artifact/${SCENE.pack}/graph?depth=3`,
+  prompt: `/prompt/${SCENE.prompt}`,
+  search: "/search?q=ticket",
+  stats: "/stats",
+  journal: "/journal",
+};
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`every page is accessible in ${colorScheme} colours`, async () => {
+    await watched(browser, { colorScheme }, async (page) => {
+      for (const [name, path] of Object.entries(PAGES)) {
+        await open(page, path);
+        const background = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        assert.equal(background, colorScheme === "dark" ? "rgb(20, 23, 26)" : "rgb(255, 255, 255)");
+        await accessible(page, name);
+        await picture(page, `${name}-${colorScheme}`);
+      }
+    });
+  });
+}
+
+test("pages of errors are accessible", async () => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  for (const [path, status] of [["/nothing", 404], ["/artifacts?kind=x", 400], [`/artifact/${"ab".repeat(32)}`, 404]]) {
+    await open(page, path, status);
+    assert.match(await page.locator("h1").innerText(), /Not found|Invalid request/);
+    await accessible(page, path);
+  }
+  await context.close();
+});
+
+test("a list is filtered, sorted and paged, and leads to an artifact", async () => {
+  await watched(browser, {}, async (page) => {
+    await open(page, "/artifacts");
+    const first = page.locator("tbody tr");
+    assert.equal(await first.count(), 50);
+    await page.getByRole("link", { name: "Next page" }).click();
+    await page.waitForURL(/after=/);
+    const shown = await page.locator("tbody a.hash").first().innerText();
+    await page.getByRole("link", { name: "First page" }).click();
+    await page.waitForURL((url) => !url.search.includes("after="));
+    assert.notEqual(await page.locator("tbody a.hash").first().innerText(), shown);
+    const filters = page.locator("form.filters");
+    await filters.getByLabel("Kind").selectOption({ label: "session" });
+    await filters.getByLabel("Order").selectOption({ label: "hash" });
+    await filters.getByRole("button", { name: "Filter" }).click();
+    await page.waitForURL(/order=core/);
+    const hashes = await page.locator("tbody a.hash").allInnerTexts();
+    assert.deepEqual(hashes, [...hashes].sort());
+    const kinds = new Set(await page.locator("tbody .kind").allInnerTexts());
+    assert.deepEqual([...kinds], ["session"]);
+    await page.locator("tbody a.hash").first().click();
+    await page.waitForURL(/artifact\/sha256/);
+    assert.ok((await page.locator("h1").innerText()).includes("session"));
+    assert.match(await page.locator(".badge").innerText(), /Verified/);
+  });
+});
+
+test("the steps of a run are folded, opened and copied", async () => {
+  await watched(browser, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    await open(page, PAGES.run);
+    const steps = page.locator("details.step");
+    assert.equal(await steps.count(), SCENE.steps);
+    assert.equal(await page.locator("details.step[open]").count(), 0);
+    await steps.nth(1).locator("summary").click();
+    assert.equal(await page.locator("details.step[open]").count(), 1);
+    await steps.nth(1).locator(".role button").first().click();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    assert.equal(copied, await steps.nth(1).locator("pre").first().evaluate((pre) => pre.textContent));
+    await page.getByRole("button", { name: "Open all" }).click();
+    assert.equal(await page.locator("details.step[open]").count(), SCENE.steps);
+    await page.getByRole("button", { name: "Fold all" }).click();
+    assert.equal(await page.locator("details.step[open]").count(), 0);
+    await page.locator("svg.timeline a").last().click({ force: true });
+    await page.waitForURL(new RegExp(`#step-${SCENE.steps - 1}$`));
+    assert.equal(await page.locator(`#step-${SCENE.steps - 1}[open]`).count(), 1);
+    await page.getByRole("navigation", { name: "Steps" }).getByRole("link", { name: "failed" }).click();
+    await page.waitForURL(/only=errors/);
+    assert.equal(await steps.count(), SCENE.failed);
+  });
+});
+
+test("words, hashes and tags are found from every page", async () => {
+  await watched(browser, {}, async (page) => {
+    await open(page, "/stats");
+    await page.keyboard.press("/");
+    await page.keyboard.type("ticket");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/search\?q=ticket/);
+    assert.ok((await page.locator("mark").count()) > 0);
+    await page.locator("#go").fill(SCENE.run.slice(7, 19));
+    await page.keyboard.press("Enter");
+    await page.waitForURL(new RegExp(SCENE.run));
+    await page.locator("#go").fill("@golden");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(new RegExp(SCENE.session));
+  });
+});
+
+test("the theme is switched and stays", async () => {
+  await watched(browser, { colorScheme: "light" }, async (page) => {
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    await open(page, "/stats");
+    const button = page.locator("button.theme");
+    await button.click();
+    assert.equal(await button.innerText(), "Theme: light");
+    await button.click();
+    assert.equal(await button.innerText(), "Theme: dark");
+    assert.equal(await background(), "rgb(20, 23, 26)");
+    await open(page, "/journal");
+    assert.equal(await background(), "rgb(20, 23, 26)");
+  });
+});
+
+test("everything is reached with the keyboard", async () => {
+  await watched(browser, {}, async (page) => {
+    await open(page, PAGES.run);
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.locator("details.step").nth(1).getAttribute("open"), "");
+    await page.keyboard.press("k");
+    await page.keyboard.press("Space");
+    assert.equal(await page.locator("details.step").first().getAttribute("open"), "");
+  });
+});
+
+test("pages fit a telephone", async () => {
+  await watched(browser, { viewport: { width: 360, height: 740 }, hasTouch: true }, async (page) => {
+    for (const [name, path] of Object.entries(PAGES)) {
+      await open(page, path);
+      const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(content <= window, `${name} is ${content} wide in ${window}`);
+      await picture(page, `${name}-narrow`);
+    }
+  });
+});
+
+test("pages are read without JavaScript", async () => {
+  await watched(browser, { javaScriptEnabled: false }, async (page) => {
+    for (const [name, path] of Object.entries(PAGES)) {
+      await open(page, path);
+      assert.ok(await page.locator("h1").isVisible(), name);
+    }
+    await open(page, PAGES.run);
+    const step = page.locator("details.step").first();
+    assert.ok(!(await step.locator("pre").first().isVisible()));
+    await step.locator("summary").click();
+    assert.ok(await step.locator("pre").first().isVisible());
+    await page.locator("#go").fill("ticket");
+    await page.locator("form.go button").click();
+    await page.waitForURL(/search\?q=ticket/);
+    assert.ok(await page.locator("mark").first().isVisible());
+  });
+});
+
+test("hostile text is shown and does nothing", async () => {
+  await watched(browser, {}, async (page) => {
+    for (const core of SCENE.hostile) {
+      for (const path of [`/artifact/${core}`, `/artifact/${core}/graph`]) {
+        await open(page, path);
+        await accessible(page, path);
+        const scripts = await page.locator("script").count();
+        assert.equal(scripts, 1, path);
+        assert.equal(await page.locator("main img, main iframe, main object").count(), 0);
+      }
+      await open(page, `/artifact/${core}`);
+      const text = await page.locator("main").evaluate((main) => main.textContent);
+      assert.ok(text.includes("<script>alert(1)</script>"), core);
+      assert.ok(text.includes("\\u{202e}") && !text.includes("\u202e"), core);
+      assert.ok(text.includes("\\u{1b}[2J") && !text.includes("\u001b"), core);
+      await picture(page, "hostile");
+    }
+    await open(page, `/search?q=${encodeURIComponent('"><script>alert(1)</script>')}`);
+    assert.equal(await page.locator("input[name=q]").last().inputValue(), '"><script>alert(1)</script>');
+  });
+});
+
+test("the graph leads to its artifacts", async () => {
+  await watched(browser, {}, async (page) => {
+    await open(page, PAGES.graph);
+    const nodes = page.locator("svg.graph .node");
+    assert.ok((await nodes.count()) > 2);
+    assert.ok((await page.locator("svg.graph .relation").first().textContent()).length > 2);
+    await page.locator(`svg.graph a[href="/artifact/${SCENE.session}"]`).click();
+    await page.waitForURL(`${BASE}artifact/${SCENE.session}`);
+  });
+});

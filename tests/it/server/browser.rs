@@ -1,0 +1,99 @@
+//! The pages in a real browser: `tests/browser` drives Chromium over them.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{HOSTILE, Serving, hostile_run};
+use crate::sandbox::{Sandbox, repository, run_pack, session};
+
+/// Number of steps of the run that is opened.
+const STEPS: usize = 12;
+
+/// A run with calls of a model and of tools, some of which fail.
+fn run(number: usize, steps: usize) -> String {
+    let steps: Vec<Value> = (0..steps)
+        .map(|step| match step % 4 {
+            0 => json!({"type": "model.request", "input": {"messages": [{"role": "user", "content": format!("Which label fits ticket {number}?")}]},
+                "metadata": {"model": "small-1"}}),
+            1 => json!({"type": "model.response", "output": {"content": format!("Ticket {number} is a bug.\nIt needs a test.")}}),
+            2 => json!({"type": "tool.request", "input": {"tool": "tracker.label", "arguments": {"ticket": number, "label": "bug"}}}),
+            _ => json!({"type": "error.event", "output": {"message": format!("ticket {number} is locked")}}),
+        })
+        .collect();
+    run_pack(&format!("nightly-{number:03}"), &steps)
+}
+
+/// A vault with something for every page, and the names of what the tests open.
+fn scene() -> (Sandbox, Value) {
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
+    let examples = ["session.json", "trace.ndjson", "contract.yaml", "pack"];
+    let cores = sandbox.add(examples.map(|name| repository("examples").join(name)));
+    let many: Vec<PathBuf> = (0..60)
+        .map(|number| sandbox.write(&format!("runs/{number}.rpk"), run(number, 4 + number % 5)))
+        .collect();
+    sandbox.add(many);
+    let opened = sandbox.add([sandbox.write("opened.rpk", run(900, STEPS))]).remove(0);
+    let hostile = sandbox.add([
+        sandbox.write("hostile.json", session(HOSTILE, &[(HOSTILE, HOSTILE)])),
+        sandbox.write("hostile.rpk", hostile_run()),
+    ]);
+    let notes = sandbox.write("notes.txt", "The ticket was closed on Monday.\n");
+    let attached = sandbox.run(["add", "--json", "--as", "attachment", notes.to_str().unwrap()]).expect(0);
+    sandbox.run(["tag", "set", "golden", &cores[0]]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
+    let example: Value =
+        serde_json::from_slice(&std::fs::read(repository("examples/session.json")).unwrap()).unwrap();
+    let scene = json!({
+        "session": cores[0], "trace": cores[1], "contract": cores[2], "pack": cores[3],
+        "run": opened, "steps": STEPS, "failed": STEPS / 4, "hostile": hostile,
+        "attachment": attached.json()[0]["core_hash"],
+        "prompt": example["interactions"][0]["prompt_hash"],
+    });
+    (sandbox, scene)
+}
+
+/// Returns what the tests in a browser need and this machine lacks.
+fn missing() -> Option<&'static str> {
+    let has =
+        |program: &str| Command::new(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
+    if !has("node") {
+        return Some("node");
+    }
+    if !Path::new(&chromium()).exists() {
+        return Some("chromium");
+    }
+    let modules = repository("tests/browser/node_modules/playwright-core");
+    (!modules.exists()).then_some("tests/browser/node_modules (npm ci)")
+}
+
+fn chromium() -> String {
+    std::env::var("RUNVAULT_CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".to_owned())
+}
+
+#[test]
+fn people_can_use_the_pages_in_a_browser() {
+    if let Some(missing) = missing() {
+        // Not captured, so that a run of all tests says so.
+        let _ = writeln!(std::io::stderr(), "skipped: the pages in a browser; {missing} is missing");
+        return;
+    }
+    let (sandbox, scene) = scene();
+    let serving = Serving::start(&sandbox);
+    let mut command = Command::new("node");
+    command
+        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        .current_dir(repository("tests/browser"))
+        .env("RUNVAULT_ADDRESS", format!("http://{}/", serving.address))
+        .env("RUNVAULT_CHROMIUM", chromium())
+        .env("RUNVAULT_SCENE", scene.to_string());
+    let ran = command.output().unwrap();
+    assert!(
+        ran.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&ran.stdout),
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
