@@ -30,6 +30,7 @@ const NOT_QUESTIONS: &[&str] = &[
     "upgrade",
     "config",
     "rules",
+    "serve",
     "completions",
     "man",
     "help",
@@ -43,6 +44,12 @@ const ALWAYS: &[&[&str]] = &[
     &["find", "--json", "--sort", "created", "--by", "created"],
     &["find", "--sort", "kind", "--columns", "hash,kind"],
     &["find", "--json", "--limit", "2"],
+    &["find", "--json", "--sort", "steps"],
+    &["find", "--json", "--has-error"],
+    &["find", "--json", "--attr", "interactions>=2"],
+    &["find", "--json", "--answers"],
+    &["list", "--json"],
+    &["list", "--json", "--flat", "--sort", "latency"],
     &["find", "--json", "--prompt", "prompt 3"],
     &["find", "--json", "--prompt", "p"],
     &["find", "packs", "--json"],
@@ -111,7 +118,8 @@ fn of_small() -> Vec<Vec<&'static str>> {
         vec!["diff", "--all", "--json", "latest~1", "latest~2"],
         vec!["get", PACK, "--member", "run.json"],
         vec!["note", CONTRACT],
-        vec!["export", RUN, "--with-links", "-o", "-"],
+        ask.push(vec!["show", core, "--json"]);
+        ask.push(vec!["view", core, "--json"]);
     ];
     for core in [CONTRACT, PACK, RUN, SESSION, TRACE, PART] {
         if core != PACK {
