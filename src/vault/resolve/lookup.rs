@@ -1,13 +1,39 @@
 //! Lookups of artifacts by tags, run ids, order of arrival, and hashes that artifacts mention.
 
-use super::{MentionedHash, MentioningArtifact};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use crate::artifact::Playback;
-use crate::digest::{DigestPrefix, PrefixResolution};
+use crate::digest::{Digest, DigestPrefix, PrefixResolution};
 use crate::formats;
 use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
+use crate::vault::api::ArtifactSummary;
 use crate::vault::find::ArtifactMatch;
 use crate::vault::query::{self, Hit};
 use crate::vault::{Located, LookupError, PAGE, is_one_hash, locate, located};
+
+/// A hash that artifacts mention.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MentionedHash {
+    /// The hash.
+    pub digest: Digest,
+    /// The artifacts that were last added or seen again, newest first.
+    pub artifacts: Vec<MentioningArtifact>,
+    /// Number of artifacts that mention it, counted up to 1000.
+    pub count: u64,
+    /// Whether there are more.
+    pub is_more: bool,
+}
+
+/// An artifact that mentions a hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct MentioningArtifact {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// Where it mentions it.
+    pub matches: Vec<ArtifactMatch>,
+}
 
 /// The attributes that are ids of runs, in the order in which a name is looked up in them.
 pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
@@ -124,4 +150,13 @@ pub(super) fn mentioned(
         count: hits.len().min(COUNTED) as u64,
         is_more: hits.len() > COUNTED,
     }))))
+}
+
+/// Describes how many artifacts mention a hash.
+pub(in crate::vault) fn mentioning(mentioned: &MentionedHash) -> String {
+    match mentioned {
+        MentionedHash { is_more: true, count, .. } => format!("more than {count} artifacts mention"),
+        MentionedHash { count: 1, .. } => "1 artifact mentions".to_owned(),
+        MentionedHash { count, .. } => format!("{count} artifacts mention"),
+    }
 }

@@ -6,16 +6,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
-use super::find::ArtifactMatch;
 use super::query::HashTarget;
 use super::tombstones::RemovedArtifact;
 use super::{Located, LookupError, Vault, locate};
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::{Snapshot, StorageError};
 
-pub use lookup::RUN_IDS;
-pub(super) use lookup::locate_bytes;
+pub use lookup::{MentionedHash, MentioningArtifact, RUN_IDS};
 use lookup::{by_name, latest, mentioned, tagged};
+pub(super) use lookup::{locate_bytes, mentioning};
 
 /// A request for what a text refers to.
 ///
@@ -80,29 +79,6 @@ pub enum ResolveAnswer {
         /// The reason.
         message: String,
     },
-}
-
-/// A hash that artifacts mention.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MentionedHash {
-    /// The hash.
-    pub digest: Digest,
-    /// The artifacts that were last added or seen again, newest first.
-    pub artifacts: Vec<MentioningArtifact>,
-    /// Number of artifacts that mention it, counted up to 1000.
-    pub count: u64,
-    /// Whether there are more.
-    pub is_more: bool,
-}
-
-/// An artifact that mentions a hash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MentioningArtifact {
-    /// The artifact.
-    #[serde(flatten)]
-    pub artifact: ArtifactSummary,
-    /// Where it mentions it.
-    pub matches: Vec<ArtifactMatch>,
 }
 
 /// Something that a text may refer to.
@@ -229,15 +205,6 @@ impl ResolveAnswer {
             }
             error => Self::NotFound { message: error.to_string() },
         })
-    }
-}
-
-/// Describes how many artifacts mention a hash.
-pub(super) fn mentioning(mentioned: &MentionedHash) -> String {
-    match mentioned {
-        MentionedHash { is_more: true, count, .. } => format!("more than {count} artifacts mention"),
-        MentionedHash { count: 1, .. } => "1 artifact mentions".to_owned(),
-        MentionedHash { count, .. } => format!("{count} artifacts mention"),
     }
 }
 
