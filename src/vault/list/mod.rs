@@ -7,15 +7,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Vault;
-use super::api::{ArtifactSummary, Operation};
-use super::details::{ArtifactDetails, Detail};
+use super::api::Operation;
+use super::details::Detail;
 use super::find::{ArtifactFilter, FindCursor, FindOrder};
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError};
 use groups::Groups;
+use row::Unread;
 
-pub use row::{ListAttribute, ListRow};
+pub use row::{ListAttribute, ListMember, ListRow};
 
 /// A request for a list of runs and other artifacts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -46,19 +47,6 @@ pub struct ListAnswer {
     pub next: Option<FindCursor>,
 }
 
-/// An artifact of a row.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ListMember {
-    /// The artifact.
-    #[serde(flatten)]
-    pub artifact: ArtifactSummary,
-    /// Its details.
-    #[serde(flatten)]
-    pub details: ArtifactDetails,
-    /// Whether it matches the filter.
-    pub matches: bool,
-}
-
 /// Numbers of artifacts that are read at a time: the first and the largest one.
 const READ: (usize, usize) = (64, 1_024);
 
@@ -80,14 +68,6 @@ impl Operation for ListRequest {
         let snapshot = vault.snapshot()?;
         Lister { request: self, filter: (&self.filter).into(), order, snapshot: &*snapshot }.answer()
     }
-}
-
-/// A row to be: its artifacts, and those of them that match.
-struct Unread {
-    members: Vec<CoreHash>,
-    matching: Vec<CoreHash>,
-    /// The first matching artifact in the order of the list, which determines the position of the row.
-    first: ArtifactRecord,
 }
 
 struct Lister<'l> {
@@ -121,7 +101,12 @@ impl Lister<'_> {
         let next = last.map(|last| self.request.order.cursor(self.snapshot, &last.first)).transpose()?;
         let mut rows = Vec::with_capacity(unread.len());
         for batch in unread.chunks(READ.1) {
-            rows.append(&mut row::read(self.snapshot, batch, self.request)?);
+            rows.append(&mut row::read(
+                self.snapshot,
+                batch,
+                &self.request.attributes,
+                &self.request.details,
+            )?);
         }
         Ok(ListAnswer { rows, next })
     }

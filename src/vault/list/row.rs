@@ -6,13 +6,12 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ListMember, ListRequest, Unread};
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{ArtifactRecord, Attribute, Snapshot, StorageError};
 use crate::vault::api::{ArtifactSummary, Timestamp};
-use crate::vault::details::ArtifactDetails;
+use crate::vault::details::{ArtifactDetails, Detail};
 
 /// A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts; of
 /// texts, those of the first one in `members` that states any. A value that none states is `None`.
@@ -63,6 +62,19 @@ pub struct ListRow {
     pub members: Vec<ListMember>,
 }
 
+/// An artifact of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ListMember {
+    /// The artifact.
+    #[serde(flatten)]
+    pub artifact: ArtifactSummary,
+    /// Its details.
+    #[serde(flatten)]
+    pub details: ArtifactDetails,
+    /// Whether it matches the filter.
+    pub matches: bool,
+}
+
 /// The values of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ListAttribute {
@@ -70,6 +82,14 @@ pub struct ListAttribute {
     pub name: String,
     /// The values of all artifacts of the row, sorted by the order of their type, without duplicates.
     pub values: Vec<String>,
+}
+
+/// A row to be: its artifacts, and those of them that match.
+pub(super) struct Unread {
+    pub(super) members: Vec<CoreHash>,
+    pub(super) matching: Vec<CoreHash>,
+    /// The first matching artifact in the order of the list, which determines the position of the row.
+    pub(super) first: ArtifactRecord,
 }
 
 /// The attributes of the artifacts of a row, in their order.
@@ -128,26 +148,25 @@ struct Read {
 pub(super) fn read(
     snapshot: &dyn Snapshot,
     batch: &[Unread],
-    request: &ListRequest,
+    attributes: &[String],
+    details: &[Detail],
 ) -> Result<Vec<ListRow>, StorageError> {
     let cores: Vec<CoreHash> = batch.iter().flat_map(|row| row.members.iter().copied()).collect();
     let records = snapshot.artifacts(&cores)?;
     let of_artifacts = snapshot.attributes(&cores)?;
     let annotations = snapshot.annotations(&cores)?;
     let names = snapshot.names(&cores)?;
-    let details = ArtifactDetails::read(snapshot, &cores, &request.details)?;
+    let details = ArtifactDetails::read(snapshot, &cores, details)?;
     let mut all: HashMap<CoreHash, Read> = HashMap::new();
-    let stated = of_artifacts.into_iter().zip(names);
-    let rest = stated.zip(annotations.into_iter().zip(details));
-    for ((core, record), ((attributes, names), (annotations, details))) in cores.iter().zip(records).zip(rest)
-    {
+    let rest = of_artifacts.into_iter().zip(names).zip(annotations.into_iter().zip(details));
+    for ((core, record), ((stated, names), (annotations, details))) in cores.iter().zip(records).zip(rest) {
         let record = record.ok_or_else(|| StorageError::gone(*core))?;
         let tags = annotations.tags.into_iter().map(|tag| tag.name).collect();
         let mentioned = names.mentioned.into_iter().map(|mention| mention.handle);
         let names = names.own.into_iter().chain(mentioned).collect();
-        all.insert(*core, Read { record, attributes, tags, names, details });
+        all.insert(*core, Read { record, attributes: stated, tags, names, details });
     }
-    let rows = batch.iter().filter_map(|unread| row(unread, &all, &request.attributes));
+    let rows = batch.iter().filter_map(|unread| row(unread, &all, attributes));
     Ok(rows.collect())
 }
 
