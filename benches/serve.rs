@@ -3,7 +3,14 @@
 //!
 //! `cargo bench --bench serve`; `benches/README.md` says how to read it.
 
-#![allow(clippy::expect_used, missing_docs, unreachable_pub, reason = "a bench fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    missing_docs,
+    unreachable_pub,
+    reason = "a bench fails by panicking"
+)]
 
 mod corpus;
 

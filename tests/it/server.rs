@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::sandbox::{Sandbox, repository, run_pack, session};
 
 /// How long a response may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The real program, serving the vault of a sandbox.
 pub(crate) struct Serving {

@@ -40,7 +40,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (badge(&check(visit, &located)?, &answer))
         (summary(&answer))
         (contents(&answer))
-        (contract::section(visit, &answer)?)
+        (contract::section(visit, &answer))
         (steps(visit, core, parameters)?)
         (links(&answer))
         (attributes(&answer.attributes))

@@ -7,7 +7,6 @@ use crate::artifact::Kind;
 use crate::digest::CoreHash;
 use crate::display::escaped;
 use crate::formats;
-use crate::server::failure::PageError;
 use crate::server::text::{line, long_line, number};
 use crate::server::visit::Visit;
 use crate::vault::LookupError;
@@ -23,14 +22,14 @@ const CONTRACTS: usize = 5;
 const FINDINGS: usize = 20;
 
 /// Returns the audits of the runs that an artifact governs, or of the artifact against the contracts that govern it.
-pub(super) fn section(visit: &Visit<'_>, answer: &ShowAnswer) -> Result<Markup, PageError> {
+pub(super) fn section(visit: &Visit<'_>, answer: &ShowAnswer) -> Markup {
     let core = answer.artifact.core_hash;
     let terms = formats::TERMS;
     if answer.artifact.kind == terms.name() {
-        return Ok(audits(&audited(visit, core, None), "Audits", None));
+        return audits(&audited(visit, core, None), "Audits", None);
     }
     if !formats::named(&answer.artifact.kind).is_some_and(Kind::is_run) {
-        return Ok(html! {});
+        return html! {};
     }
     let governs = |link: &&crate::vault::links::LinkSummary| {
         link.direction == LinkDirection::In && Some(link.relation.as_str()) == terms.stated_by()
@@ -39,11 +38,11 @@ pub(super) fn section(visit: &Visit<'_>, answer: &ShowAnswer) -> Result<Markup, 
         answer.links.iter().filter(governs).filter_map(|link| link.target.core_hash).collect();
     contracts.sort_unstable();
     contracts.dedup();
-    Ok(html! {
+    html! {
         @for contract in contracts.into_iter().take(CONTRACTS) {
             (audits(&audited(visit, contract, Some(core)), "Audit", Some(contract)))
         }
-    })
+    }
 }
 
 fn audited(visit: &Visit<'_>, contract: CoreHash, run: Option<CoreHash>) -> Result<AuditAnswer, LookupError> {

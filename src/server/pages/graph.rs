@@ -79,10 +79,10 @@ fn positions(answer: &LinksAnswer) -> Vec<Position> {
             let (one, other) = (columns.get(*from).copied().flatten(), columns.get(*to).copied().flatten());
             match (one, other) {
                 (Some(column), None) => {
-                    set(&mut columns, *to, if column < 0 { column - 1 } else { column + 1 })
+                    set(&mut columns, *to, if column < 0 { column - 1 } else { column + 1 });
                 }
                 (None, Some(column)) => {
-                    set(&mut columns, *from, if column > 0 { column + 1 } else { column - 1 })
+                    set(&mut columns, *from, if column > 0 { column + 1 } else { column - 1 });
                 }
                 _ => {}
             }

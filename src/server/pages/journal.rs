@@ -83,9 +83,10 @@ fn row(entry: &JournalEntry) -> Markup {
 /// Returns a value as text. Digests are shortened.
 fn shown(value: &Value) -> Markup {
     let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    match text.parse::<Digest>() {
-        Ok(digest) => html! { code title=(digest) { (format!("{digest:.12}")) } },
-        Err(_) => html! { (line(&text)) },
+    if let Ok(digest) = text.parse::<Digest>() {
+        html! { code title=(digest) { (format!("{digest:.12}")) } }
+    } else {
+        html! { (line(&text)) }
     }
 }
 

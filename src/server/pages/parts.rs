@@ -33,12 +33,11 @@ pub(super) fn kind(name: &str) -> Markup {
 /// Returns an end of a link: an artifact, or what is missing.
 pub(super) fn link_end(end: &LinkEnd) -> Markup {
     let LinkEnd { kind: name, core_hash, digest, name: missing, .. } = end;
-    match (core_hash, name) {
-        (Some(core), Some(name)) => html! { (kind(name)) " " (hash(*core)) },
-        _ => {
-            let missing = digest.map(|digest| format!("{digest:.12}")).or_else(|| missing.clone());
-            html! { span.missing { "not in the vault: " (line(&missing.unwrap_or_default())) } }
-        }
+    if let (Some(core), Some(name)) = (core_hash, name) {
+        html! { (kind(name)) " " (hash(*core)) }
+    } else {
+        let missing = digest.map(|digest| format!("{digest:.12}")).or_else(|| missing.clone());
+        html! { span.missing { "not in the vault: " (line(&missing.unwrap_or_default())) } }
     }
 }
 

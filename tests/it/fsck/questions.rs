@@ -118,8 +118,7 @@ fn of_small() -> Vec<Vec<&'static str>> {
         vec!["diff", "--all", "--json", "latest~1", "latest~2"],
         vec!["get", PACK, "--member", "run.json"],
         vec!["note", CONTRACT],
-        ask.push(vec!["show", core, "--json"]);
-        ask.push(vec!["view", core, "--json"]);
+        vec!["export", RUN, "--with-links", "-o", "-"],
     ];
     for core in [CONTRACT, PACK, RUN, SESSION, TRACE, PART] {
         if core != PACK {
@@ -127,6 +126,7 @@ fn of_small() -> Vec<Vec<&'static str>> {
         }
         ask.push(vec!["get", core, "--core"]);
         ask.push(vec!["show", core, "--json"]);
+        ask.push(vec!["view", core, "--json"]);
         ask.push(vec!["links", core, "--json"]);
         ask.push(vec!["verify", core, "--json"]);
     }
