@@ -1,3 +1,3 @@
 //! Escaping of text from artifacts and file names for terminals.
 
-pub(crate) use runvault::display::{Escaped, brief, escaped, is_hidden, is_plain, whole};
+pub(crate) use runvault::display::{brief, escaped, is_hidden, is_plain, whole};

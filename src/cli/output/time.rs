@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use runvault::storage::TimeBasis;
 
 use crate::cli::output::exit::Failure;
-use crate::cli::output::stdout::{self, counted};
+use crate::cli::output::stdout;
 
 use runvault::{Vault, clock};
 
