@@ -46,7 +46,7 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["label", "name", "alias", "bookmark"], "\"runvault tag set HASH NAME\" names an artifact"),
     (&["keep", "protect", "lock"], "\"runvault pin add HASH\" protects an artifact from removal"),
     (&["unlock"], "a vault needs no unlocking; \"runvault pin remove HASH\" allows removal"),
-    (&["serve", "play", "mock"], "\"runvault replay HASH --serve-stdio\" serves recorded responses"),
+    (&["play", "mock"], "\"runvault replay HASH --serve-stdio\" serves recorded responses"),
     (&["migrate"], "\"runvault upgrade\" upgrades a vault to the current schema"),
     (&["set", "get-config", "settings"], "\"runvault config\" shows or changes settings"),
     (&["version"], "\"runvault --version\" prints the version"),

@@ -7,8 +7,10 @@ use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::{BackupError, ErrorKind, StorageError};
 use runvault::vault::add::{Examined, Monitor};
 use runvault::vault::annotate::{AddLinkRequest, PinRequest, UnpinRequest};
-use runvault::vault::api::Operation;
+use runvault::vault::api::{Operation, TimeBasisName};
 use runvault::vault::backup::BackupRequest;
+use runvault::vault::days::DaysRequest;
+use runvault::vault::find::ArtifactFilter;
 use runvault::vault::forget::{ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest};
 use runvault::vault::fsck::Sample;
 use runvault::vault::journal::JournalHeadRequest;
@@ -16,6 +18,7 @@ use runvault::vault::journal_check::CheckJournalRequest;
 use runvault::vault::reclaim::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
 use runvault::vault::remove::{RemoveAnswer, RemoveRequest};
 use runvault::vault::retention::Policy;
+use runvault::vault::show::ShowRequest;
 use runvault::vault::tombstones::TombstonesRequest;
 use runvault::vault::verify::{VerifyAnswer, VerifyRequest};
 use runvault::{LookupError, RemoveError, Vault};
@@ -379,4 +382,32 @@ fn space_is_reclaimed_and_a_backup_is_made_without_the_command_line() {
     let request: BackupRequest = read(json!({"path": path, "force": true}));
     assert_eq!(request, BackupRequest { force: true, ..BackupRequest::new(&path) });
     vault.run(&request).unwrap();
+}
+
+#[test]
+fn artifacts_are_counted_by_day() {
+    let engines = Engines::with_examples();
+    let last = "2026-11-20".parse().unwrap();
+    let request =
+        DaysRequest { filter: ArtifactFilter::default(), by: TimeBasisName::Created, last, days: 4 };
+    let answer = engines.run(&request).unwrap();
+    let counts: Vec<(String, u64)> =
+        answer.days.iter().map(|day| (day.date.to_string(), day.artifacts)).collect();
+    let days = ["2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20"].map(str::to_owned);
+    assert_eq!(counts, days.into_iter().zip([0, 5, 1, 0]).collect::<Vec<_>>());
+    let sessions = ArtifactFilter { kinds: vec!["model_io".to_owned()], ..ArtifactFilter::default() };
+    let answer = engines.run(&DaysRequest { filter: sessions, days: 3, ..request }).unwrap();
+    assert_eq!(answer.days.iter().map(|day| day.artifacts).collect::<Vec<_>>(), [1, 1, 0]);
+}
+
+#[test]
+fn the_files_of_a_pack_are_described() {
+    let engines = Engines::with_examples();
+    let pack = engines.run(&ShowRequest { artifact: engines.core("54490aab8b3f") }).unwrap();
+    for member in &pack.members {
+        let size = std::fs::metadata(repository("examples/pack").join(&member.name)).unwrap().len();
+        assert_eq!(member.size, size, "{}", member.name);
+    }
+    assert_eq!(pack.members.len(), std::fs::read_dir(repository("examples/pack")).unwrap().count());
+    assert!(engines.run(&ShowRequest { artifact: engines.core("3941d389b337") }).unwrap().members.is_empty());
 }

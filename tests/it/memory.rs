@@ -247,6 +247,8 @@ const COMMANDS: &[&str] = &[
     "diff @trace d/trace.ndjson",
     "find --prompt first",
     "find --json",
+    "list",
+    "list --json --flat",
     "index build",
     "index status",
     "search answer",
@@ -295,7 +297,7 @@ const COMMANDS: &[&str] = &[
     "tag remove trace",
 ];
 
-/// Commands that read no document.
+/// Commands that read no document, and one that answers requests until it is stopped.
 const OTHERS: &[&str] = &[
     "init",
     "upgrade",
@@ -305,6 +307,7 @@ const OTHERS: &[&str] = &[
     "config list",
     "config path",
     "rules",
+    "serve",
     "completions",
     "man",
 ];

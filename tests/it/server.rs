@@ -230,9 +230,9 @@ fn what_does_not_exist_is_an_error_with_a_page() {
 fn names_lead_to_artifacts_and_words_to_the_search() {
     let sandbox = examples();
     let serving = Serving::start(&sandbox);
-    let core = sandbox.run(["find", "--json", "--kind", "rpk"]).expect(0).json()[0]["core_hash"].clone();
+    let core = sandbox.run(["find", "runs", "--json"]).expect(0).json()[0]["core_hash"].clone();
     let core = core.as_str().unwrap();
-    sandbox.run(["tag", "set", "golden", core]).expect(0);
+    sandbox.run(["tag", "set", core, "golden"]).expect(0);
     let page = format!("/artifact/{core}");
     let digits = &core["sha256:".len()..];
     for name in [core.to_owned(), digits[..12].to_owned(), digits[..6].to_owned(), "@golden".to_owned()] {
@@ -249,7 +249,7 @@ fn names_lead_to_artifacts_and_words_to_the_search() {
 fn bytes_are_returned_as_they_were_received() {
     let sandbox = examples();
     let serving = Serving::start(&sandbox);
-    let core = sandbox.run(["find", "--json", "--kind", "rpk"]).expect(0).json()[0]["core_hash"].clone();
+    let core = sandbox.run(["find", "runs", "--json"]).expect(0).json()[0]["core_hash"].clone();
     let page = serving.get(&format!("/artifact/{}", core.as_str().unwrap())).expect(200);
     let links = addresses(page.text());
     let bytes = links.iter().find(|link| link.contains("/bytes?")).unwrap();
@@ -267,7 +267,7 @@ fn bytes_are_returned_as_they_were_received() {
 fn files_of_packs_are_returned_alone() {
     let sandbox = examples();
     let serving = Serving::start(&sandbox);
-    let core = sandbox.run(["find", "--json", "--kind", "pack"]).expect(0).json()[0]["core_hash"].clone();
+    let core = sandbox.run(["find", "packs", "--json"]).expect(0).json()[0]["core_hash"].clone();
     let page = serving.get(&format!("/artifact/{}", core.as_str().unwrap())).expect(200);
     let links = addresses(page.text());
     let members: Vec<&String> = links.iter().filter(|link| link.contains("member=")).collect();

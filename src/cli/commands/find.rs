@@ -60,8 +60,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ORDER", value_parser = attribute::order())]
     sort: Option<FindOrder>,
 
-    /// Print the answers to the prompt over time: which, how often, when and where. Without a prompt: those prompts of
-    /// the matching artifacts that were answered differently
+    /// Print the answers to the prompt over time
+    ///
+    /// Which, how often, when and where. Without a prompt: those prompts of the matching artifacts that were answered
+    /// differently.
     #[arg(long, conflicts_with_all = ["columns", "format", "sort", "all_versions"])]
     answers: bool,
 

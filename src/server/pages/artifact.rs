@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{contract, locate, parts, transcript};
+use super::{audits, locate, parts, transcript};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
@@ -12,6 +12,7 @@ use crate::server::text::{block, exact_time, line, long_line, number, time};
 use crate::server::visit::{Content, Page, Visit};
 use crate::storage::ErrorKind;
 use crate::vault::captures::CaptureSummary;
+use crate::vault::resolve::RUN_IDS;
 use crate::vault::show::{AttributeSummary, ShowAnswer, ShowRequest};
 use crate::vault::{Located, LookupError};
 
@@ -35,18 +36,18 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
     let answer = visit.run(&ShowRequest { artifact: core })?;
     let noun = parts::noun(&answer.artifact.kind);
     let body = html! {
-        h1 { (heading(&answer, &noun)) }
+        h1 { span.kind { (noun) } " " (line(&name(&answer))) }
         p.identity { code.copy { (core) } }
         (badge(&check(visit, &located)?, &answer))
         (summary(&answer))
         (contents(&answer))
-        (contract::section(visit, &answer))
+        (audits::section(visit, &answer))
         (steps(visit, core, parameters)?)
         (links(&answer))
         (attributes(&answer.attributes))
         (captures(&answer))
     };
-    Ok(Content::Page(Page { title: format!("{noun} {core:.12}"), section: "/artifacts", body }))
+    Ok(Content::Page(Page { title: format!("{noun} {}", name(&answer)), section: "/artifacts", body }))
 }
 
 /// Leads to the sections of the page.
@@ -82,12 +83,13 @@ fn is_defect(error: &LookupError) -> bool {
     }
 }
 
-/// Returns what the artifact is called: its first tag, or its hash.
-fn heading(answer: &ShowAnswer, noun: &str) -> Markup {
-    let core = answer.artifact.core_hash;
-    html! {
-        span.kind { (noun) } " "
-        @if let Some(tag) = answer.tags.first() { "@" (line(tag)) } @else { (format!("{core:.12}")) }
+/// Returns what the artifact is called: its first tag, the id of its run, or its hash.
+fn name(answer: &ShowAnswer) -> String {
+    let run_id = || answer.attributes.iter().find(|attribute| RUN_IDS.contains(&attribute.name.as_str()));
+    match (answer.tags.first(), run_id()) {
+        (Some(tag), _) => format!("@{tag}"),
+        (None, Some(id)) => id.value.clone(),
+        (None, None) => format!("{:.12}", answer.artifact.core_hash),
     }
 }
 
@@ -143,7 +145,7 @@ fn summary(answer: &ShowAnswer) -> Markup {
         (time(artifact.seen_at.0))
         @if artifact.added_at < artifact.seen_at { ", first " (time(artifact.added_at.0)) }
     };
-    let mentions = mentions.iter().map(|mention| format!("{} {}", number(mention.count), mention.role));
+    let mentions = mentions.iter().map(|mention| counted(mention.count, &mention.role));
     let mentions = mentions.collect::<Vec<_>>().join(", ");
     let rows = [
         ("created", created_at.as_deref().map(|created| html! { (line(created)) })),

@@ -2,8 +2,8 @@
 
 pub(super) mod artifact;
 pub(super) mod artifacts;
+mod audits;
 mod chain;
-mod contract;
 pub(super) mod diff;
 pub(super) mod download;
 mod filters;

@@ -133,7 +133,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("vault/add", &["joining", "mod"]),
     ("vault/audit", &["collect", "digests", "mod", "payloads", "verdict"]),
     ("vault/fsck", &["artifacts", "mod", "reindex", "repair", "search"]),
-    ("vault/resolve", &["lookup", "mod"]),
     ("vault/retention", &["held", "mod"]),
 ];
 

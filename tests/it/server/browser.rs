@@ -42,7 +42,7 @@ fn scene() -> (Sandbox, Value) {
     ]);
     let notes = sandbox.write("notes.txt", "The ticket was closed on Monday.\n");
     let attached = sandbox.run(["add", "--json", "--as", "attachment", notes.to_str().unwrap()]).expect(0);
-    sandbox.run(["tag", "set", "golden", &cores[0]]).expect(0);
+    sandbox.run(["tag", "set", &cores[0], "golden"]).expect(0);
     sandbox.run(["index", "build"]).expect(0);
     let example: Value =
         serde_json::from_slice(&std::fs::read(repository("examples/session.json")).unwrap()).unwrap();

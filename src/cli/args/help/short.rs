@@ -56,9 +56,9 @@ const RARE: &[&str] = &[
 
 /// Options that only `--help` lists, by command, so that the short help fits on a screen of 24 lines.
 const RARE_OF: &[(&str, &[&str])] = &[
-    ("find", &["attr", "note", "sort"]),
+    ("find", &["attr", "columns", "note", "sort", "until"]),
     ("list", &["attr", "note", "prompt", "run-id", "sort", "until"]),
-    ("search", &["attr", "note", "run-id", "until"]),
+    ("search", &["attr", "has-error", "note", "run-id", "tool", "until"]),
     ("replay", &["attr", "until"]),
     ("export", &["attr", "note"]),
     ("forget", &["keep-hourly", "keep-yearly", "reason", "yes"]),
