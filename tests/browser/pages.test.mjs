@@ -65,8 +65,8 @@ test("a list is filtered, sorted and paged, and leads to an artifact", async () 
     await page.waitForURL((url) => !url.search.includes("after="));
     assert.notEqual(await page.locator("tbody a.hash").first().innerText(), shown);
     const filters = page.locator("form.filters");
-    await filters.getByLabel("Kind").selectOption({ label: "session" });
-    await filters.getByLabel("Order").selectOption({ label: "hash" });
+    await filters.locator("select[name=kind]").selectOption({ label: "session" });
+    await filters.locator("select[name=order]").selectOption({ label: "hash" });
     await filters.getByRole("button", { name: "Filter" }).click();
     await page.waitForURL(/order=core/);
     const hashes = await page.locator("tbody a.hash").allInnerTexts();

@@ -67,7 +67,7 @@ fn joint(at: usize) -> Markup {
 fn record(at: usize, step: &ViewStep, hash: &str) -> Markup {
     let (x, y) = centre(at);
     let class = if step.failed { "failed" } else { class(step) };
-    let label = label(step);
+    let label = format!("{} {hash}", label(step));
     let drawn = html! {
         g {
             title { (label) }

@@ -172,7 +172,8 @@ fn node_at(end: &LinkEnd, (x, y): (i64, i64), is_root: bool) -> Markup {
     let drawn = html! {
         g class=(class) {
             rect x=(x) y=(y) width=(WIDTH) height=(HEIGHT) rx="6" {}
-            text x=(x + 10) y=(y + 18) { (line(&noun)) }
+            // The space separates the texts for those who have them read out.
+            text x=(x + 10) y=(y + 18) { (line(&noun)) " " }
             text.hash x=(x + 10) y=(y + 35) { (line(&label.chars().take(16).collect::<String>())) }
         }
     };
