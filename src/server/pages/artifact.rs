@@ -145,7 +145,7 @@ fn summary(answer: &ShowAnswer) -> Markup {
         (time(artifact.seen_at.0))
         @if artifact.added_at < artifact.seen_at { ", first " (time(artifact.added_at.0)) }
     };
-    let mentions = mentions.iter().map(|mention| counted(mention.count, &mention.role));
+    let mentions = mentions.iter().map(|mention| format!("{}: {}", mention.role, number(mention.count)));
     let mentions = mentions.collect::<Vec<_>>().join(", ");
     let rows = [
         ("created", created_at.as_deref().map(|created| html! { (line(created)) })),
