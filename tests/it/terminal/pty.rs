@@ -4,11 +4,13 @@ use std::io::{Read, Write};
 use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::sandbox::Sandbox;
+
+/// What stands after everything that a program wrote to the terminal.
+const END: &[u8] = b"\0end\0";
 
 /// What the terminal is like.
 #[derive(Clone, Copy)]
@@ -59,22 +61,25 @@ impl Terminal {
             program.stdin(user.try_clone().unwrap());
             screen.write_all(typed.as_bytes()).unwrap();
         }
-        program.stdout(user.try_clone().unwrap()).stderr(user);
+        program.stdout(user.try_clone().unwrap()).stderr(user.try_clone().unwrap());
         let mut child = program.spawn().unwrap();
-        // The command keeps its ends of the terminal open until it is dropped.
-        drop(program);
+        // When the last program closes a terminal, what nobody has read yet can be lost. So this end stays open, and marks
+        // the end of what the program wrote.
+        let mut user = std::fs::File::from(user);
+        let ended = std::thread::spawn(move || {
+            let status = child.wait().unwrap();
+            user.write_all(END).unwrap();
+            status
+        });
         let mut seen = Vec::new();
         let mut chunk = [0; 4096];
-        loop {
-            match screen.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(read) => seen.extend_from_slice(&chunk[..read]),
-                // Nobody has the other end open any more.
-                Err(error) if error.raw_os_error() == Some(Errno::IO.raw_os_error()) => break,
-                Err(error) => panic!("{error}"),
-            }
+        while !seen.ends_with(END) {
+            let read = screen.read(&mut chunk).unwrap();
+            assert!(read > 0, "the terminal was closed");
+            seen.extend_from_slice(&chunk[..read]);
         }
-        let status = child.wait().unwrap().code().unwrap();
+        seen.truncate(seen.len() - END.len());
+        let status = ended.join().unwrap().code().unwrap();
         (last_states(&String::from_utf8(seen).unwrap().replace("\r\n", "\n")), status)
     }
 }
