@@ -102,8 +102,8 @@ pub(crate) fn add(
     Ok(Imported { summary, links, tags, notes: notes::give(storage, bundle)?, is_interrupted: false })
 }
 
-/// Examines everything in `bundle` without storing it, and returns what [`add()`] would do to the vault in `snapshot`, or
-/// to a new one.
+/// Examines everything in `bundle` without storing it, and returns what an import would do to the vault in `snapshot`, or to
+/// a new one.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read.
