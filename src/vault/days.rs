@@ -1,5 +1,7 @@
 //! Counts artifacts by day.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -7,7 +9,10 @@ use utoipa::ToSchema;
 use super::Vault;
 use super::api::{Operation, TimeBasisName};
 use super::find::ArtifactFilter;
-use crate::storage::{Filter, Period, StorageError};
+use crate::digest::CoreHash;
+use crate::storage::{
+    ArtifactRecord, Filter, Order, Page, Period, Snapshot, StorageError, TimeBasis, created_at,
+};
 
 /// A request for the number of artifacts on each of some days.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -46,6 +51,9 @@ pub struct DayCount {
 /// Maximum number of days.
 const MAX_DAYS: u32 = 366;
 
+/// Number of artifacts that are read at a time.
+const PAGE: usize = 1_000;
+
 impl Operation for DaysRequest {
     type Answer = DaysAnswer;
     type Error = StorageError;
@@ -57,18 +65,45 @@ impl Operation for DaysRequest {
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<DaysAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
-        let filter = Filter::from(&self.filter);
+        let basis = TimeBasis::from(self.by);
         let back = Days::new(self.days.clamp(1, MAX_DAYS).saturating_sub(1).into());
         let first = self.last.checked_sub_days(back).unwrap_or(self.last);
-        let mut days = Vec::new();
-        for date in first.iter_days().take_while(|date| *date <= self.last) {
-            let (since, until) = (Some(midnight(date)), date.succ_opt().map(midnight));
-            let period = Some(Period { basis: self.by.into(), since, until });
-            let artifacts = snapshot.count(&Filter { period, ..filter.clone() })?;
-            days.push(DayCount { date, artifacts });
+        let (since, until) = (Some(midnight(first)), self.last.succ_opt().map(midnight));
+        let filter = Filter { period: Some(Period { basis, since, until }), ..Filter::from(&self.filter) };
+        let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
+        let mut page = Page::first(PAGE);
+        loop {
+            let found = snapshot.find(&filter, Order::Newest(basis), &page)?;
+            let artifacts: Vec<ArtifactRecord> = found.items.into_iter().map(|hit| hit.artifact).collect();
+            for time in times(&*snapshot, &artifacts, basis)? {
+                *counts.entry(time.date_naive()).or_default() += 1;
+            }
+            page.after = found.next;
+            if page.after.is_none() {
+                break;
+            }
         }
+        let dates = first.iter_days().take_while(|date| *date <= self.last);
+        let count = |date| DayCount { date, artifacts: counts.get(&date).copied().unwrap_or_default() };
+        let days = dates.map(count).collect();
         Ok(DaysAnswer { days })
     }
+}
+
+/// Returns the time of each artifact that has one.
+fn times(
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
+    basis: TimeBasis,
+) -> Result<Vec<DateTime<Utc>>, StorageError> {
+    Ok(match basis {
+        TimeBasis::FirstSeen => artifacts.iter().map(|artifact| artifact.added_at).collect(),
+        TimeBasis::LastSeen => artifacts.iter().map(|artifact| artifact.seen_at).collect(),
+        TimeBasis::Created => {
+            let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+            snapshot.attributes(&cores)?.iter().filter_map(|attributes| created_at(attributes)).collect()
+        }
+    })
 }
 
 fn midnight(date: NaiveDate) -> DateTime<Utc> {
