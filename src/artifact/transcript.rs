@@ -71,6 +71,17 @@ impl<'v> TranscriptStep<'v> {
         }
     }
 
+    /// Sets the duration in milliseconds. One that is negative, as between times that are not in order, is not a duration.
+    pub fn took(&mut self, milliseconds: Option<i64>) {
+        self.duration_ms = milliseconds.and_then(|number| u64::try_from(number).ok());
+    }
+
+    /// Sets the numbers of tokens in the request and in the response.
+    pub fn used(&mut self, tokens: [Option<i64>; 2]) {
+        [self.tokens_in, self.tokens_out] =
+            tokens.map(|tokens| tokens.and_then(|number| u64::try_from(number).ok()));
+    }
+
     /// Adds a body.
     pub fn push(&mut self, role: BodyRole, content: BodyContent<'v>) {
         self.bodies.push(StepBody { role, name: None, content });

@@ -193,8 +193,8 @@ pub(crate) fn what(text: &str) -> Result<What, String> {
 /// Maximum number of artifacts whose answers are read, unless requested otherwise.
 const ANSWERS_OF: u64 = 1_000;
 
-/// Maximum number of artifacts listed on a terminal.
-const SCREENFUL: u64 = 100;
+/// Maximum number of artifacts or rows listed on a terminal.
+pub(crate) const SCREENFUL: u64 = 100;
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {

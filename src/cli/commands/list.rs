@@ -13,7 +13,7 @@ use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
 
 use crate::cli::args::attribute;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::{Conditions, What, what};
+use crate::cli::commands::find::{Conditions, SCREENFUL, What, what};
 use crate::cli::output::columns::{self, Column, Subject};
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
@@ -55,9 +55,6 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "columns")]
     json: bool,
 }
-
-/// Maximum number of rows listed on a terminal.
-const SCREENFUL: u64 = 100;
 
 /// The attributes of the default columns.
 const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", formats::STEPS.name, "tokens", "errors"];

@@ -18,9 +18,8 @@ pub(super) fn visit(interactions: &[Value<'_>], visit: &mut StepVisitor<'_>) {
 fn describe<'v>(index: usize, interaction: &'v Value<'v>) -> TranscriptStep<'v> {
     let recorded = BodyContent::Json(interaction);
     let mut step = TranscriptStep::new(index, PROMPT.unit, StepClass::Model, recorded);
-    step.duration_ms = measured(interaction, "latency_ms", stated_milliseconds);
-    step.tokens_in = measured(interaction, "tokens_input", stated_count);
-    step.tokens_out = measured(interaction, "tokens_output", stated_count);
+    step.took(interaction.get("latency_ms").and_then(stated_milliseconds));
+    step.used(["tokens_input", "tokens_output"].map(|name| interaction.get(name).and_then(stated_count)));
     let text = |name: &str| interaction.get(name).and_then(Value::as_str);
     if let Some(digest) = text("prompt_hash").and_then(Digest::parse_prefixed) {
         step.push(BodyRole::Prompt, BodyContent::Digest(digest));
@@ -29,8 +28,4 @@ fn describe<'v>(index: usize, interaction: &'v Value<'v>) -> TranscriptStep<'v> 
         step.push(BodyRole::Response, BodyContent::Text(Cow::Borrowed(response)));
     }
     step
-}
-
-fn measured(interaction: &Value<'_>, name: &str, read: fn(&Value<'_>) -> Option<i64>) -> Option<u64> {
-    interaction.get(name).and_then(read).and_then(|number| u64::try_from(number).ok())
 }

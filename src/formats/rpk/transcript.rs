@@ -51,9 +51,8 @@ fn describe<'v>(index: usize, step: &'v Value<'v>) -> TranscriptStep<'v> {
     let mut described = TranscriptStep::new(index, step_type, class, BodyContent::Json(step));
     described.title = title(class, step);
     described.time = metrics::time(step);
-    described.duration_ms = metrics::duration(step).and_then(|it| u64::try_from(it).ok());
-    [described.tokens_in, described.tokens_out] =
-        metrics::tokens(step).map(|count| count.and_then(|it| u64::try_from(it).ok()));
+    described.took(metrics::duration(step));
+    described.used(metrics::tokens(step));
     described.status = status(step);
     described.failed = metrics::is_error(step);
     described.digest = step.get("hash").and_then(Value::as_str).and_then(Digest::parse_prefixed);

@@ -51,7 +51,7 @@ fn of_engine<'v>(record: &'v Value<'v>, step: &mut TranscriptStep<'v>) {
     step.time = time(result, "started_at");
     let finished = time(result, "finished_at");
     let duration = step.time.zip(finished).map(|(started, finished)| finished.signed_duration_since(started));
-    step.duration_ms = duration.and_then(|duration| u64::try_from(duration.num_milliseconds()).ok());
+    step.took(duration.map(|duration| duration.num_milliseconds()));
     step.status = text(result, "status").map(Cow::Borrowed);
     step.failed = text(result, "status") == Some("failed");
     digest(record, "state_before_hash", BodyRole::State, Some("before"), step);
