@@ -63,9 +63,8 @@ use crate::json::reader::Limits;
 use crate::storage::check::Repair;
 use crate::storage::memory::MemoryStorage;
 use crate::storage::{
-    self, Actor, ArtifactRecord, Capability, CaptureRecord, ErrorKind, JournalQuery, LogDamage, Put,
-    PutOptions, PutOutcome, RemovedPolicy, Snapshot, Storage, StorageError, Store, StoredMember, Tombstone,
-    Upgrade,
+    self, Actor, ArtifactRecord, Capability, CaptureRecord, ErrorKind, LogDamage, Put, PutOptions,
+    PutOutcome, RemovedPolicy, Snapshot, Storage, StorageError, Store, StoredMember, Tombstone, Upgrade,
 };
 use crate::validation::{Report, Violation};
 use crate::vault::add::{Monitor, Summary};
@@ -689,10 +688,7 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>, StorageError> {
-        let snapshot = self.snapshot()?;
-        let head = snapshot.journal_head()?;
-        let last = snapshot.journal(&JournalQuery::default(), head.seq, 1)?.pop();
-        Ok(last.map(|entry| entry.at))
+        self.snapshot()?.last_entry_at()
     }
 
     fn from_file(store: Store) -> Self {

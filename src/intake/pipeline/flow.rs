@@ -78,8 +78,8 @@ impl<R> State<R> {
     }
 }
 
-impl<R> Flow<R> {
-    pub(super) fn new(workers: usize) -> Self {
+impl<R> Default for Flow<R> {
+    fn default() -> Self {
         let state = State {
             results: VecDeque::new(),
             present: 0,
@@ -88,12 +88,20 @@ impl<R> Flow<R> {
             weight: 0,
             turn: 0,
             early: BTreeSet::new(),
-            workers,
+            workers: 0,
             waiting: 0,
             asleep: false,
             closed: false,
         };
         Self { state: Mutex::new(state), arrived: Condvar::new(), consumed: Condvar::new() }
+    }
+}
+
+impl<R> Flow<R> {
+    /// Registers a worker, until the guard is dropped.
+    pub(super) fn enter(&self) -> Working<'_, R> {
+        self.lock().workers += 1;
+        Working(self)
     }
 
     /// Waits until there is space for the input with this number, and returns false if the queue was closed. All inputs
@@ -189,9 +197,9 @@ impl<R> Flow<R> {
 }
 
 /// A guard that deregisters a worker, even if it panics, so that its result is not awaited.
-pub(super) struct Leaving<'f, R>(pub(super) &'f Flow<R>);
+pub(super) struct Working<'f, R>(&'f Flow<R>);
 
-impl<R> Drop for Leaving<'_, R> {
+impl<R> Drop for Working<'_, R> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.close();

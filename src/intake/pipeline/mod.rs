@@ -7,13 +7,17 @@ mod flow;
 
 use std::cell::Cell;
 use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, Scope};
 
-use flow::{BUDGET, Flow, Leaving, Weighed};
+use flow::{BUDGET, Flow, Weighed};
 
 /// The cost of an input in addition to its bytes.
 const OVERHEAD: u64 = 4 << 10;
+
+/// The number of bytes up to which the first input does not start a second worker.
+const SMALL: u64 = 64 << 10;
 
 /// The number of consumed bytes after which the workers are notified of free space.
 const GROUP_BYTES: u64 = 1 << 20;
@@ -39,32 +43,75 @@ pub(crate) fn in_order<T: Send, O, R: Send, E>(
     work: impl Fn(O, &dyn Fn(u64)) -> R + Sync,
     mut consume: impl FnMut(Event<R>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let workers = thread::available_parallelism().map_or(2, NonZero::get);
-    let inputs = Mutex::new((0..).zip(inputs).fuse());
-    let flow = Flow::new(workers);
+    let flow = Flow::default();
+    let pool = Pool {
+        most: thread::available_parallelism().map_or(2, NonZero::get),
+        started: AtomicUsize::new(0),
+        inputs: Mutex::new((0..).zip(inputs).fuse()),
+        open,
+        work,
+    };
     thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                let _leaving = Leaving(&flow);
-                while let Some((number, input)) = next(&inputs) {
-                    let (opened, size) = open(input);
-                    let weight = Cell::new(size.saturating_add(OVERHEAD).min(BUDGET));
-                    if !flow.take_room(number, weight.get()) {
-                        return;
-                    }
-                    let result = work(opened, &|more| {
-                        flow.take_more(number, more);
-                        weight.set(weight.get() + more);
-                    });
-                    flow.put(number, Weighed { weight: weight.get(), result });
-                }
-            });
-        }
+        pool.start_worker(scope, &flow);
         let outcome = collect(&flow, &mut consume);
         // Threads still at work must not wait for a consumer that has stopped.
         flow.close();
         outcome
     })
+}
+
+/// The threads that examine inputs, and what they share.
+struct Pool<I, F, W> {
+    /// Maximum number of threads.
+    most: usize,
+    started: AtomicUsize,
+    inputs: Mutex<I>,
+    open: F,
+    work: W,
+}
+
+impl<T, O, I, F, W> Pool<I, F, W>
+where
+    I: Iterator<Item = (u64, T)> + Send,
+    F: Fn(T) -> (O, u64) + Sync,
+{
+    /// Starts another worker unless there are enough.
+    fn start_worker<'scope, R>(&'scope self, scope: &'scope Scope<'scope, '_>, flow: &'scope Flow<R>)
+    where
+        W: Fn(O, &dyn Fn(u64)) -> R + Sync,
+        R: Send,
+    {
+        if self.started.fetch_add(1, Ordering::Relaxed) < self.most {
+            let working = flow.enter();
+            scope.spawn(move || {
+                let _working = working;
+                self.run(scope, flow);
+            });
+        }
+    }
+
+    fn run<'scope, R>(&'scope self, scope: &'scope Scope<'scope, '_>, flow: &'scope Flow<R>)
+    where
+        W: Fn(O, &dyn Fn(u64)) -> R + Sync,
+        R: Send,
+    {
+        while let Some((number, input)) = next(&self.inputs) {
+            let (opened, size) = (self.open)(input);
+            // To start a thread costs as much as to examine a small document, which may be the only one.
+            if number > 0 || size > SMALL {
+                self.start_worker(scope, flow);
+            }
+            let weight = Cell::new(size.saturating_add(OVERHEAD).min(BUDGET));
+            if !flow.take_room(number, weight.get()) {
+                return;
+            }
+            let result = (self.work)(opened, &|more| {
+                flow.take_more(number, more);
+                weight.set(weight.get() + more);
+            });
+            flow.put(number, Weighed { weight: weight.get(), result });
+        }
+    }
 }
 
 fn next<T>(inputs: &Mutex<impl Iterator<Item = T>>) -> Option<T> {

@@ -33,6 +33,7 @@ fn entries(vault: &Vault, query: &JournalQuery, from: u64, limit: usize) -> Vec<
 
 pub(super) fn entries_are_chained(vault: &Vault) {
     assert_eq!(vault.snapshot().journal_head().unwrap().chain, Digest::from_bytes([0; 32]));
+    assert_eq!(vault.snapshot().last_entry_at().unwrap(), None);
     fill(vault);
     let mut chain = Digest::from_bytes([0; 32]);
     let all = entries(vault, &JournalQuery::default(), 0, usize::MAX);
@@ -45,6 +46,7 @@ pub(super) fn entries_are_chained(vault: &Vault) {
     }
     let head = vault.snapshot().journal_head().unwrap();
     assert_eq!((head.seq, head.chain), (all.len() as u64, chain));
+    assert_eq!(vault.snapshot().last_entry_at().unwrap(), all.last().map(|entry| entry.at));
 }
 
 pub(super) fn entries_are_the_same_for_every_engine(vault: &Vault) {

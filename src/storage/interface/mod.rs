@@ -281,6 +281,13 @@ pub trait Snapshot: Send {
     /// Returns the last journal entry.
     fn journal_head(&self) -> Result<Head>;
 
+    /// Returns the time of the last journal entry, or `None` if the journal is empty.
+    fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let head = self.journal_head()?;
+        let last = self.journal(&JournalQuery::default(), head.seq, 1)?.pop();
+        Ok(last.map(|entry| entry.at))
+    }
+
     /// Returns the removed artifacts and captures, or those of one kind, in the order of their removal.
     fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>>;
 

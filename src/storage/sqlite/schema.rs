@@ -179,16 +179,14 @@ pub(super) fn expected(path: &Path) -> Result<Objects> {
 /// Returns an error if a view has the name of a table. The query of a view may never end, and every vault stores its
 /// data in tables.
 fn expect_tables(connection: &Connection) -> rusqlite::Result<()> {
-    let is_table = |name: &str| {
-        let definition = format!("CREATE TABLE {name} ");
-        MIGRATIONS.iter().chain([&search::SCHEMA]).any(|text| text.contains(&definition))
-    };
-    for (name, _) in views(connection)? {
-        if is_table(&name) {
-            return Err(damaged(format!("{name} is a view instead of a table")));
-        }
+    let views = views(connection)?;
+    let definitions =
+        MIGRATIONS.iter().chain([&search::SCHEMA]).flat_map(|text| text.split("CREATE TABLE ").skip(1));
+    let mut tables = definitions.filter_map(|definition| definition.split(' ').next());
+    match tables.find(|table| views.iter().any(|(name, _)| name == table)) {
+        Some(name) => Err(damaged(format!("{name} is a view instead of a table"))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Returns whether the migrations create a view with this name in the vault's file.

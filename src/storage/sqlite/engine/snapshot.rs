@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use chrono::{DateTime, Utc};
+
 use super::super::read;
 use super::super::read::artifact_id;
 use super::super::rows::{ArtifactId, DigestEdge, MentionRow, Reference, StatedEdge};
@@ -353,6 +355,10 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn journal_head(&self) -> Result<Head> {
         self.journal_head()
+    }
+
+    fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
+        self.last_entry_at()
     }
 
     fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {

@@ -28,6 +28,16 @@ impl Snapshot<'_> {
         Ok(head.unwrap_or(Head { seq: 0, chain: Digest::from_bytes([0; 32]) }))
     }
 
+    /// Returns the time of the last entry. It is read for every addition, and preparing a query of the view with the texts
+    /// takes longer than the rest of it.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let sql = format!("SELECT {AT} FROM journal j ORDER BY j.seq DESC LIMIT 1");
+        Ok(self.rows(&sql, [], |row| time(row, 0))?.pop())
+    }
+
     /// Returns up to `limit` of the matching entries, from the entry `from` on.
     ///
     /// # Errors
