@@ -1,6 +1,8 @@
 //! The append-only, hash-chained record of changes to a vault, which every engine keeps in the same form:
 //! `docs/journal.md` describes it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize;
 
@@ -110,6 +112,10 @@ pub(super) enum Event<'e> {
         #[serde(skip_serializing_if = "Option::is_none")]
         note: Option<&'e str>,
     },
+    /// Labels were set on artifacts, replacing the values of these keys.
+    Label { cores: &'e [CoreHash], labels: &'e BTreeMap<String, String> },
+    /// The labels with these keys were removed from artifacts.
+    Unlabel { cores: &'e [CoreHash], keys: &'e BTreeSet<String> },
     /// Captures were removed; if `left` is 0, the artifact is gone.
     Remove {
         captures: &'e [CaptureHash],
@@ -139,6 +145,8 @@ impl Event<'_> {
             Self::Pin { .. } => "pin",
             Self::Unpin { .. } => "unpin",
             Self::Note { .. } => "note",
+            Self::Label { .. } => "label",
+            Self::Unlabel { .. } => "unlabel",
             Self::Remove { .. } => "remove",
             Self::AllowRemoved { .. } => "allow-removed",
             Self::Reindex { .. } => "reindex",
@@ -269,6 +277,8 @@ pub(super) mod tests {
         let hostile = "\u{e000}\u{1f600}\u{7f}\u{1}\"\\/é";
         let (note, reason, name) = (Some(hostile), Some(hostile), hostile);
         let size = 9_007_199_254_740_991;
+        let labels = ["z", "a.b/c-d_e", "A"].map(|key| (key.to_owned(), hostile.to_owned()));
+        let (labels, keys) = (BTreeMap::from(labels.clone()), labels.map(|(key, _)| key).into());
         for event in [
             Event::Add { capture, core, kind: "trace", size },
             Event::Seen { captures: &[capture, capture], cores: &[core, core] },
@@ -283,6 +293,8 @@ pub(super) mod tests {
             Event::Unpin { core },
             Event::Note { core, note },
             Event::Note { core, note: None },
+            Event::Label { cores: &[core, core], labels: &labels },
+            Event::Unlabel { cores: &[core], keys: &keys },
             Event::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
             Event::AllowRemoved { core, kind: "rpk" },
             Event::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },

@@ -1,5 +1,7 @@
 //! Data of artifacts that lists return on request.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -17,7 +19,7 @@ pub enum Detail {
     Attributes,
     /// Its captures.
     Captures,
-    /// Its tags, its note, and whether it is pinned.
+    /// Its tags, its note, its labels, and whether it is pinned.
     Annotations,
 }
 
@@ -43,6 +45,9 @@ pub struct ArtifactDetails {
     /// Its note; only on request, and if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Its labels, by key; only on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
     /// Whether it is pinned; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
@@ -79,9 +84,10 @@ impl ArtifactDetails {
         Ok(all)
     }
 
-    fn annotate(&mut self, Annotations { tags, note, pin }: Annotations) {
+    fn annotate(&mut self, Annotations { tags, note, pin, labels }: Annotations) {
         self.tags = Some(tags.into_iter().map(|tag| tag.name).collect());
         self.note = note.map(|note| note.text);
+        self.labels = Some(labels.into_iter().map(|label| (label.key, label.value)).collect());
         self.pinned = Some(pin.is_some());
     }
 }

@@ -83,6 +83,13 @@ pub enum FindCondition {
     },
     /// The artifact is pinned.
     Pinned,
+    /// The artifact has a label.
+    Label {
+        /// The key.
+        key: String,
+        /// The value; any if there is none.
+        value: Option<String>,
+    },
 }
 
 /// A period of one of the times of an artifact.
@@ -247,6 +254,13 @@ pub enum ArtifactMatch {
     Pinned {
         /// True.
         pinned: bool,
+    },
+    /// A label.
+    Label {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
     },
 }
 
@@ -448,6 +462,7 @@ impl From<&FindCondition> for Condition {
             FindCondition::Note { text } => Self::Note { text },
             FindCondition::Tagged { name } => Self::Tagged { name },
             FindCondition::Pinned => Self::Pinned,
+            FindCondition::Label { key, value } => Self::Label { key, value },
         }
     }
 }
@@ -472,6 +487,7 @@ impl From<&Match> for ArtifactMatch {
             Match::Note(text) => Self::Note { note: text.clone() },
             Match::Tag(name) => Self::Tag { tag: name.clone() },
             Match::Pinned => Self::Pinned { pinned: true },
+            Match::Label { key, value } => Self::Label { key: key.clone(), value: value.clone() },
         }
     }
 }

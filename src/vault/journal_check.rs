@@ -59,6 +59,8 @@ pub struct CatalogCheck {
     pub notes: u64,
     /// Pins.
     pub pins: u64,
+    /// Labels.
+    pub labels: u64,
     /// Manual links.
     pub links: u64,
     /// Tombstones.
@@ -112,7 +114,8 @@ impl CheckJournalRequest {
 
 impl CatalogCheck {
     fn new(counts: CatalogCounts, findings: Vec<FindingSummary>) -> Self {
-        let CatalogCounts { artifacts, captures, tags, notes, pins, links, tombstones, signatures } = counts;
-        Self { artifacts, captures, tags, notes, pins, links, tombstones, signatures, findings }
+        let CatalogCounts { artifacts, captures, tags, notes, pins, labels, links, tombstones, signatures } =
+            counts;
+        Self { artifacts, captures, tags, notes, pins, labels, links, tombstones, signatures, findings }
     }
 }

@@ -1,5 +1,7 @@
 //! Describes an artifact.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -49,6 +51,9 @@ pub struct ShowAnswer {
     pub tags: Vec<String>,
     /// Its note.
     pub note: Option<String>,
+    /// Its labels, by key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// Whether it is pinned.
     pub pinned: bool,
     /// Its pin.
@@ -150,6 +155,7 @@ impl ShowRequest {
             extensions,
             tags: annotations.tags.into_iter().map(|tag| tag.name).collect(),
             note: annotations.note.map(|note| note.text),
+            labels: annotations.labels.into_iter().map(|label| (label.key, label.value)).collect(),
             pinned: annotations.pin.is_some(),
             pin: annotations.pin.map(ArtifactPin::from),
         })
@@ -172,6 +178,7 @@ impl ShowAnswer {
             captures: Some(self.captures),
             tags: Some(self.tags),
             note: self.note,
+            labels: Some(self.labels),
             pinned: Some(self.pinned),
         };
         (self.artifact, details)

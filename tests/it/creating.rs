@@ -131,7 +131,7 @@ fn an_old_vault_is_upgraded_only_when_asked() {
     }
     let ran = sandbox.run(["upgrade"]).expect(0).stderr;
     assert!(
-        ran.contains("schema version 3 to 5; a copy of the old vault is kept as v.vault.schema-3"),
+        ran.contains("schema version 3 to 6; a copy of the old vault is kept as v.vault.schema-3"),
         "{ran}"
     );
     assert_eq!(fs::read(sandbox.path("v.vault.schema-3")).unwrap().len() % 16_384, 0);

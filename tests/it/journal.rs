@@ -191,7 +191,7 @@ fn a_journal_that_is_intact_says_nothing_of_the_catalog_unless_that_was_compared
     let known = head(&sandbox);
     sandbox.run(["tag", "set", "5c496a37feba", "golden"]).expect(0);
     let whole = sandbox.run(["log", "--verify-from", &known, "--full"]).expect(0);
-    let expected = "catalog matches the journal: 6 artifacts, 7 captures, 1 tag, 0 notes, 0 pins, 0 manual links, \
+    let expected = "catalog matches the journal: 6 artifacts, 7 captures, 1 tag, 0 notes, 0 pins, 0 labels, 0 manual links, \
                     2 tombstones, 0 signatures\n";
     assert!(whole.stdout.ends_with(expected), "{}", whole.stdout);
     assert!(

@@ -37,6 +37,7 @@ mod growth;
 mod intake;
 mod interrupted;
 mod journal;
+mod labels;
 mod language;
 mod large;
 mod latest;

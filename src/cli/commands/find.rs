@@ -448,5 +448,6 @@ pub(crate) fn match_text(found: &ArtifactMatch) -> String {
         ArtifactMatch::Note { note } => format!("note {}", escaped(note)),
         ArtifactMatch::Tag { tag } => format!("@{}", escaped(tag)),
         ArtifactMatch::Pinned { .. } => "pinned".to_owned(),
+        ArtifactMatch::Label { key, value } => format!("label {}={}", escaped(key), escaped(value)),
     }
 }

@@ -115,14 +115,20 @@ fn print(out: &mut dyn Write, description: &ShowAnswer) -> io::Result<()> {
     Ok(())
 }
 
-/// Adds the tags, note and pin of the artifact.
+/// Adds the tags, note, labels and pin of the artifact.
 fn marks(description: &ShowAnswer, fields: &mut Fields) {
+    let labels = &description.labels;
     if !description.tags.is_empty() {
         let tags: Vec<String> = description.tags.iter().map(|tag| format!("@{}", escaped(tag))).collect();
         fields.push("tags", tags.join(" "), NAME);
     }
     if let Some(note) = &description.note {
         fields.push("note", escaped(note).up_to(MAX_NOTE_BYTES).to_string(), Style::new());
+    }
+    if !labels.is_empty() {
+        let labels: Vec<String> =
+            labels.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value))).collect();
+        fields.push("labels", labels.join(", "), Style::new());
     }
     if let Some(ArtifactPin { note, pinned_at }) = &description.pin {
         let why = note.as_deref().map(|note| format!(": {}", escaped(note))).unwrap_or_default();

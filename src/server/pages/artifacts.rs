@@ -173,5 +173,6 @@ fn matched(found: &ArtifactMatch) -> Markup {
         ArtifactMatch::Note { note } => html! { "note " (line(note)) },
         ArtifactMatch::Tag { tag } => html! { "@" (line(tag)) },
         ArtifactMatch::Pinned { .. } => html! { "pinned" },
+        ArtifactMatch::Label { key, value } => html! { "label " (line(key)) "=" (line(value)) },
     }
 }

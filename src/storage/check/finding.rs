@@ -42,6 +42,13 @@ pub enum Subject {
     Note(CoreHash),
     /// The pin of an artifact.
     Pin(CoreHash),
+    /// A label of an artifact.
+    Label {
+        /// The artifact.
+        core: CoreHash,
+        /// The key.
+        key: String,
+    },
     /// A manual link.
     Link {
         /// The source artifact.
@@ -73,6 +80,7 @@ impl Subject {
             Self::Tag(_) => "tag",
             Self::Note(_) => "note",
             Self::Pin(_) => "pin",
+            Self::Label { .. } => "label",
             Self::Link { .. } => "link",
             Self::Tombstone(_) => "tombstone",
             Self::Entry(_) => "entry",
@@ -86,6 +94,7 @@ impl Subject {
             Self::File(name) | Self::Table(name) | Self::Kind(name) | Self::Tag(name) => name.clone(),
             Self::Blob(blob) => blob.to_string(),
             Self::Artifact(core) | Self::Note(core) | Self::Pin(core) => core.to_string(),
+            Self::Label { core, key } => format!("{core} {key}"),
             Self::Link { source, relation, target } => format!("{source} {relation} {target}"),
             Self::Tombstone(digest) => digest.to_string(),
             Self::Capture(capture) => capture.to_string(),
@@ -265,13 +274,13 @@ findings! {
         "Artifacts or captures are not in the order of arrival recorded in the journal.",
         "The latest artifact, and anything else that uses the order of arrival, names the wrong artifact.";
     ANNOTATION_LOST, "annotation-lost",
-        "The journal records a tag, a note, a pin or a manual link that is not in the vault.",
+        "The journal records a tag, a note, a pin, a label or a manual link that is not in the vault.",
         "It was deleted without a journal entry.";
     ANNOTATION_UNRECORDED, "annotation-unrecorded",
-        "The journal has no entry for a tag, a note, a pin or a manual link.",
+        "The journal has no entry for a tag, a note, a pin, a label or a manual link.",
         "It was set without a journal entry, or the journal was truncated.";
     ANNOTATION_DIFFERS, "annotation-differs",
-        "A tag, a note, a pin or a manual link differs from the journal.",
+        "A tag, a note, a pin, a label or a manual link differs from the journal.",
         "It was changed without a journal entry. A tag may name the wrong artifact.";
     TOMBSTONE_DIFFERS, "tombstone-differs",
         "The tombstones differ from those in the journal.",

@@ -176,7 +176,7 @@ pub trait SalvagedLog {
     /// Returns a temporary vault with those captures, as far as the log contains them.
     fn source(&self) -> Option<&dyn Storage>;
 
-    /// Restores the changes in the log that the vault does not have: tags, pins, notes and manual links. The log is not
+    /// Restores the changes in the log that the vault does not have: tags, pins, notes, labels and manual links. The log is not
     /// reported any more. `added` are the captures recovered from it.
     ///
     /// # Errors

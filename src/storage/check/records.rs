@@ -86,6 +86,8 @@ pub struct CatalogCounts {
     pub notes: u64,
     /// Pins.
     pub pins: u64,
+    /// Labels.
+    pub labels: u64,
     /// Manual links.
     pub links: u64,
     /// Tombstones.

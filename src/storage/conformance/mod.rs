@@ -7,6 +7,7 @@ mod capabilities;
 mod finding;
 mod journal;
 mod kinds;
+mod labels;
 mod mentions;
 mod names;
 mod paging;
@@ -215,6 +216,13 @@ macro_rules! suite {
             names: names_are_listed_with_their_users
                 shared_names_are_those_of_several_originals
                 namesakes_are_of_the_same_kind;
+            labels: labels_are_set_replaced_and_removed
+                labels_of_many_artifacts_are_recorded_together
+                invalid_labels_are_rejected
+                labels_of_missing_artifacts_are_rejected
+                labels_are_removed_with_their_artifact
+                labels_select_artifacts
+                keys_and_values_are_listed_with_their_use;
             annotations: tags_are_unique_and_move
                 notes_and_pins_are_replaced
                 manual_links_are_listed_from_both_ends

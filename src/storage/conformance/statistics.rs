@@ -1,5 +1,7 @@
 //! Statistics.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 
 use super::kinds::{Document, note, sheet};
@@ -24,6 +26,7 @@ pub(super) fn an_empty_vault_has_no_statistics(vault: &Vault) {
             tags: 0,
             pins: 0,
             notes: 0,
+            labels: 0,
             journal_entries: 0,
             extremes: Extremes::default(),
             by,
@@ -51,6 +54,9 @@ pub(super) fn everything_is_counted_once(vault: &Vault) {
     ] {
         assert!(vault.annotate(&change).unwrap());
     }
+    let labels = BTreeMap::from(["k", "l"].map(|key| (key.to_owned(), "v".to_owned())));
+    let set = Annotation::SetLabels { cores: &[first, second_core], labels: &labels };
+    assert!(vault.annotate(&set).unwrap());
     let size = |document: &Document| document.bytes().len() as u64;
     let found = statistics(vault, TimeBasis::FirstSeen);
     let kind = |kind: crate::artifact::Kind, artifacts, captures, bytes| KindStats {
@@ -65,9 +71,9 @@ pub(super) fn everything_is_counted_once(vault: &Vault) {
     assert_eq!(found.kinds, kinds);
     assert_eq!((found.artifacts(), found.captures(), found.bytes()), (4, 5, of_notes + size(&both)));
     assert_eq!(found.blobs, BlobCounts { blobs: 4, bytes: of_notes, shared: 1 });
-    let annotations = (found.tags, found.notes, found.pins, found.stated_links);
-    assert_eq!(annotations, (2, 1, 1, 1));
-    assert_eq!(found.journal_entries, 10);
+    let annotations = (found.tags, found.notes, found.pins, found.labels, found.stated_links);
+    assert_eq!(annotations, (2, 1, 1, 4, 1));
+    assert_eq!(found.journal_entries, 11);
     let largest: Vec<_> =
         found.extremes.largest.iter().map(|one| (one.artifact.core, one.captures)).collect();
     assert_eq!(largest.first(), Some(&(first, 2)));

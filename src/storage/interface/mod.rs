@@ -19,8 +19,9 @@ pub use maintenance::Maintenance;
 pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, Paged, Period};
 pub use records::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
-    JournalRecord, ManualLink, MemberRecord, Mention, NameMention, NameUse, Names, Note, Pin, ReferenceEdge,
-    Resolution, RoleCount, SharedFile, StoredMember, Tag, UnresolvedReference, UnresolvedTarget,
+    JournalRecord, Label, LabelKey, LabelValue, ManualLink, MemberRecord, Mention, NameMention, NameUse,
+    Names, Note, Pin, ReferenceEdge, Resolution, RoleCount, SharedFile, StoredMember, Tag,
+    UnresolvedReference, UnresolvedTarget,
 };
 
 pub use search::{
@@ -32,7 +33,7 @@ pub use space::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use sql::{Computed, RowsOf, Saved, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View};
 pub use statistics::{BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -162,7 +163,7 @@ pub trait Snapshot: Send {
     /// Returns the attributes of each artifact, sorted by name and value.
     fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>>;
 
-    /// Returns the tags, the note and the pin of each artifact.
+    /// Returns the tags, the note, the pin and the labels of each artifact.
     fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>>;
 
     /// Returns the artifacts, captures and tombstones whose hash begins with `prefix`, up to `limit` of each.
@@ -303,6 +304,12 @@ pub trait Snapshot: Send {
     /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
     fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
 
+    /// Returns the keys of the labels that artifacts have, sorted.
+    fn label_keys(&self) -> Result<Vec<LabelKey>>;
+
+    /// Returns up to `limit` values of the labels with this key that begin with `text`, sorted.
+    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>>;
+
     /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
     fn statistics(&self, by: TimeBasis) -> Result<Statistics>;
 
@@ -377,6 +384,20 @@ pub enum Annotation<'a> {
     Unpin {
         /// The artifact.
         core: CoreHash,
+    },
+    /// Sets labels on artifacts, replacing the values of these keys. Labels that an artifact has already keep their time.
+    SetLabels {
+        /// The artifacts.
+        cores: &'a [CoreHash],
+        /// The labels, by key.
+        labels: &'a BTreeMap<String, String>,
+    },
+    /// Removes the labels with these keys from artifacts.
+    RemoveLabels {
+        /// The artifacts.
+        cores: &'a [CoreHash],
+        /// The keys.
+        keys: &'a BTreeSet<String>,
     },
     /// Adds a manual link, or replaces its note.
     AddLink {

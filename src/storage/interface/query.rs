@@ -92,6 +92,13 @@ pub enum Condition {
     },
     /// The artifact is pinned.
     Pinned,
+    /// The artifact has a label.
+    Label {
+        /// The key.
+        key: String,
+        /// The value; any if `None`.
+        value: Option<String>,
+    },
 }
 
 /// A matching artifact.
@@ -131,6 +138,13 @@ pub enum Match {
     Tag(String),
     /// The artifact is pinned.
     Pinned,
+    /// A label.
+    Label {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
 }
 
 /// The order of results. It is total: equal keys are ordered as documented, and last by core hash.

@@ -64,6 +64,43 @@ pub struct Annotations {
     pub note: Option<Note>,
     /// Its pin.
     pub pin: Option<Pin>,
+    /// Its labels, by key.
+    pub labels: Vec<Label>,
+}
+
+/// A label. An artifact has at most one value of a key; many artifacts may have the same label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: String,
+    /// The time at which the artifact got this value.
+    pub at: DateTime<Utc>,
+}
+
+/// A key of labels, with its use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelKey {
+    /// The key.
+    pub key: String,
+    /// Number of artifacts with this key.
+    pub artifacts: u64,
+    /// Number of different values.
+    pub values: u64,
+}
+
+/// A value of a key of labels, with the artifacts that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelValue {
+    /// The value.
+    pub value: String,
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of their captures.
+    pub captures: u64,
+    /// The size of the captures in bytes, as they were received.
+    pub bytes: u64,
 }
 
 /// A tag.

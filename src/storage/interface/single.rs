@@ -98,7 +98,7 @@ impl dyn Snapshot + '_ {
         }
     }
 
-    /// Returns the tags, the note and the pin of an artifact.
+    /// Returns the tags, the note, the pin and the labels of an artifact.
     pub fn annotations_of(&self, core: CoreHash) -> Result<Annotations> {
         self.annotations(&[core]).and_then(only)
     }

@@ -20,6 +20,8 @@ pub struct Statistics {
     pub pins: u64,
     /// Number of artifacts with a note.
     pub notes: u64,
+    /// Number of labels; one that several artifacts have counts for each of them.
+    pub labels: u64,
     /// Number of journal entries.
     pub journal_entries: u64,
     /// The largest, the oldest and the newest artifacts.

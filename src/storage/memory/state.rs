@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{CREATED_AT, Kind, Mention, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{
-    ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, JournalRecord, NameMention, Note, Period, Pin,
-    Tag,
+    ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, JournalRecord, Label, NameMention, Note, Period,
+    Pin, Tag,
 };
 use crate::storage::{Head, Result, StorageError, TimeBasis, Tombstone};
 use crate::validation::Violation;
@@ -22,6 +22,8 @@ pub(super) struct State {
     pub(super) tags: BTreeMap<String, (CoreHash, DateTime<Utc>)>,
     pub(super) notes: BTreeMap<CoreHash, Note>,
     pub(super) pins: BTreeMap<CoreHash, Pin>,
+    /// The value of each artifact and key.
+    pub(super) labels: BTreeMap<(CoreHash, String), (String, DateTime<Utc>)>,
     /// The notes of the manual links.
     pub(super) links: BTreeMap<LinkKey, Option<String>>,
     /// The removals of core hashes and capture hashes, by hash and journal entry. Several removed artifacts may have had
@@ -128,6 +130,17 @@ impl State {
     pub(super) fn tags_of(&self, core: CoreHash) -> Vec<Tag> {
         let tags = self.tags.iter().filter(|(_, (tagged, _))| *tagged == core);
         tags.map(|(name, (_, at))| Tag { name: name.clone(), at: *at }).collect()
+    }
+
+    /// Returns the labels of an artifact, by key.
+    pub(super) fn labels_of(&self, core: CoreHash) -> Vec<Label> {
+        let labels = self.labels.iter().filter(|((labeled, _), _)| *labeled == core);
+        let label = |((_, key), (value, at)): (&(CoreHash, String), &(String, DateTime<Utc>))| Label {
+            key: key.clone(),
+            value: value.clone(),
+            at: *at,
+        };
+        labels.map(label).collect()
     }
 
     /// Returns the keys of the manual links from and to an artifact, in their order.

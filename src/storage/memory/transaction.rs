@@ -1,5 +1,6 @@
 //! Changes of existing content.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::annotations::{link_defect, note_defect, tag_defect};
 use crate::storage::interface::{Annotation, Note, Pin, Snapshot, Transaction};
 use crate::storage::journal::Event;
+use crate::storage::labels::{LabelChange, Labeled};
 use crate::storage::{Actor, Head, Result, StorageError, Tombstone};
 
 /// A change, made to a copy of the content.
@@ -96,6 +98,33 @@ impl<'s> Change<'s> {
         self.record(&Event::Unpin { core }).map(|()| true)
     }
 
+    fn labeled(&self, cores: &[CoreHash]) -> Result<Labeled> {
+        let state = &self.view.0;
+        Labeled::read(cores, |core| state.expect_artifact(core).map(|_| state.labels_of(core)))
+    }
+
+    fn set_labels(&mut self, cores: &[CoreHash], labels: &BTreeMap<String, String>) -> Result<bool> {
+        let changes = self.labeled(cores)?.set(labels)?;
+        let at = self.recorder.at();
+        for LabelChange { cores, change } in &changes {
+            for core in cores {
+                let labels = change.iter().map(|(key, value)| ((*core, key.clone()), (value.clone(), at)));
+                self.parts().0.labels.extend(labels);
+            }
+            self.record(&Event::Label { cores, labels: change })?;
+        }
+        Ok(!changes.is_empty())
+    }
+
+    fn remove_labels(&mut self, cores: &[CoreHash], keys: &BTreeSet<String>) -> Result<bool> {
+        let changes = self.labeled(cores)?.remove(keys);
+        for LabelChange { cores, change } in &changes {
+            self.parts().0.labels.retain(|(core, key), _| !cores.contains(core) || !change.contains(key));
+            self.record(&Event::Unlabel { cores, keys: change })?;
+        }
+        Ok(!changes.is_empty())
+    }
+
     fn add_link(&mut self, link: &LinkKey, note: Option<&str>) -> Result<bool> {
         let LinkKey { relation, source, target } = link;
         reject(link_defect(*source, relation, *target, note))?;
@@ -172,6 +201,8 @@ impl Transaction for Change<'_> {
             self.remove_tag(&tag.name)?;
         }
         self.remove_note(core)?;
+        let keys = self.view.0.labels_of(core).into_iter().map(|label| label.key).collect();
+        self.remove_labels(&[core], &keys)?;
         self.bury(core, reason)
     }
 
@@ -183,6 +214,8 @@ impl Transaction for Change<'_> {
             Annotation::SetNote { core, text: None } => self.remove_note(core),
             Annotation::Pin { core, note } => self.pin(core, note),
             Annotation::Unpin { core } => self.unpin(core),
+            Annotation::SetLabels { cores, labels } => self.set_labels(cores, labels),
+            Annotation::RemoveLabels { cores, keys } => self.remove_labels(cores, keys),
             Annotation::AddLink { source, relation, target, note } => {
                 self.add_link(&LinkKey { relation: relation.to_owned(), source, target }, note)
             }

@@ -18,6 +18,7 @@ mod engine;
 mod error;
 mod fetch;
 mod journal;
+mod labels;
 mod lists;
 mod manual_links;
 mod marks;

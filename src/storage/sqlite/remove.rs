@@ -55,8 +55,8 @@ pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.
     AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
 
 impl Edit<'_> {
-    /// Removes an artifact with all its captures, its tags, its note and the manual links from and to it. Its content
-    /// is also removed, unless other artifacts share it. A tombstone remains.
+    /// Removes an artifact with all its captures, its tags, its note, its labels and the manual links from and to it. Its
+    /// content is also removed, unless other artifacts share it. A tombstone remains.
     ///
     /// # Errors
     /// Returns [`Gone`](crate::storage::ErrorKind::Gone) if it was removed before, [`Pinned`](crate::storage::ErrorKind::Pinned) if it is pinned,
@@ -82,6 +82,7 @@ impl Edit<'_> {
             self.untag(&tag.name)?;
         }
         self.remove_note(core)?;
+        self.remove_all_labels(core, artifact.id)?;
         let captures = self.snapshot.captures(artifact.id)?;
         self.take_out(id).map_err(|error| self.snapshot.failed(error))?;
         self.bury(&artifact, &captures, reason).map_err(|error| self.snapshot.failed(error))

@@ -1,12 +1,13 @@
 //! Repairs that require no guessing. Each step is one transaction with its journal entry.
 //!
 //! Restoring bytes from another copy and rebuilding the rest from bytes is not enough: which artifact a capture belongs
-//! to, and the times, order, tags, notes, pins, links, tombstones and signature states, are not in any stored bytes. A
+//! to, and the times, order, tags, notes, pins, labels, links, tombstones and signature states, are not in any stored bytes. A
 //! vault rebuilt from its bytes alone would lose them, so [`Store::repair_core`] uses the seals of captures and
 //! [`Store::restore_from_journal`] the journal.
 
 mod blobs;
 mod journal;
+mod labels;
 mod steps;
 
 use std::path::Path;

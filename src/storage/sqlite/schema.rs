@@ -25,7 +25,7 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 const PAGE_SIZE: u32 = 16_384;
 
 /// The schema version that this program writes.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// The SQL of each schema version, in order.
 const MIGRATIONS: [&str; VERSION as usize] = [
@@ -34,16 +34,18 @@ const MIGRATIONS: [&str; VERSION as usize] = [
     include_str!("../../../migrations/0003_everyday.sql"),
     include_str!("../../../migrations/0004_seen.sql"),
     include_str!("../../../migrations/0005_numbers.sql"),
+    include_str!("../../../migrations/0006_labels.sql"),
 ];
 
 fn steps() -> Vec<M<'static>> {
-    let [vault, packed, everyday, seen, numbers] = MIGRATIONS;
+    let [vault, packed, everyday, seen, numbers, labels] = MIGRATIONS;
     vec![
         M::up(vault),
         M::up_with_hook(packed, packed::pack_mentions),
         M::up(everyday),
         M::up_with_hook(seen, complete_0004),
         M::up(numbers),
+        M::up(labels),
     ]
 }
 
@@ -320,7 +322,7 @@ mod tests {
         }
         apply(&mut connection, &path, &longer, CreatePolicy::Upgrade).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
-        let copy = pool::connect(&copy_path(&path, 5)).unwrap();
+        let copy = pool::connect(&copy_path(&path, i64::from(VERSION))).unwrap();
         assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
         assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
     }
@@ -332,7 +334,7 @@ mod tests {
         let longer = with_a_next_one();
         apply(&mut connection, &path, &longer, CreatePolicy::Create).unwrap();
         let message = apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap_err().to_string();
-        assert!(message.contains("schema version 6") && message.contains("up to 5"), "{message}");
+        assert!(message.contains("schema version 7") && message.contains("up to 6"), "{message}");
     }
 
     #[test]

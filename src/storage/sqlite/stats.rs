@@ -41,6 +41,7 @@ impl Snapshot<'_> {
                 tags: number(connection, "SELECT count(*) FROM tag")?,
                 pins: number(connection, "SELECT count(*) FROM pin")?,
                 notes: number(connection, "SELECT count(*) FROM note")?,
+                labels: number(connection, "SELECT count(*) FROM label")?,
                 journal_entries: number(connection, "SELECT coalesce(max(seq), 0) FROM journal")?,
                 extremes: Extremes::default(),
                 by,

@@ -83,6 +83,7 @@ pub(crate) fn small() -> Sandbox {
     ] {
         sandbox.run(arguments).expect(0);
     }
+    crate::labels::set(&sandbox, &[contract, trace], &[("commit", "4f2a"), ("branch", "main")]);
     sandbox
 }
 

@@ -53,6 +53,7 @@ enum ConditionProbe {
     Note(&'static str),
     Tagged(Option<&'static str>),
     Pinned,
+    Label(&'static str, Option<&'static str>),
     Range(&'static str, Option<i64>, Option<i64>),
 }
 
@@ -67,6 +68,8 @@ fn condition() -> impl Strategy<Value = ConditionProbe> {
         2 => prop::sample::select(&["", "a n", "ärger", "N", "%"][..]).prop_map(ConditionProbe::Note),
         2 => prop::option::of(Just("best")).prop_map(ConditionProbe::Tagged),
         1 => Just(ConditionProbe::Pinned),
+        2 => (prop::sample::select(&["commit", "ci/job"][..]), prop::option::of(Just("main")))
+            .prop_map(|(key, value)| ConditionProbe::Label(key, value)),
         2 => (prop::sample::select(&["steps", "errors", "tool"][..]), prop::option::of(0..4_i64), prop::option::of(0..4_i64))
             .prop_map(|(name, least, most)| ConditionProbe::Range(name, least, most)),
     ]
@@ -156,6 +159,9 @@ impl ConditionProbe {
             Self::Note(text) => Condition::Note { text: (*text).to_owned() },
             Self::Tagged(name) => Condition::Tagged { name: name.map(str::to_owned) },
             Self::Pinned => Condition::Pinned,
+            Self::Label(key, value) => {
+                Condition::Label { key: (*key).to_owned(), value: value.map(str::to_owned) }
+            }
             Self::Range(name, least, most) => {
                 Condition::Range { name: (*name).to_owned(), least: *least, most: *most }
             }
@@ -223,6 +229,14 @@ pub(super) fn brief(snapshot: &dyn Snapshot) -> Answers {
     answers.insert("artifacts".to_owned(), format!("{:?}", snapshot.artifacts(cores).unwrap()));
     answers.insert("annotations".to_owned(), format!("{:?}", snapshot.annotations(cores).unwrap()));
     answers.insert("manual links".to_owned(), format!("{:?}", snapshot.manual_links(cores).unwrap()));
+    let keys = snapshot.label_keys().unwrap();
+    for key in &keys {
+        for (text, limit) in [("", 9), ("", 1), ("m", 9)] {
+            let values = snapshot.label_values(&key.key, text, limit).unwrap();
+            answers.insert(format!("label values {} {text} {limit}", key.key), format!("{values:?}"));
+        }
+    }
+    answers.insert("label keys".to_owned(), format!("{keys:?}"));
     answers.insert("tombstones".to_owned(), format!("{:?}", snapshot.tombstones(None).unwrap()));
     answers.insert("head".to_owned(), format!("{:?}", snapshot.journal_head().unwrap()));
     answers.insert("unresolved".to_owned(), format!("{:?}", snapshot.unresolved().unwrap()));

@@ -1,12 +1,13 @@
 //! The steps of the model test, and how they are generated.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use runvault::digest::CoreHash;
-use runvault::storage::interface::{Annotation, PutOptions, Storage};
+use runvault::storage::interface::{Annotation, PutOptions, Storage, Transaction};
 use runvault::storage::{Prepared, RemovedPolicy, Result, TimeBasis};
 use runvault::vault::retention::{self, GroupKey, Period, PeriodRule, Plan};
 
@@ -57,11 +58,15 @@ pub(super) enum Change {
     Unpin(Index),
     Link(Index, &'static str, Index, Option<&'static str>),
     Unlink(Index, &'static str, Index),
+    Label(Vec<Index>, BTreeMap<String, String>),
+    Unlabel(Vec<Index>, BTreeSet<String>),
 }
 
 /// Valid and invalid ones.
 const TAGS: [&str; 4] = ["best", "v1/x", "Z", "not valid"];
 const NOTES: [&str; 4] = ["A note", "ÄRGER", "two\nlines \"quoted\"", " "];
+const KEYS: [&str; 4] = ["commit", "ci/job", "B", "not valid"];
+const VALUES: [&str; 4] = ["", "main", "ÄRGER 100 %", "two\nlines"];
 const RELATIONS: [&str; 3] = ["governs", "about", "Not-Valid"];
 
 fn tag() -> impl Strategy<Value = &'static str> {
@@ -76,6 +81,20 @@ fn relation() -> impl Strategy<Value = &'static str> {
     prop::sample::select(&RELATIONS[..])
 }
 
+/// Mostly valid ones: one that is not rejects the whole change.
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![12 => prop::sample::select(&KEYS[..3]), 1 => Just(KEYS[3])].prop_map(str::to_owned)
+}
+
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![12 => prop::sample::select(&VALUES[..3]), 1 => Just(VALUES[3])].prop_map(str::to_owned)
+}
+
+/// Artifacts that are changed together. One that is not stored rejects the whole change.
+fn several() -> impl Strategy<Value = Vec<Index>> {
+    prop_oneof![2 => prop::collection::vec(any::<Index>(), 1..2), 1 => prop::collection::vec(any::<Index>(), 0..4)]
+}
+
 fn change() -> impl Strategy<Value = Change> {
     let index = any::<Index>;
     prop_oneof![
@@ -88,6 +107,10 @@ fn change() -> impl Strategy<Value = Change> {
             .prop_map(|(source, relation, target, note)| Change::Link(source, relation, target, note)),
         1 => (index(), relation(), index())
             .prop_map(|(source, relation, target)| Change::Unlink(source, relation, target)),
+        4 => (several(), prop::collection::btree_map(key(), value(), 0..3))
+            .prop_map(|(cores, labels)| Change::Label(cores, labels)),
+        1 => (several(), prop::collection::btree_set(key(), 0..3))
+            .prop_map(|(cores, keys)| Change::Unlabel(cores, keys)),
     ]
 }
 
@@ -131,8 +154,19 @@ fn core(index: &Index) -> CoreHash {
 }
 
 impl Change {
-    fn annotation(&self) -> Annotation<'_> {
+    /// Makes the change, and describes what the engine returned.
+    fn make(&self, transaction: &mut dyn Transaction) -> String {
+        let cores: Vec<CoreHash> = match self {
+            Self::Label(indexes, _) | Self::Unlabel(indexes, _) => indexes.iter().map(core).collect(),
+            _ => Vec::new(),
+        };
+        described(transaction.annotate(&self.annotation(&cores)))
+    }
+
+    fn annotation<'a>(&'a self, cores: &'a [CoreHash]) -> Annotation<'a> {
         match self {
+            Self::Label(_, labels) => Annotation::SetLabels { cores, labels },
+            Self::Unlabel(_, keys) => Annotation::RemoveLabels { cores, keys },
             Self::Tag(index, name) => Annotation::SetTag { core: core(index), name },
             Self::Untag(name) => Annotation::RemoveTag { name },
             Self::Note(index, text) => Annotation::SetNote { core: core(index), text: *text },
@@ -184,8 +218,7 @@ fn described<T: std::fmt::Debug>(result: Result<T>) -> String {
 
 fn annotate(changes: &[Change], storage: &dyn Storage, at: DateTime<Utc>) -> String {
     let mut transaction = storage.transaction(at).unwrap();
-    let outcomes: Vec<String> =
-        changes.iter().map(|change| described(transaction.annotate(&change.annotation()))).collect();
+    let outcomes: Vec<String> = changes.iter().map(|change| change.make(&mut *transaction)).collect();
     format!("{outcomes:?} {:?}", transaction.commit().unwrap())
 }
 

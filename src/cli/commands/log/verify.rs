@@ -110,6 +110,7 @@ fn listed(catalog: &CatalogCheck) -> String {
         (catalog.tags, "tag"),
         (catalog.notes, "note"),
         (catalog.pins, "pin"),
+        (catalog.labels, "label"),
         (catalog.links, "manual link"),
         (catalog.tombstones, "tombstone"),
         (catalog.signatures, "signature"),

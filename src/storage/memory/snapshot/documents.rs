@@ -35,6 +35,7 @@ impl State {
             tags: self.tags_of(core),
             note: self.notes.get(&core).cloned(),
             pin: self.pins.get(&core).cloned(),
+            labels: self.labels_of(core),
         }
     }
 

@@ -156,6 +156,11 @@ impl State {
                 let tags = self.tags_of(artifact.core).into_iter().map(|tag| tag.name);
                 tags.filter(|tag| name.as_ref().is_none_or(|name| name == tag)).map(Match::Tag).collect()
             }
+            Condition::Label { key, value } => {
+                let labels = self.labels_of(artifact.core).into_iter().filter(|label| label.key == *key);
+                let labels = labels.filter(|label| value.as_ref().is_none_or(|value| *value == label.value));
+                labels.map(|label| Match::Label { key: label.key, value: label.value }).collect()
+            }
             Condition::Pinned => {
                 self.pins.contains_key(&artifact.core).then_some(Match::Pinned).into_iter().collect()
             }

@@ -2,6 +2,7 @@
 
 mod documents;
 mod find;
+mod labels;
 mod mentions;
 mod names;
 mod references;
@@ -15,8 +16,8 @@ use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, FileRecord,
-    Filter, Hit, JournalRecord, ManualLink, MemberRecord, Mention, NameUse, Names, Order, Page, Paged,
-    ReferenceEdge, Resolution, SharedFile, Snapshot, Statistics, UnresolvedReference,
+    Filter, Hit, JournalRecord, LabelKey, LabelValue, ManualLink, MemberRecord, Mention, NameUse, Names,
+    Order, Page, Paged, ReferenceEdge, Resolution, SharedFile, Snapshot, Statistics, UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, TimeBasis, Tombstone};
@@ -202,6 +203,14 @@ impl Snapshot for View {
 
     fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         Ok(self.0.attribute_values(name, text, limit))
+    }
+
+    fn label_keys(&self) -> Result<Vec<LabelKey>> {
+        Ok(self.0.label_keys())
+    }
+
+    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
+        Ok(self.0.label_values(key, text, limit))
     }
 
     fn statistics(&self, by: TimeBasis) -> Result<Statistics> {

@@ -19,6 +19,7 @@ impl State {
             tags: self.tags.len() as u64,
             pins: self.pins.len() as u64,
             notes: self.notes.len() as u64,
+            labels: self.labels.len() as u64,
             journal_entries: self.journal.len() as u64,
             extremes: self.extremes(by),
             by,

@@ -28,6 +28,7 @@ impl FileInspection<'_> {
             tags: self.compare_tags(state, findings)?,
             notes: self.compare_notes(state, findings)?,
             pins: self.compare_pins(state, findings)?,
+            labels: self.compare_labels(state, findings)?,
             links: self.compare_links(state, findings)?,
             tombstones: self.compare_tombstones(state, findings)?,
         })

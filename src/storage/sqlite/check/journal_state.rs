@@ -9,6 +9,7 @@
 //! what is not understood cannot be compared.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use chrono::DateTime;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -71,6 +72,16 @@ pub(in crate::storage) enum Change {
         /// The text; `None` if the note was removed.
         note: Option<String>,
     },
+    /// Labels were set on artifacts.
+    Label {
+        cores: Vec<CoreHash>,
+        labels: BTreeMap<String, String>,
+    },
+    /// The labels with these keys were removed from artifacts.
+    Unlabel {
+        cores: Vec<CoreHash>,
+        keys: Vec<String>,
+    },
     Link {
         source: CoreHash,
         relation: String,
@@ -118,6 +129,19 @@ impl Entry {
 
 /// The key of a manual link.
 pub(in crate::storage) type LinkKey = (CoreHash, String, CoreHash);
+
+/// The artifact and the key of a label.
+pub(in crate::storage) type LabelKey = (CoreHash, Arc<str>);
+
+/// What the journal records of a label. Unlike other annotations, it is not read again from the entry, which may be about
+/// many artifacts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::storage) struct LabelEntry {
+    pub(in crate::storage) seq: i64,
+    pub(in crate::storage) value: Arc<str>,
+    /// The time of the entry in milliseconds since 1970, if it has a valid one.
+    pub(in crate::storage) at: Option<i64>,
+}
 
 /// The key of a capture: the seal of its artifact's core hash and its own hash. Captures of artifacts of different
 /// kinds may have the same hash.
@@ -169,6 +193,7 @@ pub(in crate::storage) struct JournalState {
     pub(in crate::storage) tags: BTreeMap<String, i64>,
     pub(in crate::storage) pins: BTreeMap<CoreHash, i64>,
     pub(in crate::storage) notes: BTreeMap<CoreHash, i64>,
+    pub(in crate::storage) labels: BTreeMap<LabelKey, LabelEntry>,
     pub(in crate::storage) links: BTreeMap<LinkKey, i64>,
     pub(in crate::storage) signatures: BTreeMap<(CoreHash, CaptureHash), i64>,
     /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was reverted.
@@ -181,7 +206,7 @@ pub(in crate::storage) struct JournalState {
 pub(in crate::storage) type TombstoneKey = (Digest, CoreHash);
 
 impl JournalState {
-    fn apply(&mut self, seq: i64, change: Change) {
+    fn apply(&mut self, seq: i64, at: Option<i64>, change: Change) {
         match change {
             Change::Add { core, capture } => self.add(seq, core, capture),
             Change::Seen { captures, cores } => self.see(seq, &captures, &cores),
@@ -204,6 +229,19 @@ impl JournalState {
             }
             Change::Note { core, note: None } => {
                 self.notes.remove(&core);
+            }
+            Change::Label { cores, labels } => {
+                for (key, value) in labels {
+                    let (key, entry) = (Arc::from(key), LabelEntry { seq, value: value.into(), at });
+                    self.labels.extend(cores.iter().map(|core| ((*core, Arc::clone(&key)), entry.clone())));
+                }
+            }
+            Change::Unlabel { cores, keys } => {
+                for key in keys.into_iter().map(Arc::from) {
+                    for core in &cores {
+                        self.labels.remove(&(*core, Arc::clone(&key)));
+                    }
+                }
             }
             Change::Link { source, relation, target, .. } => {
                 self.links.insert((source, relation, target), seq);
@@ -361,15 +399,16 @@ impl Replay {
             None => {}
         }
         if let (Some(core), Some(capture)) = (row.get(4)?, row.get(5)?) {
-            self.state.apply(seq, Change::Add { core, capture });
+            self.state.apply(seq, None, Change::Add { core, capture });
             return Ok(());
         }
         match Entry::parse(text.unwrap_or_default()) {
             Ok(entry) => {
-                if entry.milliseconds() != row.get(3)? {
+                let at = entry.milliseconds();
+                if at != row.get(3)? {
                     self.defects.push((seq, EntryDefect::Time));
                 }
-                self.state.apply(seq, entry.change);
+                self.state.apply(seq, at, entry.change);
             }
             // An entry that breaks the chain is already reported as changed.
             Err(_) if defect.is_some() => {}
@@ -408,7 +447,8 @@ mod tests {
     fn state_after(entries: &[String]) -> JournalState {
         let mut state = JournalState::default();
         for (seq, text) in (1..).zip(entries) {
-            state.apply(seq, Entry::parse(text).unwrap().change);
+            let entry = Entry::parse(text).unwrap();
+            state.apply(seq, entry.milliseconds(), entry.change);
         }
         state
     }
@@ -435,6 +475,21 @@ mod tests {
         assert_eq!(state.links.values().collect::<Vec<_>>(), [&6]);
         let entries = ArtifactEntries { added: 1, seen: 1, position: 0 };
         assert_eq!(state.artifact(CoreHash(one)), Some(entries));
+    }
+
+    #[test]
+    fn an_entry_may_set_labels_of_several_artifacts() {
+        let (one, two) = (digest("one"), digest("two"));
+        let state = state_after(&[
+            entry_of("label", &format!(r#""cores":["{one}","{two}"],"labels":{{"a":"x","b":"y"}}"#)),
+            entry_of("label", &format!(r#""cores":["{two}"],"labels":{{"b":"z"}}"#)),
+            entry_of("unlabel", &format!(r#""cores":["{one}","{two}"],"keys":["a","none"]"#)),
+        ]);
+        let at = Some(1_767_225_600_000);
+        let entry = |seq, value: &str| LabelEntry { seq, value: value.into(), at };
+        let expected =
+            [((CoreHash(one), "b".into()), entry(1, "y")), ((CoreHash(two), "b".into()), entry(2, "z"))];
+        assert_eq!(state.labels, BTreeMap::from(expected));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod facts;
 mod inspection;
 mod journal;
 mod journal_state;
+mod labels;
 mod mention_index;
 mod permissions;
 mod removed;
@@ -30,8 +31,8 @@ use super::{Result, StorageError};
 use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
 pub(super) use journal_state::{
-    ArtifactEntries, CaptureEntries, Change, Entry as RecordedEntry, EntryDefect, JournalState, Replay,
-    entry as journal_entry, replay,
+    ArtifactEntries, CaptureEntries, Change, Entry as RecordedEntry, EntryDefect, JournalState, LabelEntry,
+    Replay, entry as journal_entry, replay,
 };
 pub(super) use permissions::restrict_permissions;
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};

@@ -12,9 +12,9 @@ use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
-    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, ManualLink, MemberRecord,
-    Mention, NameUse, Names, Note, Order, Page, Paged, Pin, ReferenceEdge, Resolution, RoleCount, SharedFile,
-    Snapshot, Statistics, Tag, UnresolvedReference, UnresolvedTarget,
+    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
+    ManualLink, MemberRecord, Mention, NameUse, Names, Note, Order, Page, Paged, Pin, ReferenceEdge,
+    Resolution, RoleCount, SharedFile, Snapshot, Statistics, Tag, UnresolvedReference, UnresolvedTarget,
 };
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
 
@@ -129,7 +129,7 @@ impl Snapshot for read::Snapshot<'_> {
             let tags = self.tags(Some(id))?.into_iter().map(|tag| Tag { name: tag.name, at: tag.at });
             let note = self.note_of(id)?.map(|note| Note { text: note.text, at: note.at });
             let pin = self.pin_of(id)?.map(|pin| Pin { note: pin.note, at: pin.at });
-            Ok(Annotations { tags: tags.collect(), note, pin })
+            Ok(Annotations { tags: tags.collect(), note, pin, labels: self.labels_of(id)? })
         })
     }
 
@@ -379,6 +379,14 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         self.attribute_values(name, text, limit)
+    }
+
+    fn label_keys(&self) -> Result<Vec<LabelKey>> {
+        self.label_keys()
+    }
+
+    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
+        self.label_values(key, text, limit)
     }
 
     fn statistics(&self, by: TimeBasis) -> Result<Statistics> {

@@ -45,6 +45,8 @@ impl Transaction for Change<'_> {
             Annotation::SetNote { core, text: None } => self.edit.remove_note(core),
             Annotation::Pin { core, note } => self.edit.pin(core, note),
             Annotation::Unpin { core } => self.edit.unpin(core),
+            Annotation::SetLabels { cores, labels } => self.edit.set_labels(cores, labels),
+            Annotation::RemoveLabels { cores, keys } => self.edit.remove_labels(cores, keys),
             Annotation::AddLink { source, relation, target, note } => {
                 self.edit.state_link(StatedLink { source, relation, target }, note)
             }

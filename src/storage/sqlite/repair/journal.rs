@@ -1,10 +1,11 @@
-//! Restoring what the journal proves: times, order of addition, tags, notes, pins, manual links, tombstones and
+//! Restoring what the journal proves: times, order of addition, tags, notes, pins, labels, manual links, tombstones and
 //! signature states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Transaction};
 
+use super::labels;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::check::{Repair, Restored, Subject};
 use crate::storage::sqlite::check::{
@@ -27,6 +28,7 @@ const ARTIFACTS: &[(&str, &str)] = &[
     ("tag", "artifact"),
     ("pin", "artifact"),
     ("note", "artifact"),
+    ("label", "artifact"),
 ];
 
 /// Columns that contain capture row ids. Indexes that also contain them are rebuilt afterwards.
@@ -35,7 +37,7 @@ const CAPTURES: &[(&str, &str)] =
 
 impl Store {
     /// Restores everything that the journal determines: times and order of captures and artifacts, tags, notes, pins,
-    /// manual links, tombstones, and signature states of captures. Other rows that the journal does not know are kept.
+    /// labels, manual links, tombstones, and signature states of captures. Other rows that the journal does not know are kept.
     /// Changes nothing if the journal's chain is broken or it contains entries that this program does not understand.
     ///
     /// # Errors
@@ -53,6 +55,7 @@ impl Store {
             artifact_times(transaction, state, &mut repaired)?;
             is_reordered = order(transaction, state, &mut repaired)?;
             annotations(transaction, state, &mut repaired)?;
+            labels::restore(transaction, state, &mut repaired)?;
             tombstones(transaction, state, &mut repaired)?;
             signatures(transaction, state, &mut repaired)?;
             entry_times(transaction, &replay, &mut repaired)?;
@@ -360,6 +363,7 @@ fn strays(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite
         ("tag", "artifact"),
         ("note", "artifact"),
         ("pin", "artifact"),
+        ("label", "artifact"),
         ("link", "source"),
         ("link", "target"),
     ];

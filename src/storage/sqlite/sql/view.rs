@@ -94,6 +94,16 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         &[ARTIFACT, Column::new("note", Text, "what"), Column::new("noted_at", Text, "when it was set")],
     ),
     (
+        "labels",
+        "a label of an artifact; many artifacts may have the same one",
+        &[
+            ARTIFACT,
+            Column::new("key", Text, "the key, such as `commit`; an artifact has one value of each"),
+            Column::new("value", Text, "the value"),
+            Column::new("labeled_at", Text, "when the artifact got it"),
+        ],
+    ),
+    (
         "pins",
         "a pinned artifact, which cannot be removed",
         &[

@@ -120,8 +120,8 @@ impl Store {
         Ok(Salvaged { store: self, captures, scratch, changes, copy, _directory: Some(directory) })
     }
 
-    /// Restores the changes in `log` that the vault does not have: tags, pins, notes and manual links. Then renames the
-    /// copy, so that it is no longer reported. `added` are the captures recovered from it.
+    /// Restores the changes in `log` that the vault does not have: tags, pins, notes, labels and manual links. Then renames
+    /// the copy, so that it is no longer reported. `added` are the captures recovered from it.
     ///
     /// # Errors
     /// As [`Storage::put`](crate::storage::Storage::put).
@@ -175,6 +175,18 @@ impl Store {
                 }
                 _ => false,
             },
+            Change::Label { cores, labels } => {
+                let mut is_set = false;
+                for core in cores {
+                    let Some(artifact) = edit.snapshot().artifact(*core)? else { continue };
+                    let known = edit.snapshot().labels_of(artifact.id)?;
+                    let is_free = |key: &String| !known.iter().any(|label| label.key == *key);
+                    let free = labels.iter().filter(|(key, _)| is_free(key));
+                    let free = free.map(|(key, value)| (key.clone(), value.clone())).collect();
+                    is_set |= edit.set_labels(&[*core], &free)?;
+                }
+                is_set
+            }
             Change::Link { source, relation, target, note } => {
                 let ends = edit.snapshot().artifact(*source)?.zip(edit.snapshot().artifact(*target)?);
                 match &ends {

@@ -38,6 +38,10 @@ pub(super) enum Known<'q> {
     Note(String),
     Tagged(Option<&'q str>),
     Pinned,
+    Label {
+        key: &'q str,
+        value: Option<&'q str>,
+    },
 }
 
 impl<'q> Known<'q> {
@@ -65,6 +69,7 @@ impl<'q> Known<'q> {
             Condition::Note { text } => Self::Note(text.to_lowercase()),
             Condition::Tagged { name } => Self::Tagged(name.as_deref()),
             Condition::Pinned => Self::Pinned,
+            Condition::Label { key, value } => Self::Label { key, value: value.as_deref() },
         })
     }
 
@@ -104,6 +109,11 @@ impl<'q> Known<'q> {
             Self::Tagged(name) => {
                 let sql = "SELECT artifact FROM tag WHERE ?1 IS NULL OR name = ?1 LIMIT ?2";
                 snapshot.rows(sql, (name, most), |row| row.get(0))?
+            }
+            Self::Label { key, value } => {
+                let sql = "SELECT l.artifact FROM label_value v CROSS JOIN label l ON l.value = v.id
+                            WHERE v.key = ?1 AND (?2 IS NULL OR v.value = ?2) LIMIT ?3";
+                snapshot.rows(sql, (key, value, most), |row| row.get(0))?
             }
             Self::Pinned => snapshot.rows("SELECT artifact FROM pin LIMIT ?1", [most], |row| row.get(0))?,
         };
@@ -159,6 +169,11 @@ impl<'q> Known<'q> {
             Self::Tagged(name) => {
                 let tags = snapshot.tags(Some(artifact))?.into_iter().map(|tag| tag.name);
                 matches.extend(tags.filter(|tag| name.is_none_or(|name| name == tag)).map(Match::Tag));
+            }
+            Self::Label { key, value } => {
+                let labels = snapshot.labels_of(artifact)?.into_iter().filter(|label| label.key == *key);
+                let labels = labels.filter(|label| value.is_none_or(|value| value == label.value));
+                matches.extend(labels.map(|label| Match::Label { key: label.key, value: label.value }));
             }
             Self::Pinned => matches.extend(snapshot.pin_of(artifact)?.map(|_| Match::Pinned)),
         }

@@ -1,0 +1,171 @@
+//! Labels: one value per artifact and key.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::Connection;
+
+use super::Result;
+use super::edit::Edit;
+use super::journal::Event;
+use super::read::Snapshot;
+use super::rows::{ArtifactId, Milliseconds};
+use crate::digest::CoreHash;
+use crate::storage::interface::{Label, LabelKey, LabelValue};
+use crate::storage::labels::{LabelChange, Labeled};
+
+impl Edit<'_> {
+    /// Sets labels on artifacts; returns false if all of them have them already.
+    ///
+    /// # Errors
+    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if a label is not valid or an artifact would have too many;
+    /// otherwise the same as [`Edit::tag`].
+    pub(crate) fn set_labels(
+        &mut self,
+        cores: &[CoreHash],
+        labels: &BTreeMap<String, String>,
+    ) -> Result<bool> {
+        let (ids, labeled) = self.labeled(cores)?;
+        let changes = labeled.set(labels)?;
+        let at = self.journal.at().timestamp_millis();
+        for LabelChange { cores, change } in &changes {
+            self.recorded(&Event::Label { cores, labels: change }, |connection| {
+                for id in cores.iter().filter_map(|core| ids.get(core)) {
+                    for (key, value) in change {
+                        put(connection, *id, (key, value), at)?;
+                    }
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(!changes.is_empty())
+    }
+
+    /// Removes the labels with these keys from artifacts; returns false if none has one.
+    ///
+    /// # Errors
+    /// Same as [`Edit::tag`].
+    pub(crate) fn remove_labels(&mut self, cores: &[CoreHash], keys: &BTreeSet<String>) -> Result<bool> {
+        let (ids, labeled) = self.labeled(cores)?;
+        let changes = labeled.remove(keys);
+        for LabelChange { cores, change } in &changes {
+            self.recorded(&Event::Unlabel { cores, keys: change }, |connection| {
+                for id in cores.iter().filter_map(|core| ids.get(core)) {
+                    change.iter().try_for_each(|key| delete(connection, *id, key))?;
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(!changes.is_empty())
+    }
+
+    /// Removes all labels of an artifact.
+    pub(super) fn remove_all_labels(&mut self, core: CoreHash, artifact: ArtifactId) -> Result<bool> {
+        let keys = self.snapshot.labels_of(artifact)?.into_iter().map(|label| label.key).collect();
+        self.remove_labels(&[core], &keys)
+    }
+
+    /// Returns the row ids of the artifacts, and their labels.
+    fn labeled(&self, cores: &[CoreHash]) -> Result<(BTreeMap<CoreHash, i64>, Labeled)> {
+        let mut ids = BTreeMap::new();
+        let labeled = Labeled::read(cores, |core| {
+            let id = self.number(core)?;
+            ids.insert(core, id);
+            self.snapshot.labels_of(ArtifactId(id))
+        })?;
+        Ok((ids, labeled))
+    }
+}
+
+/// Sets a label of an artifact, replacing the value of its key.
+pub(super) fn put(
+    connection: &Connection,
+    artifact: i64,
+    (key, value): (&str, &str),
+    at: i64,
+) -> rusqlite::Result<()> {
+    delete(connection, artifact, key)?;
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO label_value (key, value) VALUES (?1, ?2)")?
+        .execute((key, value))?;
+    connection
+        .prepare_cached(
+            "INSERT INTO label (artifact, value, at)
+             SELECT ?1, id, ?4 FROM label_value WHERE key = ?2 AND value = ?3",
+        )?
+        .execute((artifact, key, value, at))
+        .map(drop)
+}
+
+/// Deletes the label of an artifact with this key, if it has one, and its value if no other artifact has it.
+fn delete(connection: &Connection, artifact: i64, key: &str) -> rusqlite::Result<()> {
+    // In a damaged vault, there may be several.
+    let values: Vec<i64> = connection
+        .prepare_cached(
+            "SELECT l.value FROM label l CROSS JOIN label_value v ON v.id = l.value
+              WHERE l.artifact = ?1 AND v.key = ?2",
+        )?
+        .query_map((artifact, key), |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for value in values {
+        connection
+            .prepare_cached("DELETE FROM label WHERE artifact = ?1 AND value = ?2")?
+            .execute((artifact, value))?;
+        connection
+            .prepare_cached(
+                "DELETE FROM label_value
+                  WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM label l WHERE l.value = ?1)",
+            )?
+            .execute([value])?;
+    }
+    Ok(())
+}
+
+impl Snapshot<'_> {
+    /// Returns the labels of an artifact, by key.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn labels_of(&self, artifact: ArtifactId) -> Result<Vec<Label>> {
+        let sql = "SELECT v.key, v.value, l.at FROM label l CROSS JOIN label_value v ON v.id = l.value
+                    WHERE l.artifact = ?1 ORDER BY v.key";
+        self.rows(sql, [artifact.0], |row| {
+            Ok(Label { key: row.get(0)?, value: row.get(1)?, at: row.get::<_, Milliseconds>(2)?.0 })
+        })
+    }
+
+    /// Returns the keys of the labels that artifacts have, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn label_keys(&self) -> Result<Vec<LabelKey>> {
+        let sql = "SELECT v.key, sum(l.artifacts), count(*) FROM label_value v
+                     JOIN (SELECT value, count(*) AS artifacts FROM label GROUP BY value) l ON l.value = v.id
+                    GROUP BY v.key ORDER BY v.key";
+        self.rows(sql, [], |row| {
+            Ok(LabelKey { key: row.get(0)?, artifacts: row.get(1)?, values: row.get(2)? })
+        })
+    }
+
+    /// Returns up to `limit` values of a key that begin with `text`, sorted.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
+        let sql = "WITH chosen (id, value) AS MATERIALIZED (
+                     SELECT id, value FROM label_value WHERE key = ?1 AND value >= ?2 ORDER BY value LIMIT ?3)
+                   SELECT v.value, count(DISTINCT l.artifact), count(*), sum(c.size) FROM chosen v
+                    CROSS JOIN label l ON l.value = v.id CROSS JOIN capture c ON c.artifact = l.artifact
+                    GROUP BY v.id ORDER BY v.value";
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut values = self.rows(sql, (key, text, limit), |row| {
+            Ok(LabelValue {
+                value: row.get(0)?,
+                artifacts: row.get(1)?,
+                captures: row.get(2)?,
+                bytes: row.get(3)?,
+            })
+        })?;
+        values.retain(|value| value.value.starts_with(text));
+        Ok(values)
+    }
+}
