@@ -135,7 +135,7 @@ fn an_old_vault_is_upgraded_only_when_asked() {
         "{ran}"
     );
     assert_eq!(fs::read(sandbox.path("v.vault.schema-3")).unwrap().len() % 16_384, 0);
-    assert_eq!(sandbox.run(["upgrade"]).expect(0).stderr, "v.vault is current: schema version 5\n");
+    assert_eq!(sandbox.run(["upgrade"]).expect(0).stderr, "v.vault is current: schema version 6\n");
     sandbox.run(["add", "s.json"]).expect(0);
     sandbox.run(["fsck"]).expect(0);
 }
