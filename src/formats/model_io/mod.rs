@@ -1,7 +1,10 @@
 //! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
 
+mod attributes;
 mod metrics;
 mod parts;
+mod roles;
+mod root;
 mod rules;
 mod session;
 mod table;
@@ -12,40 +15,19 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Exchange, Field, Mention, Part, Passage,
-    Passages, Playback, Recognition, Responder, Role, StepVisitor, Table, document, group, unreadable,
+    Passages, Playback, Recognition, Responder, StepVisitor, Table, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
-use crate::json::canonical::rfc8785::{self, Form};
+use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::validation::{Findings, RuleInfo, apply};
 
+use roles::{INDEXED, PROMPT, RESPONSE};
+use root::{View, interactions};
+
+pub use attributes::INTERACTIONS;
 pub use session::{Interaction, Mode, Session};
-
-const PROMPT: Role = Role { name: "prompt", group: group::PROMPT, unit: "interaction", relation: None };
-const RESPONSE: Role = Role { name: "response", group: group::RESPONSE, unit: "interaction", relation: None };
-
-/// The locations of digests that are indexed as prompts and responses.
-const INDEXED: [&str; 2] = ["/interactions/*/prompt_hash", "/interactions/*/response_hash"];
-
-const ADAPTER_ID: AttributeInfo = AttributeInfo::text("adapter_id", "the adapter that recorded it");
-const MODE: AttributeInfo = AttributeInfo::text("mode", "`record` or `replay`");
-/// The number of interactions.
-pub const INTERACTIONS: AttributeInfo = AttributeInfo::count("interactions", "the number of interactions");
-
-const ATTRIBUTES: [AttributeInfo; 11] = [
-    ADAPTER_ID,
-    AttributeInfo::CREATED_AT,
-    AttributeInfo::DURATION_MS,
-    AttributeInfo::FINISHED_AT,
-    INTERACTIONS,
-    AttributeInfo::LATENCY_MS,
-    MODE,
-    AttributeInfo::MODEL_ID,
-    AttributeInfo::TOKENS,
-    AttributeInfo::TOKENS_INPUT,
-    AttributeInfo::TOKENS_OUTPUT,
-];
 
 /// The kind `model_io`.
 pub struct ModelIo;
@@ -56,7 +38,7 @@ impl Artifact for ModelIo {
     const PLURAL: &'static str = "sessions";
     const MEMBER: &'static str = "model_io.json";
     const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
-    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
+    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
     const STEP_NOUN: &'static str = PROMPT.unit;
     const VIEW: ArtifactView = view::ARTIFACTS;
@@ -150,55 +132,6 @@ impl Artifact for ModelIo {
         }
         Ok(passages.into_vec())
     }
-}
-
-/// Returns the interactions of a root.
-fn interactions<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
-    root.get("interactions").and_then(Value::as_array).unwrap_or_default()
-}
-
-/// The relevant members of a root that satisfies the rule SCHEMA.
-struct View<'v> {
-    schema_version: &'v Value<'v>,
-    adapter_id: &'v Value<'v>,
-    model_id: &'v Value<'v>,
-    mode: &'v Value<'v>,
-    interactions: &'v [Value<'v>],
-}
-
-impl<'v> View<'v> {
-    fn from_root(root: &'v Value<'v>) -> Option<Self> {
-        let interactions = root.get("interactions")?.as_array()?;
-        if interactions.iter().any(Value::is_null) {
-            return None;
-        }
-        Some(Self {
-            schema_version: root.get("model_io_schema_version")?,
-            adapter_id: root.get("adapter_id")?,
-            model_id: root.get("model_id")?,
-            mode: root.get("mode")?,
-            interactions,
-        })
-    }
-
-    /// Returns `ModelIOCore` of the specification, section 4.1: the hashed part. Everything else is ephemeral (MI12).
-    fn core(&self) -> Form<'v> {
-        // MI5 and MI9 ensure that they are in order.
-        let interactions = self.interactions.iter().map(core_of_interaction).collect();
-        Form::Object(vec![
-            ("model_io_schema_version", Form::Value(self.schema_version)),
-            ("adapter_id", Form::Value(self.adapter_id)),
-            ("model_id", Form::Value(self.model_id)),
-            ("mode", Form::Value(self.mode)),
-            ("interactions", Form::Array(interactions)),
-        ])
-    }
-}
-
-fn core_of_interaction<'v>(interaction: &'v Value<'v>) -> Form<'v> {
-    let names = ["i", "prompt_hash", "response_hash", "response_content"];
-    let members = names.into_iter().filter_map(|name| Some((name, Form::Value(interaction.get(name)?))));
-    Form::Object(members.collect())
 }
 
 fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {

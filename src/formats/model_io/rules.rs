@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use super::View;
+use super::root::View;
 use crate::artifact::KnownMajors;
 use crate::digest::Digest;
 use crate::json::reader::excerpt;

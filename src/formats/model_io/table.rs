@@ -1,6 +1,6 @@
 //! The SQL table of the interactions of a session.
 
-use super::interactions;
+use super::root::interactions;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::json::reader::{self, Limits, ReadError};

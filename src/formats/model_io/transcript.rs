@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::PROMPT;
+use super::roles::PROMPT;
 use crate::artifact::attribute::{stated_count, stated_milliseconds};
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::digest::Digest;

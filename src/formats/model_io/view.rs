@@ -1,6 +1,6 @@
 //! The SQL view of the artifacts.
 
-use super::{ADAPTER_ID, INTERACTIONS, MODE};
+use super::attributes::{ADAPTER_ID, INTERACTIONS, MODE};
 use crate::artifact::{ArtifactView, AttributeInfo};
 
 pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
