@@ -1,11 +1,13 @@
 //! `contract`: IO contracts, in JSON or YAML. Rules: the IO contract specification's static checks; `docs/formats.md`,
 //! "contract".
 
+mod attributes;
 mod key_field;
 mod parts;
 mod passages;
 mod read;
 mod recognise;
+mod root;
 mod rules;
 mod schema;
 mod shape;
@@ -16,7 +18,6 @@ mod transcript;
 mod view;
 mod yaml;
 
-use std::collections::HashMap;
 use std::io::{self, Write};
 
 use crate::artifact::{
@@ -25,28 +26,15 @@ use crate::artifact::{
 };
 use crate::digest::CoreHash;
 use crate::json::Value;
-use crate::json::canonical::rfc8785::{self, Form};
+use crate::json::canonical::rfc8785;
 use crate::json::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo, apply};
 
+use attributes::{EFFECTS, IO_REFS};
+use root::{Core, View};
+
 pub use statement::{Bound, Bounds, Stated, comparable};
 pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
-
-/// The field of its refs and effects.
-const FIELD: Field = Field::new("contract");
-
-const EFFECTS: AttributeInfo = AttributeInfo::count("effects", "the number of declared effects");
-const IO_REFS: AttributeInfo = AttributeInfo::count("io_refs", "the number of declared refs");
-
-const ATTRIBUTES: [AttributeInfo; 7] = [
-    AttributeInfo::text("effect", "the name of an effect"),
-    EFFECTS,
-    AttributeInfo::text("io_ref", "the name of a ref"),
-    AttributeInfo::text("io_ref_kind", "the name and the kind of a ref"),
-    AttributeInfo::text("io_ref_mode", "the name and the mode of a ref"),
-    IO_REFS,
-    AttributeInfo::text("target", "the ref that an effect targets"),
-];
 
 /// The kind `contract`.
 pub struct Contract;
@@ -57,9 +45,9 @@ impl Artifact for Contract {
     const PLURAL: &'static str = "contracts";
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
+    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
     const STATED_BY: Option<&'static str> = Some("governs");
-    const FIELDS: &'static [Field] = &[FIELD];
+    const FIELDS: &'static [Field] = &[passages::FIELD];
     const STEP_NOUN: &'static str = "term";
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
@@ -128,50 +116,6 @@ fn report(error: &ReadError, findings: &mut Findings) {
     } else {
         let rule = document::rule_of(error.defect).id;
         findings.for_rule(rules::SCHEMA).add("", format!("{error} ({rule})"));
-    }
-}
-
-/// The relevant members of a root with a valid shape.
-struct View<'v> {
-    core: Core<'v>,
-    io_refs: &'v [Value<'v>],
-    effects: &'v [Value<'v>],
-    /// The refs by name.
-    declared: HashMap<&'v str, &'v Value<'v>>,
-    /// The number of effects with each name.
-    effect_names: HashMap<&'v str, usize>,
-}
-
-impl<'v> View<'v> {
-    fn from_root(root: &'v Value<'v>) -> Option<Self> {
-        let core = Core::from_root(root)?;
-        let (io_refs, effects) = (core.io_refs.as_array()?, core.effects.as_array()?);
-        let named = |value: &'v Value<'v>, name: &str| value.get(name).and_then(Value::as_str);
-        let declared = io_refs.iter().filter_map(|io_ref| Some((named(io_ref, "ref")?, io_ref)));
-        let mut effect_names = HashMap::new();
-        for name in effects.iter().filter_map(|effect| named(effect, "name")) {
-            *effect_names.entry(name).or_default() += 1;
-        }
-        Some(Self { core, io_refs, effects, declared: declared.collect(), effect_names })
-    }
-}
-
-/// The hashed part. The specification defines no hash; all its statements about a contract are in these two members.
-#[derive(Clone, Copy)]
-struct Core<'v> {
-    effects: &'v Value<'v>,
-    io_refs: &'v Value<'v>,
-}
-
-impl<'v> Core<'v> {
-    fn from_root(root: &'v Value<'v>) -> Option<Self> {
-        Some(Self { effects: root.get("effects")?, io_refs: root.get("io_refs")? })
-    }
-}
-
-impl<'v> From<Core<'v>> for Form<'v> {
-    fn from(core: Core<'v>) -> Self {
-        Self::Object(vec![("effects", Self::Value(core.effects)), ("io_refs", Self::Value(core.io_refs))])
     }
 }
 

@@ -1,10 +1,12 @@
 //! The searchable texts of a contract: its refs, its effects and its other members.
 
-use super::FIELD;
 use super::read;
-use crate::artifact::{Passage, Passages, words_of};
+use crate::artifact::{Field, Passage, Passages, words_of};
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Object, Value, pointer};
+
+/// The field of its refs and effects.
+pub(super) const FIELD: Field = Field::new("contract");
 
 pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let root = read::read(document, limits)?;

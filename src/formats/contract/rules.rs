@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
-use super::View;
 use super::key_field::{KeyFields, Presence};
+use super::root::View;
 use super::statement::Stated;
 use super::{schema, shape, statement, terms};
 use crate::json::Value;

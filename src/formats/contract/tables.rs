@@ -1,6 +1,7 @@
 //! The SQL tables of a contract: its effects, and the refs that they target.
 
-use super::{View, read};
+use super::read;
+use super::root::View;
 use crate::artifact::ColumnType::{Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
 use crate::json::Value;

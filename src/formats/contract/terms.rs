@@ -1,5 +1,6 @@
+use super::read;
+use super::root::View;
 use super::statement::{self, Bounds, Stated};
-use super::{View, read};
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{View, read};
+use super::read;
+use super::root::View;
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};

@@ -1,6 +1,6 @@
 //! The SQL view of the artifacts.
 
-use super::{EFFECTS, IO_REFS};
+use super::attributes::{EFFECTS, IO_REFS};
 use crate::artifact::{ArtifactView, AttributeInfo};
 
 pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
