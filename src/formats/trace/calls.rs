@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::RECORD;
 use super::lines::records;
+use super::roles::RECORD;
 use crate::artifact::{Answer, Call, CallNames, EventVisitor, RunEvent};
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Value, compact};

@@ -1,7 +1,7 @@
 //! The contents whose hashes a trace states: the problem specification, and the states between steps. The trace format
 //! specification defines their hashes as those of canonical JSON, so bytes with such a hash must be canonical.
 
-use super::{PROBLEM_SPEC, STATES};
+use super::roles::{PROBLEM_SPEC, STATES};
 use crate::artifact::StatedContent;
 use crate::json::canonical::c14n_v1;
 use crate::json::reader::{self, Limits};

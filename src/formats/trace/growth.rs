@@ -1,7 +1,8 @@
 //! Incremental writing of traces: when a trace is complete, and how a part of a trace continues another.
 
-use super::digest_of;
 use super::lines::records;
+use super::record::digest_of;
+use super::roles::RECORD;
 use crate::artifact::{Completeness, Joined, Rest};
 use crate::digest::Digest;
 use crate::json::Value;
@@ -53,7 +54,7 @@ pub(super) fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
     let is_rest = matches!(record.get("type").and_then(Value::as_str), Some("step" | "control"));
     let after = record.get("prev_hash").and_then(Value::as_str).and_then(digest_of).filter(|_| is_rest)?;
     let path = "line 1 /prev_hash".to_owned();
-    Some(Rest { after, group: super::RECORD.group, what: "record", rule: BEGINNING, path })
+    Some(Rest { after, group: RECORD.group, what: "record", rule: BEGINNING, path })
 }
 
 /// Appends `document` to `beginning` after the record with the hash `after`.

@@ -1,6 +1,6 @@
 //! What the steps of a trace state of themselves: their times and whether they failed.
 
-use super::STEPS;
+use super::attributes::STEPS;
 use crate::artifact::attribute::TimeSpan;
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::json::Value;

@@ -2,6 +2,7 @@
 //!
 //! Records are checked one at a time, so that memory does not grow with the number of values in a trace.
 
+mod attributes;
 mod calls;
 mod contents;
 mod control;
@@ -11,6 +12,7 @@ mod metrics;
 mod parts;
 mod passages;
 mod record;
+mod roles;
 mod rules;
 mod step_result;
 mod table;
@@ -22,8 +24,8 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Joined, Mention, MissingOffset,
-    NameHandle, Part, Passage, REFERS_TO, Recognition, Relation, Rest, Role, StatedContent, StepVisitor,
-    Table, Versions, document, group, unreadable,
+    NameHandle, Part, Passage, Recognition, Rest, Role, StatedContent, StepVisitor, Table, Versions,
+    document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -31,79 +33,14 @@ use crate::json::canonical::c14n_v1;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::validation::{Findings, RuleInfo, apply};
 
+use attributes::RECORDS;
 use growth::Growth;
 use lines::Lines;
 use metrics::Metrics;
-use record::{Chain, Record};
-
-const RECORD: Role = Role { name: "record", group: group::RECORD, unit: "record", relation: Some(EXTENDS) };
-
-/// A trace extends another one whose last record is also one of its own. Most records are not the last record of any
-/// trace.
-const EXTENDS: Relation = Relation { name: "extends", dangles: false };
-
-const fn role(name: &'static str, group: &'static str) -> Role {
-    Role { name, group, unit: "record", relation: None }
-}
-
-/// The role of a content that is not in the trace, and that the vault can have as an artifact of its own.
-const fn role_of_content(name: &'static str, group: &'static str) -> Role {
-    Role { relation: Some(REFERS_TO), ..role(name, group) }
-}
-
-/// The group of the states between steps.
-const STATES: &str = "state";
-
-/// The group of the problem specification of a run.
-const PROBLEM_SPEC: &str = "problem_spec";
-
-/// Members of records and results that may be digests, with the roles they are indexed under.
-const HEADER_ROLES: [(&str, Role); 2] = [
-    ("initial_state_hash", role_of_content("initial_state", STATES)),
-    ("problem_spec_hash", role_of_content("problem_spec", PROBLEM_SPEC)),
-];
-const STEP_ROLES: [(&str, Role); 2] = [
-    ("state_before_hash", role_of_content("state_before", STATES)),
-    ("state_after_hash", role_of_content("state_after", STATES)),
-];
-const CONTROL_ROLES: [(&str, Role); 1] = [("state_hash", role_of_content("state", STATES))];
-const RESULT_ROLES: [(&str, Role); 2] =
-    [("input_hash", role_of_content("input", "input")), ("output_hash", role_of_content("output", "output"))];
-
-/// Members of records that contain state hashes.
-const OF_STATES: [&str; 4] = ["initial_state_hash", "state_before_hash", "state_after_hash", "state_hash"];
-
-/// The locations of digests that are indexed under these roles if they are written with the prefix `sha256:`.
-const INDEXED: [&str; 7] = [
-    "/initial_state_hash",
-    "/problem_spec_hash",
-    "/state_before_hash",
-    "/state_after_hash",
-    "/state_hash",
-    "/result/input_hash",
-    "/result/output_hash",
-];
-
-const RECORDS_RUN: Relation = Relation { name: "records-run", dangles: true };
-
-const ENGINE_VERSION: AttributeInfo = AttributeInfo::text("engine_version", "the version of the engine");
-const RECORDS: AttributeInfo = AttributeInfo::count("records", "the number of records, including the header");
-const STEP: AttributeInfo = AttributeInfo::text("step", "the name of a step");
-const STEPS: AttributeInfo = AttributeInfo::count("steps", "the number of steps");
-const TRACE_ID: AttributeInfo = AttributeInfo::text("trace_id", "its id, which is the id of the run");
-
-const ATTRIBUTES: [AttributeInfo; 10] = [
-    AttributeInfo::CREATED_AT,
-    AttributeInfo::DURATION_MS,
-    ENGINE_VERSION,
-    AttributeInfo::ERRORS,
-    AttributeInfo::FINISHED_AT,
-    AttributeInfo::FIRST_STEP_AT,
-    RECORDS,
-    STEP,
-    STEPS,
-    TRACE_ID,
-];
+use record::{Chain, Record, digest_of};
+use roles::{
+    CONTROL_ROLES, EXTENDS, HEADER_ROLES, INDEXED, OF_STATES, RECORD, RECORDS_RUN, RESULT_ROLES, STEP_ROLES,
+};
 
 /// The kind `trace`.
 pub struct Trace;
@@ -114,7 +51,7 @@ impl Artifact for Trace {
     const PLURAL: &'static str = "traces";
     const MEMBER: &'static str = "trace.ndjson";
     const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
+    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
     const IS_RUN: bool = true;
     const VERSIONS: Option<Versions> =
         Some(Versions { relation: EXTENDS.name, attribute: "trace_id", length: ("records", "record") });
@@ -254,10 +191,4 @@ fn mention(value: &Value<'_>, roles: &'static [(&'static str, Role)], position: 
         let digest = value.get(name).and_then(Value::as_str).and_then(digest_of);
         draft.mentions.extend(digest.map(|digest| Mention::at(role, position, digest)));
     }
-}
-
-/// Returns the digest in a member that may contain other text. Traces contain bare hex digits; the prefix is also
-/// accepted.
-fn digest_of(text: &str) -> Option<Digest> {
-    Digest::parse_either(text)
 }

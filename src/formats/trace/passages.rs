@@ -1,7 +1,7 @@
 //! The searchable texts of a trace: the names, arguments and results of its steps.
 
-use super::RECORD;
 use super::lines::records;
+use super::roles::RECORD;
 use crate::artifact::{Field, Passage, Passages, words_of};
 use crate::json::reader::{Limits, ReadError};
 

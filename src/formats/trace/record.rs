@@ -106,3 +106,9 @@ pub(super) fn is_version(text: &str) -> bool {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     text.split('.').count() == 3 && text.split('.').all(digits)
 }
+
+/// Returns the digest in a member that may contain other text. Traces contain bare hex digits; the prefix is also
+/// accepted.
+pub(super) fn digest_of(text: &str) -> Option<Digest> {
+    Digest::parse_either(text)
+}

@@ -1,7 +1,7 @@
 use super::growth::BEGINNING;
-use super::record::{Record, is_version};
+use super::record::{Record, digest_of, is_version};
 use super::time::{self, Time};
-use super::{control, digest_of, step_result};
+use super::{control, step_result};
 use crate::artifact::{KnownMajors, is_semver};
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value};

@@ -1,7 +1,6 @@
 //! TR7 and TR9: the results of steps.
 
-use super::digest_of;
-use super::record::{Record, is_version};
+use super::record::{Record, digest_of, is_version};
 use super::time::has_usual_form;
 use crate::digest::Digest;
 use crate::json::Value;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
-use super::{digest_of, lines::records};
+use super::lines::records;
+use super::record::digest_of;
 use crate::artifact::{
     BodyContent, BodyRole, MissingOffset, StepClass, StepVisitor, TranscriptStep, parse_timestamp,
 };

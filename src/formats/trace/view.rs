@@ -1,6 +1,6 @@
 //! The SQL view of the artifacts.
 
-use super::{ENGINE_VERSION, RECORDS, STEPS, TRACE_ID};
+use super::attributes::{ENGINE_VERSION, RECORDS, STEPS, TRACE_ID};
 use crate::artifact::{ArtifactView, AttributeInfo};
 
 pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
