@@ -31,9 +31,6 @@ use crate::validation::{Findings, RuleInfo, Violation, apply};
 
 use members::Members;
 
-/// The field of its files, without its session.
-const FIELD: Field = Field::new("pack");
-
 /// The kind `pack`.
 pub struct Pack;
 
@@ -45,7 +42,7 @@ impl ArtifactDirectory for Pack {
     const ATTRIBUTES: &'static [AttributeInfo] = &index::ATTRIBUTES;
     const UNREADABLE: RuleInfo = rules::IO;
     const IS_RUN: bool = true;
-    const FIELDS: &'static [Field] = &[FIELD];
+    const FIELDS: &'static [Field] = &[passages::FIELD];
     const STEP_NOUN: &'static str = "file";
     const VIEW: ArtifactView = view::ARTIFACTS;
 

@@ -1,11 +1,13 @@
 //! The searchable texts of a pack: those of all files but the session, which is a separate artifact.
 
-use super::FIELD;
 use super::ledger;
 use super::members::SESSION;
-use crate::artifact::{MemberBytes, Passage, Passages, words_of};
+use crate::artifact::{Field, MemberBytes, Passage, Passages, words_of};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value, pointer};
+
+/// The field of its files, without its session.
+pub(super) const FIELD: Field = Field::new("pack");
 
 /// Returns a passage for each member of a file, so that locations are more precise than the file.
 pub(super) fn extract(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {

@@ -1,13 +1,16 @@
 //! The rules of `runner.json`.
 
+mod members;
 mod timing;
 
 use super::hash;
 use super::inner::{Inner, InnerRule, SCHEMA, filled, info, text, type_name};
 use super::patch::is_absolute;
+use crate::json::Value;
 use crate::json::reader::excerpt;
-use crate::json::{Number, Value};
 use crate::validation::utf16_order;
+
+use members::{boolean, number, object, one_of};
 
 /// The objects of a runner record.
 const OBJECTS: [&str; 7] = ["platform", "sandbox", "limits", "commands", "context", "timing", "exit"];
@@ -138,11 +141,6 @@ pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-/// Returns the object `name`. A value that is not an object was reported by the rule SCHEMA.
-fn object<'v>(runner: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
-    runner.get(name).filter(|value| value.as_object().is_some())
-}
-
 fn shape(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     for name in OBJECTS.into_iter().filter(|name| object(runner, name).is_none()) {
         found.schema(format!("{name} must be an object, is {}", type_name(runner.get(name))));
@@ -172,20 +170,6 @@ fn is_runner_id(id: &str) -> bool {
     }
 }
 
-fn one_of(object: &Value<'_>, place: &str, name: &str, allowed: &[&str], found: &mut Inner<'_, '_>) {
-    let value = text(object, name);
-    if !value.is_some_and(|value| allowed.contains(&value)) {
-        let is = value.map_or_else(|| type_name(object.get(name)).to_owned(), excerpt);
-        found.add(format!("{place}.{name} is {is}, not one of {}", allowed.join(", ")));
-    }
-}
-
-fn boolean(object: &Value<'_>, place: &str, name: &str, found: &mut Inner<'_, '_>) {
-    if !matches!(object.get(name), Some(Value::Bool(_))) {
-        found.add(format!("{place}.{name} must be a boolean, is {}", type_name(object.get(name))));
-    }
-}
-
 fn platform(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     let Some(platform) = object(runner, "platform") else { return };
     one_of(platform, "platform", "os", &["linux", "darwin", "win32"], found);
@@ -210,10 +194,6 @@ fn sandbox(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
     boolean(sandbox, "sandbox", "network_blocked", found);
     boolean(sandbox, "sandbox", "filesystem_readonly", found);
-}
-
-fn number(object: &Value<'_>, name: &str) -> Option<f64> {
-    object.get(name).and_then(Value::as_number).map(Number::as_f64)
 }
 
 fn limits(runner: &Value<'_>, found: &mut Inner<'_, '_>) {

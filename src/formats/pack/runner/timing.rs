@@ -1,8 +1,7 @@
 //! RN9: the timing of a runner.
 
-use super::super::inner::text;
-use super::{number, object};
-use crate::formats::pack::inner::{Inner, type_name};
+use super::members::{number, object};
+use crate::formats::pack::inner::{Inner, text, type_name};
 use crate::json::Value;
 
 pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
