@@ -1,5 +1,6 @@
 //! The declarations of the attributes of run packs.
 
+use super::calls::TOOL_PLACES;
 use super::metrics::{HTTP_HOST, HTTP_METHOD, PLATFORM, REDACTION_POLICY, REDACTION_PROFILE};
 use crate::artifact::AttributeInfo;
 
@@ -43,4 +44,12 @@ pub(super) const ALL: [AttributeInfo; 28] = [
     AttributeInfo::TOKENS_OUTPUT,
     TOOL,
     AttributeInfo::TOOL_CALLS,
+];
+
+/// The locations of attributes in steps. Tools are only read from `tool.request` and `tool.response`.
+pub(super) const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
+    ("provider", &[&["metadata", "provider"], &["input", "provider"]]),
+    ("agent", &[&["metadata", "agent"]]),
+    ("model_id", &[&["input", "model"], &["metadata", "model"], &["input", "payload", "model"]]),
+    ("tool", TOOL_PLACES),
 ];

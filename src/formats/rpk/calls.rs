@@ -1,7 +1,8 @@
 //! The call that a step belongs to: its responder, its request, and the ids that connect its steps.
 
+use super::members::{at, texts_at};
 use super::provider_shapes::Carries;
-use super::{TOOL_PLACES, at, texts};
+use super::texts;
 use crate::artifact::{Arguments, Responder};
 use crate::digest::Digest;
 use crate::json::{Object, Value};
@@ -11,6 +12,10 @@ const ARGUMENT_MEMBERS: [&str; 4] = ["arguments", "parameters", "params", "input
 
 /// Members of a tool request that identify the call and are not arguments.
 const IDENTITY_MEMBERS: [&str; 6] = ["tool", "tool_name", "call_id", "request_id", "correlation_id", "type"];
+
+/// The locations of tool names in steps.
+pub(super) const TOOL_PLACES: &[&[&str]] =
+    &[&["input", "tool"], &["metadata", "tool"], &["input", "tool_name"], &["input", "name"]];
 
 /// The locations of the URL of an HTTP request in steps.
 pub(super) const URLS: &[&[&str]] = &[&["input", "url"], &["metadata", "url"]];
@@ -108,10 +113,6 @@ pub(super) fn tools<'v>(step: &'v Value<'_>) -> impl Iterator<Item = &'v str> {
 
 fn tool(responder: Responder, step: &Value<'_>) -> Option<String> {
     tools(step).next().filter(|_| responder == Responder::Tool).map(str::to_owned)
-}
-
-pub(super) fn texts_at<'v>(step: &'v Value<'_>, places: &[&[&str]]) -> impl Iterator<Item = &'v str> {
-    places.iter().filter_map(|names| at(step, names).and_then(Value::as_non_empty_str))
 }
 
 fn names(responder: Responder, step: &Value<'_>) -> Vec<String> {

@@ -1,9 +1,10 @@
 //! The recorded responses of a run and the requests that they answer.
 
 use super::calls::{self, Call, Ids};
+use super::members::at;
 use super::open::{ById, Open};
 use super::provider_shapes::Carries;
-use super::{at, texts};
+use super::texts;
 use crate::artifact::{Exchange, Responder};
 use crate::digest::Digest;
 use crate::json::Value;

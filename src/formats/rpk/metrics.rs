@@ -4,8 +4,9 @@
 use chrono::{DateTime, Utc};
 
 use super::exchanges::states_error;
+use super::members::{at, step_type};
 use super::provider_shapes::{BODIES, Carries};
-use super::{at, texts};
+use super::texts;
 use crate::artifact::attribute::{TimeSpan, Total, stated_count, stated_millionths, stated_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::json::{Object, Value};
@@ -107,10 +108,6 @@ impl Sums {
         draft.count(AttributeInfo::ERRORS, self.errors);
         draft.count(AttributeInfo::TOOL_CALLS, self.tool_calls);
     }
-}
-
-fn step_type<'v>(step: &'v Value<'_>) -> &'v str {
-    step.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the time of a step. A time without an offset is not a point in time.

@@ -5,13 +5,16 @@ mod answered;
 mod arguments;
 mod attributes;
 mod calls;
+mod envelope;
 mod exchanges;
+mod members;
 mod metrics;
 mod open;
 mod pairs;
 mod parts;
 mod passages;
 mod provider_shapes;
+mod roles;
 mod rules;
 mod run_events;
 mod shape;
@@ -25,32 +28,27 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Mention,
-    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, Relation, Role, RunEvent, StepVisitor,
-    Table, document, group, unreadable,
+    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, RunEvent, StepVisitor, Table, document,
+    unreadable,
 };
 use crate::digest::{CoreHash, Digest};
-use crate::json::canonical::replaykit::{self, Uncanonical, Volatile};
+use crate::json::canonical::replaykit::Uncanonical;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::json::{Object, Value, compact};
 use crate::validation::{Findings, RuleInfo, apply};
 
-use signature::CheckedSignature;
+use attributes::STEP_ATTRIBUTES;
+use envelope::{Envelope, core_text};
+use members::{at, steps};
+use roles::{DERIVED_FROM, INDEXED, PROMPT, RESPONSE, STEP};
 
 pub use attributes::STEPS;
 pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
-
-const STEP: Role = Role { name: "step", group: group::STEP, unit: "step", relation: None };
-const PROMPT: Role = Role { name: "prompt", group: group::PROMPT, unit: "step", relation: None };
-const RESPONSE: Role = Role { name: "response", group: group::RESPONSE, unit: "step", relation: None };
-const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
 
 /// Members that occur together only in runs.
 const OF_RUNS: [&str; 2] = ["environment_fingerprint", "runtime_versions"];
 /// Members of every step.
 const OF_STEPS: [&str; 5] = ["type", "input", "output", "metadata", "hash"];
-
-/// The locations of digests that are indexed as the core hash and as step hashes.
-const INDEXED: [&str; 2] = ["/checksum", "/payload/run/steps/*/hash"];
 
 /// The kind `rpk`.
 pub struct Rpk;
@@ -159,47 +157,6 @@ impl Artifact for Rpk {
     }
 }
 
-/// A document with derived data that several rules use.
-struct Envelope<'v> {
-    root: &'v Value<'v>,
-    options: &'v AdmitOptions,
-    /// The digest of the canonical core, or the values without a canonical form; `None` if there is no core.
-    checksum: Option<Result<Digest, Vec<Uncanonical>>>,
-    /// Its signature, checked with the keys of the options; `None` if it is not signed.
-    signature: Option<CheckedSignature>,
-}
-
-impl<'v> Envelope<'v> {
-    fn new(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
-        let checksum = core_text(root).map(|text| text.map(|text| Digest::from_content(&text)));
-        Self { root, options, checksum, signature: signature::check(root, &options.signing_keys) }
-    }
-}
-
-/// Returns the canonical text whose digest is the checksum, or `None` if one of its members is missing.
-fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
-    canonical_members(root, &["version", "metadata", "payload"], Volatile::Kept)
-}
-
-/// Returns the canonical text of the object with only the members `names` of `value`, or `None` if one is missing.
-fn canonical_members(
-    value: &Value<'_>,
-    names: &[&'static str],
-    volatile: Volatile,
-) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
-    let members: Option<Vec<_>> = names.iter().map(|name| Some((*name, value.get(name)?))).collect();
-    Some(replaykit::object(&members?, volatile))
-}
-
-/// Returns the value at the path `names`.
-fn at<'v, 'd>(value: &'v Value<'d>, names: &[&str]) -> Option<&'v Value<'d>> {
-    names.iter().try_fold(value, |value, name| value.get(name))
-}
-
-fn steps<'v, 'd>(root: &'v Value<'d>) -> &'v [Value<'d>] {
-    at(root, &["payload", "run", "steps"]).and_then(Value::as_array).unwrap_or_default()
-}
-
 fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     let mut draft = Draft::new(core);
     let steps = steps(root);
@@ -254,15 +211,3 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
         }
     }
 }
-
-/// The locations of tool names in steps.
-const TOOL_PLACES: &[&[&str]] =
-    &[&["input", "tool"], &["metadata", "tool"], &["input", "tool_name"], &["input", "name"]];
-
-/// The locations of attributes in steps. Tools are only read from `tool.request` and `tool.response`.
-const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
-    ("provider", &[&["metadata", "provider"], &["input", "provider"]]),
-    ("agent", &[&["metadata", "agent"]]),
-    ("model_id", &[&["input", "model"], &["metadata", "model"], &["input", "payload", "model"]]),
-    ("tool", TOOL_PLACES),
-];

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::at;
 use super::calls::{self, Call, Ids};
+use super::members::at;
 use crate::artifact::Responder;
 use crate::json::Value;
 

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::calls::{Call, Ids, is_of_listener, is_of_policy, texts_at};
+use super::calls::{Call, Ids, is_of_listener, is_of_policy};
+use super::members::{step_type, texts_at};
 use super::open::{ById, Open};
 use crate::artifact::Responder;
 use crate::json::Value;
@@ -15,11 +16,6 @@ const NAMED_BY_ERRORS: &[&[&str]] = &[
     &["input", "target"],
     &["input", "url"],
 ];
-
-/// Returns the type of a step.
-pub(super) fn step_type<'v>(step: &'v Value<'_>) -> &'v str {
-    step.get("type").and_then(Value::as_str).unwrap_or_default()
-}
 
 /// The numbers of the steps of one call.
 #[derive(Default)]

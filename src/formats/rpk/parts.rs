@@ -1,6 +1,6 @@
 //! The comparison of runs: the run, its steps, and finally the environment, which rarely explains a difference.
 
-use super::canonical_members;
+use super::members::canonical_members;
 use crate::artifact::{Part, PartKind, differ, same_place};
 use crate::digest::Digest;
 use crate::json::Value;

@@ -1,6 +1,8 @@
 //! The searchable texts of a run: prompts, responses, tool calls, and step names.
 
-use super::{Carries, STEP, texts};
+use super::provider_shapes::Carries;
+use super::roles::STEP;
+use super::texts;
 use crate::artifact::{Field, Passage, Passages, words_of};
 use crate::json::Value;
 

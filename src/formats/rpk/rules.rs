@@ -1,9 +1,12 @@
-use super::{Envelope, canonical_members, shape, signature, steps};
-use crate::artifact::KnownMajors;
+use super::envelope::{Envelope, has_supported_version};
+use super::members::{canonical_members, steps};
+use super::shape;
+use super::signature::{CheckedSignature, Outcome};
+use crate::artifact::{AdmitOptions, KnownMajors, SignaturePolicy};
 use crate::digest::Digest;
+use crate::json::Value;
 use crate::json::canonical::replaykit::{Defect, Volatile, strip};
 use crate::json::reader::excerpt;
-use crate::json::{Object, Value};
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
 
 /// The supported major versions of the format.
@@ -61,7 +64,7 @@ pub(super) static RULES: [Rule<Check>; 6] = [
              with the keys given for its key_id and with keys without an id; if there are none, it is \
              recorded as unchecked. Unsigned run packs are accepted unless signatures are required.",
         ),
-        check: signature::apply,
+        check: signature,
     },
     Rule {
         info: info(
@@ -72,19 +75,6 @@ pub(super) static RULES: [Rule<Check>; 6] = [
         check: timestamps,
     },
 ];
-
-/// Returns whether the version is supported. Surrounding white space is ignored, and a number such as 1.0 is also
-/// accepted.
-pub(super) fn has_supported_version(root: &Object<'_>) -> bool {
-    match root.get("version") {
-        Some(Value::String(text)) => strip(text).split_once('.').is_some_and(|(major, minor)| {
-            let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-            digits(major) && digits(minor) && major.trim_start_matches('0') == "1"
-        }),
-        Some(Value::Number(number)) => !number.is_integer() && (1.0..2.0).contains(&number.as_f64()),
-        _ => false,
-    }
-}
 
 fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     let Value::Object(root) = envelope.root else {
@@ -133,6 +123,31 @@ fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
                 format!("step {index} ({step_type}): the stored hash {stated} is not the hash of its content {actual}"),
             );
         }
+    }
+}
+
+fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let AdmitOptions { signing_keys, signature_policy: policy, .. } = envelope.options;
+    if *policy == SignaturePolicy::Record {
+        return;
+    }
+    let Some(CheckedSignature { key_id, outcome }) = &envelope.signature else {
+        // A malformed signature is reported by RPK1.
+        if *policy == SignaturePolicy::Require && envelope.root.get("signature").is_none() {
+            found.add("/signature", "the run pack is not signed, but a signature is required");
+        }
+        return;
+    };
+    match outcome {
+        Outcome::Wrong(path, message) => found.add(*path, message.clone()),
+        Outcome::Unchecked if *policy == SignaturePolicy::Require && !signing_keys.is_empty() => {
+            let message = format!(
+                "a verified signature is required, but no key with the id {} was given",
+                excerpt(key_id)
+            );
+            found.add("/signature/key_id", message);
+        }
+        Outcome::Unchecked | Outcome::Verified => {}
     }
 }
 

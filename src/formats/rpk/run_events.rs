@@ -1,9 +1,9 @@
 //! The tool calls of a run for audits: which response answers which request, and which do not count.
 
 use super::arguments::arguments;
-use super::at;
-use super::calls::{URLS, texts_at, tools};
-use super::pairs::{Pair, Recorded, step_type};
+use super::calls::{URLS, tools};
+use super::members::{at, step_type, texts_at};
+use super::pairs::{Pair, Recorded};
 use crate::artifact::{Answer, Call, CallNames, EventVisitor, RunEvent};
 use crate::json::{Value, compact};
 

@@ -5,7 +5,8 @@ use crate::json::reader::excerpt;
 use crate::json::{Object, Value, pointer};
 use crate::validation::Finder;
 
-use super::{Envelope, rules, signature};
+use super::envelope::{Envelope, has_supported_version};
+use super::signature;
 
 pub(super) const STEP_TYPES: [&str; 8] = [
     "agent.command",
@@ -128,12 +129,10 @@ pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
 /// A version that RPK2 accepts must also be a string without surrounding white space.
 fn version(root: &Object<'_>, found: &mut Finder<'_>) {
     match root.get("version") {
-        Some(Value::Number(_)) if rules::has_supported_version(root) => {
+        Some(Value::Number(_)) if has_supported_version(root) => {
             found.add("/version", "must be a string like \"1.0\", is a number");
         }
-        Some(Value::String(text))
-            if rules::has_supported_version(root) && !text.bytes().all(is_version_byte) =>
-        {
+        Some(Value::String(text)) if has_supported_version(root) && !text.bytes().all(is_version_byte) => {
             found.add("/version", format!("{} has white space around the version", excerpt(text)));
         }
         _ => {}

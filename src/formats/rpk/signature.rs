@@ -1,23 +1,23 @@
-//! RPK5: the signature of a run pack, checked with the available keys.
+//! The signature of a run pack, checked with the available keys.
 
-use super::{Envelope, canonical_members};
-use crate::artifact::{AdmitOptions, KeyRing, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState};
+use super::members::canonical_members;
+use crate::artifact::{KeyRing, MAX_KEY_ID_BYTES, Signature, SignatureState};
 use crate::digest::{Digest, hmac_matches};
 use crate::json::Value;
 use crate::json::canonical::replaykit::{Volatile, strip};
 use crate::json::reader::excerpt;
-use crate::validation::Finder;
 
 const ALGORITHM: &str = "hmac-sha256";
 
 /// The checked signature of a document.
 pub(super) struct CheckedSignature {
     /// The id that the document states, of any length.
-    key_id: String,
-    outcome: Outcome,
+    pub(super) key_id: String,
+    pub(super) outcome: Outcome,
 }
 
-enum Outcome {
+/// The result of checking a signature.
+pub(super) enum Outcome {
     Verified,
     /// No matching key is available.
     Unchecked,
@@ -71,31 +71,5 @@ impl CheckedSignature {
         };
         let key_id = (self.key_id.len() <= MAX_KEY_ID_BYTES).then(|| self.key_id.clone());
         Signature { state, key_id }
-    }
-}
-
-/// Checks RPK5.
-pub(super) fn apply(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
-    let AdmitOptions { signing_keys, signature_policy: policy, .. } = envelope.options;
-    if *policy == SignaturePolicy::Record {
-        return;
-    }
-    let Some(CheckedSignature { key_id, outcome }) = &envelope.signature else {
-        // A malformed signature is reported by RPK1.
-        if *policy == SignaturePolicy::Require && envelope.root.get("signature").is_none() {
-            found.add("/signature", "the run pack is not signed, but a signature is required");
-        }
-        return;
-    };
-    match outcome {
-        Outcome::Wrong(path, message) => found.add(*path, message.clone()),
-        Outcome::Unchecked if *policy == SignaturePolicy::Require && !signing_keys.is_empty() => {
-            let message = format!(
-                "a verified signature is required, but no key with the id {} was given",
-                excerpt(key_id)
-            );
-            found.add("/signature/key_id", message);
-        }
-        Outcome::Unchecked | Outcome::Verified => {}
     }
 }

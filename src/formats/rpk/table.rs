@@ -1,6 +1,9 @@
 //! The SQL table of the steps of a run.
 
-use super::{Carries, STEP_ATTRIBUTES, at, metrics, steps, texts};
+use super::attributes::STEP_ATTRIBUTES;
+use super::members::{at, steps};
+use super::provider_shapes::Carries;
+use super::{metrics, texts};
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table, timestamp_text};
 use crate::json::Value;

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use super::answered::Answered;
 use super::arguments::arguments;
-use super::calls::{URLS, is_of_policy, texts_at, tools};
+use super::calls::{URLS, is_of_policy, tools};
+use super::members::{at, texts_at};
 use super::provider_shapes::Carries;
-use super::{at, exchanges, metrics, texts};
+use super::{exchanges, metrics, texts};
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::digest::Digest;
 use crate::json::Value;
