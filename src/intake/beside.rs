@@ -10,9 +10,10 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 
+use super::options::ExamineOptions;
 use super::original::Place;
 use super::tree::{self, OpenDir, Reopened};
-use super::{ExamineOptions, Verdict};
+use super::verdict::Verdict;
 use crate::artifact::{Admitted, FileReference};
 use crate::formats;
 

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
+use super::document::examine_named;
 use super::file::OpenFile;
 use super::original::{KeepReason, MoveOptions};
 use super::tree::{self, FileState, OpenDir};
-use super::{Verdict, examine_named};
+use super::verdict::Verdict;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::files::set_aside;
 

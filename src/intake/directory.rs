@@ -5,10 +5,11 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::error::SourceError;
 use super::file::HEAD_BYTES;
+use super::options::ExamineOptions;
 use super::packed::is_member;
 use super::tree::{self, FileId, FileKind, FoundPath, OpenDir};
-use super::{ExamineOptions, SourceError};
 use crate::artifact::{Directory, Entry, EntryContent, Kind, document};
 use crate::formats;
 use crate::intake::archive::ArchiveError;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::ExamineOptions;
+use super::options::ExamineOptions;
 use super::tree::{self, FileId, FoundPath, OpenDir};
 use crate::artifact::document;
 use crate::intake::archive::Format;

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use memchr::memchr;
 
+use super::document::{admit, ambiguous, file_name, owner, unread, unrecognised};
 use super::file::{Contents, OpenFile};
-use super::{
-    ExamineOptions, Rejection, Verdict, admit, ambiguous, file_name, owner, packed, recognise_all, unread,
-    unrecognised,
-};
+use super::options::ExamineOptions;
+use super::packed;
+use super::verdict::{Rejection, Verdict};
 use crate::artifact::{Kind, Recognition, document};
-use crate::formats;
+use crate::formats::{self, recognise_all};
 use crate::intake::archive::{self, Format};
 use crate::validation::Violation;
 

@@ -3,8 +3,10 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use super::directory;
+use super::error::SourceError;
+use super::item::{Input, Item};
 use super::tree::{self, FileKind, FoundPath, OpenDir};
-use super::{Input, Item, SourceError, directory};
 use crate::artifact::Kind;
 
 /// An iterator over inputs: directories recursively in the order of names, links not followed.

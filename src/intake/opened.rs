@@ -1,11 +1,13 @@
 use std::io;
 
+use super::document::{examine_document, examine_named};
+use super::error::SourceError;
 use super::file::OpenFile;
+use super::item::Item;
+use super::options::ExamineOptions;
 use super::original::Place;
-use super::{
-    ExamineOptions, Item, Rejection, SourceError, Verdict, admitted, directory, examine_document,
-    examine_named, found, stated,
-};
+use super::verdict::{Rejection, Verdict, admitted};
+use super::{directory, found, stated};
 use crate::files;
 
 impl Item {
@@ -97,4 +99,12 @@ impl Opened {
             }
         }
     }
+}
+
+/// Reads and examines `item`.
+///
+/// # Errors
+/// Returns an error if it cannot be read.
+pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
+    Opened::later(item).examine(options)
 }

@@ -1,10 +1,12 @@
 //! The original files of artifacts, and their removal after storing.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use super::error::SourceError;
+use super::item::Item;
+use super::options::ExamineOptions;
 use super::tree::{FileId, FoundPath};
-use super::{ExamineOptions, Item, SourceError, removing};
 use crate::artifact::{Admitted, Completeness};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
@@ -134,27 +136,6 @@ impl Original {
     #[must_use]
     pub fn capture(&self) -> CaptureHash {
         self.capture
-    }
-
-    /// Removes the original like [`Original::remove_all`].
-    #[must_use]
-    pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> MoveOutcome {
-        Self::remove_all(&[self], options, now).pop().unwrap_or_default()
-    }
-
-    /// Removes the files whose bytes, hashed again, are still those that were stored, and no others. From a directory,
-    /// the artifact's files are removed, then the directory itself if it is empty. Returns the outcome for each of
-    /// `originals`.
-    ///
-    /// A file is kept if a process has it open for writing, where the system can detect this, and while its artifact
-    /// may grow and it was written less than [`MoveOptions::settle_growing`] before `now`. All operations take place
-    /// within the directory that was read: a directory that replaced it under its path is not touched. A file that is
-    /// created in place of another one during the removal is not lost: a file is renamed before it is removed, to
-    /// `.runvault-aside-`, a number and its name, and renamed back if it is a different one. If the process is killed,
-    /// [`Inputs::recovering`](super::Inputs::recovering) recovers the files.
-    #[must_use]
-    pub fn remove_all(originals: &[&Self], options: &MoveOptions, now: SystemTime) -> Vec<MoveOutcome> {
-        removing::remove_all(originals, options, now)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::io::{Read, Seek};
 
-use super::{ExamineOptions, Rejection, Verdict, admitted};
+use super::options::ExamineOptions;
+use super::verdict::{Rejection, Verdict, admitted};
 use crate::artifact::{Admitted, Directory, Entry, Kind, document};
 use crate::formats;
 use crate::intake::archive::{self, ArchiveError, Contents, Format};

@@ -9,9 +9,10 @@ use std::rc::Rc;
 use std::time::SystemTime;
 
 use super::candidate::{Aside, Attempt, Candidate, Proof};
+use super::error::SourceError;
 use super::original::{Form, KeepReason, MoveOptions, MoveOutcome, Original};
 use super::tree::{self, FileId, FileKind, FileState, OpenDir, Reopened};
-use super::{SourceError, writers};
+use super::writers;
 use crate::artifact::Completeness;
 use crate::files::set_aside;
 
@@ -19,19 +20,34 @@ use crate::files::set_aside;
 /// scans all processes. Between the first step and the last, they are open and have another name.
 const GROUP: usize = 64;
 
-pub(super) fn remove_all(
-    originals: &[&Original],
-    options: &MoveOptions,
-    now: SystemTime,
-) -> Vec<MoveOutcome> {
-    let mut outcomes = Vec::with_capacity(originals.len());
-    let mut rest = originals;
-    while !rest.is_empty() {
-        let (group, others) = rest.split_at(group_size(rest));
-        outcomes.extend(Group::new(group, options, now).remove());
-        rest = others;
+impl Original {
+    /// Removes the original like [`Original::remove_all`].
+    #[must_use]
+    pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> MoveOutcome {
+        Self::remove_all(&[self], options, now).pop().unwrap_or_default()
     }
-    outcomes
+
+    /// Removes the files whose bytes, hashed again, are still those that were stored, and no others. From a directory,
+    /// the artifact's files are removed, then the directory itself if it is empty. Returns the outcome for each of
+    /// `originals`.
+    ///
+    /// A file is kept if a process has it open for writing, where the system can detect this, and while its artifact
+    /// may grow and it was written less than [`MoveOptions::settle_growing`] before `now`. All operations take place
+    /// within the directory that was read: a directory that replaced it under its path is not touched. A file that is
+    /// created in place of another one during the removal is not lost: a file is renamed before it is removed, to
+    /// `.runvault-aside-`, a number and its name, and renamed back if it is a different one. If the process is killed,
+    /// [`Inputs::recovering`](super::Inputs::recovering) recovers the files.
+    #[must_use]
+    pub fn remove_all(originals: &[&Self], options: &MoveOptions, now: SystemTime) -> Vec<MoveOutcome> {
+        let mut outcomes = Vec::with_capacity(originals.len());
+        let mut rest = originals;
+        while !rest.is_empty() {
+            let (group, others) = rest.split_at(group_size(rest));
+            outcomes.extend(Group::new(group, options, now).remove());
+            rest = others;
+        }
+        outcomes
+    }
 }
 
 /// Returns the number of the first originals that have at most [`GROUP`] files together, and at least one.

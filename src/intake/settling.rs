@@ -9,10 +9,12 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use super::directory;
+use super::error::SourceError;
 use super::inputs::open_found;
+use super::item::Item;
 use super::packed::is_member;
 use super::tree::{self, FileKind, FileState, FoundPath, OpenDir};
-use super::{Item, SourceError, directory};
 use crate::artifact::Kind;
 
 /// A watcher that scans directories and remembers their state. Every scan queries the state of each file once, and

@@ -2,7 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::{ExamineOptions, Rejection};
+use super::options::ExamineOptions;
+use super::verdict::Rejection;
 use crate::artifact::{Admitted, Directory, Entry, EntryContent, Kind, document};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;

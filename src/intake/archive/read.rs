@@ -4,29 +4,17 @@ use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 use zip::ZipArchive;
-use zstd::stream::read::Decoder;
 
-use super::Format;
+use super::error::{ArchiveError, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RATIO, MAX_ZIP_LIST_BYTES, broken};
 use super::flat::{self, RawEntry};
+use super::format::{Format, zstd_decoder};
 use super::zip_end::ZipEnds;
 use crate::artifact::{Entry, EntryContent};
 
 /// Uncompressed size up to which the compression ratio is not limited.
 const FREE_BYTES: u64 = 16 << 20;
-/// Maximum compression ratio beyond that size. JSON rarely compresses better than 50:1.
-const MAX_RATIO: u64 = 200;
 /// Allowance for the headers and padding of a tar file, in addition to its files.
 const TAR_OVERHEAD: u64 = 16 << 20;
-/// Maximum number of bytes of a zip file that are read to parse its central directory.
-const MAX_ZIP_LIST_BYTES: u64 = 8 << 20;
-/// Maximum length of an entry name in bytes.
-const MAX_NAME_BYTES: usize = 4096;
-/// Maximum total size of the headers of one tar entry in bytes. They are kept in memory before the name is known.
-const MAX_HEADER_BYTES: u64 = 256 << 10;
-
-/// Maximum window of a zstd frame, which determines the memory use of the decoder: 128 MiB, the limit that every `zstd`
-/// accepts.
-const MAX_WINDOW_LOG: u32 = 27;
 
 /// Limits on what is read from an archive.
 #[derive(Clone, Copy, Debug)]
@@ -35,33 +23,6 @@ pub struct Limits {
     pub bytes: u64,
     /// Maximum number of entries, read or not.
     pub entries: usize,
-}
-
-/// The error for an archive that cannot be read to its end.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ArchiveError {
-    /// It is malformed, or uses an unsupported feature.
-    #[error("the archive is broken: {0}")]
-    Broken(String),
-    /// The files exceed the size limit.
-    #[error("the files in the archive exceed the limit of {0} bytes")]
-    TooLarge(u64),
-    /// The compression ratio exceeds the limit, as in a decompression bomb.
-    #[error(
-        "the archive expands to more than {MAX_RATIO} times its size, the limit beyond 16 MiB; if trusted, unpack it"
-    )]
-    TooDense,
-    /// It has too many entries.
-    #[error("there are more than {0} entries")]
-    TooManyEntries(usize),
-    /// The central directory of a zip file is too large.
-    #[error("the list of entries exceeds the limit of {MAX_ZIP_LIST_BYTES} bytes")]
-    ListTooLarge,
-    /// The name of an entry is too long.
-    #[error(
-        "an entry has a name of more than {MAX_NAME_BYTES} bytes, or headers of more than {MAX_HEADER_BYTES}, the limits"
-    )]
-    NameTooLong,
 }
 
 /// The contents of an archive.
@@ -93,16 +54,6 @@ pub fn read<R: Read + Seek>(
         }
     });
     Contents { entries: flat::flatten(raw), error: read.err() }
-}
-
-pub(super) fn zstd_decoder<R: Read>(input: R) -> io::Result<Decoder<'static, BufReader<R>>> {
-    let mut decoder = Decoder::new(input)?;
-    decoder.window_log_max(MAX_WINDOW_LOG)?;
-    Ok(decoder)
-}
-
-pub(super) fn broken(error: &dyn std::error::Error) -> ArchiveError {
-    ArchiveError::Broken(error.to_string())
 }
 
 /// Returns the maximum number of bytes that an archive of `size` bytes may expand to.

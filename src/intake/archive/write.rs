@@ -4,7 +4,7 @@ use flate2::{Compression, GzBuilder};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::Format;
+use super::format::Format;
 use super::read::most_bytes;
 use crate::artifact::MemberBytes;
 

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::read::{ArchiveError, broken};
+use super::error::{ArchiveError, broken};
 
 const SIGNATURE: &[u8] = b"PK\x05\x06";
 const RECORD_BYTES: usize = 22;

@@ -1,0 +1,152 @@
+//! Single documents: which kind they are of, and whether they are valid.
+
+use std::io::{self, Cursor};
+use std::path::Path;
+
+use super::archive::{self, Format};
+use super::continuation::Continuation;
+use super::file::{Contents, OpenFile};
+use super::options::ExamineOptions;
+use super::packed;
+use super::verdict::{Rejection, Verdict, admitted};
+use crate::artifact::{Admitted, Kind, document};
+use crate::formats::{self, recognise_all};
+use crate::json::reader::{self, Limits};
+use crate::validation::Violation;
+
+/// Returns the rejection of a directory that was named explicitly and in which nothing was recognised. `options` are
+/// those that its files were examined with.
+#[must_use]
+pub fn nothing_recognised(options: &ExamineOptions) -> Rejection {
+    let of_kind = options.kind.map(|kind| format!(" of the kind {}", kind.name())).unwrap_or_default();
+    let message = format!("neither this directory nor any file in it is recognised as an artifact{of_kind}");
+    let report = Violation::new(document::UNRECOGNISED, "", message).into();
+    Rejection::new(options.kind, report)
+}
+
+/// Examines a document that is intended to be an artifact, or an archive of one. `file_name` determines how an
+/// unrecognised document is reported.
+///
+/// # Errors
+/// Returns a rejection with the intended kind and the violations.
+pub fn examine_document(
+    bytes: Vec<u8>,
+    file_name: &str,
+    options: &ExamineOptions,
+) -> Result<Admitted, Rejection> {
+    let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
+    let is_too_large = bytes.len() as u64 > limit;
+    if options.may_be_archive()
+        && let Some(format) = Format::detect(&bytes).filter(|_| !is_too_large)
+    {
+        return packed::examine(format, Cursor::new(bytes), options);
+    }
+    let any = options.kind_of_any_bytes();
+    if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large && any.is_none()) {
+        return Err(unread(options.kind.or_else(|| owner(file_name)), what));
+    }
+    let kind = meant(&bytes, options)?.or_else(|| owner(file_name));
+    match kind {
+        kind if is_too_large => Err(Rejection::new(kind, document::larger_than(limit).into())),
+        Some(kind) if kind.is_of_directories() => {
+            let message = "this is a file, neither a directory nor an archive";
+            Err(Rejection::new(Some(kind), kind.unreadable(file_name, message)))
+        }
+        Some(kind) => admit(kind, bytes, options),
+        None => Err(Rejection::new(None, unrecognised(&bytes, options).into())),
+    }
+}
+
+/// Examines a file that was named explicitly.
+pub(super) fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
+    let file_name = file_name(path);
+    if let Some(what) = archive::unread(&file.head).filter(|_| options.kind_of_any_bytes().is_none()) {
+        return Ok(Verdict::Rejected(unread(options.kind.or_else(|| owner(&file_name)), what)));
+    }
+    if options.may_be_archive() {
+        if let Some(format) = Format::detect(&file.head) {
+            return Ok(packed::examine(format, file.file, options).into());
+        }
+        if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {
+            let message = "this is a file, neither a directory nor an archive";
+            let report = kind.unreadable(&path.to_string_lossy(), message);
+            return Ok(Verdict::Rejected(Rejection::new(Some(kind), report)));
+        }
+    }
+    Ok(match file.read(options)? {
+        Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
+        Contents::TooLarge { head, report } => {
+            let kind = meant(&head, options).unwrap_or_default().or_else(|| owner(&file_name));
+            Verdict::Rejected(Rejection::new(kind, report))
+        }
+    })
+}
+
+/// Returns the kind of a document, if one is required or recognised.
+///
+/// # Errors
+/// Returns a rejection if several kinds recognise it.
+fn meant(document: &[u8], options: &ExamineOptions) -> Result<Option<Kind>, Rejection> {
+    if options.kind.is_some() {
+        return Ok(options.kind);
+    }
+    let kinds: Vec<Kind> = recognise_all(document).into_iter().map(|(kind, _)| kind).collect();
+    match kinds.as_slice() {
+        [] => Ok(None),
+        [kind] => Ok(Some(*kind)),
+        several => Err(ambiguous(several)),
+    }
+}
+
+/// Returns the rejection of a document that several kinds recognise.
+pub(super) fn ambiguous(kinds: &[Kind]) -> Rejection {
+    Rejection::new(None, document::ambiguous(kinds).into())
+}
+
+/// Returns the kind whose file names match `file_name`. It only affects how a malformed document is reported.
+pub(super) fn owner(file_name: &str) -> Option<Kind> {
+    formats::ALL.into_iter().find(|kind| kind.owns_file_name(file_name))
+}
+
+/// Returns the name of the file at `path`.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Returns the rejection of a file in an unsupported archive or compression format.
+pub(super) fn unread(kind: Option<Kind>, what: &str) -> Rejection {
+    let message = format!(
+        "this is {what}, which is not supported; decompress it first, or pack as zip, tar, tar.gz or tar.zst"
+    );
+    Rejection::new(kind, Violation::new(document::UNRECOGNISED, "", message).into())
+}
+
+/// Admits a document of `kind`, which may be the rest of another.
+pub(super) fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+    let Some(rest) = kind.continues(&bytes, &options.admit.limits) else {
+        return admitted(kind, kind.admit(bytes, &options.admit));
+    };
+    let continuation = Continuation::new(kind, rest, bytes.clone());
+    admitted(kind, kind.admit(bytes, &options.admit))
+        .map_err(|rejection| Rejection { continuation: Some(Box::new(continuation)), ..rejection })
+}
+
+/// Returns the violation for a document that was named explicitly and that no kind recognises.
+pub(super) fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
+    let limits = &options.admit.limits;
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_jsonl = |text: &[u8]| {
+        let mut lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        text.contains(&b'\n') && lines.all(|line| line.starts_with(b"{") && line.ends_with(b"}"))
+    };
+    let read = match first {
+        Some(b'{' | b'[') if !is_jsonl(bytes) => reader::read(bytes, limits).map(drop),
+        _ => reader::utf8(bytes, limits).map(drop),
+    };
+    let message = match (read, first) {
+        (Err(error), _) => return document::violation(&error),
+        (Ok(()), None) => "the document is empty".to_owned(),
+        (Ok(()), _) => "no kind recognises the document".to_owned(),
+    };
+    Violation::new(document::UNRECOGNISED, "", message)
+}
