@@ -33,8 +33,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("cli/commands/verify", &["mod", "stored"]),
     ("cli/output", &["exit", "fit", "pager", "stdout", "stop"]),
     ("formats", &["mod", "pack"]),
-    ("intake", &["candidate", "file", "mod", "original", "packed", "removing", "tree"]),
-    ("intake/archive", &["mod", "read", "zip_end"]),
     (
         "storage/sqlite",
         &[
