@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 
-use super::{Examination, Finding, Item};
+use super::examination::{Examination, Finding, Item, Rest};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use crate::intake::{Continuation, ExamineOptions, Original, Place, Predecessor, Rejection, Verdict};
@@ -13,13 +13,6 @@ use crate::storage::{Result, Snapshot, StorageError};
 /// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
 /// again.
 const MOST_KEPT: usize = 64 << 20;
-
-/// A document that is the rest of another one.
-pub(super) struct Rest {
-    pub(super) place: Option<Place>,
-    pub(super) rejection: Rejection,
-    pub(super) continuation: Box<Continuation>,
-}
 
 /// The document that another one continues.
 pub(super) struct FirstPart {

@@ -1,5 +1,6 @@
 //! The implementation of `add` and `verify`: find, examine, store, report.
 
+mod examination;
 mod joining;
 
 use std::collections::{HashMap, HashSet};
@@ -43,7 +44,8 @@ pub const OTHER_KIND: RuleInfo = RuleInfo {
 /// The rules of adding, which apply in addition to those of the kind.
 pub const RULES: [RuleInfo; 2] = [REMOVED, OTHER_KIND];
 
-use joining::{FirstPart, Joining, Rest, Target};
+use examination::{Examination, Finding, Item, Rest};
+use joining::{FirstPart, Joining, Target};
 
 /// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
 /// hundred artifacts.
@@ -477,28 +479,6 @@ impl DryRun<'_, '_> {
         }
     }
 }
-
-/// An examined document, with the value made from its admission.
-struct Examination<A> {
-    path: OsString,
-    original: Option<Original>,
-    continues: Option<CoreHash>,
-    verdict: Finding<A>,
-    /// Whether it represents the end of a directory.
-    is_end: bool,
-}
-
-enum Finding<A> {
-    Admitted(A),
-    Rejected(Rejection),
-    /// The rest of a document, which is rejected if its beginning is unknown.
-    Rest(Rest),
-    NoArtifact,
-    /// The end of a directory, with the number of items in it.
-    End(u64),
-}
-
-type Item<A> = std::result::Result<Examination<A>, SourceError>;
 
 /// Examines `inputs`. If they are to be stored, the files beside them that they refer to are read too.
 fn each<A: Send, E>(
