@@ -8,9 +8,9 @@ use super::pools::{Class, Owner, Pools, Scope};
 use super::refs::Refs;
 use super::sources::{Found, Sources, at_pointer};
 use super::targets::{Targets, Tie};
-use super::{Effect, Terms};
 use crate::artifact::{Answer, Call, RunEvent};
 use crate::digest::Digest;
+use crate::formats::{Effect, Terms};
 use crate::json::{Value, compact};
 
 /// Maximum number of key fields that identify a call: with more, all arguments do.

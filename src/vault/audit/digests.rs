@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{AuditedRun, Held};
+use super::run::{AuditError, AuditedRun, Held};
 use crate::digest::Digest;
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value, pointer};
@@ -12,12 +12,12 @@ pub(super) fn known<E>(
     wanted: &HashSet<Digest>,
     run: &AuditedRun<'_>,
     held: &mut dyn FnMut(Digest) -> Result<Option<Held>, E>,
-) -> Result<HashMap<Digest, String>, super::AuditError<E>> {
+) -> Result<HashMap<Digest, String>, AuditError<E>> {
     let mut known = HashMap::new();
     let mut sorted: Vec<Digest> = wanted.iter().copied().collect();
     sorted.sort_unstable();
     for digest in &sorted {
-        if let Some(held) = held(*digest).map_err(super::AuditError::Vault)? {
+        if let Some(held) = held(*digest).map_err(AuditError::Vault)? {
             // The digest of empty content proves nothing.
             if !held.bytes.is_empty() {
                 known.insert(*digest, held.name);

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::{Bound, Bounds, Stated, comparable};
-use super::{Evidence, decimal};
+use super::decimal;
 use crate::digest::Digest;
+use crate::formats::{Bound, Bounds, Evidence, Stated, comparable};
 use crate::json::Value;
 use crate::json::reader::excerpt;
 
@@ -168,8 +168,8 @@ fn hash(evidence: &Evidence, seen: &Seen) -> Judgement {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Terms;
     use super::*;
+    use crate::formats::Terms;
     use crate::json::reader::{self, Limits};
 
     fn outcome(evidence: &str, value: &str) -> &'static str {

@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value as Json;
 
+use super::refs::is_reading;
+use super::rules::{SCHEMAS, UNCHECKED};
+use super::run::Held;
 use super::schema::Schema;
 use super::schema_work::Refusal;
-use super::{Held, IoRef, SCHEMAS, SchemaSource, Terms, UNCHECKED};
+use super::sources::at_pointer;
 use crate::artifact::{Answer, Call};
 use crate::digest::Digest;
+use crate::formats::{IoRef, SchemaSource, Terms};
 use crate::json::Value;
 use crate::json::reader::{self, Limits, excerpt};
 use crate::validation::Findings;
-
-use super::refs::is_reading;
-use super::sources::at_pointer;
 
 /// Placeholders that recorders write for omitted values.
 const REDACTED: [&str; 2] = ["[REDACTED]", "<omitted by policy>"];

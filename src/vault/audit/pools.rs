@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::judge::Seen;
 use super::targets::Targets;
-use super::{Effect, Terms};
+use crate::formats::{Effect, Terms};
 
 /// The known origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

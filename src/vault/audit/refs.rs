@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::rules::{MODES, REQUIRED, TARGETS};
 use super::targets::Tie;
-use super::{MODES, REQUIRED, TARGETS, Terms};
 use crate::artifact::{Answer, Call};
+use crate::formats::Terms;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
 use crate::validation::Findings;

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::operation::{audit_run, governed_runs, terms};
-use super::{Audit, AuditedEffect, EvidenceSource, Terms, Verdict};
+use super::result::{Audit, AuditedEffect, EvidenceSource, Verdict};
 use crate::digest::CoreHash;
+use crate::formats::Terms;
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::{JsonValue, Operation};

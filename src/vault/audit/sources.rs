@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Evidence, Terms};
+use crate::formats::{Effect, Evidence, Terms};
 use crate::json::{Object, Value};
 
 /// A location in results to search for evidence of effects.
@@ -48,7 +48,7 @@ impl Sources {
     /// Returns the sources of all effects, and the source numbers of each effect.
     pub(super) fn new(terms: &Terms) -> (Self, Vec<Vec<usize>>) {
         let mut sources = Self { nodes: vec![Node::default()], ..Self::default() };
-        let of = |effect: &super::Effect| effect.evidence.as_ref().map(from_evidence).unwrap_or_default();
+        let of = |effect: &Effect| effect.evidence.as_ref().map(from_evidence).unwrap_or_default();
         let numbers = terms
             .effects
             .iter()

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{Effect, IoRef, Terms};
 use crate::artifact::CallNames;
+use crate::formats::{Effect, IoRef, Terms};
 
 /// Maximum number of name prefixes looked up; names with more parts are not names of targets.
 const MAX_PARTS: usize = 16;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::collect::{Collector, Expected, Sighting, Sightings};
 use super::judge::{Judgement, Seen, judge};
-use super::{AuditedEffect, Effect, Evidence, EvidenceSource, Verdict};
+use super::result::{AuditedEffect, EvidenceSource, Verdict};
 use crate::digest::Digest;
+use crate::formats::{Effect, Evidence};
 use crate::json::reader::excerpt;
 
 /// Resolved digests: descriptions of the bytes that they were computed from.
