@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::options::{Depth, Options};
 use super::reading::{End, Item, Reading, admit, size};
-use super::{Depth, Options, Reporter, SignatureCounts};
+use super::report::Reporter;
+use super::signatures::SignatureCounts;
 use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};

@@ -4,120 +4,31 @@
 //! its stored bytes, and compares the result with the catalog and the index.
 
 mod artifacts;
+mod options;
 mod reading;
 mod reindex;
 mod repair;
+mod report;
 mod search;
 mod signatures;
 mod sources;
 
-use std::collections::HashSet;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
 use crate::artifact::{KeyRing, Kind};
-use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::storage::check::finding::{KIND_DIFFERS, Subject};
 use crate::storage::check::{Inspection, Integrity, Repair};
 use crate::storage::{Result, Storage};
 
 pub use crate::storage::check::finding::{self, Finding, FindingInfo};
+pub use options::{Depth, Options, Sample};
+pub use report::{Monitor, Report};
 pub use signatures::SignatureCounts;
 
 pub(crate) use reading::admit_stored;
 
-/// Maximum number of findings listed in a report; the others are counted.
-const MAX_FINDINGS: usize = 100_000;
-
-/// The depth of the check.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Depth {
-    /// The file, its tables and the journal. Reads no stored bytes.
-    Quick,
-    /// Like a quick check, and a sample of the artifacts as in a full check.
-    Sample(Sample),
-    /// Everything.
-    #[default]
-    Full,
-}
-
-/// A selection of artifacts to check.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-#[schema(as = ArtifactSample)]
-pub struct Sample {
-    /// Percentage of the artifacts.
-    pub percent: f64,
-    /// The seed, which determines the selected artifacts of a vault.
-    #[serde(default)]
-    pub seed: u64,
-}
-
-impl Sample {
-    /// Returns whether it contains an artifact.
-    pub(super) fn has(&self, core: CoreHash) -> bool {
-        let mut bytes = self.seed.to_le_bytes().to_vec();
-        bytes.extend(core.0.as_bytes());
-        #[expect(clippy::cast_precision_loss, reason = "an approximate share is sufficient")]
-        let share = Digest::from_content(&bytes).key().cast_unsigned() as f64 / u64::MAX as f64;
-        share * 100.0 < self.percent
-    }
-}
-
-/// Options of a check.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The depth of the check.
-    pub depth: Depth,
-    /// Check only artifacts of this kind. Checks that are not about artifacts are not affected.
-    pub kind: Option<Kind>,
-    /// Continue after the artifact with this core hash, where another check ended. Checks that precede the artifacts
-    /// are skipped.
-    pub after: Option<CoreHash>,
-    /// Keys for checking signatures; signatures without a key are only compared with their recorded state.
-    pub keys: KeyRing,
-}
-
-/// A receiver of the events of a check.
-pub trait Monitor {
-    /// Called for each finding, once. The order of the calls depends only on the vault.
-    fn found(&mut self, finding: &Finding);
-
-    /// Called after all findings about an artifact. `bytes` is the size of its captures. Calls are in the order of core
-    /// hashes.
-    fn checked(&mut self, core: CoreHash, bytes: u64);
-
-    /// Called when `done` of `of` parts of another item were checked; `what` describes the item.
-    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
-        let _ = (what, done, of);
-    }
-}
-
-/// The report of a check.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// The findings, by subject, type and detail.
-    pub findings: Vec<Finding>,
-    /// Number of findings that are not listed.
-    pub omitted: u64,
-    /// Number of artifacts that were checked.
-    pub artifacts: u64,
-    /// The total size of their captures.
-    pub bytes: u64,
-    /// The results of checking signatures, if keys were given.
-    pub signatures: Option<SignatureCounts>,
-}
-
-impl Report {
-    /// Returns whether there are no findings.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
-}
+use report::Reporter;
 
 /// Checks the vault.
 ///
@@ -190,50 +101,4 @@ fn overall(inspection: &dyn Inspection, options: &Options) -> Result<Vec<Finding
         findings.append(&mut inspection.order_of_mentions()?);
     }
     Ok(findings)
-}
-
-/// A reporter that passes each finding to the monitor once.
-struct Reporter<'m> {
-    monitor: &'m mut dyn Monitor,
-    report: Report,
-    told: HashSet<Digest>,
-}
-
-impl<'m> Reporter<'m> {
-    fn new(monitor: &'m mut dyn Monitor) -> Self {
-        Self { monitor, report: Report::default(), told: HashSet::new() }
-    }
-
-    fn report(mut self) -> Report {
-        self.report.findings.sort_by(|one, other| one.key().cmp(&other.key()));
-        self.report
-    }
-
-    fn add_all(&mut self, findings: Vec<Finding>) {
-        for finding in findings {
-            self.add(finding);
-        }
-    }
-
-    fn add(&mut self, finding: Finding) {
-        if self.report.findings.len() >= MAX_FINDINGS {
-            self.report.omitted += 1;
-            return;
-        }
-        let text = format!("{} {} {}", finding.info.id, finding.subject, finding.detail);
-        if self.told.insert(Digest::from_content(text.as_bytes())) {
-            self.monitor.found(&finding);
-            self.report.findings.push(finding);
-        }
-    }
-
-    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
-        self.monitor.progress(what, done, of);
-    }
-
-    fn checked(&mut self, core: CoreHash, bytes: u64) {
-        self.report.artifacts += 1;
-        self.report.bytes += bytes;
-        self.monitor.checked(core, bytes);
-    }
 }

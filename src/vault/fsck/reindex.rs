@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::reading::{Item, Reading, admit, size};
-use super::{Reporter, SignatureCounts};
-use super::{search, signatures};
+use super::report::Reporter;
+use super::search;
+use super::signatures::{self, SignatureCounts};
 use crate::artifact::{Admitted, KeyRing};
 use crate::intake::pipeline::{self, Event};
 use crate::storage::check::finding::{Finding, SIGNATURE_WRONG, Subject};

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use super::reading::{Item, Reading, admit_as};
+use super::report::{Report, Reporter};
 use super::sources::{Source, from_vault};
-use super::{Report, Reporter, reindex, search};
+use super::{reindex, search};
 use crate::artifact::{Admitted, KeyRing};
 use crate::clock;
 use crate::digest::BlobHash;

@@ -1,6 +1,6 @@
 //! Comparison of the search index with the documents.
 
-use super::Reporter;
+use super::report::Reporter;
 use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
 use crate::storage::{Capability, ErrorKind, Result, Storage};
 use crate::vault::search;

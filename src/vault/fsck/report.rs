@@ -1,0 +1,94 @@
+//! The report of a check, and its events.
+
+use std::collections::HashSet;
+
+use super::signatures::SignatureCounts;
+use crate::digest::{CoreHash, Digest};
+use crate::storage::check::finding::Finding;
+
+/// Maximum number of findings listed in a report; the others are counted.
+const MAX_FINDINGS: usize = 100_000;
+
+/// A receiver of the events of a check.
+pub trait Monitor {
+    /// Called for each finding, once. The order of the calls depends only on the vault.
+    fn found(&mut self, finding: &Finding);
+
+    /// Called after all findings about an artifact. `bytes` is the size of its captures. Calls are in the order of core
+    /// hashes.
+    fn checked(&mut self, core: CoreHash, bytes: u64);
+
+    /// Called when `done` of `of` parts of another item were checked; `what` describes the item.
+    fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        let _ = (what, done, of);
+    }
+}
+
+/// The report of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The findings, by subject, type and detail.
+    pub findings: Vec<Finding>,
+    /// Number of findings that are not listed.
+    pub omitted: u64,
+    /// Number of artifacts that were checked.
+    pub artifacts: u64,
+    /// The total size of their captures.
+    pub bytes: u64,
+    /// The results of checking signatures, if keys were given.
+    pub signatures: Option<SignatureCounts>,
+}
+
+impl Report {
+    /// Returns whether there are no findings.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// A reporter that passes each finding to the monitor once.
+pub(super) struct Reporter<'m> {
+    pub(super) monitor: &'m mut dyn Monitor,
+    pub(super) report: Report,
+    pub(super) told: HashSet<Digest>,
+}
+
+impl<'m> Reporter<'m> {
+    pub(super) fn new(monitor: &'m mut dyn Monitor) -> Self {
+        Self { monitor, report: Report::default(), told: HashSet::new() }
+    }
+
+    pub(super) fn report(mut self) -> Report {
+        self.report.findings.sort_by(|one, other| one.key().cmp(&other.key()));
+        self.report
+    }
+
+    pub(super) fn add_all(&mut self, findings: Vec<Finding>) {
+        for finding in findings {
+            self.add(finding);
+        }
+    }
+
+    pub(super) fn add(&mut self, finding: Finding) {
+        if self.report.findings.len() >= MAX_FINDINGS {
+            self.report.omitted += 1;
+            return;
+        }
+        let text = format!("{} {} {}", finding.info.id, finding.subject, finding.detail);
+        if self.told.insert(Digest::from_content(text.as_bytes())) {
+            self.monitor.found(&finding);
+            self.report.findings.push(finding);
+        }
+    }
+
+    pub(super) fn progress(&mut self, what: &'static str, done: u64, of: u64) {
+        self.monitor.progress(what, done, of);
+    }
+
+    pub(super) fn checked(&mut self, core: CoreHash, bytes: u64) {
+        self.report.artifacts += 1;
+        self.report.bytes += bytes;
+        self.monitor.checked(core, bytes);
+    }
+}
