@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{Decision, Reason};
+use super::decision::Decision;
+use super::reason::Reason;
 use crate::digest::CoreHash;
 use crate::storage::{Result, Snapshot};
 use crate::vault::query::{DependentFinder, Hold, Holding};

@@ -3,6 +3,7 @@
 //! The rules are those of backup programs: artifacts are divided into groups, and an artifact is kept if any rule keeps
 //! it within its group. Pinned artifacts are kept, and so are artifacts that a kept artifact contains or links to.
 
+mod decision;
 mod held;
 mod pattern;
 mod period;
@@ -20,50 +21,13 @@ use crate::storage::{
     Annotations, ArtifactRecord, Attribute, Filter, Order, Page, Result, Snapshot, Tag, TimeBasis, created_at,
 };
 
+pub use decision::{Decision, Group};
 pub use pattern::{PatternError, TagPattern};
 pub use period::{Period, Span};
 pub use policy::{GroupKey, PeriodRule, Policy};
 pub use reason::{Miss, Reason, length_text};
 
 use period::Choice;
-
-/// The group of an artifact: the name and the values of each key of the policy.
-pub type Group = Vec<(String, Vec<String>)>;
-
-/// The decision on an artifact.
-#[derive(Clone, Debug)]
-pub struct Decision {
-    /// The artifact.
-    pub artifact: ArtifactRecord,
-    /// The group.
-    pub group: Group,
-    /// The time that is used, if the artifact has it.
-    pub at: Option<DateTime<Utc>>,
-    /// The total size of its captures in bytes.
-    pub size: u64,
-    /// The reasons to keep it; it is to be removed if there are none.
-    pub reasons: Vec<Reason>,
-    /// The reasons that rules do not keep it.
-    pub misses: Vec<Miss>,
-}
-
-impl Decision {
-    /// Returns whether it is kept.
-    #[must_use]
-    pub fn is_kept(&self) -> bool {
-        !self.reasons.is_empty()
-    }
-
-    /// Returns why it is kept, or why no rule of `policy` keeps it.
-    #[must_use]
-    pub fn descriptions(&self, policy: &Policy) -> Vec<String> {
-        if self.is_kept() {
-            self.reasons.iter().map(Reason::text).collect()
-        } else {
-            self.misses.iter().map(|miss| miss.text(policy)).collect()
-        }
-    }
-}
 
 /// The decisions of a policy on every artifact of its kinds.
 #[derive(Clone, Debug)]
