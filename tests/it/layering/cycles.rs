@@ -87,10 +87,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
             "tombstones",
         ],
     ),
-    ("vault/add", &["joining", "mod"]),
-    ("vault/audit", &["collect", "digests", "mod", "payloads", "verdict"]),
-    ("vault/fsck", &["artifacts", "mod", "reindex", "repair", "search"]),
-    ("vault/retention", &["held", "mod"]),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;
