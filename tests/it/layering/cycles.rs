@@ -44,6 +44,7 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
             "error",
             "fetch",
             "journal",
+            "labels",
             "lists",
             "manual_links",
             "mention_index",
