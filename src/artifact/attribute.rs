@@ -5,7 +5,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::ColumnType::{Number, Real, Text};
+use super::ColumnType::{Number, Real, Text, Time};
 use super::{CREATED_AT, Column, ColumnType};
 use crate::json::Value;
 
@@ -173,7 +173,8 @@ impl ValueType {
 
     const fn column_type(self) -> ColumnType {
         match self {
-            Self::Text | Self::Time => Text,
+            Self::Text => Text,
+            Self::Time => Time,
             Self::Count | Self::Duration => Number,
             Self::Amount => Real,
         }

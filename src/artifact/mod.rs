@@ -48,7 +48,7 @@ pub use signature::{
     SigningKey,
 };
 pub use stated_content::StatedContent;
-pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Table};
+pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Reference, Table};
 pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
 pub use version::{KnownMajors, is_semver};

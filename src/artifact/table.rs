@@ -26,6 +26,8 @@ pub struct Table {
 pub struct ArtifactView {
     /// A description of a row.
     pub about: &'static str,
+    /// The column whose value people call an artifact by, such as `run_id`. The others are called by their core hash.
+    pub named_by: Option<&'static str>,
     /// The columns, in order. Each has the name of an attribute that an artifact usually has at most once, and its
     /// value: if there are several, one of them.
     pub columns: &'static [Column],
@@ -40,14 +42,55 @@ pub struct Column {
     pub sort: ColumnType,
     /// A description of the value.
     pub about: &'static str,
+    /// Whether the value identifies the row. It is a number.
+    pub is_key: bool,
+    /// The key that has this value, if it is not NULL.
+    pub references: Option<Reference>,
+    /// Whether few values are common to many rows, so that rows can be counted and filtered by them.
+    pub is_facet: bool,
+    /// Whether the value is text in which words are searched.
+    pub is_searched: bool,
 }
 
 impl Column {
     /// Creates a column.
     #[must_use]
     pub const fn new(name: &'static str, sort: ColumnType, about: &'static str) -> Self {
-        Self { name, sort, about }
+        Self { name, sort, about, is_key: false, references: None, is_facet: false, is_searched: false }
     }
+
+    /// Returns the column, as the key of its table.
+    #[must_use]
+    pub const fn key(self) -> Self {
+        Self { is_key: true, ..self }
+    }
+
+    /// Returns the column, as a reference to `key` of `table`.
+    #[must_use]
+    pub const fn referring_to(self, table: &'static str, key: &'static str) -> Self {
+        Self { references: Some(Reference { table, key }), ..self }
+    }
+
+    /// Returns the column, as one that rows are counted and filtered by.
+    #[must_use]
+    pub const fn facet(self) -> Self {
+        Self { is_facet: true, ..self }
+    }
+
+    /// Returns the column, as one in which words are searched.
+    #[must_use]
+    pub const fn searched(self) -> Self {
+        Self { is_searched: true, ..self }
+    }
+}
+
+/// A reference to the key of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The name of the table.
+    pub table: &'static str,
+    /// The name of its key.
+    pub key: &'static str,
 }
 
 /// The type of the cells of a column that are not NULL.
@@ -59,6 +102,8 @@ pub enum ColumnType {
     Real,
     /// Text.
     Text,
+    /// Times, as text in the form of [`timestamp_text`](super::timestamp_text), which is ISO 8601 in UTC.
+    Time,
     /// Digests, as `sha256:` and 64 hex digits. Other text that a format allows is stored unchanged.
     Hash,
     /// JSON, as text.
@@ -75,6 +120,7 @@ impl ColumnType {
             Self::Number => "number",
             Self::Real => "real",
             Self::Text => "text",
+            Self::Time => "time",
             Self::Hash => "hash",
             Self::Json => "json",
             Self::Any => "any",

@@ -22,7 +22,7 @@ pub(crate) use directory::{expect_readable, parent, sync_ancestors};
 pub use opened::open;
 pub(crate) use opened::{in_use, is_in_use};
 pub use protected::is_of_vault;
-pub use staged::{StagedFile, write, write_directory};
+pub use staged::{StagedDirectory, StagedFile, write, write_directory};
 pub(crate) use staged::{check_target, staging_for};
 pub(crate) use staging::{Replace, StagingDir, place};
 

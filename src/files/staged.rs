@@ -78,31 +78,70 @@ pub fn write_directory<'f>(
     options: &WriteOptions<'_>,
     files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
 ) -> Result<(), WriteError> {
-    // Without a trailing slash, with which a link would be followed.
-    let path: &Path = &path.components().collect::<PathBuf>();
-    check_directory(path, options)?;
-    let staging = staging_for(path)?;
-    let staged = staging.path("new");
-    make_directory(&staged, options.permissions, files).map_err(WriteError::io(path))?;
-    check_directory(path, options)?;
-    finish(&staging, &staged, path, options.replace)
+    let directory = StagedDirectory::create(path, options)?;
+    for (name, bytes) in files {
+        let mut file = directory.create_file(name)?;
+        file.write_all(bytes).map_err(WriteError::io(path))?;
+        directory.close_file(&file)?;
+    }
+    directory.commit()
 }
 
-fn make_directory<'f>(
-    staged: &Path,
-    permissions: Permissions,
-    files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
-) -> io::Result<()> {
-    fs::DirBuilder::new().create(staged)?;
-    for (name, bytes) in files {
-        let mut file = create(&staged.join(name), permissions)?;
-        file.write_all(bytes)?;
-        set_permissions(&file, permissions)?;
-        file.sync_all()?;
+/// A directory with a temporary name until all of it is synced to disk. It is removed if it is dropped before
+/// [`StagedDirectory::commit`].
+pub struct StagedDirectory<'v> {
+    staged: PathBuf,
+    staging: StagingDir,
+    path: PathBuf,
+    options: WriteOptions<'v>,
+}
+
+impl<'v> StagedDirectory<'v> {
+    /// Starts writing the directory `path`.
+    ///
+    /// # Errors
+    /// Same as [`write_directory`].
+    pub fn create(path: &Path, options: &WriteOptions<'v>) -> Result<Self, WriteError> {
+        // Without a trailing slash, with which a link would be followed.
+        let path: PathBuf = path.components().collect();
+        check_directory(&path, options)?;
+        let staging = staging_for(&path)?;
+        let staged = staging.path("new");
+        fs::DirBuilder::new().create(&staged).map_err(WriteError::io(&path))?;
+        Ok(Self { staged, staging, path, options: *options })
     }
-    let directory = File::open(staged)?;
-    set_directory_permissions(&directory, permissions)?;
-    if cfg!(unix) { directory.sync_all() } else { Ok(()) }
+
+    /// Creates the file `name` in it.
+    ///
+    /// # Errors
+    /// Returns [`WriteError::Io`] if the file cannot be created.
+    pub fn create_file(&self, name: &str) -> Result<File, WriteError> {
+        create(&self.staged.join(name), self.options.permissions).map_err(WriteError::io(&self.path))
+    }
+
+    /// Sets the permissions of a complete file, and syncs it to disk.
+    ///
+    /// # Errors
+    /// Returns [`WriteError::Io`] on a system error, such as a full disk.
+    pub fn close_file(&self, file: &File) -> Result<(), WriteError> {
+        let closed = set_permissions(file, self.options.permissions).and_then(|()| file.sync_all());
+        closed.map_err(WriteError::io(&self.path))
+    }
+
+    /// Renames the directory to its final name. Its content and its name are synced to disk when this returns.
+    ///
+    /// # Errors
+    /// Same as [`StagedDirectory::create`]: the directory at the path may have changed since.
+    pub fn commit(self) -> Result<(), WriteError> {
+        let failed = WriteError::io(&self.path);
+        let directory = File::open(&self.staged).map_err(&failed)?;
+        set_directory_permissions(&directory, self.options.permissions).map_err(&failed)?;
+        if cfg!(unix) {
+            directory.sync_all().map_err(&failed)?;
+        }
+        check_directory(&self.path, &self.options)?;
+        finish(&self.staging, &self.staged, &self.path, self.options.replace)
+    }
 }
 
 /// Creates the staging directory for the file `path`.

@@ -41,10 +41,10 @@ pub use interface::{
     FoundPassage, FullText, FullTextSnapshot, Grouping, Hit, IndexComparison, JournalRecord, KindStats,
     Label, LabelKey, LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match, MemberRecord, Mention,
     NameMention, NameUse, Names, Note, Order, Page, Paged, PassageMatcher, Period, Pin, Preparer, PutOptions,
-    Reclaimable, Reclaimed, ReferenceEdge, Remnant, Resolution, RoleCount, RowsOf, Saved, SearchDifferences,
-    SearchIndex, SearchableCapture, SharedFile, Sized, Snapshot, SqlError, SqlQueries, SqlReader, SqlRows,
-    SqlStatement, Statistics, Storage, StoredMember, Tag, Term, Terms, Transaction, UnresolvedReference,
-    UnresolvedTarget, View, created_at,
+    Reclaimable, Reclaimed, ReferenceEdge, Remnant, Resolution, RoleCount, RowsOf, Saved, SavedTable,
+    SearchDifferences, SearchIndex, SearchableCapture, SharedFile, Sized, Snapshot, SqlError, SqlQueries,
+    SqlReader, SqlRows, SqlStatement, Statistics, Storage, StoredMember, Tag, Term, Terms, Transaction,
+    UnresolvedReference, UnresolvedTarget, View, Watch, created_at,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, is_label_key, is_label_value};

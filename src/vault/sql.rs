@@ -3,6 +3,12 @@
 //! The store executes queries and defines the views in the vault's file. This module adds the computed views: the
 //! tables that kinds declare, mentions, and links. `docs/sql.md` is the user documentation.
 
+mod datasette;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod save;
+mod tables;
+
 use std::sync::{Mutex, PoisonError};
 
 use crate::artifact::ColumnType::{Any, Hash, Number, Real, Text};
@@ -14,8 +20,12 @@ use crate::storage::{
     StoredMember, TIMES,
 };
 use crate::vault::query::{Direction, Link, LinkTarget, Linker, Origin};
+use crate::vault::sql::tables::ARTIFACTS;
 
-pub use crate::storage::{Saved, SqlError, SqlRows as Rows, View};
+pub use crate::storage::{Saved, SqlError, SqlRows as Rows, View, Watch};
+pub use datasette::METADATA;
+pub use save::{SaveForm, SaveOptions, save};
+pub use tables::{ROW_ID, TITLE, saved_tables};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created. It cannot write.
 pub type Reader<'s> = dyn SqlReader + 's;
@@ -59,6 +69,7 @@ fn rows_of_artifacts(kind: Kind) -> Computed {
         name: kind.plural(),
         about: kind.view().about,
         kind: Some(kind.name()),
+        parent: None,
         columns: TIMES.iter().chain(columns).copied().collect(),
         rows: Box::new(move |snapshot, artifact| {
             let times = [artifact.added_at, artifact.seen_at].map(|time| Cell::Text(timestamp_text(time)));
@@ -86,6 +97,7 @@ fn for_kind(kind: Kind, table: &'static Table) -> Computed {
         name: table.name,
         about: table.about,
         kind: Some(kind.name()),
+        parent: Some(kind.plural()),
         columns: table.columns.to_vec(),
         rows: Box::new(|snapshot, artifact| contents(snapshot, artifact, table)),
     }
@@ -104,7 +116,7 @@ fn contents(
 }
 
 const MENTIONS: &[Column] = &[
-    Column::new("role", Text, "the role, such as `prompt`"),
+    Column::new("role", Text, "the role, such as `prompt`").facet(),
     Column::new("unit", Text, "the unit of the place, such as `interaction`; empty if it is a pointer"),
     Column::new("place", Any, "the place: a number from 0, or a JSON Pointer"),
     Column::new("digest", Hash, "the digest"),
@@ -115,6 +127,7 @@ fn mentions() -> Computed {
         name: "mentions",
         about: "a digest that an artifact states or implies",
         kind: None,
+        parent: Some(ARTIFACTS),
         columns: MENTIONS.to_vec(),
         rows: Box::new(|snapshot, artifact| {
             let mut mentions = snapshot.mentions(&[artifact.core], None)?.pop().unwrap_or_default();
@@ -133,7 +146,7 @@ fn mention_row(mention: Mention) -> Cells {
 }
 
 const LINKS: &[Column] = &[
-    Column::new("relation", Text, "the relation, such as `replays`"),
+    Column::new("relation", Text, "the relation, such as `replays`").facet(),
     Column::new(
         "target",
         Hash,
@@ -143,9 +156,11 @@ const LINKS: &[Column] = &[
         "target_artifact",
         Number,
         "the number of the other artifact; NULL if it is not in the vault",
-    ),
-    Column::new("target_kind", Text, "the kind of the other artifact; NULL if it is not in the vault"),
-    Column::new("origin", Text, "`derived` from artifacts, or `stated` manually"),
+    )
+    .referring_to(ARTIFACTS, "artifact"),
+    Column::new("target_kind", Text, "the kind of the other artifact; NULL if it is not in the vault")
+        .facet(),
+    Column::new("origin", Text, "`derived` from artifacts, or `stated` manually").facet(),
     Column::new("because", Text, "the reason for a derived link; the note of a manual one"),
 ];
 
@@ -156,6 +171,7 @@ fn links() -> Computed {
         name: "links",
         about: "a link between two artifacts, from `artifact` to `target`",
         kind: None,
+        parent: Some(ARTIFACTS),
         columns: LINKS.to_vec(),
         rows: Box::new(move |snapshot, artifact| {
             let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);

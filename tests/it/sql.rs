@@ -2,6 +2,7 @@
 
 mod documented;
 mod hostile;
+mod programs;
 mod saved;
 mod shown;
 
@@ -95,6 +96,10 @@ fn check(cell: &Cell, sort: ColumnType, place: &str) {
         (Cell::Null, _)
         | (Cell::Integer(_), ColumnType::Number | ColumnType::Any)
         | (Cell::Text(_), ColumnType::Text | ColumnType::Hash | ColumnType::Any) => true,
+        (Cell::Real(_), ColumnType::Real) => true,
+        (Cell::Text(time), ColumnType::Time) => {
+            time.len() == 24 && chrono::DateTime::parse_from_rfc3339(time).is_ok()
+        }
         (Cell::Text(json), ColumnType::Json) => {
             runvault::json::reader::read_keeping_overflow(json.as_bytes(), &Limits::most()).is_ok()
         }
@@ -415,7 +420,7 @@ fn nothing_is_left_beside_the_vault_but_its_empty_log() {
     let mut names: Vec<_> =
         std::fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["saved.db", "v.vault", "v.vault-shm", "v.vault-wal"]);
+    assert_eq!(names, ["metadata.json", "saved.db", "v.vault", "v.vault-shm", "v.vault-wal"]);
     assert_eq!(std::fs::metadata(sandbox.path("v.vault-wal")).unwrap().len(), 0);
 }
 

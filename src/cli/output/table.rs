@@ -177,6 +177,17 @@ impl Table {
         self.rows.push(Row { cells, below });
     }
 
+    /// Returns whether columns are omitted because the buffered rows do not fit the terminal.
+    pub(crate) fn omits_columns(&self) -> bool {
+        let layout = Layout::new(&self.widths(&self.rows), &self.columns, self.room());
+        layout.is_cut
+    }
+
+    /// Returns the width of a line without its indent; `None` if unlimited.
+    fn room(&self) -> Option<usize> {
+        self.width.map(|width| width.max(NARROWEST).saturating_sub(self.indent))
+    }
+
     /// If the output is not a terminal, writes the buffered rows. Requires columns of fixed width.
     pub(crate) fn write_early(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.width.is_none() { self.write(out) } else { Ok(()) }
@@ -184,7 +195,7 @@ impl Table {
 
     /// Writes the buffered rows and drops them. The first ones determine the widths of the columns.
     pub(crate) fn write(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        let room = self.width.map(|width| width.max(NARROWEST).saturating_sub(self.indent));
+        let room = self.room();
         let rows = std::mem::take(&mut self.rows);
         let layout = if let Some(layout) = self.layout.take() {
             layout

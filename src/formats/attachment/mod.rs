@@ -28,8 +28,11 @@ impl Artifact for Attachment {
     const ATTRIBUTES: &'static [AttributeInfo] = &[CONTENT, LENGTH];
     const TAKES_ANY_BYTES: bool = true;
     const STEP_NOUN: &'static str = "content";
-    const VIEW: ArtifactView =
-        ArtifactView { about: "any bytes, by their SHA-256", columns: &[CONTENT.column(), LENGTH.column()] };
+    const VIEW: ArtifactView = ArtifactView {
+        about: "any bytes, by their SHA-256",
+        named_by: None,
+        columns: &[CONTENT.column().facet(), LENGTH.column()],
+    };
 
     /// Returns no rules: any bytes are an attachment.
     fn rules() -> Vec<RuleInfo> {

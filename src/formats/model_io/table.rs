@@ -13,7 +13,7 @@ pub(super) const INTERACTIONS: Table = Table {
         Column::new("i", Number, "index in the session, from 0"),
         Column::new("prompt_hash", Hash, "the SHA-256 of the prompt, which is not recorded itself"),
         Column::new("response_hash", Hash, "the SHA-256 of the response"),
-        Column::new("response_content", Text, "the response"),
+        Column::new("response_content", Text, "the response").searched(),
         Column::new("extra", Json, "other recorded data, which is not hashed; NULL if there is none"),
     ],
     rows,

@@ -5,10 +5,11 @@ use crate::artifact::{ArtifactView, AttributeInfo};
 
 pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
     about: "a recorded model session",
+    named_by: None,
     columns: &[
-        ADAPTER_ID.column(),
-        AttributeInfo::MODEL_ID.column(),
-        MODE.column(),
+        ADAPTER_ID.column().facet(),
+        AttributeInfo::MODEL_ID.column().facet(),
+        MODE.column().facet(),
         INTERACTIONS.column(),
         AttributeInfo::CREATED_AT.column(),
         AttributeInfo::FINISHED_AT.column(),

@@ -70,15 +70,15 @@ pub(super) const ATTRIBUTES: [AttributeInfo; 17] = [
 /// The columns of the SQL view of the artifacts.
 pub(super) const COLUMNS: [Column; 12] = [
     AttributeInfo::RUN_ID.column(),
-    RESULT.column(),
-    POLICY.column(),
-    MODEL_MODE.column(),
-    KERNEL_VERSION.column(),
+    RESULT.column().facet(),
+    POLICY.column().facet(),
+    MODEL_MODE.column().facet(),
+    KERNEL_VERSION.column().facet(),
     AttributeInfo::CREATED_AT.column(),
     AttributeInfo::FINISHED_AT.column(),
     AttributeInfo::DURATION_MS.column(),
-    ACCEPTED.column(),
-    metrics::EXIT_CODE.column(),
+    ACCEPTED.column().facet(),
+    metrics::EXIT_CODE.column().facet(),
     AttributeInfo::ERRORS.column(),
     AttributeInfo::OS.column(),
 ];

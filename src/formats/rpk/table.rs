@@ -4,7 +4,7 @@ use super::attributes::STEP_ATTRIBUTES;
 use super::members::{at, steps};
 use super::provider_shapes::Carries;
 use super::{metrics, texts};
-use crate::artifact::ColumnType::{Hash, Json, Number, Text};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
 use crate::artifact::{Cell, Cells, Column, MemberBytes, Table, timestamp_text};
 use crate::json::Value;
 use crate::json::reader::{self, Limits, ReadError};
@@ -15,20 +15,23 @@ pub(super) const STEPS: Table = Table {
     columns: &[
         Column::new("i", Number, "index in the run, from 0"),
         Column::new("id", Text, "its id"),
-        Column::new("type", Text, "its type, such as `model.response`"),
+        Column::new("type", Text, "its type, such as `model.response`").facet(),
         Column::new("hash", Hash, "its hash"),
-        Column::new("tool", Text, "the tool that the step concerns"),
-        Column::new("model_id", Text, "the model that the step concerns"),
-        Column::new("provider", Text, "the provider of the model"),
+        Column::new("tool", Text, "the tool that the step concerns").facet(),
+        Column::new("model_id", Text, "the model that the step concerns").facet(),
+        Column::new("provider", Text, "the provider of the model").facet(),
         Column::new("prompts", Json, "the list of the prompts that it contains; NULL if there are none"),
+        Column::new("prompt_text", Text, "its prompts as text, with an empty line between two").searched(),
         Column::new("responses", Json, "the list of the responses that it contains; NULL if there are none"),
-        Column::new("timestamp", Text, "its time, in UTC"),
+        Column::new("response_text", Text, "its responses as text, with an empty line between two")
+            .searched(),
+        Column::new("timestamp", Time, "its time, in UTC"),
         Column::new("duration_ms", Number, "the milliseconds that it states to have taken"),
-        Column::new("http_method", Text, "the method of its HTTP request"),
-        Column::new("http_host", Text, "the host of its HTTP request"),
-        Column::new("is_error", Number, "1 if it is an error or a response that states one, else 0"),
-        Column::new("input", Json, "its input"),
-        Column::new("output", Json, "its output"),
+        Column::new("http_method", Text, "the method of its HTTP request").facet(),
+        Column::new("http_host", Text, "the host of its HTTP request").facet(),
+        Column::new("is_error", Number, "1 if it is an error or a response that states one, else 0").facet(),
+        Column::new("input", Json, "its input").searched(),
+        Column::new("output", Json, "its output").searched(),
         Column::new("metadata", Json, "its metadata"),
     ],
     rows,
@@ -46,6 +49,7 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, Read
 fn row(index: usize, step: &Value<'_>) -> Cells {
     let (method, host) = metrics::http_requests(step).next().unzip();
     let method = method.flatten();
+    let [prompts, responses] = [Carries::Prompts, Carries::Responses].map(|what| texts::carried(step, what));
     vec![
         Cell::index(index),
         Cell::text_of(step, "id"),
@@ -54,8 +58,10 @@ fn row(index: usize, step: &Value<'_>) -> Cells {
         attribute(step, "tool"),
         attribute(step, "model_id"),
         attribute(step, "provider"),
-        list(texts::carried(step, Carries::Prompts)),
-        list(texts::carried(step, Carries::Responses)),
+        list(&prompts),
+        joined(&prompts),
+        list(&responses),
+        joined(&responses),
         metrics::time(step).map_or(Cell::Null, |time| Cell::Text(timestamp_text(time))),
         metrics::duration(step).map_or(Cell::Null, Cell::Integer),
         method.as_deref().into(),
@@ -76,7 +82,11 @@ fn attribute(step: &Value<'_>, name: &str) -> Cell {
     values.next().into()
 }
 
-fn list<'v>(texts: impl IntoIterator<Item = &'v str>) -> Cell {
-    let texts: Vec<_> = texts.into_iter().map(|text| Value::String(text.into())).collect();
+fn list(texts: &[&str]) -> Cell {
+    let texts: Vec<_> = texts.iter().map(|text| Value::String((*text).into())).collect();
     if texts.is_empty() { Cell::Null } else { Cell::json(&Value::Array(texts)) }
+}
+
+fn joined(texts: &[&str]) -> Cell {
+    if texts.is_empty() { Cell::Null } else { Cell::Text(texts.join("\n\n")) }
 }

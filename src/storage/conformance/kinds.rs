@@ -202,7 +202,7 @@ fn mention(text: &str) -> Option<Mention> {
 }
 
 /// The view of the kinds: no columns but those of all artifacts.
-const VIEW: ArtifactView = ArtifactView { about: "an artifact of the suite", columns: &[] };
+const VIEW: ArtifactView = ArtifactView { about: "an artifact of the suite", named_by: None, columns: &[] };
 
 macro_rules! document_kind {
     ($kind:ident, $name:literal, $plural:literal, $stated_by:expr) => {

@@ -30,7 +30,9 @@ pub use search::{
 };
 pub use single::created_at;
 pub use space::{Erasure, Reclaimable, Reclaimed, Remnant};
-pub use sql::{Computed, RowsOf, Saved, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View};
+pub use sql::{
+    Computed, RowsOf, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View, Watch,
+};
 pub use statistics::{BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics};
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -41,21 +41,44 @@ pub trait SqlReader {
         parameters: &[(&str, Cell)],
     ) -> Result<Box<dyn SqlStatement + '_>, SqlError>;
 
-    /// Writes all views as tables to a new SQLite file at `path`, readable by its owner only, with indexes on the
-    /// numbers of artifacts and on hashes. It gets its final name when it is complete and on disk. `watch` is called
-    /// after each row with the name of the table and its number of rows so far, and can interrupt the export with
-    /// [`ControlFlow::Break`].
+    /// Writes these tables to a new SQLite file at `path`, readable by its owner only, with indexes on references, hashes
+    /// and facets, and a full-text index of the columns that are searched. It gets its final name when it is complete and
+    /// on disk. `watch` is called after each row with the name of the table and its number of rows so far, and can
+    /// interrupt it with [`ControlFlow::Break`].
     ///
     /// # Errors
     /// Returns [`SqlError::Exists`] if the file exists and `force` does not allow replacing it,
     /// [`SqlError::Interrupted`] if `watch` interrupted it, and another [`SqlError`] otherwise. `path` then has its
     /// previous content, and no other files are left.
-    fn save(
+    fn write_file(
         &self,
+        tables: &[SavedTable],
         path: &Path,
         force: bool,
-        watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<Saved, SqlError>;
+
+    /// Returns the path of the vault, whose files must not be overwritten.
+    fn vault_path(&self) -> &Path;
+}
+
+/// A function that is called after each row of a table that is written, with the number of its rows so far, and that can
+/// interrupt the writing.
+pub type Watch<'w> = dyn FnMut(&'static str, u64) -> ControlFlow<()> + 'w;
+
+/// A table that is written for other programs.
+#[derive(Clone, Debug)]
+pub struct SavedTable {
+    /// The name.
+    pub name: &'static str,
+    /// A description of a row.
+    pub about: &'static str,
+    /// Its columns, in order. At most one is a key.
+    pub columns: Vec<Column>,
+    /// Whether the first column is the number of the row, from 1. The query has no such column.
+    pub is_numbered: bool,
+    /// The query for the rows, which have a cell for every other column.
+    pub query: String,
 }
 
 /// A prepared query.
@@ -94,6 +117,8 @@ pub struct Computed {
     pub about: &'static str,
     /// The kind of the artifacts that have rows; `None` for all kinds.
     pub kind: Option<&'static str>,
+    /// The view to whose rows the rows of this one belong; `None` if an artifact has one row here.
+    pub parent: Option<&'static str>,
     /// Its own columns.
     pub columns: Vec<Column>,
     /// The function for the rows of an artifact, each with a cell for every column of its own.
@@ -108,7 +133,7 @@ pub type RowsOf = Box<dyn Fn(&dyn Snapshot, &ArtifactRecord) -> Result<Vec<Cells
 pub struct Saved {
     /// Its size in bytes.
     pub bytes: u64,
-    /// The number of rows of each table, by name, in the order of the views.
+    /// The number of rows of each table, by name, in the order of the tables.
     pub rows: Vec<(&'static str, u64)>,
 }
 
@@ -152,6 +177,9 @@ pub enum SqlError {
         /// The reason.
         reason: String,
     },
+    /// This build cannot do it.
+    #[error("{0}")]
+    Unsupported(String),
     /// The caller interrupted it, and nothing was written.
     #[error("interrupted")]
     Interrupted,

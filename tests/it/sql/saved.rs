@@ -2,22 +2,30 @@
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use runvault::Vault;
-use runvault::artifact::Cell;
+use runvault::artifact::{Cell, ColumnType};
+use runvault::formats;
+use runvault::vault::sql::{self, METADATA, ROW_ID, Reader, SaveForm, SaveOptions, Saved, SqlError, TITLE};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{ask, everything, examples};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, run_pack};
 
-fn opened(path: &std::path::Path) -> Connection {
+fn opened(path: &Path) -> Connection {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
 }
 
-/// All rows of a table in the order in which they were written.
-fn rows(connection: &Connection, table: &str) -> Vec<Vec<Cell>> {
-    let mut statement = connection.prepare(&format!("SELECT * FROM \"{table}\" ORDER BY rowid")).unwrap();
+fn save(reader: &Reader<'_>, path: &Path) -> Result<Saved, SqlError> {
+    let options = SaveOptions { path, form: SaveForm::Sqlite, force: false };
+    sql::save(reader, &options, &mut |_, _| ControlFlow::Continue(()))
+}
+
+/// All rows of a query.
+fn rows(connection: &Connection, query: &str) -> Vec<Vec<Cell>> {
+    let mut statement = connection.prepare(query).unwrap();
     let width = statement.column_count();
     let cell = |value: ValueRef<'_>| match value {
         ValueRef::Null => Cell::Null,
@@ -32,40 +40,134 @@ fn rows(connection: &Connection, table: &str) -> Vec<Vec<Cell>> {
     rows.map(Result::unwrap).collect()
 }
 
+/// The first column of all rows, as text.
+fn texts(connection: &Connection, query: &str) -> Vec<String> {
+    let texts = rows(connection, query).into_iter().map(|mut row| match row.remove(0) {
+        Cell::Text(text) => text,
+        other => format!("{other:?}"),
+    });
+    texts.collect()
+}
+
 #[test]
 fn a_saved_file_has_what_the_views_have() {
     let (sandbox, vault) = everything();
     let path = sandbox.path("saved.db");
     let mut watched = Vec::new();
     let reader = vault.sql().unwrap();
-    let saved = reader
-        .save(&path, false, &mut |table, rows| {
-            watched.push((table, rows));
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+    let options = SaveOptions { path: &path, form: SaveForm::Sqlite, force: false };
+    let saved = sql::save(&*reader, &options, &mut |table, rows| {
+        watched.push((table, rows));
+        ControlFlow::Continue(())
+    })
+    .unwrap();
     assert_eq!(saved.bytes, fs::metadata(&path).unwrap().len());
     let connection = opened(&path);
     for (view, (table, count)) in reader.views().iter().zip(&saved.rows) {
         assert_eq!(view.name, *table);
-        let rows = rows(&connection, view.name);
+        let columns: Vec<String> = view.columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
+        let query = format!("SELECT {} FROM \"{}\"", columns.join(", "), view.name);
+        let rows = rows(&connection, &format!("{query} ORDER BY rowid"));
         assert_eq!(rows.len(), usize::try_from(*count).unwrap());
         assert!(rows.is_empty() || watched.contains(&(view.name, *count)));
-        let mut expected = ask(&*reader, &format!("SELECT * FROM \"{}\"", view.name));
-        if view.name == "artifacts" {
-            // Its rows are found by their numbers.
-            expected.sort_by_key(|row| format!("{:?}", row[0]).len());
-            assert_eq!(rows.len(), expected.len());
-            continue;
+        let mut expected = ask(&*reader, &query);
+        let key = view.columns.iter().position(|column| column.is_key);
+        if let Some(key) = key {
+            // Its rows are found by their keys.
+            expected
+                .sort_by_key(|row| if let Cell::Integer(key) = row[key] { key } else { panic!("{row:?}") });
+        }
+        for row in &mut expected {
+            for (cell, column) in row.iter_mut().zip(&view.columns) {
+                // Places are text there.
+                if let (Cell::Integer(integer), ColumnType::Any) = (&cell, column.sort) {
+                    *cell = Cell::Text(integer.to_string());
+                }
+            }
         }
         assert_eq!(rows, expected, "{}", view.name);
     }
-    let checks = ["integrity_check", "foreign_key_check", "journal_mode"].map(|check| {
-        let mut statement = connection.prepare(&format!("PRAGMA {check}")).unwrap();
-        let found = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
-        found.map(Result::unwrap).collect::<Vec<_>>().join(" ")
-    });
+    let checks = ["integrity_check", "foreign_key_check", "journal_mode"]
+        .map(|check| texts(&connection, &format!("PRAGMA {check}")).join(" "));
     assert_eq!(checks, ["ok", "", "delete"]);
+}
+
+#[test]
+fn every_table_has_an_integer_key_and_refers_to_others_by_it() {
+    let (sandbox, vault) = everything();
+    let reader = vault.sql().unwrap();
+    save(&*reader, &sandbox.path("saved.db")).unwrap();
+    let connection = opened(&sandbox.path("saved.db"));
+    for view in reader.views() {
+        let keys = rows(
+            &connection,
+            &format!("SELECT name, type FROM pragma_table_info('{}') WHERE pk = 1", view.name),
+        );
+        let name = view.columns.iter().find(|column| column.is_key).map_or(ROW_ID, |column| column.name);
+        assert_eq!(keys, [[Cell::Text(name.to_owned()), Cell::Text("INTEGER".to_owned())]], "{}", view.name);
+    }
+    let references = |table: &str| {
+        texts(
+            &connection,
+            &format!(
+                "SELECT \"from\" || ' ' || \"table\" || ' ' || \"to\" FROM pragma_foreign_key_list('{table}') ORDER BY 1"
+            ),
+        )
+    };
+    assert_eq!(references("runs"), ["artifact artifacts artifact"]);
+    assert_eq!(references("steps"), ["artifact runs artifact"]);
+    assert_eq!(references("captures"), ["artifact artifacts artifact"]);
+    assert_eq!(references("links"), ["artifact artifacts artifact", "target_artifact artifacts artifact"]);
+    assert_eq!(references("stated_links"), ["artifact artifacts artifact", "target artifacts artifact"]);
+    assert_eq!(references("tombstones"), ["seq journal_entries seq"]);
+}
+
+#[test]
+fn artifacts_have_titles() {
+    let sandbox = examples();
+    sandbox.add([sandbox.write("long.rpk", run_pack(&"r".repeat(200), &[]))]);
+    sandbox.run(["sql", "--save", "saved.db"]).expect(0);
+    let connection = opened(&sandbox.path("saved.db"));
+    let titles = texts(&connection, &format!("SELECT {TITLE} FROM artifacts ORDER BY 1"));
+    assert!(titles.contains(&format!("run pack {}", "r".repeat(71))), "{titles:?}");
+    assert!(titles.contains(&"session 4df877dec7f4".to_owned()), "{titles:?}");
+    for kind in formats::ALL {
+        let differing = format!(
+            "SELECT k.artifact FROM \"{}\" k JOIN artifacts a USING (artifact) WHERE k.{TITLE} IS NOT a.{TITLE}",
+            kind.plural()
+        );
+        assert!(rows(&connection, &differing).is_empty());
+    }
+}
+
+#[test]
+fn words_are_found_in_texts() {
+    let sandbox = examples();
+    sandbox.run(["sql", "--save", "saved.db"]).expect(0);
+    let connection = opened(&sandbox.path("saved.db"));
+    for (table, column, word) in [
+        ("interactions", "response_content", "bug"),
+        ("steps", "prompt_text", "summarise"),
+        ("records", "record", "label"),
+        ("effects", "effect", "hash"),
+        ("artifacts", TITLE, "session"),
+    ] {
+        let found = format!(
+            "SELECT {column} FROM {table} WHERE rowid IN (SELECT rowid FROM {table}_fts WHERE {table}_fts MATCH '{word}')"
+        );
+        let found = texts(&connection, &found);
+        assert!(!found.is_empty(), "{table}");
+        let all = format!("SELECT count(*) FROM {table} WHERE {column} LIKE '%{word}%'");
+        assert!(found.len() >= texts(&connection, &all).len().min(1), "{table}");
+    }
+    // The index is that of the texts.
+    drop(connection);
+    let connection = Connection::open(sandbox.path("saved.db")).unwrap();
+    for table in texts(&connection, "SELECT name FROM sqlite_schema WHERE sql LIKE '%USING fts5%'") {
+        connection
+            .execute(&format!("INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)"), [])
+            .unwrap_or_else(|error| panic!("{table}: {error}"));
+    }
 }
 
 #[test]
@@ -122,11 +224,34 @@ fn a_file_that_is_there_stays_unless_it_may_be_replaced() {
 }
 
 #[test]
+fn metadata_describes_every_file_beside_it() {
+    let sandbox = examples();
+    let metadata = || -> serde_json::Value {
+        serde_json::from_slice(&fs::read(sandbox.path(METADATA)).unwrap()).unwrap()
+    };
+    sandbox.run(["sql", "--save", "one.db"]).expect(0);
+    sandbox.run(["sql", "--save", "other.db"]).expect(0);
+    for name in ["one", "other"] {
+        let tables = &metadata()["databases"][name]["tables"];
+        assert_eq!(tables["runs"]["label_column"], TITLE);
+        assert_eq!(tables["steps"]["facets"][0], "type");
+        assert_eq!(tables["steps"]["columns"]["tool"], "the tool that the step concerns");
+    }
+    // Of another program, it stays unless it may be replaced.
+    sandbox.write(METADATA, "{\"name\": \"a package\"}");
+    let refused = sandbox.run(["sql", "--save", "third.db"]).expect(2);
+    assert!(refused.stderr.contains(METADATA) && refused.stderr.contains("--force"), "{}", refused.stderr);
+    assert!(!sandbox.path("third.db").exists());
+    sandbox.run(["sql", "--save", "third.db", "--force"]).expect(0);
+    assert!(metadata()["databases"]["third"].is_object() && metadata()["name"].is_null());
+}
+
+#[test]
 fn a_file_is_whole_or_not_there() {
     let (sandbox, _) = super::mostly_damaged(&[0]);
     let ran = sandbox.run(["sql", "--save", "saved.db"]).expect(2);
     assert!(ran.stderr.contains("damaged"), "{}", ran.stderr);
-    assert!(!sandbox.path("saved.db").exists());
+    assert!(!sandbox.path("saved.db").exists() && !sandbox.path(METADATA).exists());
 }
 
 #[test]
@@ -145,7 +270,7 @@ fn an_empty_vault_has_empty_tables() {
     for view in reader.views() {
         assert!(ask(&*reader, &format!("SELECT * FROM \"{}\"", view.name)).is_empty());
     }
-    let saved = reader.save(&sandbox.path("saved.db"), false, &mut |_, _| ControlFlow::Continue(())).unwrap();
+    let saved = save(&*reader, &sandbox.path("saved.db")).unwrap();
     assert!(saved.rows.iter().all(|(_, rows)| *rows == 0));
 }
 
@@ -154,11 +279,7 @@ fn an_empty_vault_has_empty_tables() {
 #[test]
 fn other_programs_find_their_way() {
     let (sandbox, vault) = everything();
-    vault
-        .sql()
-        .unwrap()
-        .save(&sandbox.path("saved.db"), false, &mut |_, _| ControlFlow::Continue(()))
-        .unwrap();
+    save(&*vault.sql().unwrap(), &sandbox.path("saved.db")).unwrap();
     for path in [sandbox.vault(), sandbox.path("saved.db")] {
         let connection = opened(&path);
         let mut objects = connection
@@ -189,11 +310,13 @@ fn an_interrupted_save_leaves_nothing() {
     std::fs::create_dir(&directory).unwrap();
     let vault = Vault::open(&sandbox.vault()).unwrap();
     let mut rows = 0;
-    let outcome = vault.sql().unwrap().save(&directory.join("all.db"), false, &mut |_, _| {
+    let path = directory.join("all.db");
+    let options = SaveOptions { path: &path, form: SaveForm::Sqlite, force: false };
+    let outcome = sql::save(&*vault.sql().unwrap(), &options, &mut |_, _| {
         rows += 1;
         assert!(std::fs::read_dir(&directory).unwrap().count() == 1);
         if rows == 20 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    assert!(matches!(outcome, Err(runvault::vault::sql::SqlError::Interrupted)));
+    assert!(matches!(outcome, Err(SqlError::Interrupted)));
     assert_eq!((rows, std::fs::read_dir(&directory).unwrap().count()), (20, 0));
 }

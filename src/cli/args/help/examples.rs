@@ -121,7 +121,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("list tables and columns", "runvault sql --tables"),
             ("as CSV", "runvault sql --csv \"SELECT model_id, count(*) FROM sessions GROUP BY model_id\""),
-            ("all tables, for a notebook", "runvault sql --save runs.sqlite"),
+            ("all tables, for Datasette or a notebook", "runvault sql --save runs.sqlite"),
         ],
     ),
     ("stats", &[("counts and disk usage", "runvault stats")]),

@@ -3,6 +3,7 @@
 mod csv;
 mod rows;
 mod tables;
+mod vertical;
 
 use std::fs;
 use std::io::{self, BufWriter, Read, Write};
@@ -11,10 +12,11 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use runvault::artifact::Cell;
 use runvault::digest::hex;
-use runvault::vault::sql::{Reader, SqlError, Statement};
+use runvault::vault::sql::{self, Reader, SaveForm, SaveOptions, SqlError, Statement};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use self::rows::Rows;
+use self::vertical::When;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::escape::{escaped, is_plain};
@@ -28,7 +30,7 @@ use crate::cli::output::stop::Stop;
 ///
 /// Queries are read-only and see one snapshot of the vault. Besides the tables in the vault file, they can use tables
 /// of the contents of artifacts: interactions, steps, records, effects, mentions, links. --tables lists them. --save
-/// writes all of them to a SQLite file for other programs.
+/// writes all of them to a SQLite file for other programs, such as Datasette, with a metadata.json for it.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
@@ -52,15 +54,25 @@ pub(crate) struct Args {
     /// Omit the header
     #[arg(long, conflicts_with = "json")]
     no_header: bool,
+    /// Print each row as a list of its columns: always, never, or if a table is too wide for the terminal
+    #[arg(
+        short = 'x', long, visible_alias = "expanded", value_name = "WHEN", value_enum, num_args = 0..=1,
+        require_equals = true, default_value = "auto", default_missing_value = "always",
+        conflicts_with_all = ["csv", "json", "tables"], hide_possible_values = true
+    )]
+    vertical: When,
 
     /// List the tables and columns that queries can use
     #[arg(long, conflicts_with_all = ["query", "file", "save", "parameters", "csv", "no_header"])]
     tables: bool,
 
     /// Write all tables that queries can use to a new SQLite file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header", "vertical"])]
     save: Option<PathBuf>,
-    /// Replace an existing file
+    /// Write a directory of Parquet files instead, one for each table
+    #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
+    parquet: bool,
+    /// Replace existing files
     #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
     force: bool,
 }
@@ -87,7 +99,9 @@ impl Args {
         let vault = vault.open()?;
         let reader = vault.sql()?;
         if let Some(path) = &self.save {
-            return save(&*reader, path, self.force, self.json);
+            let form = if self.parquet { SaveForm::Parquet } else { SaveForm::Sqlite };
+            let options = SaveOptions { path, form, force: self.force };
+            return save(&*reader, &options, self.json);
         }
         let parameters: Vec<(&str, Cell)> =
             self.parameters.iter().map(|(name, value)| (name.as_str(), Cell::Text(value.clone()))).collect();
@@ -128,7 +142,11 @@ impl Args {
         let titles = statement.columns().to_vec();
         // Some terminals do not report a width, but the line must be limited.
         let room = stdout::width().or_else(|| stdout::is_terminal().then_some(100));
-        let mut rows = Rows::new(&mut out, &titles, !self.no_header, room);
+        let vertical = match self.vertical {
+            When::Auto if !stdout::is_terminal() => When::Never,
+            when => when,
+        };
+        let mut rows = Rows::new(&mut out, &titles, !self.no_header, room, vertical);
         let mut count = 0;
         for row in statement.rows() {
             match row {
@@ -213,12 +231,12 @@ fn distinct(names: &[String]) -> Vec<String> {
     distinct
 }
 
-fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool) -> Result<Status, Failure> {
+fn save(reader: &Reader<'_>, options: &SaveOptions<'_>, as_json: bool) -> Result<Status, Failure> {
     let mut progress = Progress::new("saving");
     let total: usize = reader.views().len();
     let mut done: Vec<&str> = Vec::new();
     let stop = Stop::on_signals()?;
-    let saved = reader.save(path, force, &mut |table, rows| {
+    let saved = sql::save(reader, options, &mut |table, rows| {
         if done.last() != Some(&table) {
             done.push(table);
         }
@@ -226,14 +244,14 @@ fn save(reader: &Reader<'_>, path: &std::path::Path, force: bool, as_json: bool)
         stop.control()
     })?;
     drop(progress);
-    let name = path.to_string_lossy();
+    let name = options.path.to_string_lossy();
     if as_json {
         let rows = saved.rows.iter().map(|(table, rows)| (*table, *rows)).collect();
         json::line(
             &mut stdout::raw(),
             &SavedLine {
                 path: &name,
-                path_bytes: json::bytes_of(path.as_os_str()),
+                path_bytes: json::bytes_of(options.path.as_os_str()),
                 bytes: saved.bytes,
                 rows,
             },
@@ -273,6 +291,7 @@ impl From<SqlError> for Failure {
             SqlError::Unreadable { .. }
             | SqlError::Exists { .. }
             | SqlError::Place { .. }
+            | SqlError::Unsupported(_)
             | SqlError::Store(_) => Self::CouldNotRun(message),
             SqlError::Interrupted => Self::Interrupted,
         }

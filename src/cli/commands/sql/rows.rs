@@ -1,4 +1,4 @@
-//! Rows of a result as a table with columns that are not known in advance.
+//! Rows of a result as a table with columns that are not known in advance, or as lists if it does not fit.
 
 use std::io::{self, Write};
 
@@ -6,22 +6,31 @@ use anstyle::Style;
 use runvault::artifact::Cell;
 use runvault::digest::{PREFIX, hex};
 
+use super::vertical::{Lists, When};
 use crate::cli::output::stdout::{FAINT, HASH};
 use crate::cli::output::table::{self, Column, Table};
 
 /// Number of rows that are buffered to determine the widths of the columns.
 const BUFFERED: usize = 200;
 
-/// A printer of rows as a table.
+/// The form in which rows are printed.
+enum Form {
+    Table(Table),
+    Lists(Lists),
+}
+
+/// A printer of rows.
 pub(super) struct Rows<'o> {
     out: &'o mut dyn Write,
     titles: Vec<String>,
     has_titles: bool,
     /// The maximum width of a line; `None` if unlimited.
     room: Option<usize>,
+    /// When rows are printed as lists: automatically if columns would be omitted from a table.
+    vertical: When,
     buffered: Vec<Vec<Cell>>,
-    /// The table, once its columns are known.
-    table: Option<Table>,
+    /// The form, once the first rows are known.
+    form: Option<Form>,
 }
 
 impl<'o> Rows<'o> {
@@ -30,28 +39,57 @@ impl<'o> Rows<'o> {
         titles: &[String],
         has_titles: bool,
         room: Option<usize>,
+        vertical: When,
     ) -> Self {
-        Self { out, titles: titles.to_vec(), has_titles, room, buffered: Vec::new(), table: None }
+        Self { out, titles: titles.to_vec(), has_titles, room, vertical, buffered: Vec::new(), form: None }
     }
 
     /// Prints a row, or buffers it until the widths are known.
     pub(super) fn push(&mut self, cells: Vec<Cell>) -> io::Result<()> {
         self.buffered.push(cells);
-        if self.table.is_some() || self.buffered.len() >= BUFFERED { self.write() } else { Ok(()) }
+        if self.form.is_some() || self.buffered.len() >= BUFFERED { self.write() } else { Ok(()) }
     }
 
     /// Prints the buffered rows.
     pub(super) fn write(&mut self) -> io::Result<()> {
         let rows = std::mem::take(&mut self.buffered);
-        let table = self.table.get_or_insert_with(|| {
-            let columns = self.titles.iter().enumerate().map(|(at, title)| column(title, &rows, at));
-            let table = Table::new(columns.collect()).for_width(self.room);
-            if self.has_titles { table.titled() } else { table }
-        });
+        let mut form = self.form.take().unwrap_or_else(|| self.chosen(&rows));
+        let written = match &mut form {
+            Form::Table(table) => {
+                self.fill(table, &rows);
+                table.write(self.out)
+            }
+            Form::Lists(lists) => rows.iter().try_for_each(|row| lists.write(self.out, row)),
+        };
+        self.form = Some(form);
+        written
+    }
+
+    /// Returns the form for a result that begins with `rows`.
+    fn chosen(&self, rows: &[Vec<Cell>]) -> Form {
+        let columns = self.titles.iter().enumerate().map(|(at, title)| column(title, rows, at));
+        let table = Table::new(columns.collect()).for_width(self.room);
+        let table = if self.has_titles { table.titled() } else { table };
+        let is_vertical = match self.vertical {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => {
+                let mut filled = table.clone();
+                self.fill(&mut filled, rows);
+                !rows.is_empty() && filled.omits_columns()
+            }
+        };
+        if is_vertical {
+            Form::Lists(Lists::new(&self.titles, self.has_titles, self.room))
+        } else {
+            Form::Table(table)
+        }
+    }
+
+    fn fill(&self, table: &mut Table, rows: &[Vec<Cell>]) {
         for row in rows {
             table.push(row.iter().map(|cell| shown(cell, self.room)).collect());
         }
-        table.write(self.out)
     }
 }
 
@@ -69,7 +107,7 @@ fn column(title: &str, rows: &[Vec<Cell>], at: usize) -> Column {
     }
 }
 
-fn is_hash(cell: &Cell) -> bool {
+pub(super) fn is_hash(cell: &Cell) -> bool {
     matches!(cell, Cell::Text(text) if text.starts_with(PREFIX))
 }
 
@@ -114,7 +152,7 @@ mod tests {
     fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
         let mut out = Vec::new();
         let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
-        let mut printer = Rows::new(&mut out, &titles, true, room);
+        let mut printer = Rows::new(&mut out, &titles, true, room, When::Never);
         for row in rows {
             printer.push(row.clone()).unwrap();
         }
@@ -184,9 +222,27 @@ mod tests {
     }
 
     #[test]
+    fn a_table_that_would_omit_columns_becomes_lists() {
+        let shown = |width: usize| {
+            let mut out = Vec::new();
+            let titles = ["one", "two", "three"].map(str::to_owned);
+            let mut printer = Rows::new(&mut out, &titles, true, Some(width), When::Auto);
+            printer
+                .push(vec![text("a text of 20 columns"), Cell::Integer(2), text("another text, as long")])
+                .unwrap();
+            printer.write().unwrap();
+            anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
+        };
+        // Truncated columns are still a table.
+        assert!(shown(30).starts_with("one "), "{}", shown(30));
+        let narrow = "row 1\n  one   a text of\n        20 columns\n  two   2\n  three another\n        text, as\n        long\n";
+        assert_eq!(shown(20), narrow);
+    }
+
+    #[test]
     fn rows_after_the_first_ones_are_printed_at_once() {
         let mut out = Vec::new();
-        let mut printer = Rows::new(&mut out, &["n".to_owned()], false, None);
+        let mut printer = Rows::new(&mut out, &["n".to_owned()], false, None, When::Never);
         for index in 0..1000 {
             printer.push(vec![Cell::Integer(index)]).unwrap();
         }

@@ -1,6 +1,5 @@
 //! Reading of query results.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
 use crate::storage::interface::{
-    Computed, Saved, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View,
+    Computed, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View, Watch,
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::{Store, pool, schema};
@@ -111,13 +110,18 @@ impl SqlReader for Reader<'_> {
         Ok(Box::new(self.statement(query, parameters)?))
     }
 
-    fn save(
+    fn write_file(
         &self,
+        tables: &[SavedTable],
         path: &Path,
         force: bool,
-        watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<Saved, SqlError> {
-        Self::save(self, path, force, watch)
+        Self::write_file(self, tables, path, force, watch)
+    }
+
+    fn vault_path(&self) -> &Path {
+        self.path
     }
 }
 

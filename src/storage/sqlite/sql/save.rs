@@ -1,13 +1,12 @@
-//! Export of all views to a file that other programs can read without runvault.
+//! Export of tables to a file that other programs can read without runvault.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use rusqlite::{Connection, Transaction, params_from_iter};
+use rusqlite::{Connection, Statement, Transaction, params_from_iter};
 
 use super::reader::{Bound, Reader};
-use crate::artifact::{Column, ColumnType};
-use crate::storage::interface::{Saved, SqlError, SqlReader, SqlStatement, View};
+use crate::artifact::{Cell, Column, ColumnType};
+use crate::storage::interface::{Saved, SavedTable, SqlError, SqlStatement, Watch};
 use crate::storage::sqlite::staging::{PlaceError, StagedFile};
 use crate::storage::sqlite::{StorageError, pool};
 
@@ -22,32 +21,26 @@ impl From<PlaceError> for SqlError {
 }
 
 impl Reader<'_> {
-    /// Writes all views as tables to a new SQLite file at `path`, readable by its owner only, with indexes on artifact
-    /// row ids and on hashes. It gets its final name when it is complete and on disk. `watch` is called after each row
-    /// with the name of the table and its number of rows so far, and can interrupt the export with
-    /// [`ControlFlow::Break`].
-    ///
-    /// # Errors
-    /// Returns [`SqlError::Exists`] if the file exists and `force` does not allow replacing it,
-    /// [`SqlError::Interrupted`] if `watch` interrupted it, and another [`SqlError`] otherwise. `path` then has its
-    /// previous content, and no other files are left.
-    pub(super) fn save(
+    /// Same as [`SqlReader::write_file`](crate::storage::interface::SqlReader::write_file).
+    pub(super) fn write_file(
         &self,
+        tables: &[SavedTable],
         path: &Path,
         force: bool,
-        watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<Saved, SqlError> {
         let place = StagedFile::at(path, self.path(), force)?;
         let unfinished = place.temp_path().to_owned();
         pool::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
         let failed = |error| StorageError::from_sqlite(path, error);
         let mut target = pool::connect(&unfinished).map_err(failed)?;
-        // The file is not visible until it is complete, so nothing needs to be undone.
-        target.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;").map_err(failed)?;
+        // The file is not visible until it is complete, so nothing needs to be undone, and tables can refer to later ones.
+        let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF;";
+        target.execute_batch(pragmas).map_err(failed)?;
         let mut rows = Vec::new();
         let transaction = target.transaction().map_err(failed)?;
-        for view in SqlReader::views(self) {
-            rows.push((view.name, self.copy(view, &transaction, path, watch)?));
+        for table in tables {
+            rows.push((table.name, self.copy(table, &transaction, path, watch)?));
         }
         transaction.commit().map_err(failed)?;
         close(target).map_err(failed)?;
@@ -56,60 +49,102 @@ impl Reader<'_> {
 
     fn copy(
         &self,
-        view: &View,
+        table: &SavedTable,
         target: &Transaction<'_>,
         path: &Path,
-        watch: &mut dyn FnMut(&'static str, u64) -> ControlFlow<()>,
+        watch: &mut Watch<'_>,
     ) -> Result<u64, SqlError> {
         let failed = |error| SqlError::from(StorageError::from_sqlite(path, error));
-        target.execute_batch(&table(view)).map_err(failed)?;
-        let marks = vec!["?"; view.columns.len()].join(", ");
-        let insert = format!("INSERT INTO \"{}\" VALUES ({marks})", view.name);
-        let mut insert = target.prepare(&insert).map_err(failed)?;
+        let mut inserts = Inserts::new(table, target).map_err(failed)?;
         let mut copied = 0;
-        for row in self.statement(&format!("SELECT * FROM \"{}\"", view.name), &[])?.rows() {
-            insert.execute(params_from_iter(row?.iter().map(Bound))).map_err(failed)?;
+        for row in self.statement(&table.query, &[])?.rows() {
             copied += 1;
-            if watch(view.name, copied).is_break() {
+            let mut row = row?;
+            if table.is_numbered {
+                row.insert(0, Cell::Integer(copied));
+            }
+            inserts.insert(&row).map_err(failed)?;
+            if watch(table.name, copied.unsigned_abs()).is_break() {
                 return Err(SqlError::Interrupted);
             }
         }
-        for column in view.columns.iter().filter(|column| is_indexed(view, column)) {
-            let (table, column) = (view.name, column.name);
+        drop(inserts);
+        for column in table.columns.iter().filter(|column| is_indexed(column)) {
+            let (table, column) = (table.name, column.name);
             let index = format!("CREATE INDEX \"{table}_by_{column}\" ON \"{table}\" (\"{column}\")");
             target.execute_batch(&index).map_err(failed)?;
         }
-        Ok(copied)
+        Ok(copied.unsigned_abs())
     }
 }
 
-/// Returns the statement that creates the table for a view. It declares references to artifacts, which other programs
-/// can follow.
-fn table(view: &View) -> String {
-    let columns = view.columns.iter().map(|column| {
+/// The statements that insert the rows of a table.
+struct Inserts<'t> {
+    row: Statement<'t>,
+    /// The one for the full-text index, if columns are searched, and the positions of their cells, after that of the key.
+    words: Option<(Statement<'t>, Vec<usize>)>,
+}
+
+impl<'t> Inserts<'t> {
+    /// Creates the table and its full-text index. Datasette finds the index by its `content`.
+    fn new(table: &SavedTable, target: &'t Transaction<'_>) -> rusqlite::Result<Self> {
+        target.execute_batch(&definition(table))?;
+        let marks = |count| vec!["?"; count].join(", ");
+        let name = table.name;
+        let insert = format!("INSERT INTO \"{name}\" VALUES ({})", marks(table.columns.len()));
+        let row = target.prepare(&insert)?;
+        let position = |is_meant: fn(&Column) -> bool| {
+            table.columns.iter().enumerate().filter(move |(_, column)| is_meant(column))
+        };
+        let Some((key, key_column)) = position(|column| column.is_key).next() else {
+            return Ok(Self { row, words: None });
+        };
+        let searched: Vec<_> = position(|column| column.is_searched).collect();
+        if searched.is_empty() {
+            return Ok(Self { row, words: None });
+        }
+        let columns: Vec<_> = searched.iter().map(|(_, column)| format!("\"{}\"", column.name)).collect();
+        let columns = columns.join(", ");
+        target.execute_batch(&format!(
+            "CREATE VIRTUAL TABLE \"{name}_fts\" USING fts5 ({columns}, content=\"{name}\", \
+             content_rowid=\"{}\", tokenize=\"unicode61 remove_diacritics 2\")",
+            key_column.name
+        ))?;
+        let marks = marks(searched.len() + 1);
+        let words =
+            target.prepare(&format!("INSERT INTO \"{name}_fts\" (rowid, {columns}) VALUES ({marks})"))?;
+        let positions = std::iter::once(key).chain(searched.iter().map(|(position, _)| *position)).collect();
+        Ok(Self { row, words: Some((words, positions)) })
+    }
+
+    fn insert(&mut self, cells: &[Cell]) -> rusqlite::Result<()> {
+        self.row.execute(params_from_iter(cells.iter().map(Bound)))?;
+        if let Some((words, positions)) = &mut self.words {
+            let cells = positions.iter().filter_map(|position| cells.get(*position));
+            words.execute(params_from_iter(cells.map(Bound)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the statement that creates a table. It declares keys and references, which other programs can follow.
+fn definition(table: &SavedTable) -> String {
+    let columns = table.columns.iter().map(|column| {
         let sort = match column.sort {
             ColumnType::Number => " INTEGER",
             ColumnType::Real => " REAL",
-            ColumnType::Text | ColumnType::Hash | ColumnType::Json => " TEXT",
+            ColumnType::Text | ColumnType::Time | ColumnType::Hash | ColumnType::Json => " TEXT",
             ColumnType::Any => "",
         };
-        let key = match (is_artifact(column), view.name) {
-            (true, "artifacts") => " PRIMARY KEY",
-            (true, _) => " REFERENCES artifacts (artifact)",
-            (false, _) => "",
-        };
-        format!("\"{}\"{sort}{key}", column.name)
+        let key = if column.is_key { " PRIMARY KEY" } else { "" };
+        let reference = column.references.map(|to| format!(" REFERENCES \"{}\" (\"{}\")", to.table, to.key));
+        format!("\"{}\"{sort}{key}{}", column.name, reference.unwrap_or_default())
     });
-    format!("CREATE TABLE \"{}\" ({})", view.name, columns.collect::<Vec<_>>().join(", "))
+    format!("CREATE TABLE \"{}\" ({})", table.name, columns.collect::<Vec<_>>().join(", "))
 }
 
-fn is_indexed(view: &View, column: &Column) -> bool {
-    column.sort == ColumnType::Hash || (is_artifact(column) && view.name != "artifacts")
-}
-
-/// Whether the column contains artifact row ids.
-fn is_artifact(column: &Column) -> bool {
-    matches!(column.name, "artifact" | "target_artifact")
+fn is_indexed(column: &Column) -> bool {
+    !column.is_key && (column.sort == ColumnType::Hash || column.references.is_some() || column.is_facet)
 }
 
 fn close(connection: Connection) -> rusqlite::Result<()> {

@@ -1,6 +1,6 @@
 //! Descriptions of the views that `migrations/` creates in the vault's file.
 
-use crate::artifact::ColumnType::{Hash, Json, Number, Text};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
 use crate::artifact::{ArtifactView, Column};
 use crate::storage::interface::{Computed, View};
 use crate::storage::sqlite::schema;
@@ -21,7 +21,7 @@ impl View {
     /// Returns the view `name` of the artifacts of one kind, which has these columns of its own.
     #[must_use]
     pub fn of_artifacts(name: &'static str, view: &ArtifactView) -> Self {
-        let common = [ARTIFACT, CORE_HASH, ADDED_AT, SEEN_AT];
+        let common = [ARTIFACT.key(), CORE_HASH, ADDED_AT, SEEN_AT];
         let columns = common.iter().chain(view.columns).copied().collect();
         Self { name, about: view.about, columns, is_plain: schema::has_view(name) }
     }
@@ -32,24 +32,30 @@ pub(crate) const TIMES: [Column; 2] = [ADDED_AT, SEEN_AT];
 
 impl From<&Computed> for View {
     fn from(computed: &Computed) -> Self {
-        let columns = [ARTIFACT, CORE_HASH].iter().chain(&computed.columns).copied().collect();
+        let artifact =
+            computed.parent.map_or(ARTIFACT.key(), |parent| ARTIFACT.referring_to(parent, ARTIFACT.name));
+        let columns = [artifact, CORE_HASH].iter().chain(&computed.columns).copied().collect();
         Self { name: computed.name, about: computed.about, columns, is_plain: false }
     }
 }
 
-const ARTIFACT: Column = Column::new("artifact", Number, "the number of the artifact in this vault");
+const ARTIFACT: Column = Column::new("artifact", Number, "the number of the artifact in this vault")
+    .referring_to(ARTIFACTS, "artifact");
 const CORE_HASH: Column = Column::new("core_hash", Hash, "its core hash");
-const ADDED_AT: Column = Column::new("added_at", Text, "when its first capture was added");
-const SEEN_AT: Column = Column::new("seen_at", Text, "when one of its captures was last added or seen again");
+const ADDED_AT: Column = Column::new("added_at", Time, "when its first capture was added");
+const SEEN_AT: Column = Column::new("seen_at", Time, "when one of its captures was last added or seen again");
+
+/// The view of all artifacts, which the others refer to.
+const ARTIFACTS: &str = "artifacts";
 
 const PLAIN: &[(&str, &str, &[Column])] = &[
     (
-        "artifacts",
+        ARTIFACTS,
         "an artifact of any kind",
         &[
-            ARTIFACT,
+            Column { references: None, ..ARTIFACT }.key(),
             CORE_HASH,
-            Column::new("kind", Text, "the name of its kind"),
+            Column::new("kind", Text, "the name of its kind").facet(),
             ADDED_AT,
             SEEN_AT,
             Column::new("captures", Number, "the number of captures"),
@@ -62,9 +68,10 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             ARTIFACT,
             Column::new("capture_hash", Hash, "its hash"),
             Column::new("size", Number, "its size in bytes"),
-            Column::new("added_at", Text, "when it was added"),
-            Column::new("seen_at", Text, "when it was last added or seen again"),
-            Column::new("signature", Text, "`verified`, `wrong`, `unchecked`, or `unsigned` if it has none"),
+            Column::new("added_at", Time, "when it was added"),
+            Column::new("seen_at", Time, "when it was last added or seen again"),
+            Column::new("signature", Text, "`verified`, `wrong`, `unchecked`, or `unsigned` if it has none")
+                .facet(),
             Column::new("key_id", Text, "the key of the signature"),
             Column::new("warnings", Json, "the list of the violations with which it was admitted"),
         ],
@@ -74,7 +81,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         "a named string of an artifact; a name may have several values",
         &[
             ARTIFACT,
-            Column::new("name", Text, "the name, such as `model_id`"),
+            Column::new("name", Text, "the name, such as `model_id`").facet(),
             Column::new("value", Text, "the value"),
             Column::new("number", Number, "the number by which the value is ordered; NULL for text"),
         ],
@@ -85,22 +92,26 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         &[
             ARTIFACT,
             Column::new("name", Text, "the name, without @"),
-            Column::new("tagged_at", Text, "when it was set"),
+            Column::new("tagged_at", Time, "when it was set"),
         ],
     ),
     (
         "notes",
         "a note on an artifact",
-        &[ARTIFACT, Column::new("note", Text, "what"), Column::new("noted_at", Text, "when it was set")],
+        &[
+            ARTIFACT,
+            Column::new("note", Text, "what").searched(),
+            Column::new("noted_at", Time, "when it was set"),
+        ],
     ),
     (
         "labels",
         "a label of an artifact; many artifacts may have the same one",
         &[
             ARTIFACT,
-            Column::new("key", Text, "the key, such as `commit`; an artifact has one value of each"),
-            Column::new("value", Text, "the value"),
-            Column::new("labeled_at", Text, "when the artifact got it"),
+            Column::new("key", Text, "the key, such as `commit`; an artifact has one value of each").facet(),
+            Column::new("value", Text, "the value").facet(),
+            Column::new("labeled_at", Time, "when the artifact got it"),
         ],
     ),
     (
@@ -109,18 +120,20 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         &[
             ARTIFACT,
             Column::new("note", Text, "the reason, if one was given"),
-            Column::new("pinned_at", Text, "when it was set"),
+            Column::new("pinned_at", Time, "when it was set"),
         ],
     ),
     (
         "stated_links",
         "a manually added link",
         &[
-            Column::new("artifact", Number, "the artifact where the link starts"),
-            Column::new("relation", Text, "how"),
-            Column::new("target", Number, "the artifact where the link ends"),
+            Column::new("artifact", Number, "the artifact where the link starts")
+                .referring_to(ARTIFACTS, "artifact"),
+            Column::new("relation", Text, "how").facet(),
+            Column::new("target", Number, "the artifact where the link ends")
+                .referring_to(ARTIFACTS, "artifact"),
             Column::new("note", Text, "the note on it"),
-            Column::new("stated_at", Text, "when it was added"),
+            Column::new("stated_at", Time, "when it was added"),
         ],
     ),
     (
@@ -129,18 +142,19 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         &[
             Column::new("hash", Hash, "the removed core hash or capture hash"),
             Column::new("core_hash", Hash, "the core hash of the artifact"),
-            Column::new("kind", Text, "its kind"),
-            Column::new("removed_at", Text, "when"),
-            Column::new("actor", Text, "the actor"),
+            Column::new("kind", Text, "its kind").facet(),
+            Column::new("removed_at", Time, "when"),
+            Column::new("actor", Text, "the actor").facet(),
             Column::new("reason", Text, "the reason, if one was given"),
-            Column::new("seq", Number, "the number of the journal entry"),
+            Column::new("seq", Number, "the number of the journal entry")
+                .referring_to("journal_entries", "seq"),
         ],
     ),
     (
         "journal_entries",
         "a change to the vault",
         &[
-            Column::new("seq", Number, "its number: 1, 2, 3, and so on"),
+            Column::new("seq", Number, "its number: 1, 2, 3, and so on").key(),
             Column::new("entry", Json, "the change, as an object in RFC 8785 form"),
             Column::new("chain", Hash, "the digest of the chain up to here"),
         ],

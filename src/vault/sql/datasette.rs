@@ -1,0 +1,128 @@
+//! Descriptions of a saved file for Datasette: <https://docs.datasette.io/en/stable/metadata.html>.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::tables::TITLE;
+use crate::artifact::Column;
+use crate::files::{self, WriteError, WriteOptions};
+use crate::storage::{SavedTable, SqlError};
+
+/// The name of the file, beside a saved SQLite file.
+pub const METADATA: &str = "metadata.json";
+
+/// Maximum size of an existing file that is extended. A larger one is not Datasette's.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// The content of a metadata file.
+pub(super) struct Metadata {
+    path: PathBuf,
+    text: String,
+    /// Whether it contains everything that an existing file has.
+    is_extended: bool,
+}
+
+impl Metadata {
+    /// Describes `tables` of the database that will be at `database`, in addition to what a metadata file beside it
+    /// describes.
+    pub(super) fn new(
+        database: &Path,
+        tables: &[SavedTable],
+        options: &WriteOptions<'_>,
+    ) -> Result<Self, SqlError> {
+        let path = database.with_file_name(METADATA);
+        // Datasette names databases so.
+        let name = database.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let described = json!({ "tables": tables.iter().map(described).collect::<Map<_, _>>() });
+        let extended = existing(&path).and_then(|root| extended(root, &name, &described, options.replace));
+        let is_extended = extended.is_some();
+        let replaced = || json!({ "databases": { name: described } });
+        let root = extended.unwrap_or_else(replaced);
+        let metadata = Self { path, text: format!("{root:#}\n"), is_extended };
+        files::check_target(&metadata.path, &metadata.options(options))?;
+        Ok(metadata)
+    }
+
+    /// Writes the file.
+    pub(super) fn write(&self, options: &WriteOptions<'_>) -> Result<(), WriteError> {
+        files::write(&self.path, &self.options(options), self.text.as_bytes())
+    }
+
+    fn options<'v>(&self, options: &WriteOptions<'v>) -> WriteOptions<'v> {
+        WriteOptions { replace: options.replace || self.is_extended, ..*options }
+    }
+}
+
+/// Returns the content of an existing metadata file that can be extended.
+fn existing(path: &Path) -> Option<Value> {
+    fs::metadata(path).ok().filter(|file| file.is_file() && file.len() <= MAX_BYTES)?;
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Adds what is `described` of the database `name` to existing metadata. Returns `None` if it is not Datasette's, or has
+/// something else about this database and must not be changed.
+fn extended(mut root: Value, name: &str, described: &Value, may_replace: bool) -> Option<Value> {
+    let databases = root.get_mut("databases")?.as_object_mut()?;
+    if databases.get(name).is_some_and(|old| old != described) && !may_replace {
+        return None;
+    }
+    databases.insert(name.to_owned(), described.clone());
+    Some(root)
+}
+
+fn described(table: &SavedTable) -> (String, Value) {
+    let names = |is_meant: fn(&Column) -> bool| -> Vec<&str> {
+        table.columns.iter().filter(|column| is_meant(column)).map(|column| column.name).collect()
+    };
+    let about = table.columns.iter().map(|column| (column.name.to_owned(), plain(column.about).into()));
+    let mut object = json!({
+        "description": plain(table.about),
+        "columns": about.collect::<Map<_, _>>(),
+    });
+    if table.columns.iter().any(|column| column.name == TITLE) {
+        object["label_column"] = TITLE.into();
+    }
+    let facets = names(|column| column.is_facet);
+    if !facets.is_empty() {
+        object["facets"] = facets.into();
+    }
+    (table.name.to_owned(), object)
+}
+
+/// Returns a description without its marks of code, which Datasette does not know.
+fn plain(about: &str) -> String {
+    about.replace('`', "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_of_other_databases_is_kept() {
+        let root = || json!({ "title": "ours", "databases": { "other": { "source": "us" } } });
+        let described = json!({ "tables": {} });
+        let both = extended(root(), "saved", &described, false).unwrap();
+        assert_eq!(both["title"], "ours");
+        assert_eq!(both["databases"]["other"]["source"], "us");
+        assert_eq!(both["databases"]["saved"], described);
+        // Once it is there, it stays the same.
+        assert_eq!(extended(both.clone(), "saved", &described, false), Some(both));
+    }
+
+    #[test]
+    fn changed_metadata_is_replaced_only_if_allowed() {
+        let described = json!({ "tables": {} });
+        let changed = || json!({ "databases": { "saved": { "source": "us" } } });
+        assert_eq!(extended(changed(), "saved", &described, false), None);
+        assert_eq!(
+            extended(changed(), "saved", &described, true),
+            Some(json!({ "databases": { "saved": described } }))
+        );
+        for other in [json!([1]), json!({ "name": "a package" }), json!({ "databases": [] })] {
+            assert_eq!(extended(other, "saved", &described, true), None);
+        }
+    }
+}
