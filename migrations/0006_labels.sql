@@ -1,4 +1,13 @@
 -- Labels. docs/sql.md explains the view.
+--
+-- The views of the artifacts of each kind leave the file: the kinds declare them, and they are created for queries. Every
+-- process parses all views of the file before it reads anything.
+
+DROP VIEW sessions;
+DROP VIEW runs;
+DROP VIEW traces;
+DROP VIEW contracts;
+DROP VIEW packs;
 
 -- The different labels. Many artifacts have the same one.
 CREATE TABLE label_value (

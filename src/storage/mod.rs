@@ -39,18 +39,17 @@ pub use interface::{
     BlobCounts, Capabilities, Capability, CapturePassages, CaptureRecord, CaptureTarget, Computed, Condition,
     Containment, Cursor, Dated, Day, Direction, EngineStatistics, Erasure, Extremes, FileRecord, Filter,
     FoundPassage, FullText, FullTextSnapshot, Grouping, Hit, IndexComparison, JournalRecord, KindStats,
-    Label, LabelKey, LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match, MemberRecord, Mention,
-    NameMention, NameUse, Names, Note, Order, Page, Paged, PassageMatcher, Period, Pin, Preparer, PutOptions,
-    Reclaimable, Reclaimed, ReferenceEdge, Remnant, Resolution, RoleCount, RowsOf, Saved, SavedTable,
-    SearchDifferences, SearchIndex, SearchableCapture, SharedFile, Sized, Snapshot, SqlError, SqlQueries,
-    SqlReader, SqlRows, SqlStatement, Statistics, Storage, StoredMember, Tag, Term, Terms, Transaction,
-    UnresolvedReference, UnresolvedTarget, View, Watch, created_at,
+    KindView, Label, LabelKey, LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match,
+    MemberRecord, Mention, NameMention, NameUse, Names, Note, Order, Page, Paged, PassageMatcher, Period,
+    Pin, Preparer, PutOptions, Reclaimable, Reclaimed, ReferenceEdge, Remnant, Resolution, RoleCount, RowsOf,
+    Saved, SavedTable, SearchDifferences, SearchIndex, SearchableCapture, SharedFile, Sized, Snapshot,
+    SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, Statistics, Storage, StoredMember, Tag, Term,
+    Terms, Transaction, UnresolvedReference, UnresolvedTarget, View, Watch, created_at,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, is_label_key, is_label_value};
 pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
-pub(crate) use sqlite::TIMES;
 pub use sqlite::{SCHEMA_VERSION, Store, Upgrade};
 pub use tombstone::Tombstone;
 

@@ -11,13 +11,12 @@ mod tables;
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::artifact::ColumnType::{Any, Hash, Number, Real, Text};
-use crate::artifact::{Cell, Cells, Column, Kind, Place, Table, timestamp_text};
+use crate::artifact::ColumnType::{Any, Hash, Number, Text};
+use crate::artifact::{Cell, Cells, Column, Kind, Place, Table};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{
-    ArtifactRecord, Attribute, Computed, Mention, Snapshot, SqlQueries, SqlReader, SqlStatement,
-    StoredMember, TIMES,
+    ArtifactRecord, Computed, KindView, Mention, Snapshot, SqlQueries, SqlReader, SqlStatement, StoredMember,
 };
 use crate::vault::query::{Direction, Link, LinkTarget, Linker, Origin};
 use crate::vault::sql::tables::ARTIFACTS;
@@ -35,61 +34,28 @@ pub type Statement<'r> = dyn SqlStatement + 'r;
 
 /// Creates a reader of the current contents of a vault.
 pub(super) fn reader(queries: &dyn SqlQueries) -> Result<Box<Reader<'_>>, SqlError> {
-    queries.reader(stored(), computed())
+    queries.reader(&of_kinds(), computed())
 }
 
 /// Returns all views that queries can use: those in the vault's file first.
 #[must_use]
 pub fn views() -> Vec<View> {
-    View::plain().into_iter().chain(stored()).chain(computed().iter().map(View::from)).collect()
+    let of_kinds: Vec<View> = of_kinds().iter().map(View::from).collect();
+    View::plain().into_iter().chain(of_kinds).chain(computed().iter().map(View::from)).collect()
 }
 
-/// Returns the views of the artifacts of each kind that are in the vault's file.
-fn stored() -> Vec<View> {
-    of_artifacts().map(|(_, view)| view).filter(|view| view.is_plain).collect()
+/// Returns the views of the artifacts of each kind.
+fn of_kinds() -> Vec<KindView> {
+    let of_kind = |kind: Kind| KindView { name: kind.plural(), kind: kind.name(), view: kind.view() };
+    formats::ALL.into_iter().map(of_kind).collect()
 }
 
-fn of_artifacts() -> impl Iterator<Item = (Kind, View)> {
-    formats::ALL.into_iter().map(|kind| (kind, View::of_artifacts(kind.plural(), &kind.view())))
-}
-
-/// Returns the views that are not in the vault's file. Those of the artifacts of a kind are in it if the kind is as old
-/// as the schema of vaults.
+/// Returns the views of the contents of artifacts.
 fn computed() -> Vec<Computed> {
-    let views = of_artifacts().filter(|(_, view)| !view.is_plain).map(|(kind, _)| rows_of_artifacts(kind));
     let tables = formats::ALL
         .into_iter()
         .flat_map(|kind| kind.tables().iter().map(move |table| for_kind(kind, table)));
-    views.chain(tables).chain([mentions(), links()]).collect()
-}
-
-fn rows_of_artifacts(kind: Kind) -> Computed {
-    let columns = kind.view().columns;
-    Computed {
-        name: kind.plural(),
-        about: kind.view().about,
-        kind: Some(kind.name()),
-        parent: None,
-        columns: TIMES.iter().chain(columns).copied().collect(),
-        rows: Box::new(move |snapshot, artifact| {
-            let times = [artifact.added_at, artifact.seen_at].map(|time| Cell::Text(timestamp_text(time)));
-            let attributes = snapshot.attributes_of(artifact.core)?;
-            let cells = columns.iter().map(|column| attribute(&attributes, column));
-            Ok(vec![times.into_iter().chain(cells).collect()])
-        }),
-    }
-}
-
-/// Returns the first value of the attribute that a column contains.
-fn attribute(attributes: &[Attribute], column: &Column) -> Cell {
-    let value =
-        attributes.iter().find(|attribute| attribute.name == column.name).map(|attribute| &attribute.value);
-    match value {
-        None => Cell::Null,
-        Some(value) if column.sort == Number => value.parse().map_or(Cell::Null, Cell::Integer),
-        Some(value) if column.sort == Real => value.parse().map_or(Cell::Null, Cell::Real),
-        Some(value) => Cell::Text(value.clone()),
-    }
+    tables.chain([mentions(), links()]).collect()
 }
 
 fn for_kind(kind: Kind, table: &'static Table) -> Computed {

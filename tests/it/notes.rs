@@ -144,9 +144,9 @@ fn views_have_notes() {
     let connection =
         rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::default()).unwrap();
     let note = connection.query_row(
-        "SELECT s.adapter_id || ': ' || n.note FROM notes n JOIN sessions s USING (artifact)",
+        "SELECT a.kind || ': ' || n.note FROM notes n JOIN artifacts a USING (artifact)",
         [],
         |row| row.get::<_, String>(0),
     );
-    assert_eq!(note.unwrap(), "a: seen from outside");
+    assert_eq!(note.unwrap(), "model_io: seen from outside");
 }

@@ -31,7 +31,8 @@ pub use search::{
 pub use single::created_at;
 pub use space::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use sql::{
-    Computed, RowsOf, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View, Watch,
+    Computed, KindView, RowsOf, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement,
+    View, Watch,
 };
 pub use statistics::{BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics};
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::Snapshot;
-use crate::artifact::{Cell, Cells, Column};
+use crate::artifact::{ArtifactView, Cell, Cells, Column};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, StorageError};
 
@@ -17,7 +17,7 @@ pub trait SqlQueries: Send + Sync {
     /// Returns an error if the vault cannot be read.
     fn reader(
         &self,
-        of_kinds: Vec<View>,
+        of_kinds: &[KindView],
         computed: Vec<Computed>,
     ) -> Result<Box<dyn SqlReader + '_>, SqlError>;
 }
@@ -105,6 +105,18 @@ pub struct View {
     pub columns: Vec<Column>,
     /// Whether it is stored in the vault's file, where any program that reads SQLite can use it.
     pub is_plain: bool,
+}
+
+/// The view of the artifacts of a kind. Its columns contain attributes: of several values the first text, and the largest
+/// number or time.
+#[derive(Clone, Copy, Debug)]
+pub struct KindView {
+    /// The name.
+    pub name: &'static str,
+    /// The kind.
+    pub kind: &'static str,
+    /// Its description and its own columns.
+    pub view: ArtifactView,
 }
 
 /// A view whose rows are computed, for one artifact at a time.

@@ -62,7 +62,6 @@ use edit::Edit;
 pub(crate) use read::Snapshot;
 use release::Heirs;
 pub use schema::VERSION as SCHEMA_VERSION;
-pub(crate) use sql::TIMES;
 
 use dictionaries::{Dictionaries, Readers};
 use pool::{BUSY_TIMEOUT, Lease, Pool};

@@ -191,12 +191,6 @@ fn expect_tables(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Returns whether the migrations create a view with this name in the vault's file.
-pub(super) fn has_view(name: &str) -> bool {
-    let statement = format!("CREATE VIEW {name} AS");
-    MIGRATIONS.iter().any(|text| text.contains(&statement))
-}
-
 /// Returns an error if a view whose name `is_wanted` is not defined as in the migrations. A view defined by another
 /// program may return anything, or never end.
 pub(super) fn expect_views(

@@ -95,7 +95,7 @@ fn what_reads_is_allowed() {
         ("PRAGMA table_info(tags)", 3),
         ("SELECT * FROM pragma_table_info('interactions')", 7),
         ("SELECT * FROM journal LIMIT 1", 1),
-        ("SELECT name FROM main.sqlite_schema WHERE name = 'sessions'", 1),
+        ("SELECT name FROM main.sqlite_schema WHERE name = 'artifacts'", 1),
         ("SELECT * FROM json_each('[1,2]')", 2),
         ("SELECT count(*) OVER (), max(i) OVER (PARTITION BY artifact) FROM interactions", 6),
     ] {

@@ -287,7 +287,7 @@ fn other_programs_find_their_way() {
             .unwrap();
         let names: Vec<String> =
             objects.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
-        assert!(names.contains(&"sessions".to_owned()));
+        assert!(names.contains(&"artifacts".to_owned()));
         for name in names {
             for asked in ["table_xinfo", "foreign_key_list", "index_list"] {
                 let mut statement = connection.prepare(&format!("PRAGMA {asked}([{name}])")).unwrap();

@@ -9,11 +9,13 @@ use rusqlite::{Connection, Error, ErrorCode};
 
 use super::computed::Source;
 use super::guard::Guard;
+use super::of_kind;
 use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
 use crate::storage::interface::{
-    Computed, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View, Watch,
+    Computed, KindView, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View,
+    Watch,
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::{Store, pool, schema};
@@ -32,18 +34,22 @@ pub(super) struct Reader<'s> {
 }
 
 impl Store {
-    /// Creates a reader for SQL queries, which can use the views in the vault's file, of which `of_kinds` are those that
-    /// kinds declare, and these computed ones.
+    /// Creates a reader for SQL queries, which can use the views in the vault's file, those of kinds, and these computed
+    /// ones.
     ///
     /// # Errors
     /// Returns [`Busy`](crate::storage::ErrorKind::Busy) if others write so often that no state of the vault could be held, and another
     /// error if the vault cannot be read.
-    fn sql_reader(&self, of_kinds: Vec<View>, computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
+    fn sql_reader(&self, of_kinds: &[KindView], computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
         let failed = |error| StorageError::from_sqlite(self.path(), error);
-        let mut views: Vec<View> = View::plain().into_iter().chain(of_kinds).collect();
+        let mut views = View::plain();
         let [connection, other] = connect_twice(self.path())?;
         schema::expect_views(&connection, |name| views.iter().any(|view| view.name == name))
             .map_err(failed)?;
+        for view in of_kinds {
+            connection.execute_batch(&of_kind::statement(view)).map_err(failed)?;
+        }
+        views.extend(of_kinds.iter().map(View::from));
         views.extend(computed.iter().map(View::from));
         let source = Arc::new(Source::new(self.path(), other, computed));
         source.offer(&connection).map_err(failed)?;
@@ -86,7 +92,7 @@ fn head(connection: &Connection) -> rusqlite::Result<(i64, Option<Digest>)> {
 impl SqlQueries for Store {
     fn reader(
         &self,
-        of_kinds: Vec<View>,
+        of_kinds: &[KindView],
         computed: Vec<Computed>,
     ) -> Result<Box<dyn SqlReader + '_>, SqlError> {
         Ok(Box::new(self.sql_reader(of_kinds, computed)?))

@@ -1,9 +1,8 @@
 //! Descriptions of the views that `migrations/` creates in the vault's file.
 
+use crate::artifact::Column;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
-use crate::artifact::{ArtifactView, Column};
-use crate::storage::interface::{Computed, View};
-use crate::storage::sqlite::schema;
+use crate::storage::interface::{Computed, KindView, View};
 
 impl View {
     /// Returns the views that are stored in the vault's file.
@@ -17,18 +16,15 @@ impl View {
         };
         PLAIN.iter().map(view).collect()
     }
-
-    /// Returns the view `name` of the artifacts of one kind, which has these columns of its own.
-    #[must_use]
-    pub fn of_artifacts(name: &'static str, view: &ArtifactView) -> Self {
-        let common = [ARTIFACT.key(), CORE_HASH, ADDED_AT, SEEN_AT];
-        let columns = common.iter().chain(view.columns).copied().collect();
-        Self { name, about: view.about, columns, is_plain: schema::has_view(name) }
-    }
 }
 
-/// The columns that views of artifacts have before their own ones, and that are not those of all computed views.
-pub(crate) const TIMES: [Column; 2] = [ADDED_AT, SEEN_AT];
+impl From<&KindView> for View {
+    fn from(of_kind: &KindView) -> Self {
+        let common = [ARTIFACT.key(), CORE_HASH, ADDED_AT, SEEN_AT];
+        let columns = common.iter().chain(of_kind.view.columns).copied().collect();
+        Self { name: of_kind.name, about: of_kind.view.about, columns, is_plain: false }
+    }
+}
 
 impl From<&Computed> for View {
     fn from(computed: &Computed) -> Self {
