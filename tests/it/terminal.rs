@@ -233,3 +233,18 @@ fn columns_says_how_wide_it_is() {
         assert!(!at(none).stdout.contains('…'), "{none:?}");
     }
 }
+
+#[test]
+fn rows_that_do_not_fit_a_table_are_lists() {
+    let sandbox = desk();
+    sandbox.add([repository("examples")]);
+    let narrow = Terminal { width: 60, colour: false };
+    let lists = narrow.run(&sandbox, "sql 'SELECT * FROM steps LIMIT 2'");
+    assert!(lists.starts_with("row 1\n  artifact ") && lists.contains("\n\nrow 2\n"), "{lists}");
+    assert!(lists.contains("Summarise ticket 4711 in one sentence."), "{lists}");
+    assert!(lists.lines().all(|line| line.chars().count() <= 60), "{lists}");
+    let omitted = narrow.run(&sandbox, "sql --vertical=never 'SELECT * FROM steps LIMIT 2'");
+    assert!(omitted.starts_with("artifact ") && omitted.lines().next().unwrap().ends_with('…'), "{omitted}");
+    let table = narrow.run(&sandbox, "sql 'SELECT i, type, input FROM steps LIMIT 2'");
+    assert!(table.starts_with("i  type "), "{table}");
+}

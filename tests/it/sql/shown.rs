@@ -92,3 +92,23 @@ fn a_query_comes_from_where_it_is() {
     // What can be asked does not depend on a vault.
     insta::assert_snapshot!(nothing.run(["sql", "--tables"]).expect(0).stdout);
 }
+
+#[test]
+fn rows_are_lists_if_that_is_asked_for() {
+    let sandbox = examples();
+    let query = "SELECT i, type, tool, prompt_text FROM steps WHERE i < 2";
+    let expected = "row 1\n  i           0\n  type        prompt.render\n  tool        NULL\n  \
+        prompt_text Summarise ticket 4711 in one sentence.\n\nrow 2\n  i           1\n  type        model.request\n  \
+        tool        NULL\n  prompt_text Summarise ticket 4711 in one sentence.\n";
+    for option in ["-x", "--vertical", "--expanded", "--vertical=always"] {
+        assert_eq!(sandbox.run(["sql", option, query]).expect(0).stdout, expected);
+    }
+    let without_headings = sandbox.run(["sql", "-x", "--no-header", query]).expect(0).stdout;
+    assert_eq!(without_headings, expected.replace("row 1\n", "").replace("row 2\n", ""));
+    // In a pipe, nothing changes with the width.
+    let table = sandbox.run(["sql", query]).expect(0).stdout;
+    assert!(table.starts_with("i type"), "{table}");
+    for other in ["--csv", "--json", "--tables"] {
+        sandbox.run(["sql", "-x", other, query]).expect(3);
+    }
+}

@@ -5,7 +5,7 @@
 
 use runvault::artifact::Cell;
 
-use super::rows::plain;
+use super::cell::plain;
 
 /// Formats the cells as a record with its line end. NULL is empty, and an empty text is quoted to distinguish the two.
 pub(super) fn record(cells: &[Cell]) -> String {

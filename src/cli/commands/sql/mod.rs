@@ -1,5 +1,6 @@
 //! `runvault sql`
 
+mod cell;
 mod csv;
 mod rows;
 mod tables;

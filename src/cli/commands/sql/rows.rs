@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::artifact::Cell;
-use runvault::digest::{PREFIX, hex};
 
+use super::cell::{is_hash, plain};
 use super::vertical::{Lists, When};
 use crate::cli::output::stdout::{FAINT, HASH};
 use crate::cli::output::table::{self, Column, Table};
@@ -107,10 +107,6 @@ fn column(title: &str, rows: &[Vec<Cell>], at: usize) -> Column {
     }
 }
 
-pub(super) fn is_hash(cell: &Cell) -> bool {
-    matches!(cell, Cell::Text(text) if text.starts_with(PREFIX))
-}
-
 /// Returns the cell of a table, whose text is truncated to the room.
 fn shown(cell: &Cell, room: Option<usize>) -> table::Cell {
     let text = plain(cell);
@@ -120,25 +116,6 @@ fn shown(cell: &Cell, room: Option<usize>) -> table::Cell {
     match cell {
         Cell::Null => table::Cell::new("NULL", FAINT),
         _ => table::Cell::new(text, if is_hash(cell) { HASH } else { Style::new() }),
-    }
-}
-
-/// Formats a cell without loss: bytes as hex digits, NULL as an empty text.
-pub(super) fn plain(cell: &Cell) -> String {
-    match cell {
-        Cell::Null => String::new(),
-        Cell::Integer(integer) => integer.to_string(),
-        Cell::Real(real) => real_text(*real),
-        Cell::Text(text) => text.clone(),
-        Cell::Blob(bytes) => hex(bytes),
-    }
-}
-
-/// Formats a double so that it differs from an integer.
-fn real_text(real: f64) -> String {
-    match real {
-        infinite if infinite.is_infinite() => (if infinite > 0.0 { "Inf" } else { "-Inf" }).to_owned(),
-        finite => serde_json::to_string(&finite).unwrap_or_default(),
     }
 }
 

@@ -6,7 +6,7 @@ use anstyle::Style;
 use clap::ValueEnum;
 use runvault::artifact::Cell;
 
-use super::rows::{is_hash, plain};
+use super::cell::{is_hash, plain};
 use crate::cli::output::escape::whole;
 use crate::cli::output::fit;
 use crate::cli::output::paragraphs;
