@@ -7,9 +7,10 @@ use utoipa::ToSchema;
 
 use super::api::{Operation, PlaceSummary, TimeBasisName, Timestamp};
 use super::find::{ArtifactFilter, FindCondition};
+use super::handle::Vault;
 use super::query::{self, Hit, Query};
+use super::resolve::LookupError;
 use super::view::{ViewBody, prompt_texts};
-use super::{LookupError, Vault};
 use crate::artifact::{BodyContent, BodyRole, Exchange, Kind, Responder, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{Operation, SignatureName, Timestamp};
+use super::handle::Vault;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{CaptureRecord, StorageError, preference};
 use crate::validation::Violation;

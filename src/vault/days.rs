@@ -6,9 +6,9 @@ use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{Operation, TimeBasisName};
 use super::find::ArtifactFilter;
+use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::storage::{
     ArtifactRecord, Filter, Order, Page, Period, Snapshot, StorageError, TimeBasis, created_at,

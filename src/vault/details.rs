@@ -7,9 +7,8 @@ use utoipa::ToSchema;
 
 use super::api::Timestamp;
 use super::captures::CaptureSummary;
-use super::show::AttributeSummary;
 use crate::digest::CoreHash;
-use crate::storage::{Annotations, Snapshot, StorageError, created_at};
+use crate::storage::{Annotations, Attribute, Snapshot, StorageError, created_at};
 
 /// Data of an artifact that a list contains on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -89,5 +88,21 @@ impl ArtifactDetails {
         self.note = note.map(|note| note.text);
         self.labels = Some(labels.into_iter().map(|label| (label.key, label.value)).collect());
         self.pinned = Some(pin.is_some());
+    }
+}
+
+/// A named value that is derived from an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AttributeSummary {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+impl From<Attribute> for AttributeSummary {
+    fn from(attribute: Attribute) -> Self {
+        let Attribute { name, value, .. } = attribute;
+        Self { name, value }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::Operation;
+use super::handle::Vault;
 use super::query;
 use super::tombstones::RemovedArtifact;
 use crate::digest::{Digest, DigestPrefix, PrefixResolution};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::PathName;
+use super::handle::Vault;
 use crate::storage::{Erasure, Maintenance, Remnant};
 
 /// What remains of removed artifacts in the vault's files and beside them.

@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
 use super::details::{ArtifactDetails, Detail};
+use super::handle::Vault;
 use super::query::{self, Hit, Match};
 use crate::artifact::{Kind, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};

@@ -6,9 +6,9 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{ArtifactSummary, Operation, TimeBasisName, Timestamp};
 use super::erasure::ErasureSummary;
+use super::handle::Vault;
 use super::removal::{RemoveError, expect_uncontained, expect_unlinked, expect_unpinned};
 use super::remove;
 use super::retention::{Decision, Plan, Policy, Share};

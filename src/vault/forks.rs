@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Operation;
+use super::handle::Vault;
 use super::query::{self, Fork, Shared};
-use super::{LookupError, Vault, document, locate};
+use super::resolve::{LookupError, document, locate};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::storage::{ArtifactRecord, Snapshot};

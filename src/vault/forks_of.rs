@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::Operation;
 use super::forks::ForkSummary;
+use super::handle::Vault;
 use super::query;
 use crate::digest::CoreHash;
 use crate::storage::StorageError;

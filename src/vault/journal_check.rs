@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{FindingSummary, Operation};
+use super::handle::Vault;
 use super::journal::JournalHead;
 use crate::digest::Digest;
 use crate::storage::check::{CatalogCounts, JournalInspection};

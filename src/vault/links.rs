@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::Operation;
+use super::handle::Vault;
 use super::query::{self, Graph, Link, LinkTarget, Origin, Traversal};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{Direction, StorageError};

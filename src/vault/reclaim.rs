@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::Operation;
+use super::handle::Vault;
 use crate::clock;
 use crate::storage::{Reclaimable, Reclaimed, StorageError};
 

@@ -4,17 +4,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{Operation, Timestamp};
-use super::details::{ArtifactDetails, Detail};
+use super::details::{ArtifactDetails, AttributeSummary, Detail};
 use super::find::{ArtifactMatch, FindCursor, FindOrder, FoundArtifact};
+use super::handle::Vault;
 use super::query::{self, Hit, Query};
-use super::show::AttributeSummary;
-use super::{Located, LookupError, Vault, document};
 use crate::artifact::{Playback, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{Condition, Cursor, Filter, Period, Snapshot, StorageError, TimeBasis};
-use crate::vault::replay::{NotPlayable, Player};
 
 /// A filter of the recordings of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -93,40 +90,6 @@ impl Operation for RecordingsRequest {
         });
         Ok(RecordingsAnswer { recordings: recordings.collect(), next })
     }
-}
-
-impl Vault {
-    /// Returns a player of a located artifact: by prompt for a session, in sequence for a run.
-    ///
-    /// ```
-    /// # use runvault::{Vault, intake::ExamineOptions};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// # let directory = tempfile::tempdir()?;
-    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
-    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-    /// let mut player = vault.player(&vault.locate(&"4df877dec7f4".parse()?)?)?;
-    /// assert_eq!(player.respond("Which label fits ticket 4711: bug, question or billing?")?, "bug");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// Returns [`LookupError::NoRecording`] if its kind records no responses; otherwise the same as [`Vault::read`].
-    pub fn player(&self, located: &Located) -> Result<Player, LookupError> {
-        player(&*self.snapshot()?, located)
-    }
-}
-
-/// Returns a player of a located artifact.
-pub(super) fn player(snapshot: &dyn Snapshot, located: &Located) -> Result<Player, LookupError> {
-    let (core, kind) = (located.artifact.core, &located.artifact.kind);
-    let none = || LookupError::NoRecording { core, kind: kind.clone() };
-    let known = formats::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
-    let document = document(snapshot, located)?;
-    Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
-        NotPlayable::RecordsNothing(_) => none(),
-        error => LookupError::Unreadable { core, message: error.to_string() },
-    })
 }
 
 /// Returns up to `limit` of the recordings in which this prompt can be looked up, last seen first, from a position on.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Vault;
 use super::annotations::PinnedArtifact;
+use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Erasure, Snapshot, StorageError};
 use crate::vault::query::{self, Contained, DependentFinder, Link};

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{ArtifactName, Operation};
 use super::erasure::ErasureSummary;
+use super::handle::Vault;
 use super::query;
 use super::removal::{RemoveError, expect_uncontained, expect_unlinked, expect_unpinned};
 use crate::clock;

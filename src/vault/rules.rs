@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Operation;
-use super::{Vault, add, audit, bundle};
+use super::handle::Vault;
+use super::{add, audit, bundle};
 use crate::artifact::document;
 use crate::formats;
 use crate::validation::{RuleInfo, Severity};

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{ArtifactSummary, Operation, Timestamp};
 use super::captures::CaptureSummary;
 use super::details::ArtifactDetails;
+use super::handle::Vault;
 use super::links::LinkSummary;
 use super::query;
 use crate::artifact::{CREATED_AT, Kind, Versions};
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{ArtifactRecord, Attribute, Pin, RoleCount, Snapshot, StorageError, created_at};
+
+pub use super::details::AttributeSummary;
 
 /// A request for everything that a vault contains about an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -78,15 +80,6 @@ pub struct ArtifactPin {
     pub note: Option<String>,
     /// The time at which it was pinned.
     pub pinned_at: Timestamp,
-}
-
-/// A named value that is derived from an artifact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct AttributeSummary {
-    /// The name.
-    pub name: String,
-    /// The value.
-    pub value: String,
 }
 
 /// Number of the mentions of an artifact in one role.
@@ -200,13 +193,6 @@ impl ExtensionSummary {
 impl From<Pin> for ArtifactPin {
     fn from(Pin { note, at }: Pin) -> Self {
         Self { note, pinned_at: at.into() }
-    }
-}
-
-impl From<Attribute> for AttributeSummary {
-    fn from(attribute: Attribute) -> Self {
-        let Attribute { name, value, .. } = attribute;
-        Self { name, value }
     }
 }
 

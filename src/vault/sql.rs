@@ -16,8 +16,10 @@ use crate::artifact::{Cell, Cells, Column, Kind, Place, Table};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{
-    ArtifactRecord, Computed, KindView, Mention, Snapshot, SqlQueries, SqlReader, SqlStatement, StoredMember,
+    ArtifactRecord, Capability, Computed, KindView, Mention, Snapshot, SqlQueries, SqlReader, SqlStatement,
+    StoredMember,
 };
+use crate::vault::handle::Vault;
 use crate::vault::query::{Direction, Link, LinkTarget, Linker, Origin};
 use crate::vault::sql::tables::ARTIFACTS;
 
@@ -35,6 +37,37 @@ pub type Statement<'r> = dyn SqlStatement + 'r;
 /// Creates a reader of the current contents of a vault.
 pub(super) fn reader(queries: &dyn SqlQueries) -> Result<Box<Reader<'_>>, SqlError> {
     queries.reader(&of_kinds(), computed())
+}
+
+impl Vault {
+    /// Returns an SQL reader of a snapshot of the vault. [`sql::views`] lists the available views.
+    ///
+    /// ```
+    /// # use runvault::{Vault, artifact::Cell, intake::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let reader = vault.sql()?;
+    /// let model = ("model", Cell::Text("triage-large-2".to_owned()));
+    /// let mut responses = reader.prepare(
+    ///     "SELECT i.response_content FROM sessions s JOIN interactions i USING (artifact)
+    ///       WHERE s.model_id = :model AND i.i = 1",
+    ///     &[model],
+    /// )?;
+    /// for row in responses.rows() {
+    ///     assert_eq!(row?, [Cell::Text("bug".to_owned())]);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn sql(&self) -> Result<Box<Reader<'_>>, SqlError> {
+        self.storage.expect(Capability::Sql)?;
+        reader(self.storage.sql()?)
+    }
 }
 
 /// Returns all views that queries can use: those in the vault's file first.

@@ -4,8 +4,8 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{ArtifactSummary, Operation, TimeBasisName, Timestamp};
+use super::handle::Vault;
 use crate::storage::{self, StorageError};
 
 /// A request for statistics.

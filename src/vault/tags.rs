@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::annotations;
 use super::api::{Operation, Timestamp};
-use super::{Vault, annotations};
+use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::storage::StorageError;
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::{Operation, Timestamp};
+use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::storage::{StorageError, Tombstone};
 

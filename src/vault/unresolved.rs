@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::Operation;
+use super::handle::Vault;
 use super::links::LinkEnd;
 use super::query::{self, Dangling, DanglingQuery, DanglingReferences};
 use crate::digest::CoreHash;

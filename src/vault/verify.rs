@@ -26,7 +26,8 @@ use utoipa::ToSchema;
 
 use super::api::{Operation, SignatureName};
 use super::fsck::{self, Sample};
-use super::{LookupError, Vault};
+use super::handle::Vault;
+use super::resolve::LookupError;
 use crate::artifact::{AdmitOptions, KeyRing, Kind, Signature, SignaturePolicy};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;

@@ -1,5 +1,6 @@
 //! The implementation of `add` and `verify`: find, examine, store, report.
 
+mod document;
 mod examination;
 mod joining;
 
@@ -19,6 +20,11 @@ use crate::storage::{
     Result, Snapshot, Storage, StorageError, TimeBasis, Tombstone,
 };
 use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
+
+pub use document::AddError;
+
+use examination::{Examination, Finding, Item, Rest};
+use joining::{FirstPart, Joining, Target};
 
 /// The rule that a removed artifact is not added again.
 pub const REMOVED: RuleInfo = RuleInfo {
@@ -43,9 +49,6 @@ pub const OTHER_KIND: RuleInfo = RuleInfo {
 
 /// The rules of adding, which apply in addition to those of the kind.
 pub const RULES: [RuleInfo; 2] = [REMOVED, OTHER_KIND];
-
-use examination::{Examination, Finding, Item, Rest};
-use joining::{FirstPart, Joining, Target};
 
 /// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
 /// hundred artifacts.

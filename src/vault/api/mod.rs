@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
 
-use super::Vault;
+use super::handle::Vault;
 
 /// An operation of a vault: a request, which runs and returns its answer.
 pub trait Operation: Serialize + DeserializeOwned + ToSchema {

@@ -9,7 +9,7 @@ use crate::json::reader::Limits;
 use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
 use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, StatedDigest, Terms};
 use crate::vault::query::{self, LinkTarget};
-use crate::vault::{Located, LookupError, expect_kind};
+use crate::vault::resolve::{Located, LookupError, core_of, expect_kind, locate};
 
 /// Returns the runs that a contract governs, by derived or manual links, each once. Artifacts that state the contract's
 /// hash but record no run, such as sessions, cannot be audited and are omitted.
@@ -67,7 +67,7 @@ fn first_members(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
 ) -> Result<Vec<StoredMember>, LookupError> {
-    let Located { artifact, capture } = crate::vault::locate(snapshot, &artifact.core.0.into())?;
+    let Located { artifact, capture } = locate(snapshot, &artifact.core.0.into())?;
     Ok(snapshot.read_members(artifact.core, capture.capture)?)
 }
 
@@ -117,8 +117,8 @@ fn stated_contents(
 /// hashed again.
 fn held(snapshot: &dyn Snapshot, digest: Digest) -> Result<Option<Held>, LookupError> {
     if let Some(artifact) = snapshot.artifact(CoreHash(digest))? {
-        let located = crate::vault::locate(snapshot, &digest.into())?;
-        let bytes = crate::vault::core_of(snapshot, &located)?;
+        let located = locate(snapshot, &digest.into())?;
+        let bytes = core_of(snapshot, &located)?;
         return Ok(Some(Held {
             name: format!("the core of {} {:.12}", artifact.kind, artifact.core),
             bytes,

@@ -10,7 +10,8 @@ use crate::formats::Terms;
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::{JsonValue, Operation};
-use crate::vault::{LookupError, Vault};
+use crate::vault::handle::Vault;
+use crate::vault::resolve::LookupError;
 
 /// A request for an audit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -11,6 +11,7 @@ use crate::digest::CoreHash;
 use crate::intake::{ExamineOptions, SourceError};
 use crate::storage::{Annotation, ManualLink, Result, Snapshot, Storage, Transaction};
 use crate::vault::add::{self, Examined, Monitor, Outcome, Summary};
+use crate::vault::handle::Vault;
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ pub enum LinkOutcome {
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
-pub(crate) fn add(
+fn add(
     storage: &dyn Storage,
     bundle: &Bundle,
     options: &ExamineOptions,
@@ -252,5 +253,59 @@ impl Monitor for Witness<'_> {
 
     fn unreadable(&mut self, error: &SourceError) {
         self.monitor.unreadable(error);
+    }
+}
+
+impl Vault {
+    /// Adds the contents of a bundle, verified like all other artifacts, and its manual links.
+    ///
+    /// ```
+    /// # use runvault::{Vault, vault::bundle, vault::add::{Examined, Monitor}, intake::{ExamineOptions, SourceError}};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # struct Silent;
+    /// # impl Monitor for Silent {
+    /// #     fn examined(&mut self, _: &Examined) {}
+    /// #     fn unreadable(&mut self, _: &SourceError) {}
+    /// # }
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let snapshot = vault.snapshot()?;
+    /// let mut packed = Vec::new();
+    /// bundle::write(&*snapshot, &snapshot.all_artifacts(None)?, &mut packed)?;
+    ///
+    /// let other = Vault::open_or_create(&directory.path().join("other.vault"))?;
+    /// let options = ExamineOptions::default();
+    /// let bundle = bundle::read(packed.as_slice(), "runs.rvz", options.admit.limits.bytes)?;
+    /// let imported = other.import(&bundle, &options, &mut Silent)?;
+    /// assert_eq!(imported.summary.added, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
+    pub fn import(
+        &self,
+        bundle: &Bundle,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Imported> {
+        self.import_until(bundle, options, &|| false, monitor)
+    }
+
+    /// Imports like [`Vault::import`], until `is_stopped` returns true. It is called before each capture, by any thread.
+    /// What was stored until then stays; importing the bundle again continues.
+    ///
+    /// # Errors
+    /// Same as [`Vault::import`].
+    pub fn import_until(
+        &self,
+        bundle: &Bundle,
+        options: &ExamineOptions,
+        is_stopped: &(dyn Fn() -> bool + Sync),
+        monitor: &mut dyn Monitor,
+    ) -> Result<Imported> {
+        add(&*self.storage, bundle, options, is_stopped, monitor)
     }
 }

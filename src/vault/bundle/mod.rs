@@ -17,7 +17,6 @@ mod rules;
 mod select;
 mod write;
 
-pub(crate) use import::add;
 pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, dry_run};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 pub use notes::{ImportedNote, NoteOutcome};

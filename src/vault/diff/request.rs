@@ -7,7 +7,8 @@ use super::side::Side;
 use super::{Change, ChangeType, Counts, Diff, ValueChange, compare};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::vault::api::{JsonValue, Operation};
-use crate::vault::{LookupError, Vault};
+use crate::vault::handle::Vault;
+use crate::vault::resolve::LookupError;
 
 /// A request for the differences between two stored artifacts of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

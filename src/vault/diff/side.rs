@@ -5,7 +5,8 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
-use crate::vault::{LookupError, Vault};
+use crate::vault::handle::Vault;
+use crate::vault::resolve::LookupError;
 
 /// An artifact with its files, stored or not.
 #[derive(Debug)]

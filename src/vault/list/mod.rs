@@ -6,10 +6,10 @@ mod row;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Vault;
 use super::api::Operation;
 use super::details::Detail;
 use super::find::{ArtifactFilter, FindCursor, FindOrder};
+use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError};

@@ -5,13 +5,15 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::open::player;
 use super::{Miss, Mode, Occurrence, Played, Player, Request};
 use crate::artifact::{Arguments, Exchange};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{Snapshot, StorageError};
 use crate::vault::api::{JsonText, Operation};
-use crate::vault::recordings::{RecordingFilter, player, recordings};
-use crate::vault::{Located, LookupError, Vault, locate};
+use crate::vault::handle::Vault;
+use crate::vault::recordings::{RecordingFilter, recordings};
+use crate::vault::resolve::{Located, LookupError, locate};
 
 /// A request for the recorded response to a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

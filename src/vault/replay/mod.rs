@@ -7,6 +7,7 @@
 mod index;
 mod lookup;
 mod miss;
+mod open;
 mod request;
 
 use crate::artifact::{Arguments, Exchange, Kind, Member, Playback, Responder};

@@ -1,63 +1,26 @@
 //! Lookups of artifacts by tags, run ids, order of arrival, and hashes that artifacts mention.
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
+use super::error::LookupError;
+use super::locate::{Located, locate};
+use super::mentioned::{MentionedHash, MentioningArtifact};
 use crate::artifact::Playback;
-use crate::digest::{Digest, DigestPrefix, PrefixResolution};
+use crate::digest::{DigestPrefix, PrefixResolution};
 use crate::formats;
 use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
-use crate::vault::api::ArtifactSummary;
 use crate::vault::find::ArtifactMatch;
 use crate::vault::query::{self, Hit};
-use crate::vault::{Located, LookupError, PAGE, is_one_hash, locate, located};
-
-/// A hash that artifacts mention.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MentionedHash {
-    /// The hash.
-    pub digest: Digest,
-    /// The artifacts that were last added or seen again, newest first.
-    pub artifacts: Vec<MentioningArtifact>,
-    /// Number of artifacts that mention it, counted up to 1000.
-    pub count: u64,
-    /// Whether there are more.
-    pub is_more: bool,
-}
-
-/// An artifact that mentions a hash.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MentioningArtifact {
-    /// The artifact.
-    #[serde(flatten)]
-    pub artifact: ArtifactSummary,
-    /// Where it mentions it.
-    pub matches: Vec<ArtifactMatch>,
-}
 
 /// The attributes that are ids of runs, in the order in which a name is looked up in them.
 pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
+
+/// The number of artifacts that are read at a time.
+const PAGE: usize = 1_000;
 
 /// Maximum number of artifacts listed that mention a hash.
 const LISTED: usize = 5;
 
 /// The number up to which artifacts are counted, and candidates are listed.
 const COUNTED: usize = 1_000;
-
-/// Like [`locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes, to the capture
-/// with the smallest core hash.
-pub(in crate::vault) fn locate_bytes(
-    snapshot: &dyn Snapshot,
-    prefix: &DigestPrefix,
-) -> Result<Located, LookupError> {
-    match locate(snapshot, prefix) {
-        Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
-            let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
-            located(snapshot, first)?.ok_or(LookupError::NotFound(*prefix))
-        }
-        outcome => outcome,
-    }
-}
 
 /// Returns the artifact with this tag, and its preferred capture.
 pub(super) fn tagged(snapshot: &dyn Snapshot, name: &str) -> Result<Located, LookupError> {
@@ -150,13 +113,4 @@ pub(super) fn mentioned(
         count: hits.len().min(COUNTED) as u64,
         is_more: hits.len() > COUNTED,
     }))))
-}
-
-/// Describes how many artifacts mention a hash.
-pub(in crate::vault) fn mentioning(mentioned: &MentionedHash) -> String {
-    match mentioned {
-        MentionedHash { is_more: true, count, .. } => format!("more than {count} artifacts mention"),
-        MentionedHash { count: 1, .. } => "1 artifact mentions".to_owned(),
-        MentionedHash { count, .. } => format!("{count} artifacts mention"),
-    }
 }

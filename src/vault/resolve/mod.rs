@@ -1,20 +1,30 @@
 //! Resolves what a person pastes: a hash, a prefix of one, a tag, a run id, or `latest`.
 
+mod error;
+mod locate;
 mod lookup;
+mod mentioned;
+mod read;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
+use super::handle::Vault;
 use super::query::HashTarget;
 use super::tombstones::RemovedArtifact;
-use super::{Located, LookupError, Vault, locate};
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::{Snapshot, StorageError};
 
-pub use lookup::{MentionedHash, MentioningArtifact, RUN_IDS};
+pub use error::LookupError;
+pub use locate::Located;
+pub use lookup::RUN_IDS;
+pub use mentioned::{MentionedHash, MentioningArtifact};
+
+pub(super) use locate::locate;
+use locate::locate_bytes;
 use lookup::{by_name, latest, mentioned, tagged};
-pub(super) use lookup::{locate_bytes, mentioning};
+pub(super) use read::{core_of, document, expect_kind};
 
 /// A request for what a text refers to.
 ///

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::storage::{Capability, Storage, StorageError};
-use crate::vault::Vault;
+use crate::vault::handle::Vault;
 use crate::vault::search::{self, Indexed, Progress, SearchError, SearchIndex};
 
 /// How long a search waits for writers.

@@ -10,10 +10,10 @@ use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::storage;
-use crate::vault::Vault;
 use crate::vault::api::{ArtifactSummary, Operation, PlaceSummary};
 use crate::vault::details::{ArtifactDetails, Detail};
 use crate::vault::find::ArtifactFilter;
+use crate::vault::handle::Vault;
 
 /// A request for passages of text. What is not in the index yet is not searched: [`Vault::catch_up_search`] adds it.
 ///

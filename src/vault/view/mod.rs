@@ -11,8 +11,9 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
 use super::audit::LastAudit;
+use super::handle::Vault;
+use super::resolve::{Located, LookupError};
 use super::show::AttributeSummary;
-use super::{Located, LookupError, Vault};
 use crate::artifact::{Kind, StepClass, TranscriptStep};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;

@@ -70,24 +70,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ),
     ("storage/sqlite/read", &["mod", "owners"]),
     ("storage/sqlite/write", &["mod", "seen"]),
-    (
-        "vault",
-        &[
-            "api",
-            "captures",
-            "details",
-            "find",
-            "fsck",
-            "links",
-            "mod",
-            "recordings",
-            "replay",
-            "resolve",
-            "search",
-            "show",
-            "tombstones",
-        ],
-    ),
 ];
 
 type Graph = BTreeMap<String, BTreeSet<String>>;

@@ -1,0 +1,82 @@
+//! Adding through a vault: a single document, or many inputs.
+
+use super::{Found, Monitor, Summary, add, conflicting, joined, removed};
+use crate::clock;
+use crate::intake::{self, ExamineOptions, Inputs};
+use crate::storage::{self, ErrorKind, Put, PutOptions, PutOutcome, RemovedPolicy, StorageError};
+use crate::validation::{Report, Violation};
+use crate::vault::handle::Vault;
+
+/// The reason that a document was not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    /// It violates rules.
+    #[error("the document was rejected: {}", first_of(.0))]
+    Rejected(Report),
+    /// A store error: the vault cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StorageError),
+}
+
+fn first_of(report: &Report) -> String {
+    let Some(Violation { rule_id, path, message, .. }) = report.violations().first() else {
+        return String::new();
+    };
+    format!(
+        "{path}: {message} (rule {rule_id}); {} violations in total",
+        report.violations().len() + report.omitted()
+    )
+}
+
+impl Vault {
+    /// Adds one document. It is durable when this function returns. A continuation of a document in the vault is joined
+    /// with that document and added as one.
+    ///
+    /// # Errors
+    /// Returns [`AddError::Rejected`] with all violations, also if the artifact was removed before, and
+    /// [`AddError::Store`] if the vault cannot be read or written.
+    pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
+        let admitted = match intake::examine_document(document, "", options) {
+            Ok(admitted) => admitted,
+            Err(rejection) => joined(&*self.storage, rejection, options)?
+                .map_err(|rejection| AddError::Rejected(rejection.report))?,
+        };
+        let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
+        let prepared = self.storage.preparer()?.prepare(admitted);
+        let options = PutOptions { policy, at: clock::now(), patience: storage::PATIENCE };
+        let put = self.storage.put(&[&prepared], &options)?.pop();
+        // One outcome for each artifact.
+        let put = put.ok_or_else(|| StorageError::new(ErrorKind::Database, "the outcome is missing"))?;
+        match &put.outcome {
+            PutOutcome::Refused(tombstones) => Err(AddError::Rejected(removed(put.core, tombstones))),
+            PutOutcome::KindConflict(conflict) => Err(AddError::Rejected(conflicting(put.core, conflict))),
+            _ => Ok(put),
+        }
+    }
+
+    /// Adds every artifact in `inputs`; an invalid one does not stop the others.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
+    pub fn add(
+        &self,
+        inputs: Inputs,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Summary, StorageError> {
+        self.add_items(inputs, options, monitor)
+    }
+
+    /// Like [`Vault::add`], for items from another source, such as [`PollingWatcher`](intake::PollingWatcher).
+    ///
+    /// # Errors
+    /// Same as [`Vault::add`].
+    pub fn add_items(
+        &self,
+        items: impl Iterator<Item = Found> + Send,
+        options: &ExamineOptions,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Summary, StorageError> {
+        add(&*self.storage, items, options, monitor)
+    }
+}

@@ -1,0 +1,81 @@
+//! Checks, repairs and upgrades of a vault.
+
+use std::path::{Path, PathBuf};
+
+use super::fsck;
+use super::handle::Vault;
+use crate::artifact::KeyRing;
+use crate::storage::check::Repair;
+use crate::storage::{Capability, StorageError, Store, Upgrade};
+
+/// The result of upgrading a vault.
+#[derive(Debug)]
+pub struct Upgraded {
+    /// The changes to its file.
+    pub upgrade: Upgrade,
+    /// The report of rebuilding the derived data, if that was necessary.
+    pub report: Option<fsck::Report>,
+}
+
+impl Vault {
+    /// Upgrades the vault at `path` to the current schema: keeps a copy of it, migrates it, and rebuilds everything
+    /// that is derived from the artifacts' bytes. A current vault is not changed. The upgrade can be interrupted at any
+    /// time; the next call continues it.
+    ///
+    /// # Errors
+    /// Same as [`Store::upgrade`].
+    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StorageError> {
+        let (store, upgrade) = Store::upgrade(path)?;
+        let report = if upgrade.is_outdated {
+            Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)
+        } else {
+            None
+        };
+        Ok(Upgraded { upgrade, report })
+    }
+
+    /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
+    ///
+    /// # Errors
+    /// Returns an error if the check could not run. Damage is a finding, not an error.
+    pub fn fsck(
+        &self,
+        options: &fsck::Options,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StorageError> {
+        self.storage.expect(Capability::Check)?;
+        fsck::check(&*self.storage, options, monitor)
+    }
+
+    /// Repairs the findings of a check as far as that is unambiguous, with bytes from `from`: other vaults, and
+    /// directories of files and archives. Signatures of artifacts that are added or indexed again are checked with
+    /// `keys`. Returns the repairs made; run another check for what remains.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn repair(
+        &self,
+        report: &fsck::Report,
+        from: &[PathBuf],
+        keys: &KeyRing,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<Vec<Repair>, StorageError> {
+        self.storage.expect(Capability::Repair)?;
+        fsck::repair(&*self.storage, report, from, keys, monitor)
+    }
+
+    /// Rebuilds all indexes from the artifacts' bytes, and checks signatures with `keys`; earlier results of signatures
+    /// for which there is no key are kept. An interrupted rebuild leaves a vault that answers correctly. The report
+    /// lists the artifacts that would no longer be admitted; they are not changed.
+    ///
+    /// # Errors
+    /// A store error: the vault cannot be read or written.
+    pub fn reindex(
+        &self,
+        keys: &KeyRing,
+        monitor: &mut dyn fsck::Monitor,
+    ) -> Result<fsck::Report, StorageError> {
+        self.storage.expect(Capability::Reindex)?;
+        fsck::reindex(&*self.storage, keys, monitor)
+    }
+}

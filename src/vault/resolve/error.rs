@@ -1,0 +1,140 @@
+//! The reasons that a lookup fails.
+
+use super::mentioned::{MentionedHash, mentioning};
+use crate::digest::{CoreHash, Digest, DigestPrefix};
+use crate::formats;
+use crate::storage::{ArtifactRecord, StorageError, Tombstone};
+use crate::vault::query::HashTarget;
+
+/// The reason that a lookup failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LookupError {
+    /// No hash in the vault begins with the prefix.
+    #[error("nothing in the vault has a hash that begins with {0}")]
+    NotFound(DigestPrefix),
+    /// The artifact or capture with this hash was removed.
+    #[error("{0}")]
+    Removed(Box<Tombstone>),
+    /// No artifact has this tag.
+    #[error("there is no tag {0} in the vault")]
+    NoSuchTag(String),
+    /// No artifact has this tag, and no run has this id.
+    #[error("no tag or run in the vault has the name {0}")]
+    NoSuchName(String),
+    /// Several artifacts have this run id.
+    #[error("{name} is ambiguous: {count} artifacts have this run id; give a hash")]
+    AmbiguousName {
+        /// The run id.
+        name: String,
+        /// The number of artifacts.
+        count: u64,
+        /// The first of them, newest first.
+        candidates: Vec<ArtifactRecord>,
+    },
+    /// No artifact has a hash that begins with the prefix, but artifacts mention one.
+    #[error("{:.12} is not the hash of an artifact, but {} it", .0.digest, mentioning(.0))]
+    Mentioned(Box<MentionedHash>),
+    /// No artifact has a hash that begins with the prefix, but artifacts mention several.
+    #[error(
+        "no artifact has a hash that begins with {prefix}, but artifacts mention {} hashes that do; give more digits",
+        candidates.len()
+    )]
+    AmbiguousMention {
+        /// The prefix.
+        prefix: DigestPrefix,
+        /// The mentioned hashes that begin with it, in order.
+        candidates: Vec<Digest>,
+    },
+    /// The vault has too few artifacts.
+    #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
+    LatestOutOfRange {
+        /// The requested position, counted back from the latest artifact.
+        back: u64,
+        /// The number of artifacts.
+        count: u64,
+    },
+    /// Several hashes begin with the prefix.
+    #[error("{}", ambiguity(prefix, candidates))]
+    Ambiguous {
+        /// The prefix.
+        prefix: DigestPrefix,
+        /// The hashes that begin with it, in order.
+        candidates: Vec<HashTarget>,
+    },
+    /// The artifact has no such capture.
+    #[error("{core} has no capture whose hash begins with {capture}")]
+    CaptureNotFound {
+        /// The artifact.
+        core: CoreHash,
+        /// The prefix of the capture's hash.
+        capture: DigestPrefix,
+    },
+    /// The artifact is not of the requested kind.
+    #[error("{core} is {}, not {}", formats::noun(found), formats::noun(wanted))]
+    KindMismatch {
+        /// The artifact.
+        core: CoreHash,
+        /// The requested kind.
+        wanted: &'static str,
+        /// Its kind.
+        found: String,
+    },
+    /// The artifact records no run.
+    #[error(
+        "{core} is {}, not a run; contracts are audited against run packs, traces or export packs",
+        formats::noun(kind)
+    )]
+    NotARun {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The artifact has several files, but one document was requested.
+    #[error("{core} is {}, which has several files", formats::noun(kind))]
+    SeveralMembers {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The artifact itself records no responses.
+    #[error("{core} is {}, which records no responses itself", formats::noun(kind))]
+    NoRecording {
+        /// The artifact.
+        core: CoreHash,
+        /// Its kind.
+        kind: String,
+    },
+    /// The stored document is intact, but this program cannot interpret it.
+    #[error("the document of {core} cannot be read by this version of runvault: {message}")]
+    Unreadable {
+        /// The artifact.
+        core: CoreHash,
+        /// The cause.
+        message: String,
+    },
+    /// A store error: the vault cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StorageError),
+}
+
+/// Describes the ambiguity of `prefix`.
+fn ambiguity(prefix: &DigestPrefix, candidates: &[HashTarget]) -> String {
+    let count = candidates.len();
+    if is_one_hash(candidates) {
+        return format!(
+            "{prefix} is ambiguous: {count} artifacts of different kinds have a capture with this hash; give the core hash \
+             of one"
+        );
+    }
+    format!("{prefix} is ambiguous: {count} hashes begin with it; give more digits")
+}
+
+/// Returns whether all `candidates` are captures with the same hash, and so with the same bytes.
+pub(super) fn is_one_hash(candidates: &[HashTarget]) -> bool {
+    candidates.windows(2).all(|pair| match pair {
+        [one, next] => one.digest() == next.digest(),
+        _ => false,
+    })
+}
