@@ -2,6 +2,7 @@
 //! output.
 
 mod args;
+mod attribute_names;
 mod commands;
 mod hints;
 mod output;
@@ -18,7 +19,8 @@ use args::vault::VaultArgs;
 use args::{completing, help, spellings};
 use clap::Args;
 use commands::Command;
-use output::exit::{self, Failure, Status};
+use output::exit::{Failure, Status};
+use output::exit_code;
 use output::{pager, time};
 
 /// A verified, content-addressed archive for AI agent runs.
@@ -40,7 +42,7 @@ struct Cli {
 /// Runs the command given on the command line.
 pub(crate) fn main() -> ExitCode {
     if let Err(failure) = time::fix_clock_for_tests() {
-        return exit::exit_code(Err(failure));
+        return exit_code::exit_code(Err(failure));
     }
     if let Some(status) = completing::answer() {
         return status;
@@ -56,11 +58,11 @@ pub(crate) fn main() -> ExitCode {
     );
     match cli {
         Ok(cli) => {
-            let status = exit::exit_code(cli.run());
+            let status = exit_code::exit_code(cli.run());
             pager::finish();
             status
         }
-        Err(error) => exit::usage_exit_code(error),
+        Err(error) => exit_code::usage_exit_code(error),
     }
 }
 

@@ -2,17 +2,15 @@
 
 use std::str::FromStr;
 
-use runvault::digest::DigestPrefix;
+use runvault::digest::{Digest, DigestPrefix};
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
+use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
 use runvault::vault::resolve::ResolveRequest;
 use runvault::{Located, LookupError, Vault};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::{brief, is_plain};
 use crate::cli::output::exit::Failure;
-
-/// Number of digits of shortened hashes: enough for every command.
-pub(crate) const DIGITS: usize = 12;
 
 /// Parses a hash or a prefix of one, for clap.
 pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
@@ -145,5 +143,29 @@ pub(crate) fn tag(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err(format!("a tag consists of 1 to {MAX_TAG_BYTES} characters of a-z, A-Z, 0-9, - _ . /"))
+    }
+}
+
+/// Resolves a prefix among the mentioned digests.
+pub(crate) fn mentioned(
+    vault: &Vault,
+    prefix: &DigestPrefix,
+    group: Option<&str>,
+) -> Result<Digest, Failure> {
+    let request = DigestsRequest { prefix: *prefix, group: group.map(str::to_owned) };
+    let DigestsAnswer { digests, removed } = vault.run(&request)?;
+    match (digests.as_slice(), removed) {
+        ([digest], _) => Ok(*digest),
+        ([], Some(removed)) => Err(Failure::No(removed.to_string())),
+        ([], None) => {
+            let what = group.map_or(String::new(), |group| format!(" {group}"));
+            Err(Failure::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
+        }
+        (candidates, _) => {
+            let message =
+                format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
+            let candidates = candidates.iter().map(ToString::to_string).collect();
+            Err(Failure::Ambiguous { message, candidates })
+        }
     }
 }

@@ -2,9 +2,12 @@
 
 pub(crate) mod actor;
 pub(crate) mod attribute;
+pub(crate) mod bounds;
 pub(crate) mod completing;
+pub(crate) mod default_vault;
 pub(crate) mod hash;
 pub(crate) mod help;
+pub(crate) mod host;
 pub(crate) mod inputs;
 pub(crate) mod keys;
 pub(crate) mod kind;
@@ -14,4 +17,5 @@ pub(crate) mod output;
 pub(crate) mod prompt;
 pub(crate) mod settings;
 pub(crate) mod spellings;
+pub(crate) mod variable;
 pub(crate) mod vault;

@@ -10,7 +10,6 @@ use runvault::digest::{Digest, DigestPrefix};
 use runvault::json::reader::Limits;
 
 use crate::cli::args::hash;
-use crate::cli::commands::find;
 use crate::cli::output::exit::Failure;
 
 /// Which prompt is asked.
@@ -52,7 +51,7 @@ impl PromptArgs {
             (Some(text), ..) => Prompt::from_bytes(text.clone().into_bytes()),
             (None, Some(path), _) => Prompt::from_bytes(read(path)?),
             (None, None, Some(prefix)) => Prompt {
-                digest: find::mentioned(vault, prefix, Some(runvault::artifact::group::PROMPT))?,
+                digest: hash::mentioned(vault, prefix, Some(runvault::artifact::group::PROMPT))?,
                 bytes: None,
             },
             (None, None, None) => return Ok(None),

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use etcetera::BaseStrategy;
 use runvault::Vault;
 use runvault::storage::StorageError;
 
 use crate::cli::args::actor;
+use crate::cli::args::default_vault;
 use crate::cli::args::settings;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
@@ -43,7 +43,7 @@ impl VaultArgs {
     pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
         match &self.vault {
             Some(path) => Ok(path.clone()),
-            None => settings::VAULT.get_path()?.map_or_else(default, Ok),
+            None => settings::VAULT.get_path()?.map_or_else(default_vault::default, Ok),
         }
     }
 
@@ -106,14 +106,4 @@ impl VaultArgs {
     fn is_default(&self) -> Result<bool, Failure> {
         Ok(self.vault.is_none() && settings::VAULT.get_path()?.is_none())
     }
-}
-
-/// Returns the path of the default vault.
-pub(crate) fn default() -> Result<PathBuf, Failure> {
-    let directories = etcetera::choose_base_strategy().map_err(|error| {
-        Failure::CouldNotRun(format!(
-            "cannot determine the user's data directory ({error}); use --vault PATH"
-        ))
-    })?;
-    Ok(directories.data_dir().join("runvault").join("default.vault"))
 }

@@ -10,10 +10,10 @@ use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, 
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
+use crate::cli::output::links;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
 
 /// Audit runs against a contract.

@@ -14,6 +14,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, plain};
 use crate::cli::output::table::{Cell, Column, Table};
+use crate::cli::output::terminal;
 
 /// Show or change settings.
 ///
@@ -94,7 +95,7 @@ fn known(name: &str) -> Result<&'static dyn AnySetting, Failure> {
 
 fn print(line: &str) -> Result<Status, Failure> {
     let mut out = stdout::text();
-    if stdout::is_terminal() {
+    if terminal::is_terminal() {
         writeln!(out, "{}", escaped(line))?;
     } else {
         writeln!(out, "{line}")?;

@@ -16,6 +16,7 @@ use crate::cli::commands::find::Conditions;
 use crate::cli::output::disk::{self, ModeArgs};
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout::{self, counted};
+use crate::cli::output::terminal;
 
 /// Export artifacts to a bundle file for another vault.
 ///
@@ -64,7 +65,7 @@ impl Args {
             artifacts = bundle::with_links(&*snapshot, artifacts)?;
         }
         let written = if self.output == Path::new("-") {
-            if stdout::is_terminal() && !self.force {
+            if terminal::is_terminal() && !self.force {
                 let message = "a bundle is binary; use -o FILE, a pipe, or --force";
                 return Err(Failure::CouldNotRun(message.to_owned()));
             }

@@ -13,11 +13,8 @@ use runvault::formats;
 use runvault::vault::answers::AnswersRequest;
 use runvault::vault::api::{SignatureName, TimeBasisName, Timestamp};
 use runvault::vault::details::Detail;
-use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
-use runvault::vault::find::{
-    ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindOrder, FindPeriod, FindRequest,
-};
-use runvault::vault::show::AttributeSummary;
+use runvault::vault::digests::DigestsRequest;
+use runvault::vault::find::{ArtifactFilter, FindAnswer, FindCondition, FindOrder, FindPeriod, FindRequest};
 
 use crate::cli::args::attribute::{self, AttributeTest};
 use crate::cli::args::hash;
@@ -26,13 +23,14 @@ use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::answers;
 use crate::cli::output::columns::{self, Column};
-use crate::cli::output::escape::{brief, escaped};
+use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::hits::{Hits, Listed};
 use crate::cli::output::json;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::template::Template;
+use crate::cli::output::terminal;
 use crate::cli::output::time;
 use crate::cli::output::time::By;
 
@@ -266,7 +264,7 @@ impl Args {
 
     fn request(&self, vault: &Vault) -> Result<FindRequest, Failure> {
         // The list is limited only on a terminal.
-        let people = stdout::is_terminal() && !self.json && self.format.is_none();
+        let people = terminal::is_terminal() && !self.json && self.format.is_none();
         Ok(FindRequest {
             filter: self.conditions.filter(vault, self.what.kind)?,
             order: match &self.sort {
@@ -327,11 +325,11 @@ impl Conditions {
         }
         for (group, prefix) in self.hashes() {
             if let Some(prefix) = prefix {
-                mention(group, mentioned(vault, prefix, group)?);
+                mention(group, hash::mentioned(vault, prefix, group)?);
             }
         }
         if let Some(named) = &self.mentions {
-            mention(None, mentioned(vault, &named.prefix(vault)?, None)?);
+            mention(None, hash::mentioned(vault, &named.prefix(vault)?, None)?);
         }
         let attributes = [
             ("run_id", &self.run_id),
@@ -390,30 +388,6 @@ impl Conditions {
     }
 }
 
-/// Resolves a prefix among the mentioned digests.
-pub(crate) fn mentioned(
-    vault: &Vault,
-    prefix: &DigestPrefix,
-    group: Option<&str>,
-) -> Result<Digest, Failure> {
-    let request = DigestsRequest { prefix: *prefix, group: group.map(str::to_owned) };
-    let DigestsAnswer { digests, removed } = vault.run(&request)?;
-    match (digests.as_slice(), removed) {
-        ([digest], _) => Ok(*digest),
-        ([], Some(removed)) => Err(Failure::No(removed.to_string())),
-        ([], None) => {
-            let what = group.map_or(String::new(), |group| format!(" {group}"));
-            Err(Failure::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
-        }
-        (candidates, _) => {
-            let message =
-                format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
-            let candidates = candidates.iter().map(ToString::to_string).collect();
-            Err(Failure::Ambiguous { message, candidates })
-        }
-    }
-}
-
 /// Returns the digest of a file of any size, or of standard input.
 fn digest_of(path: &Path) -> Result<Digest, Failure> {
     let digest = match path.to_str() {
@@ -422,32 +396,4 @@ fn digest_of(path: &Path) -> Result<Digest, Failure> {
     };
     digest
         .map_err(|error| Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display())))
-}
-
-/// The attributes used as labels, most specific first.
-pub(crate) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
-
-pub(crate) fn label(attributes: &[AttributeSummary]) -> String {
-    const VALUES: usize = 3;
-    let values = TELLING.iter().flat_map(|name| {
-        let values = attributes.iter().filter(move |attribute| attribute.name == **name);
-        values.map(|attribute| brief(&attribute.value).to_string())
-    });
-    values.take(VALUES).collect::<Vec<_>>().join(" ")
-}
-
-pub(crate) fn match_text(found: &ArtifactMatch) -> String {
-    match found {
-        ArtifactMatch::Mention { role, place, .. } => {
-            format!("{} ({})", escaped(&place.to_string()), escaped(role))
-        }
-        ArtifactMatch::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
-        ArtifactMatch::Signature { signature, key_id, .. } => {
-            signature::text_of((*signature).into(), key_id.as_deref())
-        }
-        ArtifactMatch::Note { note } => format!("note {}", escaped(note)),
-        ArtifactMatch::Tag { tag } => format!("@{}", escaped(tag)),
-        ArtifactMatch::Pinned { .. } => "pinned".to_owned(),
-        ArtifactMatch::Label { key, value } => format!("label {}={}", escaped(key), escaped(value)),
-    }
 }

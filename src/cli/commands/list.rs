@@ -19,6 +19,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, NAME, counted};
 use crate::cli::output::table::{Cell, Table};
+use crate::cli::output::terminal;
 use crate::cli::output::time;
 
 /// List runs with their time, model, steps, duration, tokens and errors.
@@ -63,7 +64,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let columns = if self.columns.is_empty() { default_columns() } else { self.columns.clone() };
-        let limit = self.limit.or((stdout::is_terminal() && !self.json).then_some(SCREENFUL));
+        let limit = self.limit.or((terminal::is_terminal() && !self.json).then_some(SCREENFUL));
         // Columns, of which JSON has all that rows always have, and no others.
         let columns = columns.into_iter().filter(|_| !self.json).collect::<Vec<_>>();
         let attributes = columns.iter().filter_map(|column| Some(column.attribute()?.to_owned()));
@@ -95,7 +96,7 @@ impl Args {
     fn print(&self, rows: &[ListRow], mut columns: Vec<Column>) -> Result<(), Failure> {
         let cells = |row: &ListRow| columns.iter().map(|column| cell(row, *column)).collect();
         let mut cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
-        if self.columns.is_empty() && stdout::is_terminal() {
+        if self.columns.is_empty() && terminal::is_terminal() {
             // Most vaults have no values for some of the default columns.
             let is_used =
                 |index: usize| cells.iter().any(|row| row.get(index).is_some_and(|cell| !cell.is_empty()));
@@ -105,7 +106,7 @@ impl Args {
             cells = cells.into_iter().map(|row| kept(row, is_used)).collect();
         }
         let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
-        if stdout::is_terminal() && !rows.is_empty() {
+        if terminal::is_terminal() && !rows.is_empty() {
             table = table.titled();
         }
         for row in cells {
@@ -123,7 +124,7 @@ fn kept<T>(items: Vec<T>, is_kept: impl Fn(usize) -> bool) -> Vec<T> {
 
 /// Returns the default columns. In pipes and files the time is absolute.
 fn default_columns() -> Vec<Column> {
-    let time = if stdout::is_terminal() { Column::Age } else { Column::Created };
+    let time = if terminal::is_terminal() { Column::Age } else { Column::Created };
     let [run, model, agent, steps, tokens, errors] = ATTRIBUTES.map(Column::Attribute);
     let duration = Column::Short(AttributeInfo::DURATION_MS);
     vec![Column::Hash, Column::Kind, time, run, model, agent, steps, duration, tokens, errors, Column::Tags]

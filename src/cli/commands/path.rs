@@ -6,9 +6,9 @@ use runvault::vault::query::MAX_SEARCHED;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
+use crate::cli::output::links;
 use crate::cli::output::stdout;
 
 /// Show the shortest path of links between two artifacts.

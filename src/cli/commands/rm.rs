@@ -14,10 +14,10 @@ use runvault::{Referenced, RemoveError, Vault};
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
+use crate::cli::output::links;
 use crate::cli::output::stdout::{self, HASH, counted};
 
 /// Remove artifacts.

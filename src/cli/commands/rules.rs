@@ -11,6 +11,7 @@ use crate::cli::hints;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, CAUTION};
+use crate::cli::output::terminal;
 
 /// List or explain validation rules.
 #[derive(ClapArgs)]
@@ -21,11 +22,6 @@ pub(crate) struct Args {
     /// Print one line of JSON for each rule
     #[arg(long)]
     json: bool,
-}
-
-/// Returns the ids and summaries of all rules.
-pub(crate) fn summaries() -> impl Iterator<Item = (String, String)> {
-    RulesRequest::default().answer().rules.into_iter().map(|rule| (rule.id, rule.summary))
 }
 
 /// Returns the rule with the options that help added to its reason.
@@ -77,7 +73,7 @@ fn explain(out: &mut dyn Write, rule: &RuleSummary) -> io::Result<()> {
         Severity::Warning => CAUTION,
     };
     writeln!(out, "{id} ({kind}, {style}{severity}{style:#}): {summary}")?;
-    writeln!(out, "{}", wrapped(why, stdout::width().map_or(80, |width| width.min(80))))
+    writeln!(out, "{}", wrapped(why, terminal::width().map_or(80, |width| width.min(80))))
 }
 
 /// Wraps `text` into lines of at most `width` characters.

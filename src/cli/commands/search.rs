@@ -20,6 +20,7 @@ use crate::cli::output::hits::{Hits, Listed};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
 use crate::cli::output::table::{BELOW, Cell};
+use crate::cli::output::terminal;
 
 /// Style of matches.
 const MATCH: Style = AnsiColor::Red.on_default().bold();
@@ -65,7 +66,7 @@ fn field(name: &str) -> Result<Field, String> {
 }
 
 /// Returns the names of the searchable fields.
-pub(crate) fn fields() -> impl Iterator<Item = &'static str> {
+fn fields() -> impl Iterator<Item = &'static str> {
     formats::fields().into_iter().map(Field::name)
 }
 
@@ -142,7 +143,7 @@ fn place_cell(hit: &FieldMatch) -> Cell {
 /// Returns the number of characters of a passage that fit on a line.
 fn width() -> usize {
     // One column is reserved for each truncation mark.
-    stdout::width().map_or(WIDTH, |columns| columns.saturating_sub(BELOW + 2).clamp(20, WIDTH))
+    terminal::width().map_or(WIDTH, |columns| columns.saturating_sub(BELOW + 2).clamp(20, WIDTH))
 }
 
 /// Formats a passage on one line, with its matches highlighted.

@@ -14,13 +14,13 @@ use runvault::vault::show::{ArtifactPin, AttributeSummary, ExtensionSummary, Sho
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links;
 use crate::cli::output::columns::Subject;
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::Trail;
 use crate::cli::output::json;
+use crate::cli::output::links;
 use crate::cli::output::report;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};

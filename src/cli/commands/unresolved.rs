@@ -8,10 +8,10 @@ use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::links::target_text;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
+use crate::cli::output::links::target_text;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 
 /// List references to missing artifacts.

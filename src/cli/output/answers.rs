@@ -9,6 +9,7 @@ use runvault::vault::view::ViewBody;
 
 use crate::cli::output::escape::brief;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
+use crate::cli::output::terminal;
 use crate::cli::output::{fit, paragraphs, time};
 
 /// Maximum number of characters of a text.
@@ -77,7 +78,7 @@ fn print_answer(out: &mut dyn Write, answer: &DistinctAnswer) -> io::Result<()> 
 }
 
 fn print_text(out: &mut dyn Write, text: &ViewBody, indent: usize, style: Style) -> io::Result<()> {
-    let room = stdout::width().map_or(usize::MAX, |width| width.saturating_sub(indent));
+    let room = terminal::width().map_or(usize::MAX, |width| width.saturating_sub(indent));
     let (lines, is_cut) = paragraphs::folded(text.text.as_deref().unwrap_or_default(), room, LINES);
     for line in lines {
         writeln!(out, "{:indent$}{style}{line}{style:#}", "")?;

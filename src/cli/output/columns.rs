@@ -12,12 +12,12 @@ use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::show::AttributeSummary;
 
-use crate::cli::args::attribute::{self, shortened};
-use crate::cli::args::hash::DIGITS;
-use crate::cli::commands::find;
+use crate::cli::attribute_names::{short_name, shortened};
 use crate::cli::output::escape::brief;
+use crate::cli::output::matches::{label, match_text};
 use crate::cli::output::signature::State;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME};
+use crate::cli::output::table::DIGITS;
 use crate::cli::output::table::{self, Cell};
 use crate::cli::output::time;
 
@@ -110,7 +110,7 @@ impl Column {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Attribute(name) => name,
-            Self::Short(info) => attribute::short_name(info).unwrap_or(info.name),
+            Self::Short(info) => short_name(info).unwrap_or(info.name),
             own => OWN.iter().find(|(_, column)| *column == own).map_or("", |(name, _)| name),
         }
     }
@@ -203,13 +203,13 @@ impl Subject<'_> {
                     self.captures().iter().filter_map(|capture| capture.key_id.as_deref()).collect();
                 ids.into_iter().collect::<Vec<_>>().join(", ")
             }
-            Column::Label => find::label(self.attributes()),
+            Column::Label => label(self.attributes()),
             Column::Tags => {
                 let tags = details.tags.iter().flatten();
                 tags.map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
             }
             Column::Note => details.note.clone().unwrap_or_default(),
-            Column::Matches => self.matches.iter().map(find::match_text).collect::<Vec<_>>().join(", "),
+            Column::Matches => self.matches.iter().map(match_text).collect::<Vec<_>>().join(", "),
             Column::Attribute(name) => {
                 let values = self.attributes().iter().filter(|attribute| attribute.name == name);
                 values.map(|attribute| attribute.value.as_str()).collect::<Vec<_>>().join(", ")

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::cli::output::fit;
-use crate::cli::output::stdout::{self, FAINT};
+use crate::cli::output::stdout::FAINT;
+use crate::cli::output::terminal;
 
 /// Names and escaped texts, one below the other.
 pub(crate) struct Fields {
@@ -36,7 +37,7 @@ impl Fields {
 
     /// Returns the width available for texts; `None` if unlimited.
     pub(crate) fn room(&self) -> Option<usize> {
-        stdout::width().map(|width| width.saturating_sub(self.indent()))
+        terminal::width().map(|width| width.saturating_sub(self.indent()))
     }
 
     /// Writes the fields, each on as many lines as necessary.

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use crate::cli::output::stdout;
+use crate::cli::output::terminal;
 
 /// The mark at the end of truncated text.
 pub(crate) const CUT: &str = "…";
@@ -61,7 +61,7 @@ pub(crate) struct Trail {
 impl Trail {
     /// Appends `text` to the line and ends it, wrapping the text on a narrow terminal.
     pub(crate) fn write(self, out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
-        let all = stdout::width().unwrap_or(usize::MAX);
+        let all = terminal::width().unwrap_or(usize::MAX);
         let room = all.saturating_sub(self.taken + 1);
         let is_beside = width(text) <= room || room >= self.least;
         let at = if is_beside { self.taken + 1 } else { self.below };

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use runvault::vault::links::{LinkDirection, LinkEdge, LinkEnd, LinkNode, LinksAnswer};
 
-use crate::cli::commands::links;
 use crate::cli::output::escape::brief;
 use crate::cli::output::json;
+use crate::cli::output::links;
 
 /// Writes the links of each node below it. Nodes already expanded are not expanded again.
 pub(crate) fn tree(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {

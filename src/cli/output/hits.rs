@@ -9,17 +9,17 @@ use runvault::vault::api::ArtifactSummary;
 use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 
-use crate::cli::commands::find::match_text;
 use crate::cli::output::columns::{Column, KIND_WIDTH, Subject};
 use crate::cli::output::exit::Failure;
-use crate::cli::output::stdout;
+use crate::cli::output::matches::match_text;
 use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::template::Template;
+use crate::cli::output::terminal;
 
 /// Returns the default columns, with the time that is used. In pipes and files the time is absolute.
 fn default_columns(by: TimeBasis) -> [Column; 4] {
     let time = match by {
-        _ if stdout::is_terminal() => Column::Age,
+        _ if terminal::is_terminal() => Column::Age,
         TimeBasis::FirstSeen => Column::Added,
         TimeBasis::LastSeen => Column::Seen,
         TimeBasis::Created => Column::Created,
@@ -78,7 +78,7 @@ impl<'f> Hits<'f> {
     /// Returns the list with these columns instead.
     pub(crate) fn with_columns(self, columns: &'f [Column]) -> Self {
         let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
-        if stdout::is_terminal() {
+        if terminal::is_terminal() {
             table = table.titled();
         }
         Self { form: Form::Columns(columns, table), ..self }
@@ -108,7 +108,7 @@ impl<'f> Hits<'f> {
         match &mut self.form {
             Form::Default(columns, table) => {
                 let cell = |column: &Column| match column {
-                    Column::Label if stdout::is_terminal() => {
+                    Column::Label if terminal::is_terminal() => {
                         subject.cell(Column::Tags).and(&subject.cell(*column))
                     }
                     column => subject.cell(*column),

@@ -65,7 +65,7 @@ mod system {
     use signal_hook::consts::SIGINT;
     use signal_hook::flag;
 
-    use crate::cli::output::stdout;
+    use crate::cli::output::terminal;
 
     /// A running pager, and the terminal as standard error, if it was one.
     struct Pager {
@@ -83,7 +83,7 @@ mod system {
         &['|', '&', ';', '<', '>', '(', ')', '$', '`', '\\', '"', '\'', '*', '?', '[', '~', '='];
 
     pub(super) fn start() {
-        if !stdout::is_terminal() {
+        if !terminal::is_terminal() {
             return;
         }
         let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
@@ -92,7 +92,7 @@ mod system {
         let Ok(mut child) = command(&pager).stdin(Stdio::piped()).spawn() else { return };
         let Some(input) = child.stdin.take() else { return };
         // What depends on the terminal is determined now: afterwards, standard output is a pipe.
-        stdout::remember();
+        terminal::remember();
         let stderr = io::stderr();
         let saved = stderr.is_terminal().then(|| stderr.as_fd().try_clone_to_owned().ok()).flatten();
         if dup2_stdout(&input).is_err() {

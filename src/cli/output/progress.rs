@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use runvault::Vault;
 use runvault::storage::Filter;
 
-use crate::cli::output::{stdout, verbosity};
+use crate::cli::output::{terminal, verbosity};
 use estimate::{Amount, Counting};
 
 /// The delay before the bar is shown.
@@ -122,7 +122,7 @@ impl Progress {
 
     /// Runs `print`, which writes to standard output, with the bar suspended on a terminal.
     pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
-        if stdout::is_terminal() { self.aside(print) } else { print() }
+        if terminal::is_terminal() { self.aside(print) } else { print() }
     }
 }
 

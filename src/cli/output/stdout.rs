@@ -1,15 +1,15 @@
 //! Output streams: data on standard output, everything else on standard error. Colour only on terminals.
 
-use std::io::{self, IsTerminal, Write};
-use std::sync::LazyLock;
+use std::io::{self, Write};
 
-use anstream::{AutoStream, ColorChoice};
+use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
 
 pub(crate) use runvault::display::{counted, size};
 
 use crate::cli::output::escape::{escaped, is_plain};
 use crate::cli::output::exit::Failure;
+use crate::cli::output::terminal::{CHOICE, is_terminal, width, width_of_notes};
 use crate::cli::output::{fit, pager, verbosity};
 
 /// Style of hashes.
@@ -24,18 +24,6 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const CAUTION: Style = AnsiColor::Magenta.on_default();
 /// Style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-
-/// Whether standard output has colours. Determining it costs several system calls, and the result does not change.
-static CHOICE: LazyLock<ColorChoice> = LazyLock::new(|| AutoStream::choice(&io::stdout()));
-
-/// The measured width of the terminal on standard output.
-static MEASURED: LazyLock<Option<usize>> =
-    LazyLock::new(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0)));
-
-/// Determines everything about the terminal on standard output, before standard output is redirected to a pager.
-pub(crate) fn remember() {
-    let _ = (is_terminal(), *CHOICE, *MEASURED);
-}
 
 /// Returns standard output for text. Colours are removed where they are not supported.
 pub(crate) fn text() -> impl Write {
@@ -70,34 +58,6 @@ pub(crate) fn plain(documentation: &str) -> String {
 /// Returns standard output for bytes that must not be changed.
 pub(crate) fn raw() -> impl Write {
     Paged(io::stdout().lock())
-}
-
-/// Returns whether standard output is a terminal.
-pub(crate) fn is_terminal() -> bool {
-    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| io::stdout().is_terminal());
-    *IS_TERMINAL
-}
-
-/// Returns the width of standard output: that of COLUMNS, otherwise that of the terminal. `None` if unlimited, as in a
-/// pipe or a file.
-pub(crate) fn width() -> Option<usize> {
-    stated_width().or_else(|| *MEASURED).and_then(sensible)
-}
-
-fn stated_width() -> Option<usize> {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
-}
-
-/// Returns the width of standard error; text is not wrapped in files.
-fn width_of_notes() -> Option<usize> {
-    let (measured, _) = terminal_size::terminal_size_of(io::stderr())?;
-    sensible(stated_width().unwrap_or(usize::from(measured.0)))
-}
-
-/// Returns the width unless it is invalid: a terminal that does not know its width reports 0.
-fn sensible(width: usize) -> Option<usize> {
-    const WIDEST: usize = 10_000;
-    (width > 0).then_some(width.min(WIDEST))
 }
 
 /// Writes a line, wrapped if it is too long for the terminal.

@@ -12,10 +12,13 @@ use std::io::{self, Write};
 use anstyle::Style;
 use runvault::digest::PREFIX;
 
-use crate::cli::args::hash::DIGITS;
 use crate::cli::output::escape::whole;
 use crate::cli::output::fit;
-use crate::cli::output::stdout::{self, FAINT};
+use crate::cli::output::stdout::FAINT;
+use crate::cli::output::terminal;
+
+/// Number of digits of shortened hashes: enough for every command.
+pub(crate) const DIGITS: usize = 12;
 
 /// Minimum width of a table.
 const NARROWEST: usize = 20;
@@ -143,7 +146,7 @@ pub(crate) struct Table {
 impl Table {
     /// Creates an empty table for standard output.
     pub(crate) fn new(columns: Vec<Column>) -> Self {
-        let width = stdout::width();
+        let width = terminal::width();
         Self { columns, rows: Vec::new(), indent: 0, has_titles: false, width, layout: None }
     }
 

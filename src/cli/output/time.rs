@@ -6,6 +6,7 @@ use runvault::storage::TimeBasis;
 
 use crate::cli::output::exit::Failure;
 use crate::cli::output::stdout;
+use crate::cli::output::terminal;
 
 use runvault::{Vault, clock};
 
@@ -99,7 +100,7 @@ fn age(text: &str) -> Option<Duration> {
 
 /// Formats a time for display: relative on a terminal, otherwise absolute, so that the output stays correct.
 pub(crate) fn shown(time: DateTime<Utc>) -> String {
-    if stdout::is_terminal() { ago(time, clock::now()) } else { display(time) }
+    if terminal::is_terminal() { ago(time, clock::now()) } else { display(time) }
 }
 
 #[cfg(test)]

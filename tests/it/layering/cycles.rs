@@ -26,12 +26,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
             "transcript",
         ],
     ),
-    ("cli", &["args", "commands", "output"]),
-    ("cli/args", &["actor", "limits", "settings", "vault"]),
-    ("cli/args/settings", &["file", "mod", "read"]),
-    ("cli/commands/diff", &["json", "mod", "text"]),
-    ("cli/commands/verify", &["mod", "stored"]),
-    ("cli/output", &["exit", "fit", "pager", "stdout", "stop"]),
     ("formats", &["mod", "pack"]),
     (
         "storage/sqlite",

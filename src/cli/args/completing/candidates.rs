@@ -6,22 +6,21 @@ use std::collections::BTreeSet;
 use clap::Arg;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use runvault::Vault;
-use runvault::artifact::Kind;
+use runvault::artifact::{Field, Kind};
 use runvault::digest::PREFIX;
 use runvault::formats;
 use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, StorageError, TimeBasis};
 use runvault::vault::resolve::RUN_IDS;
+use runvault::vault::rules::RulesRequest;
 use runvault::vault::show::AttributeSummary;
 
 use super::line::Line;
-use crate::cli::args::hash;
 use crate::cli::args::help;
 
 use crate::cli::args::settings::Values;
-use crate::cli::commands::find;
-use crate::cli::commands::rules;
-use crate::cli::commands::search;
 use crate::cli::output::columns;
+use crate::cli::output::matches::label;
+use crate::cli::output::table::DIGITS;
 use crate::cli::output::time;
 
 /// Maximum number of artifacts, tags or values offered.
@@ -159,7 +158,10 @@ impl Source {
             Self::Columns => {
                 beginning(typed, columns::names().into_iter().map(|name| (name.to_owned(), String::new())))
             }
-            Self::Fields => beginning(typed, search::fields().map(|name| (name.to_owned(), String::new()))),
+            Self::Fields => beginning(
+                typed,
+                formats::fields().into_iter().map(Field::name).map(|name| (name.to_owned(), String::new())),
+            ),
             Self::SettingValues => match line.setting() {
                 Some(setting) if setting.name == "search" => {
                     beginning(typed, ["on", "off"].map(|word| (word.to_owned(), String::new())).into_iter())
@@ -169,7 +171,7 @@ impl Source {
                 }
                 _ => Vec::new(),
             },
-            Self::Rules => beginning(&typed.to_ascii_uppercase(), rules::summaries()),
+            Self::Rules => beginning(&typed.to_ascii_uppercase(), rules()),
             Self::Commands => {
                 let commands = help::command();
                 let named = commands.get_subcommands();
@@ -220,7 +222,7 @@ fn artifacts(
     let digits = digits.to_ascii_lowercase();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) {
         // If more digits were typed than lists show, the full hash is offered.
-        let shown = if digits.len() > hash::DIGITS || !prefix.is_empty() { 64 } else { hash::DIGITS };
+        let shown = if digits.len() > DIGITS || !prefix.is_empty() { 64 } else { DIGITS };
         let kinds = which.kinds().unwrap_or_default().into_iter().map(str::to_owned).collect();
         let filter =
             Filter { kinds, digits: Some(digits).filter(|digits| !digits.is_empty()), ..Filter::default() };
@@ -256,7 +258,7 @@ fn run_ids(
 
 fn what_it_is(snapshot: &dyn Snapshot, row: &ArtifactRecord) -> Result<String, StorageError> {
     let attributes = snapshot.attributes_of(row.core)?.into_iter().map(AttributeSummary::from);
-    let label = find::label(&attributes.collect::<Vec<_>>());
+    let label = label(&attributes.collect::<Vec<_>>());
     Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
 }
 
@@ -296,6 +298,11 @@ fn attributes(snapshot: &dyn Snapshot, typed: &str) -> Result<Vec<CompletionCand
         None => snapshot.attribute_names()?.into_iter().map(|name| format!("{name}=")).collect(),
     };
     Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
+}
+
+/// Returns the ids and summaries of all rules.
+fn rules() -> impl Iterator<Item = (String, String)> {
+    RulesRequest::default().answer().rules.into_iter().map(|rule| (rule.id, rule.summary))
 }
 
 #[cfg(test)]

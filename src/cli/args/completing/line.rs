@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use runvault::Vault;
 
+use crate::cli::args::default_vault;
 use crate::cli::args::settings;
-use crate::cli::args::vault;
 
 /// The command line to complete.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl Line {
         let set = || settings::VAULT.get_path().ok();
         let path = match &self.vault {
             Some(path) => path.clone(),
-            None => set()?.map_or_else(|| vault::default().ok(), Some)?,
+            None => set()?.map_or_else(|| default_vault::default().ok(), Some)?,
         };
         Vault::open(&path).ok()
     }

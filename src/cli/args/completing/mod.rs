@@ -18,6 +18,7 @@ use clap_complete::env::{EnvCompleter, Shells};
 
 use crate::cli::args::help;
 use crate::cli::args::settings;
+use crate::cli::args::variable::variable;
 use crate::cli::output::stdout;
 
 use bash::Bash;
@@ -52,7 +53,7 @@ fn program() -> OsString {
 
 /// Answers a completion request, if there is one, and returns the exit code.
 pub(crate) fn answer() -> Option<ExitCode> {
-    let name = settings::variable(VARIABLE)?;
+    let name = variable(VARIABLE)?;
     let name = Path::new(&name).file_stem()?.to_string_lossy().into_owned();
     let answered = shell(&name).is_some_and(|shell| write_answer(shell).is_ok());
     // Without an answer, the shell falls back to its default completion.

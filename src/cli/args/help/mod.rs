@@ -14,7 +14,7 @@ use clap::{Command, CommandFactory};
 pub(crate) use examples::for_command as examples_of;
 
 use crate::cli::Cli;
-use crate::cli::output::stdout;
+use crate::cli::output::terminal;
 
 /// Returns the commands with their complete help.
 pub(crate) fn command() -> Command {
@@ -28,7 +28,7 @@ const DOCUMENTED_WIDTH: usize = 80;
 pub(crate) fn command_for(words: &[OsString]) -> Command {
     let asks_for_summary =
         words.len() < 2 || words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
-    let width = stdout::width().unwrap_or(DOCUMENTED_WIDTH);
+    let width = terminal::width().unwrap_or(DOCUMENTED_WIDTH);
     let listed: &[_] = if asks_for_summary { &groups::SUMMARY } else { &groups::GROUPS };
     let command = narrow::fitted(groups::arranged(extended(Cli::command()), listed, width), width);
     if asks_for_summary { short::with_common_in_one_line(command) } else { command }

@@ -11,7 +11,9 @@ use etcetera::BaseStrategy;
 use runvault::files::{self, WriteError, WriteOptions};
 use toml_edit::{Document, DocumentMut, Item, TomlError};
 
-use super::{Failure, named, variable};
+use super::list::named;
+use crate::cli::args::variable::variable;
+use crate::cli::output::exit::Failure;
 
 /// Maximum size of the file, larger than any plausible configuration.
 const MOST_BYTES: u64 = 64 << 10;

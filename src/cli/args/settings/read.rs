@@ -4,7 +4,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::file::{self, File, FileError};
-use super::{ALL, Failure};
+use super::list::ALL;
+use crate::cli::output::exit::Failure;
 use crate::cli::output::stdout;
 
 /// Returns the contents of the configuration file, which is read once, when a setting is first used.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use runvault::vault::diff::{Comparison, DiffAnswer, DiffExtent};
 use serde::ser::{Serialize, Serializer};
 
-use super::Outcome;
+use super::outcome::Outcome;
 use crate::cli::output::json;
 
 /// The answer, with its changes computed during output.

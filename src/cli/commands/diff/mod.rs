@@ -1,6 +1,7 @@
 //! `runvault diff`
 
 mod json;
+mod outcome;
 mod side;
 mod text;
 mod value;
@@ -10,12 +11,14 @@ use std::io::{self, ErrorKind, Write};
 
 use clap::Args as ClapArgs;
 use runvault::LookupError;
-use runvault::vault::diff::{ChangeType, Comparison, DiffAnswer, DiffExtent, Side};
+use runvault::vault::diff::{Comparison, DiffExtent, Side};
 
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
+
+use outcome::Outcome;
 
 /// Compare two artifacts and show where they diverge.
 ///
@@ -55,16 +58,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     limits: LimitArgs,
-}
-
-/// The comparison to print.
-struct Outcome<'d> {
-    comparison: &'d Comparison<'d>,
-    /// Everything except the changes.
-    answer: &'d DiffAnswer,
-    /// Whether the first artifact is the expected one.
-    expected: bool,
-    extent: DiffExtent,
 }
 
 impl Args {
@@ -147,17 +140,5 @@ impl Outcome<'_> {
         let mut out = io::BufWriter::new(stdout::text());
         text::print(&mut out, self, text::width())?;
         out.flush()
-    }
-}
-
-/// Returns the word for the type of a change.
-fn word(sort: ChangeType) -> &'static str {
-    match sort {
-        ChangeType::Changed => "changed",
-        ChangeType::Moved => "moved",
-        ChangeType::Removed => "removed",
-        ChangeType::Inserted => "inserted",
-        ChangeType::Ephemeral => "ephemeral",
-        ChangeType::Spelling => "spelling",
     }
 }

@@ -7,12 +7,13 @@ use runvault::json::Value;
 use runvault::vault::api::JsonValue;
 use runvault::vault::diff::{ChangeType, ChangedValue, DiffExtent, PartChange, Span, words};
 
+use super::outcome::Outcome;
 use super::value;
-use super::{Outcome, word};
-use crate::cli::commands::links::fitting;
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::fit;
-use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, HASH};
+use crate::cli::output::links::fitting;
+use crate::cli::output::stdout::{BAD, CAUTION, FAINT, GOOD, HASH};
+use crate::cli::output::terminal;
 
 /// Maximum number of differences listed; `--json` lists all.
 const LISTED: usize = 200;
@@ -31,7 +32,7 @@ const MAX_WORDS_BYTES: usize = 1 << 20;
 
 /// Returns the number of characters per line.
 pub(super) fn width() -> usize {
-    stdout::width().unwrap_or(100).clamp(40, 400)
+    terminal::width().unwrap_or(100).clamp(40, 400)
 }
 
 /// Prints the comparison.
@@ -255,5 +256,17 @@ impl Line<'_> {
             self.has_gap = piece.len() > word.len();
         }
         Ok(())
+    }
+}
+
+/// Returns the word for the type of a change.
+fn word(sort: ChangeType) -> &'static str {
+    match sort {
+        ChangeType::Changed => "changed",
+        ChangeType::Moved => "moved",
+        ChangeType::Removed => "removed",
+        ChangeType::Inserted => "inserted",
+        ChangeType::Ephemeral => "ephemeral",
+        ChangeType::Spelling => "spelling",
     }
 }

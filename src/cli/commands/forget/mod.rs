@@ -21,6 +21,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fit::{self, Trail};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
+use crate::cli::output::terminal;
 use crate::cli::output::time;
 
 use rules::RuleArgs;
@@ -205,7 +206,7 @@ fn print(out: &mut dyn Write, decision: &RetentionDecision) -> io::Result<()> {
     let why = escaped(&reasons.join(", ")).to_string();
     let begin = format!("{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#}");
     let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}:");
-    let fits = stdout::width().is_none_or(|width| fit::width(&whole) <= width);
+    let fits = terminal::width().is_none_or(|width| fit::width(&whole) <= width);
     // The size matters more than the age, so the time is omitted first.
     let lead = if fits { whole } else { format!("{begin} {size}:") };
     write!(out, "{lead}")?;

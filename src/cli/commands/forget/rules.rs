@@ -4,10 +4,10 @@ use chrono::Duration;
 use clap::Args;
 use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPattern, length_text};
 
-use crate::cli::commands::find;
 use crate::cli::output::columns;
 use crate::cli::output::escape::brief;
 use crate::cli::output::exit::Failure;
+use crate::cli::output::matches::TELLING;
 use crate::cli::output::time::{self, By};
 
 /// The word for an unlimited count, as in restic.
@@ -148,7 +148,7 @@ impl RuleArgs {
                 Grouping::Kind => keys.push(GroupKey::Kind),
                 // The attributes shown in the column of this name.
                 Grouping::Label => {
-                    keys.extend(find::TELLING.map(|name| GroupKey::Attribute(name.to_owned())));
+                    keys.extend(TELLING.map(|name| GroupKey::Attribute(name.to_owned())));
                 }
                 Grouping::Attribute(name) => keys.push(GroupKey::Attribute((*name).to_owned())),
             }

@@ -20,6 +20,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fit::{self, Trail};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
+use crate::cli::output::terminal;
 use crate::cli::output::time;
 use verify::KnownHead;
 
@@ -124,7 +125,7 @@ fn print(out: &mut dyn Write, row: &JournalEntry) -> io::Result<()> {
     let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
     let said = said.join(" ");
     let trail = |taken| Trail { taken, below: BELOW, least: usize::MAX };
-    if stdout::width().is_none_or(|width| fit::width(&whole) <= width) {
+    if terminal::width().is_none_or(|width| fit::width(&whole) <= width) {
         write!(out, "{whole}")?;
         return trail(fit::width(&whole)).write(out, &said, FAINT);
     }

@@ -9,9 +9,9 @@ use runvault::vault::replay::Miss;
 
 use super::response_source::NAMED;
 use crate::cli::args::prompt::Prompt;
-use crate::cli::commands::find;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
+use crate::cli::output::matches::label;
 use crate::cli::output::stdout::{self, HASH};
 
 /// The number up to which recordings are counted.
@@ -70,7 +70,7 @@ fn text(hit: &FoundArtifact) -> String {
         ArtifactMatch::Mention { place, .. } => Some(escaped(&place.to_string()).to_string()),
         _ => None,
     });
-    let label = find::label(hit.details.attributes.as_deref().unwrap_or_default());
+    let label = label(hit.details.attributes.as_deref().unwrap_or_default());
     let (core, place) = (hit.artifact.core_hash, first.unwrap_or_default());
     format!("{HASH}{core:.12}{HASH:#} ({place}, {label})")
 }

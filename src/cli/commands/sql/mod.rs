@@ -26,6 +26,7 @@ use crate::cli::output::json;
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal;
 
 /// Query the vault with SQL.
 ///
@@ -142,9 +143,9 @@ impl Args {
         let mut out = BufWriter::new(stdout::text());
         let titles = statement.columns().to_vec();
         // Some terminals do not report a width, but the line must be limited.
-        let room = stdout::width().or_else(|| stdout::is_terminal().then_some(100));
+        let room = terminal::width().or_else(|| terminal::is_terminal().then_some(100));
         let vertical = match self.vertical {
-            When::Auto if !stdout::is_terminal() => When::Never,
+            When::Auto if !terminal::is_terminal() => When::Never,
             when => when,
         };
         let mut rows = Rows::new(&mut out, &titles, !self.no_header, room, vertical);
@@ -182,7 +183,7 @@ impl Args {
 /// Writes a record. It is data, so nothing in it is escaped; on a terminal, control characters are an error.
 fn write_record(out: &mut dyn Write, cells: &[Cell]) -> Result<(), Failure> {
     let record = csv::record(cells);
-    if stdout::is_terminal() && !is_plain(record.as_bytes()) {
+    if terminal::is_terminal() && !is_plain(record.as_bytes()) {
         out.flush()?;
         let message = "the result contains terminal control characters; use --json, a file or a pipe";
         return Err(Failure::CouldNotRun(message.to_owned()));

@@ -10,6 +10,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fit;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, plain};
+use crate::cli::output::terminal;
 
 #[derive(Serialize)]
 struct Line {
@@ -58,7 +59,7 @@ const BESIDE: usize = 20;
 
 fn block(out: &mut dyn Write, view: &View) -> io::Result<()> {
     writeln!(out, "\n{HASH}{}{HASH:#}: {}", view.name, plain(view.about))?;
-    let room = stdout::width().unwrap_or(usize::MAX).saturating_sub(BESIDE + 2);
+    let room = terminal::width().unwrap_or(usize::MAX).saturating_sub(BESIDE + 2);
     for column in &view.columns {
         for (index, line) in fit::fold(&plain(column.about), room).into_iter().enumerate() {
             let name = if index == 0 { column.name } else { "" };

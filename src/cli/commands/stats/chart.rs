@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use runvault::vault::stats::DayStats;
 
-use crate::cli::output::stdout::{self, FAINT, GOOD, counted};
+use crate::cli::output::stdout::{FAINT, GOOD, counted};
+use crate::cli::output::terminal;
 use crate::cli::output::time::By;
 
 /// The height of the chart in lines.
@@ -21,7 +22,7 @@ const INDENT: usize = 2;
 /// Prints a chart of the number of captures on each of `days`, which are consecutive, by the time `by`.
 pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: By) -> io::Result<()> {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(()) };
-    let room = stdout::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
+    let room = terminal::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
     let wide = if days.len() * 2 <= room { 2 } else { 1 };
     // Days that do not fit are omitted at the beginning.
     let first_shown = days.len().saturating_sub(room / wide);

@@ -20,6 +20,7 @@ use crate::cli::output::fields::Fields;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 use crate::cli::output::table::{Cell, Column, Table};
+use crate::cli::output::terminal;
 use crate::cli::output::time;
 use crate::cli::output::time::By;
 
@@ -71,7 +72,7 @@ fn print(out: &mut dyn Write, stats: &StatsAnswer, by: By) -> io::Result<()> {
         writeln!(out)?;
         let today = clock::now().date_naive();
         let days: Vec<DayStats> = recent(&stats.days, today);
-        if stdout::is_terminal() {
+        if terminal::is_terminal() {
             chart::print(out, &days, by)?;
         } else {
             growth(&days).write(out)?;

@@ -1,25 +1,21 @@
 //! `runvault verify`
 
+mod printer;
 mod stored;
 
-use std::io::{self, Write};
+use std::io;
 
 use clap::Args as ClapArgs;
-use runvault::artifact::Kind;
-use runvault::intake::SourceError;
-use runvault::vault::add::{self, Examined, Monitor, Outcome, Summary};
-use serde::Serialize;
+use runvault::vault::add::{self, Summary};
 
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::json;
 use crate::cli::output::progress::Progress;
 use crate::cli::output::report;
-use crate::cli::output::signature;
-use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
-use crate::cli::output::verbosity;
+use crate::cli::output::stdout::{self, counted};
+
+use printer::Printer;
 
 /// Validate artifacts without storing them.
 ///
@@ -50,7 +46,7 @@ impl Args {
         let stored = stored::Stored::locate(&stored, &options, vault)?;
         let mut progress = Progress::new("verifying");
         progress.count_files(self.input.files().filter(|_| stored.is_none()));
-        let mut printer = Printer { args: self, listed, progress, trouble: None };
+        let mut printer = Printer { json: self.json, listed, progress, trouble: None };
         let mut summary = match inputs {
             Some(inputs) => add::verify(inputs, &options, &mut printer),
             None => Summary::default(),
@@ -70,70 +66,5 @@ impl Args {
         stdout::note(&format!("{} good, {} bad{skipped}", summary.verified, summary.rejected));
         report::hint(summary.rejected, 0);
         Ok(Status::from_summary(&summary))
-    }
-}
-
-#[derive(Serialize)]
-struct Verdict {
-    ok: bool,
-}
-
-struct Printer<'a> {
-    args: &'a Args,
-    /// Maximum number of violations listed, if given.
-    listed: Option<usize>,
-    progress: Progress,
-    trouble: Option<io::Error>,
-}
-
-impl Monitor for Printer<'_> {
-    fn examined(&mut self, examined: &Examined) {
-        self.print(examined.size, |printer| {
-            if printer.args.json { printer.print_json(examined) } else { printer.print_text(examined) }
-        });
-    }
-
-    fn unreadable(&mut self, error: &SourceError) {
-        self.progress.aside(|| stdout::error(&error.to_string()));
-    }
-}
-
-impl Printer<'_> {
-    /// Prints the result for an item of this size, unless an earlier write failed.
-    fn print(&mut self, bytes: u64, print: impl FnOnce(&Self) -> io::Result<()>) {
-        self.progress.file(bytes);
-        if self.trouble.is_none() {
-            self.trouble = self.progress.beside(|| print(self)).err();
-        }
-    }
-
-    fn most(&self) -> usize {
-        self.listed.unwrap_or(report::LISTED)
-    }
-
-    fn print_json(&self, examined: &Examined) -> io::Result<()> {
-        if examined.outcome == Outcome::Skipped {
-            return Ok(());
-        }
-        let verdict = Verdict { ok: examined.outcome == Outcome::Verified };
-        json::examined(&mut stdout::raw(), examined, verdict, self.listed)
-    }
-
-    fn print_text(&self, examined: &Examined) -> io::Result<()> {
-        let (word, style) = match examined.outcome {
-            Outcome::Verified => ("good", GOOD),
-            Outcome::Rejected => ("bad", BAD),
-            Outcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
-            _ => return Ok(()),
-        };
-        let mut out = stdout::text();
-        let kind = examined.kind.map_or("", Kind::name);
-        let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
-        writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
-        let can_be_signed = verbosity::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
-        if examined.outcome == Outcome::Verified && (can_be_signed || examined.signature.is_some()) {
-            writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
-        }
-        report::write(&mut out, &examined.report, self.most())
     }
 }

@@ -10,7 +10,7 @@ use runvault::vault::add::Summary;
 use runvault::vault::verify::{CheckedSignature, VerifiedCapture, VerifyRequest};
 use runvault::{Located, Vault};
 
-use super::Printer;
+use super::printer::Printer;
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
@@ -54,7 +54,7 @@ impl<'o> Stored<'o> {
     }
 
     /// Checks the artifacts, prints the results, and counts them.
-    pub(super) fn verify(&self, printer: &mut Printer<'_>, summary: &mut Summary) -> Result<(), Failure> {
+    pub(super) fn verify(&self, printer: &mut Printer, summary: &mut Summary) -> Result<(), Failure> {
         for (Located { artifact, .. }, only) in &self.located {
             // One artifact is one page.
             let request = VerifyRequest {
@@ -74,8 +74,8 @@ impl<'o> Stored<'o> {
     }
 }
 
-fn print(verified: &VerifiedCapture, printer: &Printer<'_>) -> io::Result<()> {
-    if printer.args.json {
+fn print(verified: &VerifiedCapture, printer: &Printer) -> io::Result<()> {
+    if printer.json {
         return json::line(&mut stdout::raw(), verified);
     }
     let VerifiedCapture { kind, ok, core_hash, capture_hash, .. } = verified;

@@ -12,6 +12,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
+use crate::cli::output::terminal;
 
 /// Read an artifact as a transcript.
 ///
@@ -68,7 +69,7 @@ impl Args {
         }
         let vault = vault.open()?;
         let located = self.hash.locate(&vault)?;
-        let people = stdout::is_terminal() && !self.json;
+        let people = terminal::is_terminal() && !self.json;
         let answer = vault.run(&ViewRequest {
             capture: Some(located.capture.capture),
             from: self.from,

@@ -12,12 +12,14 @@ use runvault::vault::view::{
     BodyFormat, BodyRoleName, BodySource, StepClassName, ViewAnswer, ViewBody, ViewStep,
 };
 
-use crate::cli::commands::{audit, links, show};
+use crate::cli::commands::{audit, show};
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::links;
 use crate::cli::output::paragraphs;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
+use crate::cli::output::terminal;
 
 /// Maximum number of characters of a text that is not printed completely.
 pub(super) const SHOWN_CHARACTERS: u64 = 4_000;
@@ -44,7 +46,7 @@ pub(super) fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io:
     }
     fields.write(out)?;
     let latest = answer.audit.as_ref().and_then(|audit| audit.latest.as_ref());
-    let mut printer = Printer { out, full, width: stdout::width(), date: None };
+    let mut printer = Printer { out, full, width: terminal::width(), date: None };
     for step in &answer.steps {
         printer.step(step)?;
         let index = usize::try_from(step.index).unwrap_or(usize::MAX);

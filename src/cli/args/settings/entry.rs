@@ -1,0 +1,104 @@
+//! What a setting is.
+
+/// A description of a setting.
+pub(crate) struct Entry {
+    /// The name in the file and of `config`, and of the argument that takes precedence over it.
+    pub(crate) name: &'static str,
+    pub(super) has_argument: bool,
+    /// One sentence, in Markdown with code marks.
+    pub(crate) about: &'static str,
+    pub(super) default: DefaultValue,
+    pub(crate) values: Values,
+}
+
+/// The default of a setting.
+pub(super) enum DefaultValue {
+    Value(&'static str),
+    /// A description of a value that depends on the system, and the value.
+    Computed(&'static str, fn() -> Option<String>),
+    /// A description of what applies without a value.
+    Without(&'static str),
+}
+
+/// What the values of a setting are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Values {
+    Text,
+    /// A path, which must be resolved against a directory.
+    Path,
+    /// Paths, separated as in `PATH`.
+    Paths,
+}
+
+/// A setting with the type of its values.
+pub(crate) struct Setting<T: 'static> {
+    pub(crate) entry: Entry,
+    pub(super) parse: fn(&str) -> Result<T, String>,
+}
+
+/// A setting of any type.
+pub(crate) trait AnySetting: Sync {
+    fn entry(&self) -> &Entry;
+
+    /// Returns an error if `text` is not a valid value.
+    fn check(&self, text: &str) -> Result<(), String>;
+}
+
+impl<T> AnySetting for Setting<T> {
+    fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        (self.parse)(text).map(drop)
+    }
+}
+
+impl<T> Setting<T> {
+    pub(super) const fn new(
+        name: &'static str,
+        about: &'static str,
+        default: DefaultValue,
+        parse: fn(&str) -> Result<T, String>,
+    ) -> Self {
+        Self { entry: Entry { name, has_argument: true, about, default, values: Values::Text }, parse }
+    }
+
+    pub(super) const fn of(mut self, values: Values) -> Self {
+        self.entry.values = values;
+        self
+    }
+
+    pub(super) const fn without_argument(mut self) -> Self {
+        self.entry.has_argument = false;
+        self
+    }
+}
+
+impl Entry {
+    /// Returns the name of the variable.
+    pub(crate) fn variable(&self) -> String {
+        format!("RUNVAULT_{}", self.name.replace('-', "_").to_uppercase())
+    }
+
+    /// Returns the argument that takes precedence over it, if there is one.
+    pub(crate) fn argument(&self) -> Option<String> {
+        self.has_argument.then(|| format!("--{}", self.name))
+    }
+
+    /// Returns the default as a value, if it has one.
+    pub(crate) fn default(&self) -> Option<String> {
+        match self.default {
+            DefaultValue::Value(value) => Some(value.to_owned()),
+            DefaultValue::Computed(_, value) => value(),
+            DefaultValue::Without(_) => None,
+        }
+    }
+
+    /// Returns the default for display.
+    pub(crate) fn default_text(&self) -> &'static str {
+        match self.default {
+            DefaultValue::Value(text) | DefaultValue::Computed(text, _) | DefaultValue::Without(text) => text,
+        }
+    }
+}

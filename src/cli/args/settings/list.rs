@@ -1,0 +1,144 @@
+//! The list of all settings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use runvault::storage::Actor;
+
+use super::entry::{AnySetting, DefaultValue, Setting, Values};
+use crate::cli::args::bounds;
+use crate::cli::args::default_vault;
+use crate::cli::args::host;
+use crate::cli::args::length::length;
+
+/// Every setting, in listing order.
+pub(crate) static ALL: [&dyn AnySetting; 10] = [
+    &VAULT,
+    &ACTOR,
+    &SEARCH,
+    &SIGNING_KEY_FILE,
+    &SETTLE_TRACES,
+    &MAX_SIZE,
+    &MAX_DEPTH,
+    &MAX_VALUES,
+    &MAX_ENTRIES,
+    &MAX_VIOLATIONS,
+];
+
+pub(crate) static VAULT: Setting<PathBuf> = Setting::new(
+    "vault",
+    "Path of the vault.",
+    DefaultValue::Computed("`runvault/default.vault` in the user's data directory", || {
+        default_vault::default().ok().map(|path| path.to_string_lossy().into_owned())
+    }),
+    some_path,
+)
+.of(Values::Path);
+
+pub(crate) static ACTOR: Setting<Actor> = Setting::new(
+    "actor",
+    "Name recorded in the journal.",
+    DefaultValue::Computed("USER@HOST", || Some(host::user_and_machine())),
+    |text| Actor::new(text).map_err(|error| error.to_string()),
+);
+
+pub(crate) static SEARCH: Setting<bool> = Setting::new(
+    "search",
+    "Whether added artifacts are indexed for `search` at once: on or off.",
+    DefaultValue::Value("off"),
+    on_or_off,
+)
+.without_argument();
+
+pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting::new(
+    "signing-key-file",
+    "Check run pack signatures with the keys in this file or directory, or in several, separated as in `PATH`. A key \
+     itself can be given in the variable `RUNVAULT_SIGNING_KEY`, which takes precedence, but not in the configuration \
+     file.",
+    DefaultValue::Without("signatures are not checked"),
+    some_path,
+)
+.of(Values::Paths);
+
+pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting::new(
+    "settle-traces",
+    "With `--move`: how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
+    DefaultValue::Value("10m"),
+    length,
+);
+
+pub(crate) static MAX_SIZE: Setting<u64> = Setting::new(
+    "max-size",
+    "Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB.",
+    DefaultValue::Value("256M"),
+    bounds::bytes,
+);
+
+pub(crate) static MAX_DEPTH: Setting<usize> =
+    Setting::new("max-depth", "Maximum nesting depth.", DefaultValue::Value("128"), bounds::depth);
+
+pub(crate) static MAX_VALUES: Setting<usize> = Setting::new(
+    "max-values",
+    "Maximum number of values in a JSON text.",
+    DefaultValue::Value("10000000"),
+    bounds::values,
+);
+
+pub(crate) static MAX_ENTRIES: Setting<usize> = Setting::new(
+    "max-entries",
+    "Maximum number of entries in a pack, including those that are not read.",
+    DefaultValue::Value("10000"),
+    bounds::entries,
+);
+
+pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting::new(
+    "max-violations",
+    "Maximum violations reported per document.",
+    DefaultValue::Without("20; with `--json` all"),
+    bounds::violations,
+);
+
+/// Returns the setting with this name.
+pub(crate) fn named(name: &str) -> Option<&'static dyn AnySetting> {
+    ALL.into_iter().find(|known| known.entry().name == name)
+}
+
+fn some_path(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() { Err("a path must not be empty".to_owned()) } else { Ok(text.into()) }
+}
+
+fn on_or_off(text: &str) -> Result<bool, String> {
+    match text {
+        "on" | "true" | "yes" | "1" => Ok(true),
+        "off" | "false" | "no" | "0" => Ok(false),
+        _ => Err("expected on or off".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runvault::json::reader::Limits;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_values_that_could_be_set() {
+        for known in ALL {
+            if let Some(default) = known.entry().default() {
+                assert_eq!(known.check(&default), Ok(()), "{}", known.entry().name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_default_that_is_a_number_is_the_one_that_is_told() {
+        let limits = Limits::default();
+        let default = |known: &dyn AnySetting| known.entry().default().unwrap();
+        let settle = runvault::intake::MoveOptions::default().settle_growing;
+        assert_eq!(length(&default(&SETTLE_TRACES)), Ok(settle));
+        assert_eq!(bounds::bytes(&default(&MAX_SIZE)), Ok(limits.bytes));
+        assert_eq!(bounds::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
+        assert_eq!(bounds::values(&default(&MAX_VALUES)), Ok(limits.values));
+        assert_eq!(bounds::entries(&default(&MAX_ENTRIES)), Ok(limits.entries));
+    }
+}

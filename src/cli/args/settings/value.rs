@@ -1,0 +1,102 @@
+//! The values of settings: of variables, and in the configuration file.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::entry::{Entry, Setting, Values};
+use super::file::{self, Place};
+use super::list::SEARCH;
+use super::read;
+use crate::cli::args::variable::variable;
+use crate::cli::output::exit::Failure;
+
+/// Returns whether the full-text index is kept in sync with additions.
+pub(crate) fn search() -> Result<bool, Failure> {
+    Ok(SEARCH.get()?.unwrap_or(false))
+}
+
+/// The source of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Variable(String),
+    File(Place),
+}
+
+impl Origin {
+    /// Returns an error for the value of `name` from this source, with how to correct it.
+    fn refuses(&self, name: &str, why: &str) -> Failure {
+        Failure::Usage(match self {
+            Self::Variable(variable) => format!("{variable}: {why}"),
+            Self::File(place) => format!(
+                "{place}: {name}: {why}; \"runvault config set {name} VALUE\" or \"config unset {name}\" corrects it"
+            ),
+        })
+    }
+}
+
+/// A value as written.
+pub(crate) struct Value {
+    pub(crate) text: OsString,
+    pub(crate) origin: Origin,
+}
+
+impl Entry {
+    /// Returns the value of the variable, otherwise that in the file.
+    pub(crate) fn value(&self) -> Result<Option<Value>, Failure> {
+        if let Some(text) = self.variable_value() {
+            return Ok(Some(Value { text, origin: Origin::Variable(self.variable()) }));
+        }
+        let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
+        let text = match self.values {
+            Values::Paths => path_list(&text, |text| Ok(file::absolute(text, &place.path)))?,
+            Values::Path => file::absolute(&text, &place.path),
+            Values::Text => text.into(),
+        };
+        Ok(Some(Value { text, origin: Origin::File(place) }))
+    }
+
+    /// Returns the value of the variable.
+    pub(crate) fn variable_value(&self) -> Option<OsString> {
+        variable(&self.variable())
+    }
+}
+
+impl<T> Setting<T> {
+    /// Returns the value of the variable, otherwise that in the file; `None` if neither is set.
+    pub(crate) fn get(&self) -> Result<Option<T>, Failure> {
+        let Some(Value { text, origin }) = self.entry.value()? else { return Ok(None) };
+        let parsed = (self.parse)(&text.to_string_lossy());
+        parsed.map(Some).map_err(|why| origin.refuses(self.entry.name, &why))
+    }
+
+    /// Returns the argument, or the value if there is none.
+    pub(crate) fn unless(&self, argument: Option<T>) -> Result<Option<T>, Failure> {
+        argument.map_or_else(|| self.get(), |argument| Ok(Some(argument)))
+    }
+}
+
+impl Setting<PathBuf> {
+    /// Returns the value as a path, which may not be valid Unicode.
+    pub(crate) fn get_path(&self) -> Result<Option<PathBuf>, Failure> {
+        Ok(self.entry.value()?.map(|value| value.text.into()))
+    }
+
+    /// Returns the paths of a list; none if it is not set.
+    pub(crate) fn get_paths(&self) -> Result<Vec<PathBuf>, Failure> {
+        let value = self.entry.value()?;
+        Ok(value.map_or_else(Vec::new, |value| {
+            std::env::split_paths(&value.text).filter(|path| !path.as_os_str().is_empty()).collect()
+        }))
+    }
+}
+
+/// Returns the list of paths `text` with `change` applied to each.
+pub(crate) fn path_list(
+    text: &str,
+    change: impl Fn(&str) -> Result<OsString, Failure>,
+) -> Result<OsString, Failure> {
+    let paths = std::env::split_paths(text).filter(|path| !path.as_os_str().is_empty());
+    let paths: Vec<OsString> =
+        paths.map(|path| change(&path.to_string_lossy())).collect::<Result<_, Failure>>()?;
+    std::env::join_paths(paths).map_err(|error| Failure::Usage(error.to_string()))
+}

@@ -1,0 +1,79 @@
+//! The exit code of the process, and the messages that explain it.
+
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue};
+
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout::{self, BAD};
+use crate::cli::output::stop;
+use crate::cli::suggestions;
+
+/// Prints the failure, if any, and returns the exit code of the process.
+pub(crate) fn exit_code(outcome: Result<Status, Failure>) -> ExitCode {
+    let failure = match outcome {
+        Ok(Status::Done) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
+        Ok(Status::No) => return ExitCode::from(1),
+        Ok(Status::Incomplete) => return ExitCode::from(2),
+        Err(failure) => failure,
+    };
+    stdout::error(&failure.to_string());
+    if let Failure::Ambiguous { candidates: lines, .. } | Failure::Refused { because: lines, .. } = &failure {
+        for line in lines {
+            stdout::message(&format!("  {}", escaped(line)));
+        }
+    }
+    ExitCode::from(match failure {
+        Failure::No(_) | Failure::Ambiguous { .. } | Failure::Refused { .. } => 1,
+        Failure::CouldNotRun(_) => 2,
+        Failure::Usage(_) => 3,
+        Failure::Interrupted | Failure::Stopped => stop::INTERRUPTED,
+        Failure::ClosedPipe => 0,
+    })
+}
+
+/// Prints help, or a usage error.
+pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        stdout::help(&error.render().ansi().to_string());
+        return ExitCode::SUCCESS;
+    }
+    match suggestion(&error) {
+        Some(suggestion) => stdout::error(&suggestion),
+        None => stdout::message(&usage_text(error)),
+    }
+    ExitCode::from(3)
+}
+
+/// Returns the error for a command that does not exist here but is known from other programs.
+fn suggestion(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(name) = error.get(ContextKind::InvalidSubcommand)? else { return None };
+    Some(format!("there is no command {name}; {}", suggestions::for_command(name)?))
+}
+
+/// Returns the text of a usage error. Arguments may be file names from untrusted sources, so they are escaped in place,
+/// and the complete text once more.
+fn usage_text(mut error: clap::Error) -> String {
+    let harmless = |text: &String| escaped(text).to_string();
+    let context: Vec<(ContextKind, ContextValue)> = error
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => Some((kind, ContextValue::String(harmless(text)))),
+            ContextValue::Strings(texts) => {
+                Some((kind, ContextValue::Strings(texts.iter().map(harmless).collect())))
+            }
+            _ => None,
+        })
+        .collect();
+    for (kind, value) in context {
+        error.insert(kind, value);
+    }
+    let text = error.to_string();
+    let lines: Vec<String> = text.trim_end().lines().map(|line| escaped(line).to_string()).collect();
+    let text = lines.join("\n");
+    match text.strip_prefix("error:") {
+        Some(rest) => format!("{BAD}error:{BAD:#}{rest}"),
+        None => text,
+    }
+}
