@@ -58,8 +58,10 @@ fn run(number: usize, steps: usize, changed: usize) -> Vec<u8> {
             step
         })
         .collect();
-    let time =
-        format!("2026-{:02}-{:02}T{:02}:00:00Z", number / 28 % 3 + 9, number % 28 + 1, number / 84 % 24);
+    // Every run was created at another time, and those of a day were not added together.
+    let (month, day, hour) = (number / 28 % 3 + 9, number % 28 + 1, number / 84 % 24);
+    let (minute, second) = (number / (84 * 24) % 60, number % 60);
+    let time = format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z");
     let mut pack = json!({
         "version": "1.0", "metadata": {"run_id": format!("run-{number}"), "created_at": time},
         "payload": {"run": {"id": format!("run-{number}"), "timestamp": time, "environment_fingerprint": {},

@@ -66,27 +66,6 @@ pub fn write(path: &Path, options: &WriteOptions<'_>, bytes: &[u8]) -> Result<()
     file.commit()
 }
 
-/// Writes a directory of `files`, as names and contents, to `path`. It is synced to disk when this returns. An existing
-/// directory is replaced with all its content if `options` allow it; anything else is not replaced.
-///
-/// # Errors
-/// Returns [`WriteError::Exists`] if `path` exists and must not be replaced, [`WriteError::Refused`] if it is not a
-/// directory, contains a file of the vault, or is not in an existing, writable directory, and [`WriteError::Io`] on
-/// other system errors, such as a full disk.
-pub fn write_directory<'f>(
-    path: &Path,
-    options: &WriteOptions<'_>,
-    files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
-) -> Result<(), WriteError> {
-    let directory = StagedDirectory::create(path, options)?;
-    for (name, bytes) in files {
-        let mut file = directory.create_file(name)?;
-        file.write_all(bytes).map_err(WriteError::io(path))?;
-        directory.close_file(&file)?;
-    }
-    directory.commit()
-}
-
 /// A directory with a temporary name until all of it is synced to disk. It is removed if it is dropped before
 /// [`StagedDirectory::commit`].
 pub struct StagedDirectory<'v> {
@@ -94,27 +73,56 @@ pub struct StagedDirectory<'v> {
     staging: StagingDir,
     path: PathBuf,
     options: WriteOptions<'v>,
+    /// Whether it takes the place of an empty directory.
+    fills: bool,
 }
 
 impl<'v> StagedDirectory<'v> {
-    /// Starts writing the directory `path`.
+    /// Starts writing the directory `path`. An existing directory is replaced with all its content if `options` allow it;
+    /// anything else is not replaced.
     ///
     /// # Errors
-    /// Same as [`write_directory`].
+    /// Returns [`WriteError::Exists`] if `path` exists and must not be replaced, [`WriteError::Refused`] if it is not a
+    /// directory, contains a file of the vault, or is not in an existing, writable directory, and [`WriteError::Io`] on
+    /// other system errors, such as a full disk.
     pub fn create(path: &Path, options: &WriteOptions<'v>) -> Result<Self, WriteError> {
+        Self::start(path, options, false)
+    }
+
+    /// Starts writing the directory `path`, which must not exist, or be empty.
+    ///
+    /// # Errors
+    /// Same as [`StagedDirectory::create`].
+    pub fn create_or_fill(path: &Path, options: &WriteOptions<'v>) -> Result<Self, WriteError> {
+        Self::start(path, options, is_empty_directory(path))
+    }
+
+    fn start(path: &Path, options: &WriteOptions<'v>, fills: bool) -> Result<Self, WriteError> {
         // Without a trailing slash, with which a link would be followed.
         let path: PathBuf = path.components().collect();
-        check_directory(&path, options)?;
+        if !fills {
+            check_directory(&path, options)?;
+        }
         let staging = staging_for(&path)?;
         let staged = staging.path("new");
         fs::DirBuilder::new().create(&staged).map_err(WriteError::io(&path))?;
-        Ok(Self { staged, staging, path, options: *options })
+        Ok(Self { staged, staging, path, options: *options, fills })
+    }
+
+    /// Writes the file `name` in it, and syncs it to disk.
+    ///
+    /// # Errors
+    /// Returns [`WriteError::Io`] if the file cannot be written or exists.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let mut file = self.create_file(name)?;
+        file.write_all(bytes).map_err(WriteError::io(&self.path))?;
+        self.close_file(&file)
     }
 
     /// Creates the file `name` in it.
     ///
     /// # Errors
-    /// Returns [`WriteError::Io`] if the file cannot be created.
+    /// Returns [`WriteError::Io`] if the file cannot be created or exists.
     pub fn create_file(&self, name: &str) -> Result<File, WriteError> {
         create(&self.staged.join(name), self.options.permissions).map_err(WriteError::io(&self.path))
     }
@@ -131,17 +139,46 @@ impl<'v> StagedDirectory<'v> {
     /// Renames the directory to its final name. Its content and its name are synced to disk when this returns.
     ///
     /// # Errors
-    /// Same as [`StagedDirectory::create`]: the directory at the path may have changed since.
+    /// Same as [`StagedDirectory::create`]: what is at the path may have changed since.
     pub fn commit(self) -> Result<(), WriteError> {
         let failed = WriteError::io(&self.path);
-        let directory = File::open(&self.staged).map_err(&failed)?;
-        set_directory_permissions(&directory, self.options.permissions).map_err(&failed)?;
-        if cfg!(unix) {
-            directory.sync_all().map_err(&failed)?;
+        let sync = || {
+            let directory = File::open(&self.staged)?;
+            set_directory_permissions(&directory, self.options.permissions)?;
+            if cfg!(unix) { directory.sync_all() } else { Ok(()) }
+        };
+        sync().map_err(&failed)?;
+        if self.fills {
+            // This fails if it is not empty any more.
+            fs::remove_dir(&self.path).map_err(&failed)?;
         }
         check_directory(&self.path, &self.options)?;
         finish(&self.staging, &self.staged, &self.path, self.options.replace)
     }
+}
+
+fn is_empty_directory(path: &Path) -> bool {
+    let is_directory = fs::symlink_metadata(path).is_ok_and(|there| there.is_dir());
+    is_directory
+        && path.file_name().is_some()
+        && fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// Writes a directory of `files`, as names and contents, to `path`. It is synced to disk when this returns. An existing
+/// directory is replaced with all its content if `options` allow it; anything else is not replaced.
+///
+/// # Errors
+/// Same as [`StagedDirectory::create`].
+pub fn write_directory<'f>(
+    path: &Path,
+    options: &WriteOptions<'_>,
+    files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
+) -> Result<(), WriteError> {
+    let mut directory = StagedDirectory::create(path, options)?;
+    for (name, bytes) in files {
+        directory.write(name, bytes)?;
+    }
+    directory.commit()
 }
 
 /// Creates the staging directory for the file `path`.

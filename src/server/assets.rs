@@ -7,21 +7,22 @@ pub(super) struct Asset {
     pub(super) text: &'static str,
 }
 
-pub(super) const ALL: [Asset; 2] = [
-    Asset {
-        name: "style.css",
-        content_type: "text/css; charset=utf-8",
-        text: include_str!("assets/style.css"),
-    },
-    Asset {
-        name: "script.js",
-        content_type: "text/javascript; charset=utf-8",
-        text: include_str!("assets/script.js"),
-    },
-];
+/// The style sheet.
+pub(super) const STYLE: Asset = Asset {
+    name: "style.css",
+    content_type: "text/css; charset=utf-8",
+    text: include_str!("assets/style.css"),
+};
+
+/// The script.
+pub(super) const SCRIPT: Asset = Asset {
+    name: "script.js",
+    content_type: "text/javascript; charset=utf-8",
+    text: include_str!("assets/script.js"),
+};
 
 /// Returns the file with this name.
 pub(super) fn named(name: &str) -> Option<&'static Asset> {
-    const FILES: &[Asset] = &ALL;
+    const FILES: &[Asset] = &[STYLE, SCRIPT];
     FILES.iter().find(|asset| asset.name == name)
 }

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 use super::failure::PageError;
 use super::frame::{self, Frame};
-use super::visit::{Content, Download, Hint, Visit};
+use super::visit::{Content, Download, Hint, Medium, Visit};
 use super::{guard, pages};
 use crate::vault::Vault;
 
@@ -167,7 +167,7 @@ async fn guarded(State(app): State<App>, request: Request, next: Next) -> Respon
 
 impl Shared {
     fn answer(&self, render: Render, name: &str, uri: &Uri) -> Response<Body> {
-        let visit = Visit { vault: &self.vault, name, uri };
+        let visit = Visit { vault: &self.vault, name, uri, medium: Medium::Response };
         match render(&visit) {
             Ok(Content::Page(page)) => {
                 let frame = Frame { vault: self.vault.path() };

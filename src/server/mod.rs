@@ -1,8 +1,8 @@
 //! Web pages of a vault.
 //!
 //! A page is made of the answers of operations ([`vault::api`](crate::vault::api)), and has no other data. [`Server`]
-//! sends pages over HTTP to browsers on this machine. Everything is read only. Pages need no JavaScript for reading and
-//! load nothing from elsewhere.
+//! sends pages over HTTP to browsers on this machine, and [`write_pages`] makes files of them. Everything is read only. Pages
+//! need no JavaScript for reading and load nothing from elsewhere.
 //!
 //! ```no_run
 //! use runvault::Vault;
@@ -20,6 +20,7 @@
 mod address;
 mod assets;
 mod failure;
+mod files;
 mod frame;
 mod guard;
 mod http;
@@ -28,5 +29,6 @@ mod svg;
 mod text;
 mod visit;
 
+pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 pub use http::{Server, ServerOptions};
 pub use visit::Hint;

@@ -21,6 +21,16 @@ pub(super) struct Visit<'v> {
     /// The part of the path that names an artifact; empty if the page is not of one.
     pub(super) name: &'v str,
     pub(super) uri: &'v Uri,
+    pub(super) medium: Medium,
+}
+
+/// What a page is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Medium {
+    /// The response to a request.
+    Response,
+    /// A file, which is read at any time.
+    File,
 }
 
 /// What is returned for a request.

@@ -15,6 +15,7 @@ mod annotations;
 pub mod check;
 #[cfg(test)]
 mod conformance;
+mod days;
 pub(crate) mod error;
 pub mod interface;
 pub(crate) mod journal;

@@ -9,10 +9,7 @@ use utoipa::ToSchema;
 use super::api::{Operation, TimeBasisName};
 use super::find::ArtifactFilter;
 use super::handle::Vault;
-use crate::digest::CoreHash;
-use crate::storage::{
-    ArtifactRecord, Filter, Order, Page, Period, Snapshot, StorageError, TimeBasis, created_at,
-};
+use crate::storage::{Filter, Period, StorageError, TimeBasis};
 
 /// A request for the number of artifacts on each of some days.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -51,9 +48,6 @@ pub struct DayCount {
 /// Maximum number of days.
 const MAX_DAYS: u32 = 366;
 
-/// Number of artifacts that are read at a time.
-const PAGE: usize = 1_000;
-
 impl Operation for DaysRequest {
     type Answer = DaysAnswer;
     type Error = StorageError;
@@ -70,40 +64,12 @@ impl Operation for DaysRequest {
         let first = self.last.checked_sub_days(back).unwrap_or(self.last);
         let (since, until) = (Some(midnight(first)), self.last.succ_opt().map(midnight));
         let filter = Filter { period: Some(Period { basis, since, until }), ..Filter::from(&self.filter) };
-        let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
-        let mut page = Page::first(PAGE);
-        loop {
-            let found = snapshot.find(&filter, Order::Newest(basis), &page)?;
-            let artifacts: Vec<ArtifactRecord> = found.items.into_iter().map(|hit| hit.artifact).collect();
-            for time in times(&*snapshot, &artifacts, basis)? {
-                *counts.entry(time.date_naive()).or_default() += 1;
-            }
-            page.after = found.next;
-            if page.after.is_none() {
-                break;
-            }
-        }
+        let counts: BTreeMap<NaiveDate, u64> = snapshot.count_by_day(&filter, basis)?.into_iter().collect();
         let dates = first.iter_days().take_while(|date| *date <= self.last);
         let count = |date| DayCount { date, artifacts: counts.get(&date).copied().unwrap_or_default() };
         let days = dates.map(count).collect();
         Ok(DaysAnswer { days })
     }
-}
-
-/// Returns the time of each artifact that has one.
-fn times(
-    snapshot: &dyn Snapshot,
-    artifacts: &[ArtifactRecord],
-    basis: TimeBasis,
-) -> Result<Vec<DateTime<Utc>>, StorageError> {
-    Ok(match basis {
-        TimeBasis::FirstSeen => artifacts.iter().map(|artifact| artifact.added_at).collect(),
-        TimeBasis::LastSeen => artifacts.iter().map(|artifact| artifact.seen_at).collect(),
-        TimeBasis::Created => {
-            let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
-            snapshot.attributes(&cores)?.iter().filter_map(|attributes| created_at(attributes)).collect()
-        }
-    })
 }
 
 fn midnight(date: NaiveDate) -> DateTime<Utc> {

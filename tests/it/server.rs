@@ -1,6 +1,7 @@
 //! The pages over HTTP, as a browser requests them.
 
 mod browser;
+mod files;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};

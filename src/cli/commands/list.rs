@@ -78,7 +78,7 @@ impl Args {
             attributes: attributes.collect(),
             details: details.collect(),
             limit,
-            after: None,
+            ..ListRequest::default()
         };
         let ListAnswer { rows, next } = vault.run(&request)?;
         if self.json {

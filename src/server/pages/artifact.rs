@@ -9,7 +9,7 @@ use crate::display::{counted, size};
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{Content, Medium, Page, Visit};
 use crate::storage::ErrorKind;
 use crate::vault::captures::CaptureSummary;
 use crate::vault::resolve::RUN_IDS;
@@ -38,7 +38,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
     let body = html! {
         h1 { span.kind { (noun) } " " (line(&name(&answer))) }
         p.identity { code.copy { (core) } }
-        (badge(&check(visit, &located)?, &answer))
+        (badge(&check(visit, &located)?, &answer, visit.medium))
         (summary(&answer))
         (contents(&answer))
         (audits::section(visit, &answer))
@@ -115,15 +115,19 @@ fn check(visit: &Visit<'_>, located: &Located) -> Result<Checked, PageError> {
 }
 
 /// States what was checked, and when.
-fn badge(checked: &Checked, answer: &ShowAnswer) -> Markup {
+fn badge(checked: &Checked, answer: &ShowAnswer, medium: Medium) -> Markup {
     let preferred = answer.captures.iter().find(|capture| capture.preferred);
     let warnings = preferred.map_or(0, |capture| capture.violations.len() as u64);
     let admitted = preferred.map_or(answer.artifact.added_at, |capture| capture.added_at);
     html! {
         @match checked {
             Checked::Computed => p.badge.good {
-                strong { "Verified" } " The stored bytes were read and hashed for this page, at "
-                (exact_time(clock::now())) ": they have the core hash above."
+                strong { "Verified" } " The stored bytes were read and hashed "
+                @match medium {
+                    Medium::Response => { "for this page, at " (exact_time(clock::now())) },
+                    Medium::File => { "when this page was written" },
+                }
+                ": they have the core hash above."
             },
             Checked::TooLarge => p.badge.caution {
                 strong { "Not read" } " The stored bytes are too large to be hashed for this page; a download is hashed."

@@ -11,7 +11,7 @@ use crate::server::text::{line, long_line, number};
 use crate::server::visit::Visit;
 use crate::vault::LookupError;
 use crate::vault::audit::{AuditAnswer, AuditRequest, EffectAudit, RunAudit};
-use crate::vault::links::LinkDirection;
+use crate::vault::links::{LinkDirection, LinkSummary};
 use crate::vault::show::ShowAnswer;
 
 /// Maximum number of runs that are audited for a page, and of contracts.
@@ -28,21 +28,26 @@ pub(super) fn section(visit: &Visit<'_>, answer: &ShowAnswer) -> Markup {
     if answer.artifact.kind == terms.name() {
         return audits(&audited(visit, core, None), "Audits", None);
     }
-    if !formats::named(&answer.artifact.kind).is_some_and(Kind::is_run) {
-        return html! {};
+    html! {
+        @for contract in contracts(answer).into_iter().take(CONTRACTS) {
+            (audits(&audited(visit, contract, Some(core)), "Audit", Some(contract)))
+        }
     }
-    let governs = |link: &&crate::vault::links::LinkSummary| {
-        link.direction == LinkDirection::In && Some(link.relation.as_str()) == terms.stated_by()
+}
+
+/// Returns the contracts that govern a run, by core hash; none if the artifact records no run.
+pub(in crate::server) fn contracts(answer: &ShowAnswer) -> Vec<CoreHash> {
+    if !formats::named(&answer.artifact.kind).is_some_and(Kind::is_run) {
+        return Vec::new();
+    }
+    let governs = |link: &&LinkSummary| {
+        link.direction == LinkDirection::In && Some(link.relation.as_str()) == formats::TERMS.stated_by()
     };
     let mut contracts: Vec<CoreHash> =
         answer.links.iter().filter(governs).filter_map(|link| link.target.core_hash).collect();
     contracts.sort_unstable();
     contracts.dedup();
-    html! {
-        @for contract in contracts.into_iter().take(CONTRACTS) {
-            (audits(&audited(visit, contract, Some(core)), "Audit", Some(contract)))
-        }
-    }
+    contracts
 }
 
 fn audited(visit: &Visit<'_>, contract: CoreHash, run: Option<CoreHash>) -> Result<AuditAnswer, LookupError> {

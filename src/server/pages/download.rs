@@ -56,7 +56,7 @@ fn download(bytes: Vec<u8>, name: &str) -> Content {
 }
 
 /// Returns `name` with only those characters that every system permits in file names.
-fn safe(name: &str) -> String {
+pub(in crate::server) fn safe(name: &str) -> String {
     let is_safe = |character: char| character.is_ascii_alphanumeric() || matches!(character, '.' | '-' | '_');
     name.chars().map(|character| if is_safe(character) { character } else { '-' }).collect()
 }

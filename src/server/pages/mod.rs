@@ -2,12 +2,13 @@
 
 pub(super) mod artifact;
 pub(super) mod artifacts;
-mod audits;
+pub(super) mod audits;
 mod chain;
 pub(super) mod diff;
 pub(super) mod download;
 mod filters;
 pub(super) mod graph;
+pub(super) mod index;
 pub(super) mod journal;
 pub(super) mod locate;
 mod parts;

@@ -200,7 +200,8 @@ fn form(parameters: &Parameters) -> Markup {
     }
 }
 
-fn table(answer: &ListAnswer) -> Markup {
+/// Returns the rows as a table.
+pub(super) fn table(answer: &ListAnswer) -> Markup {
     html! {
         @if answer.rows.is_empty() { p { "No run matches." } }
         div.scroll tabindex="0" role="region" aria-label="Runs" {

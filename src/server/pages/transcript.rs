@@ -11,7 +11,7 @@ use crate::display::{counted, size};
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, long_line, number};
-use crate::server::visit::Visit;
+use crate::server::visit::{Medium, Visit};
 use crate::vault::view::{
     BodyFormat, BodyRoleName, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
 };
@@ -30,25 +30,28 @@ pub(super) struct Parameters {
     from: u64,
     to: Option<u64>,
     only: Option<ViewFilter>,
+    /// Whether the page is written to a file, which has no page for a single step.
+    #[serde(skip)]
+    is_file: bool,
 }
 
 impl Parameters {
     /// Returns the request for the selected steps.
     pub(super) fn request(self, artifact: CoreHash) -> ViewRequest {
-        let is_single = self.to == Some(self.from);
+        let is_complete = self.is_file || self.to == Some(self.from);
         ViewRequest {
             from: self.from,
             to: self.to,
             only: self.only,
             limit: Some(STEPS),
-            max_text: Some(if is_single { FULL_TEXT } else { TEXT }),
+            max_text: Some(if is_complete { FULL_TEXT } else { TEXT }),
             ..ViewRequest::new(artifact)
         }
     }
 
     /// Returns the parameters of a page that the request selects.
     pub(super) fn new(visit: &Visit<'_>) -> Result<Self, PageError> {
-        visit.parameters()
+        Ok(Self { is_file: visit.medium == Medium::File, ..visit.parameters()? })
     }
 }
 
@@ -65,7 +68,7 @@ pub(super) fn section(parameters: Parameters, answer: &ViewAnswer) -> Markup {
             @if answer.total > 1 { (filters(parameters, answer)) }
             (timeline::drawing(answer))
             (chain::drawing(answer))
-            @for step in &answer.steps { (shown_step(answer, step, start)) }
+            @for step in &answer.steps { (shown_step(parameters, answer, step, start)) }
             @if answer.steps.is_empty() { p.faint { "None." } }
             (pages(parameters, answer))
         }
@@ -108,7 +111,12 @@ fn pages(parameters: Parameters, answer: &ViewAnswer) -> Markup {
     }
 }
 
-fn shown_step(answer: &ViewAnswer, step: &ViewStep, start: Option<DateTime<Utc>>) -> Markup {
+fn shown_step(
+    parameters: Parameters,
+    answer: &ViewAnswer,
+    step: &ViewStep,
+    start: Option<DateTime<Utc>>,
+) -> Markup {
     let is_open = answer.steps.len() == 1;
     let class = format!("step {}{}", class(step), if step.failed { " failed" } else { "" });
     html! {
@@ -124,7 +132,7 @@ fn shown_step(answer: &ViewAnswer, step: &ViewStep, start: Option<DateTime<Utc>>
             }
             div.body {
                 (facts(step))
-                @for body in &step.bodies { (shown_body(answer, step, body)) }
+                @for body in &step.bodies { (shown_body(parameters, answer, step, body)) }
                 @if step.bodies.is_empty() { p.faint { "It records nothing else." } }
             }
         }
@@ -170,7 +178,7 @@ fn facts(step: &ViewStep) -> Markup {
     parts::fields(&rows)
 }
 
-fn shown_body(answer: &ViewAnswer, step: &ViewStep, body: &ViewBody) -> Markup {
+fn shown_body(parameters: Parameters, answer: &ViewAnswer, step: &ViewStep, body: &ViewBody) -> Markup {
     html! {
         p.role {
             span { (role(body.role)) @if let Some(name) = &body.name { " " (line(name)) } }
@@ -179,8 +187,10 @@ fn shown_body(answer: &ViewAnswer, step: &ViewStep, body: &ViewBody) -> Markup {
         (content(body))
         @if body.omitted > 0 {
             p.faint {
-                (counted(body.omitted, "more character")) ": "
-                a href=(only_step(answer.artifact.core_hash, step.index)) { "this step alone" }
+                (counted(body.omitted, "more character"))
+                @if parameters.is_file { " in the bytes of the artifact" } @else {
+                    ": " a href=(only_step(answer.artifact.core_hash, step.index)) { "this step alone" }
+                }
             }
         }
     }

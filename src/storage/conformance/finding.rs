@@ -2,8 +2,8 @@
 
 use super::kinds::{Document, core, folder, note, sheet};
 use super::{Vault, digest, second, unknown};
-use crate::artifact::Place;
 use crate::artifact::SignatureState::{Unchecked, Verified};
+use crate::artifact::{CREATED_AT, Place};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis::{Created, FirstSeen, LastSeen};
 use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, Period};
@@ -295,4 +295,49 @@ pub(super) fn artifacts_can_be_selected_by_core_hash(vault: &Vault) {
     let page = Page { limit: 2, after: first.next };
     let rest = vault.snapshot().find(&among(&[a, b, c]), Order::default(), &page).unwrap();
     assert_eq!(rest.items.iter().map(|hit| hit.artifact.core).collect::<Vec<_>>(), [a]);
+}
+
+pub(super) fn matching_artifacts_are_counted_by_day(vault: &Vault) {
+    let day = 24 * 60 * 60;
+    let counted = |filter: &Filter, by| -> Vec<(String, u64)> {
+        let counted = vault.snapshot().count_by_day(filter, by).unwrap();
+        counted.into_iter().map(|(date, count)| (date.to_string(), count)).collect()
+    };
+    let days = |days: &[(&str, u64)]| -> Vec<(String, u64)> {
+        days.iter().map(|(date, count)| ((*date).to_owned(), *count)).collect()
+    };
+    assert_eq!(counted(&Filter::default(), Created), []);
+    let created = |name, at| Document::new(name).attribute(CREATED_AT, at).attribute("model", "m");
+    let late = created("late", "2026-02-01T23:59:59.999Z");
+    vault.add_note(&late);
+    vault.add_note(&created("old", "1969-12-31T12:00:00.000Z"));
+    vault.add_note(&created("next", "2026-02-02T00:00:00.000Z"));
+    let other = Document::new("sheet").attribute(CREATED_AT, "2026-02-01T00:00:00.000Z");
+    vault.add(other.admit(sheet()));
+    vault.add_at(Document::new("undated").admit(note()), second(day));
+    // The latest of the times of an artifact counts.
+    let later = late.remark("more").attribute(CREATED_AT, "2026-02-03T01:00:00.000Z");
+    vault.add_at(later.admit(note()), second(2 * day));
+    let all = days(&[("1969-12-31", 1), ("2026-02-01", 1), ("2026-02-02", 1), ("2026-02-03", 1)]);
+    assert_eq!(counted(&Filter::default(), Created), all);
+    assert_eq!(counted(&Filter::default(), FirstSeen), days(&[("2026-03-01", 4), ("2026-03-02", 1)]));
+    let seen = days(&[("2026-03-01", 3), ("2026-03-02", 1), ("2026-03-03", 1)]);
+    assert_eq!(counted(&Filter::default(), LastSeen), seen);
+    let notes = Filter { kinds: vec!["note".to_owned()], ..Filter::default() };
+    let of_notes = days(&[("1969-12-31", 1), ("2026-02-02", 1), ("2026-02-03", 1)]);
+    assert_eq!(counted(&notes, Created), of_notes);
+    assert_eq!(counted(&only(attribute("model", "m")), Created), of_notes);
+    assert_eq!(counted(&only(attribute("model", "n")), Created), []);
+    let time = |text: &str| Some(text.parse().unwrap());
+    let period = Period {
+        basis: Created,
+        since: time("2026-02-01T00:00:00.000Z"),
+        until: time("2026-02-03T00:00:00.000Z"),
+    };
+    let within = Filter { period: Some(period), ..Filter::default() };
+    assert_eq!(counted(&within, Created), days(&[("2026-02-01", 1), ("2026-02-02", 1)]));
+    assert_eq!(counted(&within, FirstSeen), days(&[("2026-03-01", 2)]));
+    let period = Period { basis: LastSeen, since: Some(second(day)), until: None };
+    let seen = Filter { period: Some(period), ..Filter::default() };
+    assert_eq!(counted(&seen, Created), days(&[("2026-02-03", 1)]));
 }

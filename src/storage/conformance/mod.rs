@@ -198,7 +198,8 @@ macro_rules! suite {
                 notes_are_compared_without_case
                 orders_are_total
                 attributes_are_ordered_and_compared_by_number
-                artifacts_can_be_selected_by_core_hash;
+                artifacts_can_be_selected_by_core_hash
+                matching_artifacts_are_counted_by_day;
             paging: pages_are_the_whole
                 pages_stay_complete_when_items_are_removed
                 the_last_page_has_no_next

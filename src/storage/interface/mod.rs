@@ -39,7 +39,7 @@ pub use statistics::{BlobCounts, Dated, Day, EngineStatistics, Extremes, KindSta
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 use super::{
     Actor, Head, JournalCheck, JournalQuery, Prepared, Put, RemovedPolicy, Result, StorageError, TimeBasis,
@@ -177,6 +177,10 @@ pub trait Snapshot: Send {
 
     /// Returns the number of artifacts that match `filter`.
     fn count(&self, filter: &Filter) -> Result<u64>;
+
+    /// Returns the number of artifacts that match `filter` on each day of one of their times, in UTC, oldest first. Days
+    /// without any are left out, and so are artifacts without this time.
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
 
     /// Returns the mentions of each artifact, in any role or in those of one group, ordered by place, role and digest.
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>>;

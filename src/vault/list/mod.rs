@@ -24,6 +24,8 @@ pub use row::{ListAttribute, ListMember, ListRow};
 pub struct ListRequest {
     /// What the artifacts must match. A row is listed if one of its artifacts matches.
     pub filter: ArtifactFilter,
+    /// The only artifacts that can match; any if empty.
+    pub artifacts: Vec<CoreHash>,
     /// The order of the rows: that of the first matching artifact of each.
     pub order: FindOrder,
     /// Whether each artifact has a row of its own. Otherwise the artifacts of one run are one row.
@@ -66,7 +68,9 @@ impl Operation for ListRequest {
         }
         let order = self.order.to_order()?;
         let snapshot = vault.snapshot()?;
-        Lister { request: self, filter: (&self.filter).into(), order, snapshot: &*snapshot }.answer()
+        let among = (!self.artifacts.is_empty()).then(|| self.artifacts.clone());
+        let filter = storage::Filter { among, ..(&self.filter).into() };
+        Lister { request: self, filter, order, snapshot: &*snapshot }.answer()
     }
 }
 
@@ -117,7 +121,10 @@ impl Lister<'_> {
         let groups =
             if self.request.flat { Groups::single(&cores) } else { Groups::find(self.snapshot, &cores)? };
         let mut matching: Vec<Vec<CoreHash>> = Vec::new();
-        let among = storage::Filter { among: Some(groups.grouped()), ..self.filter.clone() };
+        let is_listed =
+            |core: &CoreHash| self.request.artifacts.is_empty() || self.request.artifacts.contains(core);
+        let grouped = groups.grouped().into_iter().filter(is_listed).collect();
+        let among = storage::Filter { among: Some(grouped), ..self.filter.clone() };
         for hit in self.snapshot.find(&among, self.order, &Page::all())?.items {
             let Some(number) = groups.number_of(hit.artifact.core) else { continue };
             if matching.len() <= number {

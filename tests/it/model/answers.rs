@@ -177,6 +177,10 @@ pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     };
     let filter = probe.filter.filter();
     answer(format!("count {filter:?}"), format!("{:?}", snapshot.count(&filter).unwrap()));
+    for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created] {
+        let days = snapshot.count_by_day(&filter, basis).unwrap();
+        answer(format!("days by {basis:?} of {filter:?}"), format!("{days:?}"));
+    }
     for relation in &UNIVERSE.relations {
         for attribute in ["trace_id", "run_id"] {
             let related =

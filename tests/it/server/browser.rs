@@ -73,20 +73,13 @@ fn chromium() -> String {
     std::env::var("RUNVAULT_CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".to_owned())
 }
 
-#[test]
-fn people_can_use_the_pages_in_a_browser() {
-    if let Some(missing) = missing() {
-        // Not captured, so that a run of all tests says so.
-        let _ = writeln!(std::io::stderr(), "skipped: the pages in a browser; {missing} is missing");
-        return;
-    }
-    let (sandbox, scene) = scene();
-    let serving = Serving::start(&sandbox);
+/// Runs a file of tests in the browser, or says why not.
+fn drive(tests: &str, address: &str, scene: &Value) {
     let mut command = Command::new("node");
     command
-        .args(["--test", "--test-concurrency=1", "--test-reporter=spec"])
+        .args(["--test", "--test-concurrency=1", "--test-reporter=spec", tests])
         .current_dir(repository("tests/browser"))
-        .env("RUNVAULT_ADDRESS", format!("http://{}/", serving.address))
+        .env("RUNVAULT_ADDRESS", address)
         .env("RUNVAULT_CHROMIUM", chromium())
         .env("RUNVAULT_SCENE", scene.to_string());
     let ran = command.output().unwrap();
@@ -96,4 +89,44 @@ fn people_can_use_the_pages_in_a_browser() {
         String::from_utf8_lossy(&ran.stdout),
         String::from_utf8_lossy(&ran.stderr)
     );
+}
+
+/// Returns whether tests in a browser are possible. Says so if they are not, in a run of all tests too.
+fn can_drive(what: &str) -> bool {
+    let missing = missing();
+    if let Some(missing) = missing {
+        let _ = writeln!(std::io::stderr(), "skipped: {what} in a browser; {missing} is missing");
+    }
+    missing.is_none()
+}
+
+#[test]
+fn people_can_use_the_pages_in_a_browser() {
+    if !can_drive("the pages") {
+        return;
+    }
+    let (sandbox, scene) = scene();
+    let serving = Serving::start(&sandbox);
+    drive("pages.test.mjs", &format!("http://{}/", serving.address), &scene);
+}
+
+#[test]
+fn people_can_use_the_files_in_a_browser() {
+    if !can_drive("the files") {
+        return;
+    }
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
+    let examples = ["session.json", "run.rpk", "trace.ndjson", "contract.yaml", "pack"];
+    sandbox.add(examples.map(|name| repository("examples").join(name)));
+    let runs = [900, 901].map(|number| sandbox.write(&format!("{number}.rpk"), run(number, STEPS)));
+    sandbox.add(runs);
+    let hostile = sandbox.add([
+        sandbox.write("hostile.json", session(HOSTILE, &[(HOSTILE, HOSTILE)])),
+        sandbox.write("hostile.rpk", hostile_run()),
+    ]);
+    // The directory has a name that addresses must escape.
+    sandbox.run(["export", "--html", "all pages", "--all"]).expect(0);
+    let directory = sandbox.path("all pages");
+    let address = format!("file://{}/", directory.to_str().unwrap().replace(' ', "%20"));
+    drive("files.test.mjs", &address, &json!({"name": "nightly-900", "hostile": hostile}));
 }

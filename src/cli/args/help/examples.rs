@@ -202,6 +202,8 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "runvault export @baseline --with-links -o baseline.rvz",
             ),
             ("the runs of one model", "runvault export --kind rpk --model m-1 -o runs.rvz"),
+            #[cfg(feature = "server")]
+            ("a run as pages, for a CI job", "runvault export @baseline --html pages"),
         ],
     ),
     ("import", &[("check first", "runvault import --dry-run runs.rvz")]),

@@ -60,7 +60,7 @@ const RARE_OF: &[(&str, &[&str])] = &[
     ("list", &["attr", "note", "prompt", "run-id", "sort", "until"]),
     ("search", &["attr", "has-error", "note", "run-id", "tool", "until"]),
     ("replay", &["attr", "until"]),
-    ("export", &["attr", "note", "until"]),
+    ("export", &["attr", "note", "tool", "until"]),
     ("forget", &["keep-hourly", "keep-yearly", "reason", "yes"]),
 ];
 

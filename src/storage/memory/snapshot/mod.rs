@@ -11,6 +11,8 @@ mod statistics;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use chrono::NaiveDate;
+
 use super::state::State;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
@@ -58,6 +60,10 @@ impl Snapshot for View {
 
     fn count(&self, filter: &Filter) -> Result<u64> {
         Ok(self.0.matching(filter).len() as u64)
+    }
+
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
+        Ok(self.0.count_by_day(filter, by))
     }
 
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {

@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use super::super::state::{Artifact, Capture, State};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::TimeBasis;
-use crate::storage::interface::{BlobCounts, Dated, Day, Extremes, KindStats, Sized, Statistics};
+use crate::storage::interface::{BlobCounts, Dated, Day, Extremes, Filter, KindStats, Sized, Statistics};
 
 impl State {
     pub(super) fn statistics(&self, by: TimeBasis) -> Statistics {
@@ -79,6 +79,17 @@ impl State {
         let one =
             |(at, artifact): &(DateTime<Utc>, &Artifact)| Dated { artifact: artifact.record(), at: *at };
         Extremes { largest: largest.collect(), oldest: dated.first().map(one), newest: dated.last().map(one) }
+    }
+
+    /// Returns the number of artifacts that match on each day that has any.
+    pub(super) fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Vec<(NaiveDate, u64)> {
+        let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
+        for (artifact, _) in self.matching(filter) {
+            if let Some(at) = artifact.time(by) {
+                *counts.entry(at.date_naive()).or_default() += 1;
+            }
+        }
+        counts.into_iter().collect()
     }
 
     fn days(&self, by: TimeBasis) -> Vec<Day> {

@@ -5,6 +5,7 @@
 //! many are examined before that, the first way is taken after all.
 
 mod conditions;
+mod days;
 mod numbers;
 mod scan;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 use super::super::read;
 use super::super::read::artifact_id;
@@ -16,7 +16,7 @@ use crate::storage::interface::{
     ManualLink, MemberRecord, Mention, NameUse, Names, Note, Order, Page, Paged, Pin, ReferenceEdge,
     Resolution, RoleCount, SharedFile, Snapshot, Statistics, Tag, UnresolvedReference, UnresolvedTarget,
 };
-use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
 impl read::Snapshot<'_> {
     /// Returns the row id of an artifact.
@@ -154,6 +154,13 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn count(&self, filter: &Filter) -> Result<u64> {
         self.count_matches(filter)
+    }
+
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
+        match self.count_days(filter, by)? {
+            Some(counts) => Ok(counts),
+            None => days::count(self, filter, by),
+        }
     }
 
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {

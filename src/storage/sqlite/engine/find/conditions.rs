@@ -73,6 +73,19 @@ impl<'q> Known<'q> {
         })
     }
 
+    /// Returns whether all candidates match.
+    pub(super) fn is_exact(&self) -> bool {
+        match self {
+            Self::Attribute { .. }
+            | Self::Range { .. }
+            | Self::Signature { .. }
+            | Self::Tagged(_)
+            | Self::Label { .. }
+            | Self::Pinned => true,
+            Self::Mention { .. } | Self::Unsigned | Self::Note(_) => false,
+        }
+    }
+
     /// Returns the artifacts that can match, sorted by row id, if there are at most `limit`.
     pub(super) fn candidates(
         &self,

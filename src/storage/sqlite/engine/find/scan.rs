@@ -22,8 +22,8 @@ pub(super) const NUMBER: &str =
 /// A condition in SQL, with its parameters.
 #[derive(Clone)]
 pub(super) struct Where {
-    sql: String,
-    parameters: Vec<Value>,
+    pub(super) sql: String,
+    pub(super) parameters: Vec<Value>,
 }
 
 impl Where {
@@ -56,13 +56,19 @@ pub(super) fn milliseconds(time: DateTime<Utc>) -> i64 {
 impl Finder<'_, '_> {
     /// Returns the condition on kinds, the period and digits.
     pub(super) fn selection(&self) -> Where {
+        let mut selection = self.selection_at_any_time();
+        if let Some(period) = &self.filter.period {
+            add_period(&mut selection, period);
+        }
+        selection
+    }
+
+    /// Returns the condition on kinds and digits.
+    pub(super) fn selection_at_any_time(&self) -> Where {
         let mut selection = Where::new();
         if let Some(kinds) = &self.kinds {
             let list = vec!["?"; kinds.len()].join(", ");
             selection.and(&format!("a.kind IN ({list})"), kinds.iter().copied().map(Value::Integer));
-        }
-        if let Some(period) = &self.filter.period {
-            add_period(&mut selection, period);
         }
         if let Some(digits) = &self.filter.digits {
             match bounds(digits) {

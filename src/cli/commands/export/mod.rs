@@ -1,5 +1,8 @@
 //! `runvault export`
 
+#[cfg(feature = "server")]
+mod html;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
@@ -18,10 +21,11 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::terminal;
 
-/// Export artifacts to a bundle file for another vault.
+/// Export artifacts to a bundle file for another vault, or as pages.
 ///
 /// A bundle contains artifacts with all their captures, tags, notes and manual links. Read it with "import" or with
-/// tar: tar --zstd -xf FILE.rvz. The same vault and the same selection give the same bytes.
+/// tar: tar --zstd -xf FILE.rvz. Pages are those that "serve" shows, and need no server: open DIR/index.html. The same
+/// vault and the same selection give the same bytes.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Hashes, @tags, or latest; if none is given, all artifacts that match the conditions
@@ -29,8 +33,17 @@ pub(crate) struct Args {
     hashes: Vec<Named>,
 
     /// Write to this file, such as runs.rvz; - is standard output
-    #[arg(short, long, value_name = "FILE")]
-    output: PathBuf,
+    #[cfg_attr(feature = "server", arg(short, long, value_name = "FILE", required_unless_present = "html"))]
+    #[cfg_attr(not(feature = "server"), arg(short, long, value_name = "FILE", required = true))]
+    output: Option<PathBuf>,
+
+    /// Write pages to this new or empty directory
+    ///
+    /// Pages are written of the artifacts, of those of the same run, and of the contracts that govern it. If two
+    /// artifacts of one kind are given, the differences between them are written too.
+    #[cfg(feature = "server")]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["output", "force"])]
+    html: Option<PathBuf>,
 
     /// Also export all artifacts reachable over links
     #[arg(long)]
@@ -58,13 +71,18 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
+        #[cfg(feature = "server")]
+        if let Some(directory) = &self.html {
+            return self.write_pages(&vault, directory);
+        }
+        let Some(output) = &self.output else { return Err(Failure::Usage("give -o FILE".to_owned())) };
         // The snapshot must be taken before artifacts are located, so that it is not newer than the output.
         let snapshot = vault.snapshot()?;
         let mut artifacts = self.selection(&vault, &*snapshot)?;
         if self.with_links {
             artifacts = bundle::with_links(&*snapshot, artifacts)?;
         }
-        let written = if self.output == Path::new("-") {
+        let written = if output == Path::new("-") {
             if terminal::is_terminal() && !self.force {
                 let message = "a bundle is binary; use -o FILE, a pipe, or --force";
                 return Err(Failure::CouldNotRun(message.to_owned()));
@@ -72,7 +90,7 @@ impl Args {
             bundle::write(&*snapshot, &artifacts, &mut stdout::raw()).map_err(Failure::from)?
         } else {
             let options = self.mode.options(self.force, vault.path());
-            disk::write_with(&self.output, &options, |out| Ok(bundle::write(&*snapshot, &artifacts, out)?))?
+            disk::write_with(output, &options, |out| Ok(bundle::write(&*snapshot, &artifacts, out)?))?
         };
         stdout::note(&text_of(&written));
         Ok(Status::Done)
@@ -101,7 +119,7 @@ impl Args {
         let order = Order::Newest(TimeBasis::LastSeen);
         let hits = snapshot.find(&Filter::from(&filter), order, &Page::all())?.items;
         if hits.is_empty() {
-            return Err(Failure::No("no artifact matches the conditions; no bundle was written".to_owned()));
+            return Err(Failure::No("no artifact matches the conditions; nothing was written".to_owned()));
         }
         Ok(hits.into_iter().map(|hit| hit.artifact).collect())
     }

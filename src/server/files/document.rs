@@ -1,0 +1,66 @@
+//! Whole documents that need no other file: the style sheet and the script stand in them.
+
+use maud::{DOCTYPE, PreEscaped, html};
+
+use super::base64;
+use crate::digest::Digest;
+use crate::server::assets::{SCRIPT, STYLE};
+use crate::server::text::line;
+
+/// What surrounds the pages in files.
+pub(super) struct Document<'d> {
+    /// The name of the file that leads to all others.
+    pub(super) index: &'d str,
+    /// The name of the vault.
+    pub(super) vault: &'d str,
+}
+
+/// Returns what a document may load and run: what stands in it.
+fn policy() -> String {
+    let hash = |text: &str| base64::encode(Digest::from_content(text.as_bytes()).as_bytes());
+    let (style, script) = (hash(STYLE.text), hash(SCRIPT.text));
+    format!(
+        "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; img-src data:; \
+         form-action 'none'; base-uri 'none'"
+    )
+}
+
+impl Document<'_> {
+    /// Returns the document with a page, whose links lead to files.
+    pub(super) fn with(&self, title: &str, body: String) -> String {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(policy());
+                    meta name="referrer" content="no-referrer";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    title { (line(title)) " – runvault" }
+                    link rel="icon" href="data:,";
+                    style { (PreEscaped(STYLE.text)) }
+                    script { (PreEscaped(SCRIPT.text)) }
+                }
+                body {
+                    a.skip href="#content" { "Skip to the content" }
+                    header {
+                        nav aria-label="Sections" { ul { li { a href=(self.index) { "Index" } } } }
+                    }
+                    main id="content" tabindex="-1" { (PreEscaped(body)) }
+                    footer { p { "From the vault " (line(self.vault)) " · runvault " (env!("CARGO_PKG_VERSION")) } }
+                }
+            }
+        }
+        .into_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn style_and_script_cannot_end_before_their_elements() {
+        assert!(!STYLE.text.contains("</") && !SCRIPT.text.contains("</") && !SCRIPT.text.contains("<!--"));
+    }
+}

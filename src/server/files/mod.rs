@@ -1,0 +1,191 @@
+//! Pages as files, which link to each other and to nothing else.
+//!
+//! The pages are those of the server. Of the artifacts that are written, everything is: their transcripts, the graphs of
+//! their links and their bytes. Links to other pages are left out, or are text.
+
+mod base64;
+mod document;
+mod names;
+mod rewrite;
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+
+use axum::http::Uri;
+
+use super::failure::PageError;
+use super::pages;
+use super::visit::{Content, Download, Medium, Page, Visit};
+use crate::digest::CoreHash;
+use crate::storage::StorageError;
+use crate::vault::Vault;
+use crate::vault::journal::JournalHeadRequest;
+use crate::vault::list::{ListAnswer, ListRequest};
+use crate::vault::show::ShowRequest;
+use document::Document;
+use names::{INDEX, Names, Waiting};
+
+/// Artifacts whose pages are written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageSelection {
+    /// Artifacts that are written with those of the same run and the contracts that govern it. If they are two of one kind,
+    /// the differences between them are written too.
+    pub artifacts: Vec<CoreHash>,
+    /// Further artifacts.
+    pub others: Vec<CoreHash>,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WrittenPages {
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of files.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// The reason why pages were not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WritePagesError {
+    /// The vault cannot be read.
+    #[error(transparent)]
+    Store(#[from] StorageError),
+    /// The vault was changed meanwhile, so that the pages would not agree with each other.
+    #[error("the vault was changed while its pages were written")]
+    Changed,
+    /// A page cannot be made.
+    #[error("the page {name} cannot be made: {message}")]
+    Page {
+        /// The name of its file.
+        name: String,
+        /// The cause.
+        message: String,
+    },
+    /// A file cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Passes the pages of artifacts and all that they link to to `write`, each with the name of its file. The names contain no
+/// separators of paths; `index.html` leads to all others. The same vault and the same selection give the same files.
+///
+/// # Errors
+/// Returns a [`WritePagesError`]; what was written is then incomplete.
+pub fn write_pages(
+    vault: &Vault,
+    selection: &PageSelection,
+    write: &mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+) -> Result<WrittenPages, WritePagesError> {
+    let head = vault.run(&JournalHeadRequest {})?;
+    let artifacts = artifacts(vault, selection)?;
+    let list = list(vault, &artifacts)?;
+    let kinds = kinds(&list, &artifacts);
+    let pair = pair(&kinds, selection);
+    let names = Names::new(&kinds, pair);
+    let mut writer = Writer { vault, names, write, written: WrittenPages::default() };
+    writer.written.artifacts = artifacts.len() as u64;
+    writer.all(&list, pair)?;
+    if vault.run(&JournalHeadRequest {})? != head {
+        return Err(WritePagesError::Changed);
+    }
+    Ok(writer.written)
+}
+
+/// Returns all artifacts that are written, by core hash.
+fn artifacts(vault: &Vault, selection: &PageSelection) -> Result<Vec<CoreHash>, WritePagesError> {
+    let named: BTreeSet<CoreHash> = selection.artifacts.iter().copied().collect();
+    let rows = list(vault, &named.iter().copied().collect::<Vec<_>>())?.rows;
+    let members = rows.iter().flat_map(|row| row.members.iter().map(|member| member.artifact.core_hash));
+    let runs: BTreeSet<CoreHash> = named.into_iter().chain(members).collect();
+    let mut all: BTreeSet<CoreHash> = selection.others.iter().copied().collect();
+    for run in &runs {
+        all.extend(pages::audits::contracts(&vault.run(&ShowRequest { artifact: *run })?));
+    }
+    all.extend(runs);
+    Ok(all.into_iter().collect())
+}
+
+fn list(vault: &Vault, artifacts: &[CoreHash]) -> Result<ListAnswer, WritePagesError> {
+    if artifacts.is_empty() {
+        return Ok(ListAnswer::default());
+    }
+    Ok(vault.run(&ListRequest { artifacts: artifacts.to_vec(), ..ListRequest::default() })?)
+}
+
+/// Returns the artifacts with their kinds.
+fn kinds(list: &ListAnswer, artifacts: &[CoreHash]) -> Vec<(CoreHash, String)> {
+    let members = list.rows.iter().flat_map(|row| &row.members).map(|member| &member.artifact);
+    let known: HashMap<CoreHash, &str> =
+        members.map(|artifact| (artifact.core_hash, artifact.kind.as_str())).collect();
+    let kind = |core: &CoreHash| known.get(core).copied().unwrap_or_default().to_owned();
+    artifacts.iter().map(|core| (*core, kind(core))).collect()
+}
+
+/// Returns the two selected artifacts, if they are two of one kind.
+fn pair(kinds: &[(CoreHash, String)], selection: &PageSelection) -> Option<(CoreHash, CoreHash)> {
+    let kind = |core: CoreHash| kinds.iter().find(|(known, _)| *known == core).map(|(_, kind)| kind);
+    match selection.artifacts.as_slice() {
+        [one, other] if one != other && kind(*one) == kind(*other) => Some((*one, *other)),
+        _ => None,
+    }
+}
+
+struct Writer<'w> {
+    vault: &'w Vault,
+    names: Names,
+    write: &'w mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
+    written: WrittenPages,
+}
+
+impl Writer<'_> {
+    /// Writes the index, and everything that it leads to.
+    fn all(&mut self, list: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> Result<(), WritePagesError> {
+        self.page(INDEX, &pages::index::page(list, pair))?;
+        while let Some(Waiting { address, name }) = self.names.next() {
+            match self.content(&address, &name)? {
+                Content::Page(page) => self.page(&name, &page)?,
+                Content::Download(Download { bytes, .. }) => self.file(&name, &bytes)?,
+                Content::Redirect(_) | Content::Asset(_) => return Err(failed(&name, &PageError::NoPage)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes what is at an address.
+    fn content(&self, address: &str, name: &str) -> Result<Content, WritePagesError> {
+        let uri: Uri = address.parse().map_err(|_| failed(name, &PageError::NoPage))?;
+        let path: Vec<&str> = uri.path().split('/').skip(1).collect();
+        let render = match path.as_slice() {
+            ["artifact", _] => pages::artifact::page,
+            ["artifact", _, "graph"] => pages::graph::page,
+            ["artifact", _, "bytes"] => pages::download::bytes,
+            ["artifact", _, "core"] => pages::download::core,
+            ["diff"] => pages::diff::page,
+            _ => return Err(failed(name, &PageError::NoPage)),
+        };
+        let core = path.get(1).copied().unwrap_or_default();
+        let visit = Visit { vault: self.vault, name: core, uri: &uri, medium: Medium::File };
+        render(&visit).map_err(|error| failed(name, &error))
+    }
+
+    fn page(&mut self, name: &str, page: &Page) -> Result<(), WritePagesError> {
+        let body = rewrite::rewrite(&page.body.0, &mut |address| self.names.target(address));
+        let body = body.map_err(|error| failed(name, &PageError::BadRequest(error.to_string())))?;
+        let vault = self.vault.path().file_name().unwrap_or_default().to_string_lossy();
+        let document = Document { index: INDEX, vault: &vault }.with(&page.title, body);
+        self.file(name, document.as_bytes())
+    }
+
+    fn file(&mut self, name: &str, bytes: &[u8]) -> Result<(), WritePagesError> {
+        (self.write)(name, bytes)?;
+        self.written.files += 1;
+        self.written.bytes += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+fn failed(name: &str, error: &PageError) -> WritePagesError {
+    WritePagesError::Page { name: name.to_owned(), message: error.to_string() }
+}

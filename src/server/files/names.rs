@@ -1,0 +1,244 @@
+//! The names of files, by the addresses of what is in them.
+//!
+//! Names are made of our own words, of digests, and of those characters of other texts that every system permits.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use axum::extract::Query;
+use axum::http::Uri;
+
+use super::rewrite::Target;
+use crate::artifact::Kind;
+use crate::digest::CoreHash;
+use crate::formats;
+use crate::server::pages::download::safe;
+
+/// The name of the file that leads to all others.
+pub(super) const INDEX: &str = "index.html";
+
+/// Endings with which programs neither run nor interpret a file as a page.
+const INERT: [&str; 3] = ["json", "txt", "bin"];
+
+/// The depth of the graphs that are written: the one that pages of artifacts link to.
+const DEPTH: &str = "2";
+
+/// Maximum number of characters of a name that an artifact determines.
+const LONGEST: usize = 80;
+
+/// Something to be written: its address on a server, and the name of its file.
+pub(super) struct Waiting {
+    pub(super) address: String,
+    pub(super) name: String,
+}
+
+/// The files of some artifacts.
+pub(super) struct Names {
+    /// The artifacts that have pages, with their kinds, and the beginnings of the names of their files.
+    artifacts: BTreeMap<CoreHash, (String, String)>,
+    /// Two artifacts whose differences have pages.
+    pair: Option<(CoreHash, CoreHash)>,
+    /// The names by address.
+    files: HashMap<String, String>,
+    /// The names in lowercase: some file systems do not distinguish cases.
+    taken: HashSet<String>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// The parts of an address.
+struct Address {
+    path: Vec<String>,
+    parameters: Vec<(String, String)>,
+}
+
+impl Address {
+    fn parse(address: &str) -> Option<Self> {
+        let uri: Uri = address.parse().ok()?;
+        let Query(parameters) = Query::try_from_uri(&uri).ok()?;
+        Some(Self { path: uri.path().split('/').skip(1).map(str::to_owned).collect(), parameters })
+    }
+
+    fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the parameters except those with these names, as a part of a name.
+    fn suffix(&self, except: &[&str]) -> String {
+        let others = self.parameters.iter().filter(|(name, _)| !except.contains(&name.as_str()));
+        others.map(|(name, value)| format!("-{}-{}", safe(name), safe(value))).collect()
+    }
+}
+
+impl Names {
+    pub(super) fn new(artifacts: &[(CoreHash, String)], pair: Option<(CoreHash, CoreHash)>) -> Self {
+        // Whoever makes artifacts can make two whose hashes begin alike.
+        let beginnings: HashSet<String> = artifacts.iter().map(|(core, _)| format!("{core:.12}")).collect();
+        let is_unique = beginnings.len() == artifacts.len();
+        let stem = |core: CoreHash, kind: &str| {
+            // The kind may be one that this program does not know.
+            let noun = formats::named(kind).map_or_else(|| "artifact".to_owned(), |kind| safe(kind.noun()));
+            if is_unique { format!("{noun}-{core:.12}") } else { format!("{noun}-{core:.64}") }
+        };
+        let artifacts =
+            artifacts.iter().map(|(core, kind)| (*core, (kind.clone(), stem(*core, kind)))).collect();
+        let taken = HashSet::from([INDEX.to_owned()]);
+        Self { artifacts, pair, files: HashMap::new(), taken, waiting: VecDeque::new() }
+    }
+
+    /// Returns what is to be written next.
+    pub(super) fn next(&mut self) -> Option<Waiting> {
+        self.waiting.pop_front()
+    }
+
+    /// Returns what a link to an address becomes. What it leads to is written.
+    pub(super) fn target(&mut self, address: &str) -> Target {
+        let Some(parsed) = Address::parse(address) else { return Target::Nothing };
+        let path: Vec<&str> = parsed.path.iter().map(String::as_str).collect();
+        let artifact = path.get(1).and_then(|core| self.artifacts.get(&core.parse().ok()?));
+        let (key, name) = match (path.as_slice(), artifact) {
+            (["artifact", _], None) => return Target::Text,
+            (["artifacts"], _) if parsed.parameter("attribute").is_some() => return Target::Text,
+            (["artifact", _], Some((_, stem))) => {
+                (address.to_owned(), format!("{stem}{}.html", parsed.suffix(&[])))
+            }
+            (["artifact", _, "graph"], Some((_, stem))) => {
+                if parsed.parameter("depth") != Some(DEPTH) {
+                    return Target::Nothing;
+                }
+                (address.to_owned(), format!("{stem}-links.html"))
+            }
+            (["artifact", _, "bytes"], Some((kind, stem))) => {
+                (address.to_owned(), bytes(kind, stem, &parsed))
+            }
+            // All captures of an artifact have the same core.
+            (["artifact", core, "core"], Some((_, stem))) => {
+                (format!("core of {core}"), format!("{stem}-core.txt"))
+            }
+            (["diff"], _) if self.is_pair(&parsed) => {
+                (address.to_owned(), format!("diff{}.html", parsed.suffix(&["one", "other"])))
+            }
+            _ => return Target::Nothing,
+        };
+        Target::File(self.assign(key, name, address))
+    }
+
+    fn is_pair(&self, address: &Address) -> bool {
+        let core = |name| address.parameter(name).and_then(|core| core.parse::<CoreHash>().ok());
+        core("one").zip(core("other")).is_some_and(|given| Some(given) == self.pair)
+    }
+
+    /// Returns the name for a key, which is `name` unless another file has it.
+    fn assign(&mut self, key: String, name: String, address: &str) -> String {
+        if let Some(name) = self.files.get(&key) {
+            return name.clone();
+        }
+        let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, ""));
+        let mut unique = name.clone();
+        let mut number = 2;
+        while !self.taken.insert(unique.to_lowercase()) {
+            unique = format!("{stem}-{number}.{ending}");
+            number += 1;
+        }
+        self.files.insert(key, unique.clone());
+        self.waiting.push_back(Waiting { address: address.to_owned(), name: unique.clone() });
+        unique
+    }
+}
+
+/// Returns the name of a file with the bytes of a capture, or of one of its members.
+fn bytes(kind: &str, stem: &str, address: &Address) -> String {
+    let capture = address.parameter("capture").unwrap_or_default();
+    let capture: String = safe(capture.rsplit(':').next().unwrap_or_default()).chars().take(12).collect();
+    if let Some(member) = address.parameter("member") {
+        let member: String = safe(member).chars().take(LONGEST).collect();
+        return inert(&format!("{stem}-{capture}-{member}"));
+    }
+    let members = formats::named(kind).map(Kind::members).unwrap_or_default();
+    let ending = members.first().and_then(|member| member.rsplit_once('.'));
+    let ending = match ending {
+        Some((_, ending)) => format!(".{ending}"),
+        // Contracts are JSON or YAML.
+        None if kind == formats::TERMS.name() => ".txt".to_owned(),
+        None => String::new(),
+    };
+    inert(&format!("{stem}-{capture}{ending}"))
+}
+
+/// Returns a name with which no program runs the file or interprets it as a page.
+fn inert(name: &str) -> String {
+    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_lowercase()).unwrap_or_default();
+    if INERT.contains(&ending.as_str()) {
+        name.to_owned()
+    } else if is_text(&ending) {
+        format!("{name}.txt")
+    } else {
+        format!("{name}.bin")
+    }
+}
+
+/// Returns whether files of a kind have this ending. All of them are texts; browsers guess what their content is.
+fn is_text(ending: &str) -> bool {
+    let mut members = formats::ALL.iter().flat_map(|kind| kind.members());
+    members.any(|member| member.rsplit_once('.').is_some_and(|(_, known)| known == ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::server::address;
+
+    fn core(text: &str) -> CoreHash {
+        CoreHash(Digest::from_content(text.as_bytes()))
+    }
+
+    fn names(pair: Option<(CoreHash, CoreHash)>) -> Names {
+        let artifacts = ["a", "b"].map(|text| (core(text), "../<odd>".to_owned()));
+        Names::new(&artifacts, pair)
+    }
+
+    #[test]
+    fn only_what_is_written_has_a_file() {
+        let (a, b, other) = (core("a"), core("b"), core("other"));
+        let mut names = names(Some((a, b)));
+        let file = |target| matches!(target, Target::File(_));
+        assert!(file(names.target(&address::artifact(a))) && file(names.target(&address::graph(b, 2))));
+        assert!(file(names.target(&address::diff(a, Some(b)))));
+        assert_eq!(names.target(&address::artifact(other)), Target::Text);
+        assert_eq!(names.target(&address::attribute("a", "b")), Target::Text);
+        let elsewhere = [
+            address::graph(other, 2),
+            address::diff(b, Some(a)),
+            address::diff(a, None),
+            address::mentions(a.0),
+            address::prompt(a.0),
+            "/".to_owned(),
+            "//example.org/".to_owned(),
+            "https://example.org/".to_owned(),
+            "not an address".to_owned(),
+        ];
+        for address in elsewhere {
+            assert_eq!(names.target(&address), Target::Nothing, "{address}");
+        }
+        let waiting: Vec<String> = std::iter::from_fn(|| names.next()).map(|waiting| waiting.name).collect();
+        assert_eq!(waiting.len(), 3);
+        assert!(names.target(&address::artifact(a)) != Target::Text && names.next().is_none());
+    }
+
+    #[test]
+    fn names_of_files_are_safe_and_differ() {
+        let mut names = names(None);
+        let capture = crate::digest::CaptureHash(core("c").0);
+        let mut taken = HashSet::new();
+        let members =
+            ["x.html", "../../x.html", "..-..-x.html", "X.HTML", "a.json", "a.ndjson", "", &"y".repeat(300)];
+        for member in members {
+            let Target::File(name) = names.target(&address::bytes(core("a"), capture, Some(member))) else {
+                panic!("{member} has no file");
+            };
+            assert!(name.chars().all(|one| one.is_ascii_alphanumeric() || "-._".contains(one)), "{name}");
+            assert!(!name.starts_with(['.', '-']) && name.len() < 160, "{name}");
+            assert!([".bin", ".txt", ".json"].iter().any(|ending| name.ends_with(ending)), "{name}");
+            assert!(taken.insert(name.to_lowercase()), "{name}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Pages for files: links lead to files, or are no links.
+//!
+//! Pages are made for a server. All of their markup is our own, and what artifacts contain is escaped in it, so a `<` is
+//! the beginning of a tag, and a `"` the beginning or the end of a value.
+
+use std::fmt::Write;
+
+use maud::html;
+
+/// What becomes of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// It leads to this file.
+    File(String),
+    /// Its content stays, as text.
+    Text,
+    /// It is left out with its content.
+    Nothing,
+}
+
+/// The markup is not what pages consist of, so that links could be overlooked.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unexpected markup at {0:?}")]
+pub(super) struct Malformed(String);
+
+/// Returns `page` with the links that `target` determines by their addresses, without forms, and with exact times in the
+/// place of those relative to now.
+pub(super) fn rewrite(page: &str, target: &mut dyn FnMut(&str) -> Target) -> Result<String, Malformed> {
+    let mut written = Written { text: String::with_capacity(page.len()), ends: Vec::new(), drawings: 0 };
+    let mut rest = page;
+    while let Some((text, tag)) = rest.split_once('<') {
+        written.text.push_str(text);
+        let (tag, after) = tag.split_once('>').ok_or_else(|| Malformed(start(tag)))?;
+        rest = written.tag(&Tag::parse(tag), after, target)?;
+    }
+    written.text.push_str(rest);
+    Ok(written.text)
+}
+
+/// The beginning of a text, for messages.
+fn start(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+/// A tag without its angle brackets.
+struct Tag<'t> {
+    whole: &'t str,
+    name: &'t str,
+    /// The text after the name.
+    attributes: &'t str,
+}
+
+impl<'t> Tag<'t> {
+    fn parse(whole: &'t str) -> Self {
+        let (name, attributes) = whole.split_once(' ').unwrap_or((whole, ""));
+        Self { whole, name, attributes }
+    }
+
+    /// Returns the value of an attribute as it is written.
+    fn value(&self, name: &str) -> Option<&'t str> {
+        let mut rest = self.attributes;
+        while let Some((before, after)) = rest.split_once("=\"") {
+            let (value, next) = after.split_once('"')?;
+            if before.trim_start().rsplit(' ').next() == Some(name) {
+                return Some(value);
+            }
+            rest = next;
+        }
+        None
+    }
+}
+
+/// What was written so far.
+struct Written {
+    text: String,
+    /// The ends of the elements that are written for links.
+    ends: Vec<&'static str>,
+    /// Number of drawings that are open.
+    drawings: usize,
+}
+
+impl Written {
+    /// Writes a tag, and returns what follows after it and what belongs to it.
+    fn tag<'t>(
+        &mut self,
+        tag: &Tag<'t>,
+        after: &'t str,
+        target: &mut dyn FnMut(&str) -> Target,
+    ) -> Result<&'t str, Malformed> {
+        match tag.name {
+            "a" => return self.link(tag, after, target),
+            "/a" => {
+                let end = self.ends.pop().ok_or_else(|| Malformed(start(after)))?;
+                self.text.push_str(end);
+                return Ok(after);
+            }
+            "form" => return skip(after, "</form>").map(|(_, after)| after),
+            "time" => {
+                if let Some(exact) = tag.value("title") {
+                    let (_, rest) = skip(after, "</time>")?;
+                    self.copy(tag);
+                    self.text.push_str(exact);
+                    self.text.push_str("</time>");
+                    return Ok(rest);
+                }
+            }
+            "svg" => self.drawings += 1,
+            "/svg" => self.drawings = self.drawings.saturating_sub(1),
+            // No other element refers to anything.
+            _ if ["href", "src", "action", "srcset", "data"].iter().any(|name| tag.value(name).is_some()) => {
+                return Err(Malformed(start(tag.whole)));
+            }
+            _ => {}
+        }
+        self.copy(tag);
+        Ok(after)
+    }
+
+    fn copy(&mut self, tag: &Tag<'_>) {
+        self.text.push('<');
+        self.text.push_str(tag.whole);
+        self.text.push('>');
+    }
+
+    fn link<'t>(
+        &mut self,
+        tag: &Tag<'t>,
+        after: &'t str,
+        target: &mut dyn FnMut(&str) -> Target,
+    ) -> Result<&'t str, Malformed> {
+        let written = tag.value("href").ok_or_else(|| Malformed(start(tag.whole)))?;
+        if written.starts_with('#') {
+            self.copy(tag);
+            self.ends.push("</a>");
+            return Ok(after);
+        }
+        match target(&unescaped(written)) {
+            Target::File(name) => {
+                let name = html! { (name) }.into_string();
+                let link = tag.whole.replacen(&format!("href=\"{written}\""), &format!("href=\"{name}\""), 1);
+                self.copy(&Tag::parse(&link));
+                self.ends.push("</a>");
+            }
+            Target::Text => {
+                let name = if self.drawings > 0 { "g" } else { "span" };
+                self.text.push('<');
+                self.text.push_str(name);
+                if let Some(class) = tag.value("class") {
+                    // Writing to a string cannot fail.
+                    let _ = write!(self.text, " class=\"{class}\"");
+                }
+                self.text.push('>');
+                self.ends.push(if self.drawings > 0 { "</g>" } else { "</span>" });
+            }
+            Target::Nothing => return skip(after, "</a>").map(|(_, after)| after),
+        }
+        Ok(after)
+    }
+}
+
+/// Returns what is before and after an end tag. The element contains no other one of its name.
+fn skip<'t>(text: &'t str, end: &str) -> Result<(&'t str, &'t str), Malformed> {
+    text.split_once(end).ok_or_else(|| Malformed(start(text)))
+}
+
+/// Returns the text that maud has escaped.
+fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(page: &str) -> Result<String, Malformed> {
+        rewrite(page, &mut |address| match address {
+            "/one?a=1&b=\"" => Target::File("one&.html".to_owned()),
+            "/text" => Target::Text,
+            _ => Target::Nothing,
+        })
+    }
+
+    #[test]
+    fn links_lead_to_files_or_are_no_links() {
+        let page = "<p>&lt;a href=&quot;/text&quot;&gt; <a class=\"hash\" href=\"/one?a=1&amp;b=&quot;\">1</a> \
+                    <a href=\"/text\" class=\"hash\">2 <b>3</b></a> <a href=\"/other\">4</a> <a href=\"#x\">5</a></p>";
+        let expected = "<p>&lt;a href=&quot;/text&quot;&gt; <a class=\"hash\" href=\"one&amp;.html\">1</a> \
+                        <span class=\"hash\">2 <b>3</b></span>  <a href=\"#x\">5</a></p>";
+        assert_eq!(rewritten(page).unwrap(), expected);
+        let drawing = "<svg><a href=\"/text\" aria-label=\"n\"><rect/></a></svg>";
+        assert_eq!(rewritten(drawing).unwrap(), "<svg><g><rect/></g></svg>");
+    }
+
+    #[test]
+    fn forms_are_left_out_and_times_are_exact() {
+        let page = "a<form action=\"/x\"><input name=\"q\"></form>b";
+        assert_eq!(rewritten(page).unwrap(), "ab");
+        let time = "<time datetime=\"2026\" title=\"2026 UTC\">just now</time>";
+        assert_eq!(rewritten(time).unwrap(), "<time datetime=\"2026\" title=\"2026 UTC\">2026 UTC</time>");
+    }
+
+    #[test]
+    fn a_reference_is_never_overlooked() {
+        for page in ["<img src=\"/x\">", "<use href=\"/x\"/>", "</a>", "<a>", "<a href=\"/other\">", "a < b"]
+        {
+            assert!(rewritten(page).is_err(), "{page}");
+        }
+    }
+}
