@@ -43,10 +43,8 @@ impl Args {
     fn pages(&self, vault: &Vault) -> Result<PageSelection, Failure> {
         let snapshot = vault.snapshot()?;
         let artifacts = self.selection(vault, &*snapshot)?;
-        let others = match self.with_links {
-            true => bundle::with_links(&*snapshot, artifacts.clone())?,
-            false => Vec::new(),
-        };
+        let others =
+            if self.with_links { bundle::with_links(&*snapshot, artifacts.clone())? } else { Vec::new() };
         let cores = |artifacts: Vec<ArtifactRecord>| artifacts.iter().map(|artifact| artifact.core).collect();
         Ok(PageSelection { artifacts: cores(artifacts), others: cores(others) })
     }
