@@ -149,7 +149,7 @@ fn words_are_found_in_texts() {
         ("interactions", "response_content", "bug"),
         ("steps", "prompt_text", "summarise"),
         ("records", "record", "label"),
-        ("effects", "effect", "hash"),
+        ("effects", "effect", "reentrant"),
         ("artifacts", TITLE, "session"),
     ] {
         let found = format!(

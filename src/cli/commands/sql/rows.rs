@@ -212,7 +212,7 @@ mod tests {
         };
         // Truncated columns are still a table.
         assert!(shown(30).starts_with("one "), "{}", shown(30));
-        let narrow = "row 1\n  one   a text of\n        20 columns\n  two   2\n  three another\n        text, as\n        long\n";
+        let narrow = "row 1\n  one   a text of 20\n        columns\n  two   2\n  three another\n        text, as\n        long\n";
         assert_eq!(shown(20), narrow);
     }
 

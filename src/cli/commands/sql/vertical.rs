@@ -107,7 +107,7 @@ mod tests {
         ];
         assert_eq!(
             printed(&["n", "text", "b"], &rows, Some(19)),
-            "row 1\n  n    7\n  text one\n       two\n       three\\u{1b}\n       [2J\n  b    NULL\n\n\
+            "row 1\n  n    7\n  text one\n       two\n       three\\u{1b}[\n       2J\n  b    NULL\n\n\
              row 2\n  n    0.5\n  text\n  b    ff\n"
         );
     }
