@@ -77,18 +77,17 @@ fn described(table: &SavedTable) -> (String, Value) {
         table.columns.iter().filter(|column| is_meant(column)).map(|column| column.name).collect()
     };
     let about = table.columns.iter().map(|column| (column.name.to_owned(), plain(column.about).into()));
-    let mut object = json!({
-        "description": plain(table.about),
-        "columns": about.collect::<Map<_, _>>(),
-    });
+    let mut object = Map::new();
+    object.insert("description".to_owned(), plain(table.about).into());
+    object.insert("columns".to_owned(), about.collect::<Map<_, _>>().into());
     if table.columns.iter().any(|column| column.name == TITLE) {
-        object["label_column"] = TITLE.into();
+        object.insert("label_column".to_owned(), TITLE.into());
     }
     let facets = names(|column| column.is_facet);
     if !facets.is_empty() {
-        object["facets"] = facets.into();
+        object.insert("facets".to_owned(), facets.into());
     }
-    (table.name.to_owned(), object)
+    (table.name.to_owned(), object.into())
 }
 
 /// Returns a description without its marks of code, which Datasette does not know.
