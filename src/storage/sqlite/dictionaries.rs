@@ -8,9 +8,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::compress::{self, Dictionary, Reader};
 use super::encodings::Encoding;
 use super::error::{PayloadDefect, ReadFailure};
-use super::payload::Payloads;
 use super::tombstones;
 use crate::digest::{BlobHash, Digest, Hasher};
+use crate::storage::check::DictionaryCopy;
 
 /// Maximum size in bytes of a text that uses a dictionary. Larger texts contain enough repetition themselves.
 pub(super) const MAX_TEXT: usize = 64 << 10;
@@ -127,13 +127,6 @@ impl Dictionaries {
     }
 }
 
-/// Returns the texts of `blobs` that are small enough for a dictionary. Unreadable blobs are skipped; reading them
-/// elsewhere reports the error.
-pub(super) fn texts(payloads: Payloads<'_>, blobs: impl Iterator<Item = i64>) -> Vec<Vec<u8>> {
-    let contents = blobs.filter_map(|blob| payloads.verified_content(blob).ok());
-    contents.map(|content| content.text).filter(|text| text.len() <= MAX_TEXT).collect()
-}
-
 /// Whether `texts` texts with `bytes` bytes in total are enough for a dictionary.
 pub(super) fn is_enough(texts: usize, bytes: usize) -> bool {
     texts >= SAMPLES || bytes >= SAMPLE_BYTES
@@ -145,7 +138,8 @@ pub(super) fn train(samples: &[Vec<u8>], begun: i64) -> Option<Dictionary> {
     Dictionary::train(samples, MAX_SIZE.min(bytes / 8), begun)
 }
 
-fn last_entry(connection: &Connection) -> rusqlite::Result<i64> {
+/// Returns the number of the last journal entry.
+pub(super) fn last_entry(connection: &Connection) -> rusqlite::Result<i64> {
     let last: Option<i64> =
         connection.prepare_cached("SELECT max(seq) FROM journal")?.query_row([], |row| row.get(0))?;
     Ok(last.unwrap_or(0))
@@ -165,29 +159,6 @@ pub(super) fn stale_kinds(connection: &Connection) -> rusqlite::Result<Vec<Strin
         "SELECT DISTINCT k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE {IS_STALE} ORDER BY k.name"
     );
     connection.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
-}
-
-/// Trains a dictionary on the newest documents of a kind, for future additions: where documents arrive one by one,
-/// there are never enough of them at once.
-pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
-    let connection = payloads.connection;
-    let has_one = connection.prepare_cached("SELECT 1 FROM dictionary WHERE kind = ?1")?.exists([kind])?;
-    if has_one {
-        return Ok(());
-    }
-    let mut newest = connection.prepare_cached(
-        "SELECT c.blob FROM artifact a JOIN capture c ON c.artifact = a.id JOIN blob b ON b.id = c.blob
-          WHERE a.kind = ?1 AND b.size <= ?2 ORDER BY a.id DESC LIMIT ?3",
-    )?;
-    let blobs = newest.query_map((kind, MAX_TEXT, SAMPLES), |row| row.get::<_, i64>(0))?;
-    let blobs = blobs.collect::<rusqlite::Result<Vec<_>>>()?;
-    let samples = texts(payloads, blobs.into_iter());
-    if samples.len() == SAMPLES
-        && let Some(dictionary) = train(&samples, last_entry(connection)?)
-    {
-        number(connection, kind, &dictionary)?;
-    }
-    Ok(())
 }
 
 /// Returns the row id of `dictionary`, which is stored if it is not in the vault yet. Returns `None` if it must not be
@@ -293,6 +264,21 @@ impl Readers {
         known().insert(id, reader.clone());
         Ok(reader)
     }
+}
+
+/// Returns the bytes of the dictionary with this digest and the fields stored with them, if all of them match the
+/// digest.
+pub(super) fn stored(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<DictionaryCopy>> {
+    let sql =
+        "SELECT d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE d.digest = ?1";
+    let whole: Option<DictionaryCopy> = connection
+        .query_row(sql, [digest.as_bytes()], |row| {
+            Ok(DictionaryCopy { bytes: row.get(0)?, begun: row.get(1)?, kind: row.get(2)? })
+        })
+        .optional()?;
+    Ok(whole.filter(|DictionaryCopy { bytes, begun, kind }| {
+        Sealed { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
+    }))
 }
 
 #[cfg(test)]

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
+use super::connection::secure_delete;
+use super::ids::artifact_id;
 use super::journal::{Event, Journal};
 use super::mention_index;
 use super::pool::Lease;
-use super::read::{Snapshot, artifact_id};
+use super::read::Snapshot;
 use super::{Result, StorageError};
 use crate::digest::CoreHash;
 use crate::storage::{Actor, Head};
@@ -94,9 +96,4 @@ impl Drop for Edit<'_> {
         // Additions are faster without it. If this fails, they are slower.
         let _ = secure_delete(self.connection(), false);
     }
-}
-
-pub(super) fn secure_delete(connection: &Connection, on: bool) -> rusqlite::Result<()> {
-    // The pragma returns a row.
-    connection.pragma_update_and_check(None, "secure_delete", on, |_| Ok(()))
 }

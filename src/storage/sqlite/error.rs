@@ -6,7 +6,7 @@ use std::{fmt, io};
 use rusqlite::types::Type;
 use rusqlite::{ErrorCode, ffi};
 
-use super::pool;
+use super::connection;
 use super::write_lock::OTHERS_WROTE;
 use crate::files;
 pub(super) use crate::storage::error::{ErrorKind, PayloadDefect, StorageError};
@@ -140,7 +140,7 @@ impl StorageError {
             }
             // The file itself is readable: its log cannot be created.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)
-                if pool::is_without_room(at) =>
+                if connection::is_without_room(at) =>
             {
                 Self::full(path)
             }
@@ -226,4 +226,21 @@ impl From<PayloadDefect> for ReadFailure {
     fn from(defect: PayloadDefect) -> Self {
         Self::Defect(defect)
     }
+}
+
+/// Whether an error indicates damage of the vault rather than a failure of the system.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    !matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::OutOfMemory
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::DiskFull
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::OperationInterrupted
+        )
+    )
 }

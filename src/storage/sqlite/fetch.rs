@@ -3,8 +3,8 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::dictionaries::Readers;
+use super::ids::beginning;
 use super::payload::{Payloads, Row};
-use super::read::beginning;
 use super::signatures::preference;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;

@@ -4,9 +4,12 @@ mod candidates;
 mod edges;
 mod files;
 mod journal;
+mod mentioning;
 mod mentions;
 mod names;
 pub(super) mod owners;
+mod preferred;
+mod tombstones;
 mod versions;
 
 use std::cell::{OnceCell, RefCell};
@@ -14,74 +17,25 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Params, Row};
+use rusqlite::{Connection, Params, Row};
 
+use super::connection::BUSY_TIMEOUT;
 use super::dictionaries::Readers;
+use super::ids::{beginning, capture_id};
 use super::lists::Lists;
 use super::mention_index::Segments;
 use super::payload::Payloads;
-use super::pool::{BUSY_TIMEOUT, Lease};
+use super::pool::Lease;
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
 use super::signatures::signature;
 use super::write_lock;
 use super::{Result, StorageError};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
 use crate::storage::interface::Attribute;
 use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;
-
-/// Returns the first bytes of a digest, by which it is indexed.
-pub(super) fn beginning(digest: &Digest) -> &[u8] {
-    digest.as_bytes().first_chunk::<8>().map_or(&[], |first| first)
-}
-
-/// Returns the row id of the artifact with this core hash.
-pub(super) fn artifact_id(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached("SELECT id FROM artifact WHERE substr(core, 1, 8) = ?1 AND core = ?2")?
-        .query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0))
-        .optional()
-}
-
-/// Returns the name of the kind of the artifact with this core hash.
-pub(super) fn artifact_kind(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<String>> {
-    connection
-        .prepare_cached(
-            "SELECT k.name FROM artifact a JOIN kind k ON k.id = a.kind
-              WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
-        )?
-        .query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0))
-        .optional()
-}
-
-/// Returns the row id of the blob with this hash.
-pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached("SELECT id FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2")?
-        .query_row((beginning(&blob.0), blob.0.as_bytes()), |row| row.get(0))
-        .optional()
-}
-
-/// Returns the row id of the capture of the artifact `core` with this hash. Captures of artifacts of other kinds may
-/// have the same hash.
-pub(super) fn capture_id(
-    connection: &Connection,
-    core: CoreHash,
-    capture: CaptureHash,
-) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached(
-            "SELECT c.id FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
-              WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3
-             UNION ALL
-             SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = ?2 AND a.core = ?3
-             LIMIT 1",
-        )?
-        .query_row((beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes()), |row| row.get(0))
-        .optional()
-}
 
 /// A query of captures for [`capture_row`]; the arguments follow the joins.
 macro_rules! captures {

@@ -8,15 +8,15 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction};
 
-use super::check::is_damage;
+use super::connection::BUSY_TIMEOUT;
 use super::derived;
 use super::dictionaries::{Dictionaries, Readers};
+use super::error::is_damage;
+use super::ids::blob_id;
 use super::journal::{Event, Journal};
 use super::lists::Lists;
 use super::mention_index;
 use super::payload::Payloads;
-use super::pool::BUSY_TIMEOUT;
-use super::read::blob_id;
 use super::signatures;
 use super::write::{NewCapture, Putting, StoredBlob, Writer};
 use super::write_lock;

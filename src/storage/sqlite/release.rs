@@ -8,7 +8,7 @@ use rusqlite::OptionalExtension;
 use super::Result;
 use super::edit::Edit;
 use super::error::ReadFailure;
-use super::read::artifact_id;
+use super::ids::artifact_id;
 use crate::digest::CoreHash;
 
 /// Maximum number of payloads that one transaction re-encodes.

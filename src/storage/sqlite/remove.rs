@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::Result;
 use super::edit::Edit;
 use super::error::{ReadFailure, StorageError};
+use super::ids::ARTIFACTS_WITH_BLOB;
 use super::journal::Event;
 use super::mention_index;
 use super::read::Snapshot;
@@ -215,10 +216,6 @@ fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(S
         .query_map([artifact], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect()
 }
-
-/// The query for the row ids of the artifacts that have the blob `?1`.
-pub(super) const ARTIFACTS_WITH_BLOB: &str = "SELECT artifact FROM capture WHERE blob = ?1
-    UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";
 
 /// Returns the artifacts that have a blob, by core hash.
 fn artifacts_with_blob(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactId>> {

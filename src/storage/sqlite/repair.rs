@@ -8,6 +8,7 @@
 mod blobs;
 mod journal;
 mod labels;
+mod salvage;
 mod steps;
 
 use std::path::Path;
@@ -15,9 +16,9 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::check::restrict_permissions;
-use super::edit::secure_delete;
+use super::connection::secure_delete;
+use super::ids::{artifact_id, capture_id};
 use super::journal::{Event, Journal};
-use super::read::{artifact_id, capture_id};
 use super::search;
 use super::write_lock;
 use super::{Result, StorageError, Store};
@@ -26,8 +27,6 @@ use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
 use crate::storage::seal::seal;
-
-pub(super) use blobs::dictionary;
 
 impl Store {
     /// Restricts write permission for the vault's files to the owner; `subject` is the file that others could write.

@@ -7,15 +7,16 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 use rusqlite_migration::{HookResult, M, Migrations};
 
-use super::backup;
+use super::connection::{self, BUSY_TIMEOUT, secure_delete};
+use super::copy;
 use super::derived;
 use super::dictionaries;
-use super::edit::secure_delete;
 use super::packed;
-use super::pool::{self, BUSY_TIMEOUT};
-use super::search;
 use super::staging::{PlaceError, StagedFile};
 use super::{Result, StorageError};
+
+/// The schema of the tables.
+pub(super) const SEARCH: &str = include_str!("../../../migrations/search.sql");
 
 /// The application id that the first migration writes into the header of every vault: "runv".
 const APPLICATION_ID: i64 = 0x7275_6e76;
@@ -68,7 +69,8 @@ pub(super) enum CreatePolicy {
 
 /// Opens the file at `path` as a vault of the current schema, after the changes that `policy` allows.
 pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
-    let mut connection = pool::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
+    let mut connection =
+        connection::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
     apply(&mut connection, path, &steps(), policy)?;
     if policy != CreatePolicy::Upgrade {
         derived::expect_current(&connection, path)?;
@@ -78,7 +80,7 @@ pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
 
 /// Returns the schema version of the vault at `path`.
 pub(super) fn version(path: &Path) -> Result<i64> {
-    let connection = pool::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
+    let connection = connection::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
     match State::load(&connection).map_err(|source| StorageError::from_sqlite(path, source))? {
         State::Vault { version } => Ok(version),
         State::Empty => Err(StorageError::not_a_vault(path, "it is empty")),
@@ -182,8 +184,7 @@ pub(super) fn expected(path: &Path) -> Result<Objects> {
 /// data in tables.
 fn expect_tables(connection: &Connection) -> rusqlite::Result<()> {
     let views = views(connection)?;
-    let definitions =
-        MIGRATIONS.iter().chain([&search::SCHEMA]).flat_map(|text| text.split("CREATE TABLE ").skip(1));
+    let definitions = MIGRATIONS.iter().chain([&SEARCH]).flat_map(|text| text.split("CREATE TABLE ").skip(1));
     let mut tables = definitions.filter_map(|definition| definition.split(' ').next());
     match tables.find(|table| views.iter().any(|(name, _)| name == table)) {
         Some(name) => Err(damaged(format!("{name} is a view instead of a table"))),
@@ -228,7 +229,7 @@ pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
     let made = || {
         let connection = Connection::open_with_flags("", OpenFlags::default())?;
         connection.pragma_update(None, "foreign_keys", false)?;
-        connection.execute_batch(search::SCHEMA)?;
+        connection.execute_batch(SEARCH)?;
         objects(&connection)
     };
     made().map_err(|source| StorageError::from_sqlite(path, source))
@@ -266,7 +267,7 @@ fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
         return Ok(());
     }
     let made = StagedFile::at(&copy, path, false).and_then(|place| {
-        backup::copy(connection, (place.temp_path(), &copy), &mut |_| {})?;
+        copy::copy(connection, (place.temp_path(), &copy), &mut |_| {})?;
         place.finish()
     });
     match made {
@@ -292,8 +293,8 @@ mod tests {
 
     fn fresh(directory: &tempfile::TempDir) -> (PathBuf, Connection) {
         let path = directory.path().join("v.vault");
-        pool::create_file(&path).unwrap();
-        let connection = pool::connect(&path).unwrap();
+        connection::create_file(&path).unwrap();
+        let connection = connection::connect(&path).unwrap();
         (path, connection)
     }
 
@@ -316,7 +317,7 @@ mod tests {
         }
         apply(&mut connection, &path, &longer, CreatePolicy::Upgrade).unwrap();
         assert_eq!(connection.query_row("SELECT count(*) FROM next", [], |row| row.get::<_, i64>(0)), Ok(0));
-        let copy = pool::connect(&copy_path(&path, i64::from(VERSION))).unwrap();
+        let copy = connection::connect(&copy_path(&path, i64::from(VERSION))).unwrap();
         assert_eq!(copy.query_row("SELECT name FROM kind", [], |row| row.get(0)), Ok("old".to_owned()));
         assert!(copy.execute("SELECT count(*) FROM next", []).is_err());
     }

@@ -16,12 +16,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::check::is_damage;
-use super::edit::secure_delete;
-use super::error::index_damage;
-use super::pool::BUSY_TIMEOUT;
+use super::connection::{BUSY_TIMEOUT, secure_delete};
+use super::error::{index_damage, is_damage};
 use super::read::Snapshot;
 use super::rows::ArtifactId;
+use super::schema::SEARCH;
 use super::write_lock;
 use super::{Result, StorageError, Store};
 use crate::digest::CaptureHash;
@@ -33,12 +32,9 @@ pub(super) use indexer::{forget, forget_words};
 /// passages.
 const VERSION: i64 = 2;
 
-/// The schema of the tables.
-pub(super) const SCHEMA: &str = include_str!("../../../migrations/search.sql");
-
 /// Returns the columns of the index in their order: one for each field of passages.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
-    let table = SCHEMA.split_once("USING fts5 (").map_or("", |(_, table)| table);
+    let table = SEARCH.split_once("USING fts5 (").map_or("", |(_, table)| table);
     let columns = table.split_once("content =").map_or("", |(columns, _)| columns);
     columns.split(',').map(str::trim).filter(|column| !column.is_empty())
 }
@@ -129,7 +125,7 @@ impl Store {
     fn begin_search_index(&self, patience: Duration) -> Result<()> {
         self.change_search(patience, |connection| {
             drop_tables(connection)?;
-            connection.execute_batch(SCHEMA)?;
+            connection.execute_batch(SEARCH)?;
             connection.execute("INSERT INTO search_state VALUES (1, ?1, 0, 1)", [VERSION]).map(|_| true)
         })
         .map(drop)

@@ -3,12 +3,7 @@
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::Result;
-use super::journal::Event;
-use super::read::Snapshot;
-use super::rows::{ArtifactId, CaptureRow};
-use super::write::Writer;
-use crate::artifact::{Admitted, Signature, SignatureState};
+use crate::artifact::{Signature, SignatureState};
 
 /// The SQL expression by which the captures of one artifact are ordered by preference, from the state `s.state` of
 /// their signature, which is NULL for unsigned ones.
@@ -55,49 +50,4 @@ pub(super) fn store(
 /// Removes the stored signature of the capture with this row id.
 pub(super) fn forget(connection: &Connection, capture: i64) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM signature WHERE capture = ?1")?.execute([capture]).map(drop)
-}
-
-impl Writer<'_> {
-    /// Records the signature state found when admitting the capture with the row id `id`, in the journal only if it
-    /// changed. A signature that was not checked this time does not replace the result of an earlier check.
-    pub(super) fn record_signature(&mut self, id: i64, admitted: &Admitted) -> rusqlite::Result<()> {
-        let Some(found) = admitted.signature() else { return Ok(()) };
-        let stored = stored(self.transaction, id)?;
-        let key = (admitted.core(), admitted.capture());
-        let lost = self.recorded.as_ref().filter(|(lost, _)| *lost == key).map(|(_, recorded)| recorded);
-        let state = match stored.as_ref().or(lost) {
-            Some(known) if found.state == SignatureState::Unchecked => known.state,
-            _ => found.state,
-        };
-        let news = Signature { state, key_id: found.key_id.clone() };
-        if stored.as_ref() == Some(&news) {
-            return Ok(());
-        }
-        store(self.transaction, id, &news)?;
-        let event = Event::Signature {
-            capture: admitted.capture(),
-            core: admitted.core(),
-            key_id: news.key_id.as_deref(),
-            state: state.name(),
-        };
-        self.journal.append(self.transaction, &event)
-    }
-}
-
-impl Snapshot<'_> {
-    /// Returns the preferred capture of an artifact: captures with a verified signature come first, then unsigned ones,
-    /// then those with an unchecked signature, and those with a wrong signature last; among equals, the one that was
-    /// added first.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub(crate) fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
-        let sql = super::read::captures!(
-            "WHERE c.id = (SELECT f.id FROM capture f LEFT JOIN signature s ON s.capture = f.id
-                            WHERE f.artifact = ?1 ORDER BY ",
-            super::signatures::preference!(),
-            ", f.id LIMIT 1)"
-        );
-        Ok(self.rows(sql, [artifact.0], super::read::capture_row)?.pop())
-    }
 }

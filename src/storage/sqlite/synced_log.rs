@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, Error, MAIN_DB, ffi};
 
+use super::connection::BUSY_TIMEOUT;
 use super::error::unconfirmed;
-use super::pool::BUSY_TIMEOUT;
 use crate::files::open_vaults;
 
 /// The seconds of the modification time of a log that is on disk: a day in 1970 on which no log was written.
@@ -214,7 +214,7 @@ fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::sqlite::pool;
+    use crate::storage::sqlite::connection;
     use crate::storage::{ErrorKind, StorageError};
 
     /// Neither the log can be synced, since its name is gone, nor the file be written, since a reader needs its pages.
@@ -222,8 +222,8 @@ mod tests {
     fn a_change_that_could_not_be_synced_may_have_been_stored() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("v");
-        pool::create_file(&path).unwrap();
-        let connection = pool::connect(&path).unwrap();
+        connection::create_file(&path).unwrap();
+        let connection = connection::connect(&path).unwrap();
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
         checkpoint(&connection, "TRUNCATE").unwrap();
         let log = Log::of_connection(&connection).unwrap();
@@ -231,7 +231,7 @@ mod tests {
         let count = |connection: &Connection| -> i64 {
             connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap()
         };
-        let reader = pool::connect(&path).unwrap();
+        let reader = connection::connect(&path).unwrap();
         reader.execute_batch("BEGIN").unwrap();
         assert_eq!(count(&reader), 0);
         let deferred = DeferredSync::prepare(&connection).unwrap().unwrap();

@@ -4,16 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::ids::{ARTIFACTS_WITH_BLOB, artifact_id};
 use super::journal::AT;
-use super::read::{Snapshot, artifact_id};
-use super::remove::ARTIFACTS_WITH_BLOB;
 use super::rows::Milliseconds;
-use crate::artifact::Admitted;
-use crate::digest::{CoreHash, Digest, DigestPrefix};
-use crate::storage::prepared::removal_digests;
-use crate::storage::{Result, StorageError, Tombstone};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::Tombstone;
 
-fn columns() -> String {
+pub(super) fn columns() -> String {
     format!(
         "t.digest, t.entry, {AT}, j.entry ->> 'core', j.entry ->> 'kind', j.entry ->> 'actor',
          j.entry ->> 'reason', j.entry ->> 'left', j.entry ->> 'size'"
@@ -21,7 +18,7 @@ fn columns() -> String {
 }
 
 /// Reads a row of [`columns`].
-fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
+pub(super) fn tombstone(row: &Row<'_>) -> rusqlite::Result<Tombstone> {
     Ok(Tombstone {
         digest: row.get(0)?,
         entry: row.get(1)?,
@@ -139,53 +136,5 @@ impl Tombstones {
             by_core.entry(core(row, 1)?).or_default().insert(row.get(0)?);
         }
         Ok(by_core)
-    }
-}
-
-impl Snapshot<'_> {
-    /// Returns up to 100 tombstones of core hashes and capture hashes that begin with `prefix`, the latest first.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub(crate) fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
-        let (low, high) = prefix.range();
-        let sql = format!(
-            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
-              WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100",
-            columns()
-        );
-        self.rows(&sql, (low.as_bytes(), high.as_bytes()), tombstone)
-    }
-
-    /// Returns the tombstones of artifacts, or of those of one kind, in the order in which they were removed. Artifacts that
-    /// are in the vault again have none.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub(crate) fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
-        let sql = format!(
-            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
-              WHERE (?1 IS NULL OR j.entry ->> 'kind' = ?1)
-                AND 'sha256:' || lower(hex(t.digest)) = j.entry ->> 'core'
-              ORDER BY t.entry, t.digest",
-            columns()
-        );
-        let mut removed = Vec::new();
-        for tombstone in self.rows(&sql, [kind], tombstone)? {
-            if self.artifact(tombstone.core)?.is_none() {
-                removed.push(tombstone);
-            }
-        }
-        Ok(removed)
-    }
-
-    /// Returns the tombstones because of which `admitted` is rejected: its own, and those of artifacts and files in it;
-    /// one per removed artifact, by core hash.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub(crate) fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        for_digests(self.connection(), &removal_digests(admitted))
-            .map_err(|error| StorageError::from_sqlite(self.path(), error))
     }
 }

@@ -1,9 +1,11 @@
 //! Storing artifacts.
 
+mod arrivals;
 mod blobs;
 mod index;
 mod removed;
 mod seen;
+mod signatures;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,12 +15,12 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::delta::DeltaBaseFinder;
-use super::dictionaries::{self, Dictionaries};
-use super::error::out_of_order;
-use super::journal::{Addition, Journal};
+use super::dictionaries::Dictionaries;
+use super::dictionary_training;
+use super::ids::{artifact_id, blob_id, capture_id};
+use super::journal::{Addition, Journal, after, arrival};
 use super::mention_index;
 use super::payload::Payloads;
-use super::read::{artifact_id, blob_id, capture_id};
 use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
 use super::write_lock;
@@ -27,7 +29,6 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
 use crate::storage::{Actor, Prepared, Put, PutOutcome, RemovedPolicy};
 use seen::Sightings;
-pub(super) use seen::arrival;
 
 /// The context in which the artifacts of a transaction are stored.
 pub(super) struct Putting<'a> {
@@ -172,7 +173,7 @@ impl<'t> Writer<'t> {
         self.index(&new, kind, admitted)?;
         if is_first && artifact % TRY_DICTIONARY == 0 {
             let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
-            dictionaries::make(payloads, kind)?;
+            dictionary_training::make(payloads, kind)?;
         }
         let entry =
             Addition { kind, kind_name: admitted.kind().name(), core, capture, size: admitted.size() };
@@ -260,11 +261,6 @@ impl<'t> Writer<'t> {
         self.record_seen()?;
         mention_index::add(self.transaction, self.entries)
     }
-}
-
-/// Returns the number after `last`. In a damaged vault, there may be none.
-pub(super) fn after(last: i64, table: &str) -> rusqlite::Result<i64> {
-    last.checked_add(1).ok_or_else(|| out_of_order(table))
 }
 
 /// Returns the warnings of an artifact in their stored form.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, Transaction, TransactionBehavior, ffi};
 
-use super::pool::BUSY_TIMEOUT;
+use super::connection::BUSY_TIMEOUT;
 
 /// Suffix of the name of the queue file, after the name of the vault.
 const ENDING: &str = "-queue";

@@ -2,12 +2,13 @@
 
 use rusqlite::{OptionalExtension, Row};
 
-use super::{FileInspection, is_damage};
+use super::FileInspection;
 use crate::digest::BlobHash;
 use crate::storage::StoredMember;
 use crate::storage::check::finding::{BLOB_DAMAGED, BLOB_MISSING, Finding, SIZE_WRONG, Subject};
+use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
-use crate::storage::sqlite::read::blob_id;
+use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::{Result, StorageError};
 
 /// A named blob.

@@ -7,7 +7,7 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::check::finding::{CAPTURE_DAMAGED, SEAL_BROKEN, SIZE_WRONG};
 use crate::storage::check::{CaptureId, CheckedArtifact, Finding, ReadCapture, Subject};
 use crate::storage::seal::seal;
-use crate::storage::sqlite::read::capture_id;
+use crate::storage::sqlite::ids::capture_id;
 use crate::storage::sqlite::signatures::signature;
 use crate::storage::sqlite::{Result, StorageError};
 

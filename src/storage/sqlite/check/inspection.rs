@@ -6,7 +6,7 @@ use crate::storage::check::{
     CaptureId, CheckedArtifact, DictionaryCopy, Facts, Finding, Inspection, Integrity, JournalInspection,
     KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
 };
-use crate::storage::sqlite::repair::dictionary;
+use crate::storage::sqlite::dictionaries;
 use crate::storage::{Result, StorageError};
 
 impl Inspection for FileInspection<'_> {
@@ -103,6 +103,7 @@ impl Inspection for FileInspection<'_> {
     }
 
     fn dictionary(&self, digest: &Digest) -> Result<Option<DictionaryCopy>> {
-        dictionary(&self.connection, digest).map_err(|error| StorageError::from_sqlite(self.path, error))
+        dictionaries::stored(&self.connection, digest)
+            .map_err(|error| StorageError::from_sqlite(self.path, error))
     }
 }

@@ -17,8 +17,8 @@ use serde::Deserialize;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
+use crate::storage::sqlite::journal::arrival;
 use crate::storage::sqlite::schema;
-use crate::storage::sqlite::write::arrival;
 use crate::storage::{JournalCheck, JournalDefect};
 
 /// A journal entry, as far as it affects the catalog.

@@ -12,6 +12,7 @@ mod inspection;
 mod journal;
 mod journal_state;
 mod labels;
+mod logs;
 mod mention_index;
 mod permissions;
 mod removed;
@@ -20,13 +21,12 @@ mod structure;
 
 use std::path::Path;
 
-use rusqlite::ErrorCode;
-
 use super::dictionaries::Readers;
-use super::error::index_damage_in;
+use super::error::{index_damage_in, is_damage};
 use super::lists::Lists;
 use super::payload::Payloads;
 use super::pool::Lease;
+use super::store::Store;
 use super::{Result, StorageError};
 use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
@@ -94,19 +94,12 @@ impl Drop for FileInspection<'_> {
     }
 }
 
-/// Whether an error indicates damage of the vault rather than a failure of the system.
-pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
-    !matches!(
-        error.sqlite_error_code(),
-        Some(
-            ErrorCode::DatabaseBusy
-                | ErrorCode::DatabaseLocked
-                | ErrorCode::OutOfMemory
-                | ErrorCode::SystemIoFailure
-                | ErrorCode::DiskFull
-                | ErrorCode::ReadOnly
-                | ErrorCode::CannotOpen
-                | ErrorCode::OperationInterrupted
-        )
-    )
+impl Store {
+    /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub(in crate::storage::sqlite) fn inspect(&self) -> Result<FileInspection<'_>> {
+        FileInspection::begin(self.connection()?, &self.path)
+    }
 }

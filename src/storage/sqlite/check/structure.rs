@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{ErrorCode, Row};
 
-use super::{FileInspection, is_damage};
+use super::FileInspection;
 use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::storage::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
@@ -13,6 +13,7 @@ use crate::storage::check::finding::{
 };
 use crate::storage::check::{Integrity, KindFacts};
 use crate::storage::sqlite::dictionaries::Sealed;
+use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::schema;
 use crate::storage::{PayloadDefect, Result, StorageError};
 

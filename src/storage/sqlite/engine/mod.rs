@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use super::dictionaries::Dictionaries;
+use super::store::Store;
 use super::write::Putting;
-use super::{Dictionaries, Store, payload, write};
+use super::{payload, write};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::interface::{

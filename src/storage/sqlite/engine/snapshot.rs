@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use super::super::ids::artifact_id;
 use super::super::read;
-use super::super::read::artifact_id;
 use super::super::rows::{ArtifactId, DigestEdge, MentionRow, Reference, StatedEdge};
 use super::super::schema;
 use crate::artifact::Admitted;

@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 
 use crate::digest::CoreHash;
 use crate::storage::interface::{Annotation, Snapshot, Transaction};
-use crate::storage::sqlite::{Edit, Heirs, Store};
+use crate::storage::sqlite::edit::Edit;
+use crate::storage::sqlite::release::Heirs;
+use crate::storage::sqlite::store::Store;
 use crate::storage::{Head, Result, StatedLink};
 
 /// A transaction of a vault file.

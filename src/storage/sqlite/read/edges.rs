@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use rusqlite::OptionalExtension;
 
+use super::Snapshot;
 use super::mentions::{Roles, mention};
-use super::{Snapshot, artifact_id};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
+use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, Reference, StatedEdge};
 use crate::storage::{NameMention, Result};

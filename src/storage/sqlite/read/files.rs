@@ -2,11 +2,12 @@
 
 use rusqlite::Row;
 
-use super::{Snapshot, beginning, blob_id};
+use super::Snapshot;
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::seal::seal;
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
+use crate::storage::sqlite::ids::{beginning, blob_id};
 use crate::storage::sqlite::rows::FileRow;
 use crate::storage::{MemberRecord, Result, StorageError};
 

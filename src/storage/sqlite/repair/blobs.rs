@@ -1,6 +1,6 @@
 //! Repairs of stored bytes and of the dictionaries that they are compressed with.
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, Transaction};
 
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, Digest};
@@ -9,8 +9,8 @@ use crate::storage::seal::seal;
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 use crate::storage::sqlite::dictionaries::{Readers, Sealed};
 use crate::storage::sqlite::error::ReadFailure;
+use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
-use crate::storage::sqlite::read::blob_id;
 use crate::storage::sqlite::{Store, digest_stripping};
 use crate::storage::{PayloadDefect, Result};
 
@@ -240,24 +240,6 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
         }
     }
     Ok(damaged)
-}
-
-/// Returns the bytes of the dictionary with this digest and the fields stored with them, if all of them match the
-/// digest.
-pub(in crate::storage::sqlite) fn dictionary(
-    connection: &Connection,
-    digest: &Digest,
-) -> rusqlite::Result<Option<DictionaryCopy>> {
-    let sql =
-        "SELECT d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE d.digest = ?1";
-    let whole: Option<DictionaryCopy> = connection
-        .query_row(sql, [digest.as_bytes()], |row| {
-            Ok(DictionaryCopy { bytes: row.get(0)?, begun: row.get(1)?, kind: row.get(2)? })
-        })
-        .optional()?;
-    Ok(whole.filter(|DictionaryCopy { bytes, begun, kind }| {
-        Sealed { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
-    }))
 }
 
 /// Returns the journal entry and the row id of the kind that the digest of a dictionary proves, out of the existing

@@ -11,9 +11,9 @@ use crate::storage::check::{Repair, Restored, Subject};
 use crate::storage::sqlite::check::{
     ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, journal_entry, replay,
 };
+use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::journal;
 use crate::storage::sqlite::manual_links::changed;
-use crate::storage::sqlite::read::artifact_id;
 use crate::storage::sqlite::{Result, Store};
 
 /// Columns that contain artifact row ids, the table of artifacts first.

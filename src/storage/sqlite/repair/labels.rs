@@ -4,9 +4,9 @@ use rusqlite::Transaction;
 
 use crate::storage::check::{Repair, Subject};
 use crate::storage::sqlite::check::{JournalState, LabelEntry};
+use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::labels::put;
 use crate::storage::sqlite::manual_links::changed;
-use crate::storage::sqlite::read::artifact_id;
 
 /// Restores the labels that the journal records. Those of missing artifacts are skipped.
 pub(super) fn restore(

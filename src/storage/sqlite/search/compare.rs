@@ -12,7 +12,7 @@ use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, ErrorCode};
 
 use super::highlight::temporary;
-use super::{SCHEMA, Snapshot, VERSION, indexer, pages, state};
+use super::{SEARCH, Snapshot, VERSION, indexer, pages, state};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};
 use crate::storage::sqlite::{Result, StorageError};
@@ -156,7 +156,7 @@ fn empty() -> rusqlite::Result<Connection> {
     let connection = temporary()?;
     // References to captures do not matter here.
     connection.pragma_update(None, "foreign_keys", false)?;
-    connection.execute_batch(SCHEMA)?;
+    connection.execute_batch(SEARCH)?;
     connection.execute_batch("BEGIN")?;
     Ok(connection)
 }

@@ -109,7 +109,7 @@ mod tests {
     fn index() -> Connection {
         let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
         connection.execute_batch("CREATE TABLE capture (id INTEGER PRIMARY KEY)").unwrap();
-        connection.execute_batch(super::super::SCHEMA).unwrap();
+        connection.execute_batch(super::super::SEARCH).unwrap();
         for part in 0..30_u32 {
             connection.execute_batch("BEGIN").unwrap();
             for number in 0..60_u32 {

@@ -9,7 +9,7 @@ use super::{ArtifactId, Snapshot, hash_of, index_damage};
 use crate::digest::CoreHash;
 use crate::storage::interface::{FoundPassage, Grouping, Terms};
 use crate::storage::sqlite::Result;
-use crate::storage::sqlite::read::artifact_id;
+use crate::storage::sqlite::ids::artifact_id;
 
 /// A passage, identified by row.
 #[derive(Clone, Copy)]

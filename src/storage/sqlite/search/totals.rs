@@ -145,7 +145,7 @@ mod tests {
     fn what_is_deleted_is_subtracted() {
         let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
         connection.execute_batch("CREATE TABLE capture (id INTEGER PRIMARY KEY)").unwrap();
-        connection.execute_batch(super::super::SCHEMA).unwrap();
+        connection.execute_batch(super::super::SEARCH).unwrap();
         assert_eq!(Totals::stored(&connection).unwrap(), Totals::default());
         let insert = |row: i64, words: usize| {
             let sql = "INSERT INTO search_text (rowid, response, tool) VALUES (?1, ?2, 'a tool')";

@@ -18,7 +18,7 @@ use crate::storage::interface::{
     Watch,
 };
 use crate::storage::sqlite::error::BusyReason;
-use crate::storage::sqlite::{Store, pool, schema};
+use crate::storage::sqlite::{Store, connection, schema};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
@@ -67,7 +67,7 @@ fn connect_twice(path: &Path) -> Result<[Connection; 2], StorageError> {
     /// Maximum number of attempts. If others write this often, they do not stop.
     const TRIES: usize = 1000;
     let connect = || {
-        let both = [pool::connect_to_read(path)?, pool::connect_to_read(path)?];
+        let both = [connection::connect_to_read(path)?, connection::connect_to_read(path)?];
         for _ in 0..TRIES {
             both.iter().try_for_each(|one| one.execute_batch("BEGIN"))?;
             if head(&both[0])? == head(&both[1])? {

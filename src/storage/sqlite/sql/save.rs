@@ -8,7 +8,7 @@ use super::reader::{Bound, Reader};
 use crate::artifact::{Cell, Column, ColumnType};
 use crate::storage::interface::{Saved, SavedTable, SqlError, SqlStatement, Watch};
 use crate::storage::sqlite::staging::{PlaceError, StagedFile};
-use crate::storage::sqlite::{StorageError, pool};
+use crate::storage::sqlite::{StorageError, connection};
 
 impl From<PlaceError> for SqlError {
     fn from(error: PlaceError) -> Self {
@@ -31,9 +31,9 @@ impl Reader<'_> {
     ) -> Result<Saved, SqlError> {
         let place = StagedFile::at(path, self.path(), force)?;
         let unfinished = place.temp_path().to_owned();
-        pool::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
+        connection::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
         let failed = |error| StorageError::from_sqlite(path, error);
-        let mut target = pool::connect(&unfinished).map_err(failed)?;
+        let mut target = connection::connect(&unfinished).map_err(failed)?;
         // The file is not visible until it is complete, so nothing needs to be undone, and tables can refer to later ones.
         let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF;";
         target.execute_batch(pragmas).map_err(failed)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::index::Index;
 use super::scan::Scan;
 use crate::files::{self, Replace, StagingDir, sync_directory};
-use crate::storage::sqlite::pool;
+use crate::storage::sqlite::connection;
 
 /// Suffix of the names of copies, after the name of the vault; a number follows it.
 const DAMAGED: &str = ".damaged-wal-";
@@ -18,7 +18,7 @@ const DAMAGED: &str = ".damaged-wal-";
 const SALVAGED: &str = ".salvaged-wal-";
 
 /// Returns `path` with `ending` appended to its file name.
-pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(in crate::storage::sqlite) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
@@ -26,28 +26,28 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// A copy of a damaged log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LogCopy {
-    pub(super) path: PathBuf,
+pub(in crate::storage::sqlite) struct LogCopy {
+    pub(in crate::storage::sqlite) path: PathBuf,
     number: u32,
 }
 
 impl LogCopy {
     /// Returns the path of the index copied with the log.
-    pub(super) fn index_path(&self) -> PathBuf {
+    pub(in crate::storage::sqlite) fn index_path(&self) -> PathBuf {
         beside(&self.path, "-shm")
     }
 
     /// Scans the copy. Returns `None` if the log was missing.
-    pub(super) fn scan(&self, vault: &Path) -> io::Result<Option<Scan>> {
+    pub(in crate::storage::sqlite) fn scan(&self, vault: &Path) -> io::Result<Option<Scan>> {
         Scan::read(&self.path, vault)
     }
 
-    pub(super) fn index(&self) -> io::Result<Option<Index>> {
+    pub(in crate::storage::sqlite) fn index(&self) -> io::Result<Option<Index>> {
         Index::read_copy(&self.index_path())
     }
 
     /// Renames the copy to mark it as no longer needed.
-    pub(super) fn retire(&self, vault: &Path) -> io::Result<PathBuf> {
+    pub(in crate::storage::sqlite) fn retire(&self, vault: &Path) -> io::Result<PathBuf> {
         let to = beside(vault, &format!("{SALVAGED}{}", self.number));
         let index = self.index_path();
         if index.exists() {
@@ -60,12 +60,12 @@ impl LogCopy {
 }
 
 /// Returns the copies of logs of `vault` that no repair has processed, oldest first.
-pub(super) fn pending(vault: &Path) -> io::Result<Vec<LogCopy>> {
+pub(in crate::storage::sqlite) fn pending(vault: &Path) -> io::Result<Vec<LogCopy>> {
     named(vault, DAMAGED)
 }
 
 /// Returns all copies, oldest first.
-pub(super) fn all(vault: &Path) -> io::Result<Vec<LogCopy>> {
+pub(in crate::storage::sqlite) fn all(vault: &Path) -> io::Result<Vec<LogCopy>> {
     let mut all = named(vault, DAMAGED)?;
     all.extend(named(vault, SALVAGED)?);
     all.sort_by_key(|copy| copy.number);
@@ -92,7 +92,7 @@ fn named(vault: &Path, infix: &str) -> io::Result<Vec<LogCopy>> {
 
 /// Copies the log of `vault` and its index, and syncs the copy to disk. If `moves`, the log is moved instead, so that
 /// it is no longer in its place.
-pub(super) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
+pub(in crate::storage::sqlite) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
     let number = all(vault)?.last().map_or(1, |last| last.number.saturating_add(1));
     let path = beside(vault, &format!("{DAMAGED}{number}"));
     let copy = LogCopy { path, number };
@@ -131,7 +131,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<bool> {
 fn write(source: &mut impl Read, to: &Path) -> io::Result<()> {
     let staging = StagingDir::new_in(files::parent(to))?;
     let staged = staging.path("copy");
-    pool::create_private(&staged)?;
+    connection::create_private(&staged)?;
     let mut file = OpenOptions::new().write(true).open(&staged)?;
     io::copy(source, &mut file)?;
     file.sync_all()?;

@@ -16,24 +16,24 @@ const VERSION: u32 = 3_007_000;
 
 /// The content of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Index {
-    pub(super) salts: Salts,
+pub(in crate::storage::sqlite) struct Index {
+    pub(in crate::storage::sqlite) salts: Salts,
     /// Number of committed frames.
-    pub(super) frames: u32,
+    pub(in crate::storage::sqlite) frames: u32,
     /// Number of committed frames that have also been copied into the vault's file.
-    pub(super) in_file: u32,
+    pub(in crate::storage::sqlite) in_file: u32,
 }
 
 impl Index {
     /// Reads the index at `path`. Returns `None` if it is missing, not valid, or older than the last boot: it is never
     /// synced, so after a power loss it may count fewer or more frames than the log had.
-    pub(super) fn read(path: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::storage::sqlite) fn read(path: &Path) -> io::Result<Option<Self>> {
         let Some(mut file) = open(path)? else { return Ok(None) };
         if is_of_this_boot(&file)? { Self::read_from(&mut file) } else { Ok(None) }
     }
 
     /// Like [`Index::read`], for a copy of an index that was trusted when it was copied.
-    pub(super) fn read_copy(path: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::storage::sqlite) fn read_copy(path: &Path) -> io::Result<Option<Self>> {
         open(path)?.map_or(Ok(None), |mut file| Self::read_from(&mut file))
     }
 
@@ -83,7 +83,7 @@ fn open(path: &Path) -> io::Result<Option<File>> {
 /// Returns whether a process has the vault open. That process holds a lock on the index, and SQLite does not read the
 /// log again.
 #[cfg(unix)]
-pub(super) fn is_in_use(path: &Path) -> io::Result<bool> {
+pub(in crate::storage::sqlite) fn is_in_use(path: &Path) -> io::Result<bool> {
     use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
     /// Offset of the byte that SQLite locks while a database is open.
@@ -102,6 +102,6 @@ pub(super) fn is_in_use(path: &Path) -> io::Result<bool> {
 
 /// Returns whether a process may have the vault open: always true, because this cannot be determined here.
 #[cfg(not(unix))]
-pub(super) fn is_in_use(_: &Path) -> io::Result<bool> {
+pub(in crate::storage::sqlite) fn is_in_use(_: &Path) -> io::Result<bool> {
     Ok(true)
 }

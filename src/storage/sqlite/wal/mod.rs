@@ -8,11 +8,10 @@
 //! Two facts distinguish the cases. The index of the log counts the committed frames, unless the machine was restarted
 //! since. And after damage there is a commit frame, which is the last frame of a transaction to be written.
 
-mod copies;
+pub(super) mod copies;
 mod format;
 mod index;
-mod rows;
-mod salvage;
+pub(super) mod rows;
 mod scan;
 
 use std::collections::{BTreeSet, HashSet};
@@ -22,10 +21,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{Result, StorageError, Store, pool};
+use super::connection::{self, real};
+use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::files::open_vaults::has_open;
-use crate::storage::check::finding::{Finding, LOG_DAMAGED, Subject};
 use crate::storage::interface::{LogDamage, LogDefect};
 use copies::{LogCopy, beside};
 use index::Index;
@@ -55,8 +54,8 @@ enum Verdict {
 
 /// A consistent view of a log and its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Sight {
-    scan: Option<Scan>,
+pub(super) struct Sight {
+    pub(super) scan: Option<Scan>,
     index: Option<Index>,
 }
 
@@ -69,7 +68,7 @@ impl Sight {
         Ok((Index::read(&index_path)? == index).then_some(Self { scan, index }))
     }
 
-    fn of_copy(copy: &LogCopy, vault: &Path) -> io::Result<Self> {
+    pub(super) fn of_copy(copy: &LogCopy, vault: &Path) -> io::Result<Self> {
         Ok(Self { scan: copy.scan(vault)?, index: copy.index()? })
     }
 
@@ -118,11 +117,6 @@ pub(super) struct Incident {
     sight: Sight,
     defect: LogDefect,
     copy: Option<LogCopy>,
-}
-
-/// Resolves symbolic links to the vault: SQLite stores the log beside the real file.
-pub(super) fn real(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Checks the log of the vault at `path`, which has no symbolic links and which no connection of this process has open,
@@ -237,7 +231,7 @@ fn is_of_vault(log: &Path, scan: &Scan, vault: &Path) -> io::Result<Option<bool>
     }
     // Opens the file without its log. A file that is empty, or that an interrupted checkpoint left incomplete, proves
     // nothing.
-    let Ok(connection) = pool::open_alone(vault) else { return Ok(None) };
+    let Ok(connection) = connection::open_alone(vault) else { return Ok(None) };
     let mut is_own = None;
     for entry in entries(log, scan)? {
         match chain_of(&connection, entry.seq) {
@@ -251,15 +245,15 @@ fn is_of_vault(log: &Path, scan: &Scan, vault: &Path) -> io::Result<Option<bool>
 }
 
 /// A journal entry found in a log.
-struct LoggedEntry {
+pub(super) struct LoggedEntry {
     /// The number of the frame that contains it.
-    frame: u64,
-    seq: i64,
-    chain: Digest,
+    pub(super) frame: u64,
+    pub(super) seq: i64,
+    pub(super) chain: Digest,
     /// The artifact and the capture, if the entry is an addition.
-    added: Option<(CoreHash, CaptureHash)>,
+    pub(super) added: Option<(CoreHash, CaptureHash)>,
     /// The text of an entry that is not an addition.
-    text: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 /// Returns every journal entry in a log, once each, in no particular order.
@@ -305,7 +299,7 @@ fn chain_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Digest
 }
 
 /// Returns the journal entries in a log that are not in the vault.
-fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<Vec<LoggedEntry>> {
+pub(super) fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<Vec<LoggedEntry>> {
     let failed = |error| StorageError::from_sqlite(log, error);
     let mut missing = Vec::new();
     for entry in entries(log, scan).map_err(|source| StorageError::io(log, source))? {
@@ -336,7 +330,7 @@ impl Incident {
     }
 }
 
-fn describe(
+pub(super) fn describe(
     sight: &Sight,
     defect: LogDefect,
     log: &Path,
@@ -352,58 +346,13 @@ fn describe(
     sight.damage(defect, copy.map(|copy| copy.path.clone()), entries)
 }
 
-impl Store {
-    /// Returns the damage to the write-ahead log found when this store was opened, if any.
-    #[must_use]
-    pub fn log_damage(&self) -> Option<&LogDamage> {
-        self.log_damage.as_deref()
-    }
-
-    /// Reports damaged logs that were copied, or that could not be copied.
-    ///
-    /// # Errors
-    /// Returns an error if the directory or a copy cannot be read.
-    pub fn check_logs(&self) -> Result<Vec<Finding>> {
-        let connection = self.connection()?;
-        let vault = real(&self.path);
-        let failed = |source| StorageError::io(&vault, source);
-        let mut findings = Vec::new();
-        if let Some(damage) = self.log_damage().filter(|damage| damage.copy.is_none()) {
-            findings.push(finding(&beside(&vault, "-wal"), damage));
-        }
-        for copy in copies::pending(&vault).map_err(failed)? {
-            let sight = Sight::of_copy(&copy, &vault).map_err(failed)?;
-            let defect = sight.defect_of_copy();
-            findings
-                .push(finding(&copy.path, &describe(&sight, defect, &copy.path, Some(&copy), &connection)));
-        }
-        Ok(findings)
-    }
-
-    /// Returns the copies of damaged logs beside the vault, including those that a repair has processed.
-    ///
-    /// # Errors
-    /// Returns an error if the directory cannot be read.
-    pub fn log_copies(&self) -> Result<Vec<PathBuf>> {
-        let copies = copies::all(&real(&self.path)).map_err(|source| StorageError::io(&self.path, source))?;
-        Ok(copies.into_iter().map(|copy| copy.path).collect())
-    }
-}
-
 impl Sight {
     /// Returns the damage to a copied log.
-    fn defect_of_copy(&self) -> LogDefect {
+    pub(super) fn defect_of_copy(&self) -> LogDefect {
         match self.scan {
             None => LogDefect::Missing,
             Some(scan) if scan.is_damaged(self.index.as_ref()) => LogDefect::of_scan(&scan),
             Some(_) => LogDefect::Foreign,
         }
     }
-}
-
-fn finding(path: &Path, damage: &LogDamage) -> Finding {
-    // Only the file name: reports are compared between machines.
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let copy = damage.copy.as_ref().map(|copy| PathBuf::from(copy.file_name().unwrap_or_default()));
-    Finding::new(LOG_DAMAGED, Subject::File(name), LogDamage { copy, ..damage.clone() }.to_string())
 }

@@ -28,17 +28,21 @@ const MAX_COLUMNS: usize = 64;
 
 /// A row found in a log.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct LoggedRow {
+pub(in crate::storage::sqlite) struct LoggedRow {
     /// The number of the frame that it was read from.
-    pub(super) frame: u64,
+    pub(in crate::storage::sqlite) frame: u64,
     /// The row id, or `None` if its table has none.
-    pub(super) number: Option<i64>,
-    pub(super) columns: Vec<Value>,
+    pub(in crate::storage::sqlite) number: Option<i64>,
+    pub(in crate::storage::sqlite) columns: Vec<Value>,
 }
 
 /// Calls `take` with every row in the frames of the log at `path`, including damaged ones, in the order in which they
 /// were written. A row that was written again is passed again.
-pub(super) fn each(path: &Path, scan: &Scan, take: &mut dyn FnMut(LoggedRow)) -> io::Result<()> {
+pub(in crate::storage::sqlite) fn each(
+    path: &Path,
+    scan: &Scan,
+    take: &mut dyn FnMut(LoggedRow),
+) -> io::Result<()> {
     let budget = scan.last.saturating_mul(scan.page_size as u64).saturating_mul(MOST_READINGS);
     let frames = Frames::new(File::open(path)?, scan.page_size);
     let mut log = Log { frames, places: HashMap::new(), known: HashSet::new(), budget };

@@ -11,28 +11,28 @@ use super::index::Index;
 
 /// The result of scanning a log. Frames are numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Scan {
-    pub(super) page_size: usize,
+pub(in crate::storage::sqlite) struct Scan {
+    pub(in crate::storage::sqlite) page_size: usize,
     /// The salts of the valid frames.
-    pub(super) salts: Salts,
+    pub(in crate::storage::sqlite) salts: Salts,
     /// The last frame that SQLite will read: the last commit frame before the first frame that does not verify.
-    pub(super) readable: u64,
+    pub(in crate::storage::sqlite) readable: u64,
     /// The first frame that does not verify, or the one after the last.
-    pub(super) broken: u64,
+    pub(in crate::storage::sqlite) broken: u64,
     /// The last frame with the salts of the log.
-    pub(super) last: u64,
+    pub(in crate::storage::sqlite) last: u64,
     /// Number of frames, from the broken one on, with the salts of the log.
-    pub(super) behind: u64,
+    pub(in crate::storage::sqlite) behind: u64,
     /// Number of transactions that end after the broken frame, and so were written after it.
-    pub(super) commits_behind: u64,
+    pub(in crate::storage::sqlite) commits_behind: u64,
     /// Whether the header is damaged, so that SQLite treats the log as empty.
-    pub(super) is_without_header: bool,
+    pub(in crate::storage::sqlite) is_without_header: bool,
 }
 
 impl Scan {
     /// Scans the log at `path`. Returns `None` if it is missing or has no frames. The page size is read from `vault` if
     /// the log's header is damaged.
-    pub(super) fn read(path: &Path, vault: &Path) -> io::Result<Option<Self>> {
+    pub(in crate::storage::sqlite) fn read(path: &Path, vault: &Path) -> io::Result<Option<Self>> {
         let mut file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file?,
@@ -138,20 +138,25 @@ impl Scan {
     /// Returns whether committed frames cannot be read: those counted by `index`, or those of transactions written
     /// after a frame that does not verify. An unfinished transaction at the end of the log does not count, because it
     /// was not acknowledged.
-    pub(super) fn is_damaged(&self, index: Option<&Index>) -> bool {
+    pub(in crate::storage::sqlite) fn is_damaged(&self, index: Option<&Index>) -> bool {
         let counted = index.filter(|index| index.salts == self.salts && index.frames > index.in_file);
         self.commits_behind > 0 || counted.is_some_and(|index| u64::from(index.frames) > self.readable)
     }
 
     /// Returns the number of frames of committed transactions that are known to be unreadable.
-    pub(super) fn unreadable(&self, index: Option<&Index>) -> u64 {
+    pub(in crate::storage::sqlite) fn unreadable(&self, index: Option<&Index>) -> u64 {
         let counted =
             index.filter(|index| index.salts == self.salts).map_or(0, |index| u64::from(index.frames));
         self.last.max(counted).saturating_sub(self.readable)
     }
 
     /// Returns whether everything from the broken frame on in the log at `path` is also in the log at `other`.
-    pub(super) fn is_same_damage(&self, path: &Path, other: &Path, in_other: &Self) -> io::Result<bool> {
+    pub(in crate::storage::sqlite) fn is_same_damage(
+        &self,
+        path: &Path,
+        other: &Path,
+        in_other: &Self,
+    ) -> io::Result<bool> {
         if self.salts != in_other.salts || self.page_size != in_other.page_size {
             return Ok(false);
         }
@@ -197,7 +202,7 @@ fn follows(frame: &Frame, before: [Checksum; 2], order: WordOrder) -> bool {
 }
 
 /// Returns the page size of the database at `path`.
-pub(super) fn page_size_of(path: &Path) -> io::Result<Option<usize>> {
+pub(in crate::storage::sqlite) fn page_size_of(path: &Path) -> io::Result<Option<usize>> {
     let mut bytes = [0; 18];
     if !read_or_end(&mut File::open(path)?, &mut bytes)? {
         return Ok(None);

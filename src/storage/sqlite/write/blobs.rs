@@ -5,8 +5,8 @@ use crate::artifact::{Kind, Member};
 use crate::storage::Prepared;
 use crate::storage::sqlite::compress::Dictionary;
 use crate::storage::sqlite::delta::Difference;
+use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
-use crate::storage::sqlite::read::blob_id;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
 
 impl Writer<'_> {

@@ -2,8 +2,8 @@
 //! reverted on request; those whose core hash identifies an artifact of another kind are rejected.
 
 use super::Writer;
+use crate::storage::sqlite::ids::artifact_kind;
 use crate::storage::sqlite::journal::Event;
-use crate::storage::sqlite::read::artifact_kind;
 use crate::storage::sqlite::tombstones;
 use crate::storage::{KindConflict, Prepared, Put, PutOutcome, RemovedPolicy};
 

@@ -10,16 +10,18 @@ use std::path::Path;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-use super::copies::{self, LogCopy};
-use super::rows;
-use super::{LoggedEntry, Sight, missing_entries, real};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
 use crate::storage::check::{RecordedCapture, Repair, SalvagedLog, Subject};
 use crate::storage::interface::LogDefect;
 use crate::storage::sqlite::check::{Change, RecordedEntry};
-use crate::storage::sqlite::{Result, StorageError, Store, pool};
+use crate::storage::sqlite::connection::{self, real};
+use crate::storage::sqlite::store::Store;
+use crate::storage::sqlite::wal::copies::{self, LogCopy};
+use crate::storage::sqlite::wal::rows;
+use crate::storage::sqlite::wal::{LoggedEntry, Sight, missing_entries};
+use crate::storage::sqlite::{Result, StorageError};
 use crate::storage::{StatedLink, Storage};
 
 /// The tables whose rows are recovered from a log.
@@ -104,7 +106,7 @@ impl Store {
         let path = directory.path("scratch");
         let scratch = Self::create(&path)?;
         let failed = |error| StorageError::from_sqlite(&path, error);
-        let to = pool::connect(&path).map_err(failed)?;
+        let to = connection::connect(&path).map_err(failed)?;
         fill(&to, &connection, |scratch| {
             rows::each(&copy.path, &scan, &mut |row| scratch.take(&row, scan.broken))
         })

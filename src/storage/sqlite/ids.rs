@@ -1,0 +1,60 @@
+//! Row ids of artifacts, blobs and captures, by hash.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+
+/// Returns the first bytes of a digest, by which it is indexed.
+pub(super) fn beginning(digest: &Digest) -> &[u8] {
+    digest.as_bytes().first_chunk::<8>().map_or(&[], |first| first)
+}
+
+/// Returns the row id of the artifact with this core hash.
+pub(super) fn artifact_id(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT id FROM artifact WHERE substr(core, 1, 8) = ?1 AND core = ?2")?
+        .query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0))
+        .optional()
+}
+
+/// Returns the name of the kind of the artifact with this core hash.
+pub(super) fn artifact_kind(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<String>> {
+    connection
+        .prepare_cached(
+            "SELECT k.name FROM artifact a JOIN kind k ON k.id = a.kind
+              WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
+        )?
+        .query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0))
+        .optional()
+}
+
+/// Returns the row id of the blob with this hash.
+pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached("SELECT id FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2")?
+        .query_row((beginning(&blob.0), blob.0.as_bytes()), |row| row.get(0))
+        .optional()
+}
+
+/// Returns the row id of the capture of the artifact `core` with this hash. Captures of artifacts of other kinds may
+/// have the same hash.
+pub(super) fn capture_id(
+    connection: &Connection,
+    core: CoreHash,
+    capture: CaptureHash,
+) -> rusqlite::Result<Option<i64>> {
+    connection
+        .prepare_cached(
+            "SELECT c.id FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
+              WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3
+             UNION ALL
+             SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = ?2 AND a.core = ?3
+             LIMIT 1",
+        )?
+        .query_row((beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes()), |row| row.get(0))
+        .optional()
+}
+
+/// The query for the row ids of the artifacts that have the blob `?1`.
+pub(super) const ARTIFACTS_WITH_BLOB: &str = "SELECT artifact FROM capture WHERE blob = ?1
+    UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";

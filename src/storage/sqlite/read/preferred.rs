@@ -1,0 +1,24 @@
+//! The preferred capture of an artifact.
+
+use super::{Snapshot, capture_row, captures};
+use crate::storage::Result;
+use crate::storage::sqlite::rows::{ArtifactId, CaptureRow};
+use crate::storage::sqlite::signatures::preference;
+
+impl Snapshot<'_> {
+    /// Returns the preferred capture of an artifact: captures with a verified signature come first, then unsigned ones,
+    /// then those with an unchecked signature, and those with a wrong signature last; among equals, the one that was
+    /// added first.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+        let sql = captures!(
+            "WHERE c.id = (SELECT f.id FROM capture f LEFT JOIN signature s ON s.capture = f.id
+                            WHERE f.artifact = ?1 ORDER BY ",
+            preference!(),
+            ", f.id LIMIT 1)"
+        );
+        Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
+    }
+}

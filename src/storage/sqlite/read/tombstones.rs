@@ -1,0 +1,56 @@
+//! Queries of tombstones.
+
+use super::Snapshot;
+use crate::artifact::Admitted;
+use crate::digest::DigestPrefix;
+use crate::storage::prepared::removal_digests;
+use crate::storage::sqlite::tombstones::{columns, for_digests, tombstone};
+use crate::storage::{Result, StorageError, Tombstone};
+
+impl Snapshot<'_> {
+    /// Returns up to 100 tombstones of core hashes and capture hashes that begin with `prefix`, the latest first.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
+        let (low, high) = prefix.range();
+        let sql = format!(
+            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
+              WHERE t.digest BETWEEN ?1 AND ?2 ORDER BY t.entry DESC, t.digest LIMIT 100",
+            columns()
+        );
+        self.rows(&sql, (low.as_bytes(), high.as_bytes()), tombstone)
+    }
+
+    /// Returns the tombstones of artifacts, or of those of one kind, in the order in which they were removed. Artifacts that
+    /// are in the vault again have none.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
+        let sql = format!(
+            "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
+              WHERE (?1 IS NULL OR j.entry ->> 'kind' = ?1)
+                AND 'sha256:' || lower(hex(t.digest)) = j.entry ->> 'core'
+              ORDER BY t.entry, t.digest",
+            columns()
+        );
+        let mut removed = Vec::new();
+        for tombstone in self.rows(&sql, [kind], tombstone)? {
+            if self.artifact(tombstone.core)?.is_none() {
+                removed.push(tombstone);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Returns the tombstones because of which `admitted` is rejected: its own, and those of artifacts and files in it;
+    /// one per removed artifact, by core hash.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub(crate) fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
+        for_digests(self.connection(), &removal_digests(admitted))
+            .map_err(|error| StorageError::from_sqlite(self.path(), error))
+    }
+}

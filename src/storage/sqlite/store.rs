@@ -1,0 +1,309 @@
+//! A vault file: opening it, and what all access to it goes through.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::connection::{self, BUSY_TIMEOUT};
+use super::dictionaries::Readers;
+use super::edit::Edit;
+use super::pool::{Lease, Pool};
+use super::read::Snapshot;
+use super::release::Heirs;
+use super::schema::{self, CreatePolicy, VERSION};
+use super::wal::{self, Incident};
+use super::write::{self, Putting};
+use super::{derived, fetch, payload, reindex};
+use crate::artifact::Signature;
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::files::open_vaults::Registration;
+use crate::storage::check::{Readmitted, Reindexed};
+use crate::storage::interface::LogDamage;
+use crate::storage::{Actor, ErrorKind, Prepared, Put, RemovedPolicy, Result, StorageError};
+
+/// A vault file.
+///
+/// Several processes and threads can use one vault concurrently. Writers wait for each other; readers never wait.
+pub struct Store {
+    pub(super) path: PathBuf,
+    pub(super) pool: Pool,
+    pub(super) readers: Readers,
+    pub(super) actor: Option<Actor>,
+    /// What preparing a removal has re-encoded, until the removal.
+    pub(super) heirs: Mutex<Heirs>,
+    /// The damage to the write-ahead log found when the vault was opened.
+    pub(super) log_damage: Option<Box<LogDamage>>,
+    /// Set once the file exists. Must be the last field: the vault is open while the others are dropped.
+    pub(super) created: OnceLock<Registration>,
+}
+
+/// The result of upgrading a vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upgrade {
+    /// The previous schema version.
+    pub from: i64,
+    /// The copy of the vault before the upgrade, if its schema was changed.
+    pub copy: Option<PathBuf>,
+    /// Whether the data derived from the artifacts has to be derived again.
+    pub is_outdated: bool,
+}
+
+impl Store {
+    /// How long a writer waits for other writers.
+    pub const PATIENCE: Duration = BUSY_TIMEOUT;
+
+    /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
+    ///
+    /// # Errors
+    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no file, [`NotAVault`](crate::storage::ErrorKind::NotAVault) if it is not a vault,
+    /// [`Older`](crate::storage::ErrorKind::Older) or [`Newer`](crate::storage::ErrorKind::Newer) if another version of this program wrote it, and another error if
+    /// the file cannot be read.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::prepare(path, CreatePolicy::Open)
+    }
+
+    /// Creates a vault at `path`, readable by its owner only.
+    ///
+    /// # Errors
+    /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if the path exists and is not an empty file, and another error if the file cannot
+    /// be written.
+    pub fn create(path: &Path) -> Result<Self> {
+        if std::fs::symlink_metadata(path).is_ok_and(|file| file.len() > 0 || !file.is_file()) {
+            return Err(StorageError::exists(path));
+        }
+        Self::open_or_create(path)
+    }
+
+    /// Migrates the vault at `path` to the current schema, if it has an older one, after keeping a copy of it in the
+    /// same directory. The data derived from artifacts must be rebuilt afterwards, with [`Store::reindex`] and
+    /// [`Store::finish_reindex`].
+    ///
+    /// # Errors
+    /// Same as [`Store::open`], except [`Older`](crate::storage::ErrorKind::Older).
+    pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
+        let (_registration, incident) = Self::look(path)?;
+        let from = schema::version(path)?;
+        let mut store = Self::prepare(path, CreatePolicy::Upgrade)?;
+        // By this point, SQLite has read the log.
+        store.log_damage = match incident {
+            Some(incident) => Some(Box::new(incident.describe(path, &*store.connection()?))),
+            None => None,
+        };
+        let copy = (from < i64::from(VERSION)).then(|| schema::copy_path(path, from));
+        let is_outdated = derived::expect_current(&*store.connection()?, path)
+            .is_err_and(|error| error.kind() == ErrorKind::Older);
+        Ok((store, Upgrade { from, copy, is_outdated }))
+    }
+
+    /// Returns the copies of the vault beside it that were kept before its schema was changed, oldest first.
+    #[must_use]
+    pub fn upgrade_copies(&self) -> Vec<PathBuf> {
+        let copies = (1..=i64::from(VERSION)).map(|version| schema::copy_path(&self.path, version));
+        copies.filter(|copy| copy.exists()).collect()
+    }
+
+    /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.
+    ///
+    /// # Errors
+    /// Same as [`Store::open`], except [`Missing`](crate::storage::ErrorKind::Missing).
+    pub fn open_or_create(path: &Path) -> Result<Self> {
+        connection::create_file(path)?;
+        Self::prepare(path, CreatePolicy::Create)
+    }
+
+    /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
+    /// it returns [`Missing`](crate::storage::ErrorKind::Missing).
+    ///
+    /// # Errors
+    /// Same as [`Store::open`] if the file exists.
+    pub fn create_when_needed(path: &Path) -> Result<Self> {
+        if std::fs::symlink_metadata(path).is_ok() {
+            return Self::open(path);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            pool: Pool::new(path, None),
+            readers: Readers::default(),
+            actor: None,
+            heirs: Mutex::default(),
+            log_damage: None,
+            created: OnceLock::new(),
+        })
+    }
+
+    /// Returns whether the vault's file exists.
+    #[must_use]
+    pub fn is_created(&self) -> bool {
+        self.created.get().is_some()
+    }
+
+    pub(super) fn create_now(&self) -> Result<()> {
+        if !self.is_created() {
+            connection::create_file(&self.path)?;
+            let (registration, _) = Self::look(&self.path)?;
+            drop(schema::open(&self.path, CreatePolicy::Create)?);
+            self.created.get_or_init(|| registration);
+        }
+        Ok(())
+    }
+
+    fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
+        let (registration, incident) = Self::look(path)?;
+        let connection = schema::open(path, policy)?;
+        let log_damage = incident.map(|incident| Box::new(incident.describe(path, &connection)));
+        Ok(Self { log_damage, ..Self::with_connection_to(path, connection, registration) })
+    }
+
+    /// Creates the store of the vault at `path` with its first connection.
+    pub(super) fn with_connection_to(
+        path: &Path,
+        connection: Connection,
+        registration: Registration,
+    ) -> Self {
+        let pool = Pool::new(path, Some(connection));
+        let created = OnceLock::from(registration);
+        Self {
+            path: path.to_owned(),
+            pool,
+            readers: Readers::default(),
+            actor: None,
+            heirs: Mutex::default(),
+            log_damage: None,
+            created,
+        }
+    }
+
+    /// Checks the files of the vault at `path` before SQLite opens them, unless this process already has it open.
+    fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
+        let look = |real: &Path| {
+            connection::expect_file(path)?;
+            connection::expect_no_rollback_journal(real)
+                .map_err(|error| StorageError::from_sqlite(path, error))?;
+            wal::look(real).map_err(|source| StorageError::io(path, source))
+        };
+        let (registration, incident) = Registration::after(path, look)?;
+        Ok((registration, incident.flatten()))
+    }
+
+    /// Sets the actor that the journal records for all further changes.
+    #[must_use]
+    pub fn acting_as(self, actor: Actor) -> Self {
+        Self { actor: Some(actor), ..self }
+    }
+
+    /// Returns the path of the vault.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the row id of the newest artifact, which is approximately the number of artifacts.
+    ///
+    /// # Errors
+    /// Returns an error if the database cannot be read.
+    pub fn last_artifact(&self) -> Result<u64> {
+        if !self.is_created() {
+            return Ok(0);
+        }
+        let connection = self.connection()?;
+        let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
+        last.and_then(|mut last| last.query_row([], |row| row.get(0)))
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    /// Stores one artifact whose capture was lost, like [`Storage::put`](super::Storage::put). Restores the previously `recorded`
+    /// signature state unless the signature was checked now.
+    ///
+    /// # Errors
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
+    pub fn put_again(
+        &self,
+        artifact: &Prepared,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<Put> {
+        let dictionaries = payload::dictionaries(artifact)?;
+        let putting = Putting {
+            dictionaries,
+            actor: self.actor.as_ref(),
+            at,
+            policy: RemovedPolicy::default(),
+            patience: BUSY_TIMEOUT,
+        };
+        self.create_now()?;
+        let mut connection = self.connection()?;
+        write::put_again(&mut connection, artifact, recorded, &putting)
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    /// Begins a change to the vault's content, after waiting for other writers to finish.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub(crate) fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
+        let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
+        Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
+    }
+
+    /// Checkpoints the write-ahead log into the vault's file and truncates the log, so that it no longer contains
+    /// removed content. Returns false if readers still use the log after a few seconds.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn empty_log(&self) -> Result<bool> {
+        connection::empty_log(&*self.connection()?)
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    /// Returns the bytes of the preferred capture of the document with this core hash, if the fast path applies; it
+    /// does not if its captures have different signature states. Returns `None` otherwise: a snapshot returns the
+    /// bytes or the reason why there are none.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
+        fetch::document(&*self.connection()?, &self.readers, core)
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>> {
+        Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
+    }
+
+    /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their
+    /// order.
+    ///
+    /// # Errors
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
+    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+        let mut connection = self.connection()?;
+        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    /// Completes [`Store::reindex`]: rebuilds the mention index, and records in the journal how many artifacts there
+    /// were and how many of them were not admitted.
+    ///
+    /// # Errors
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
+    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        let mut connection = self.connection()?;
+        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
+            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    pub(super) fn connection(&self) -> Result<Lease<'_>> {
+        if !self.is_created() {
+            return Err(StorageError::missing(&self.path));
+        }
+        self.pool.lease()
+    }
+}
