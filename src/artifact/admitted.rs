@@ -1,44 +1,7 @@
+use super::member::Member;
 use super::{Completeness, Draft, Kind, Signature};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::digest::{CaptureHash, CoreHash};
 use crate::validation::Report;
-
-/// A named file of an artifact, as it was received.
-#[derive(Debug)]
-pub struct Member {
-    name: &'static str,
-    blob: BlobHash,
-    bytes: Vec<u8>,
-}
-
-impl Member {
-    pub(super) fn new(name: &'static str, bytes: Vec<u8>) -> Self {
-        let blob = BlobHash(Digest::from_content(&bytes));
-        Self::hashed(name, bytes, blob)
-    }
-
-    /// Creates the member whose digest was already computed from its bytes.
-    pub(super) fn hashed(name: &'static str, bytes: Vec<u8>, blob: BlobHash) -> Self {
-        Self { name, blob, bytes }
-    }
-
-    /// Its name within the artifact.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.name
-    }
-
-    /// Returns the digest of its bytes.
-    #[must_use]
-    pub fn blob(&self) -> BlobHash {
-        self.blob
-    }
-
-    /// Returns its bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
 
 /// A verified artifact: proof that it breaks no rule of severity error. Only [`Kind::admit`] and
 /// [`Kind::admit_directory`] create one.
@@ -79,7 +42,7 @@ impl Admitted {
     /// Returns the total size of its files in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.members.iter().map(|member| member.bytes.len() as u64).sum()
+        self.members.iter().map(|member| member.bytes().len() as u64).sum()
     }
 
     /// Returns its indexed data. Mentions, attributes and names are sorted and unique.

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use super::member::MemberBytes;
 use super::{
     AdmitOptions, ArtifactView, AttributeInfo, Draft, EventVisitor, Field, Part, Passage, StepVisitor, Table,
 };
@@ -144,15 +145,6 @@ impl Directory {
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
-}
-
-/// A named file of an artifact.
-#[derive(Clone, Copy, Debug)]
-pub struct MemberBytes<'m> {
-    /// Its name within the artifact.
-    pub name: &'m str,
-    /// Its bytes.
-    pub bytes: &'m [u8],
 }
 
 /// Returns the hash of one byte form of a directory: the digest of the RFC 8785 text of an object that maps each file

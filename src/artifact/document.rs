@@ -149,7 +149,7 @@ pub fn report(error: &ReadError, findings: &mut Findings) {
 
 /// Reports that a document states too many digests at deeply nested locations.
 pub(super) fn report_pointers(findings: &mut Findings) {
-    let limit = super::mention::MAX_POINTER_BYTES;
+    let limit = super::draft::MAX_POINTER_BYTES;
     let message =
         format!("the JSON Pointers to the digests in the document exceed the limit of {limit} bytes");
     findings.for_rule(SIZE).add("", message);

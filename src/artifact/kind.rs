@@ -1,7 +1,8 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::directory::{ArtifactDirectory, Directory, EntryContent, MemberBytes, Peek, capture_hash};
+use super::directory::{ArtifactDirectory, Directory, EntryContent, Peek, capture_hash};
+use super::member::MemberBytes;
 use super::passage::{OfDirectory, OfDocument};
 use super::transcript;
 use super::value_budget::Room;
@@ -373,7 +374,7 @@ impl Kind {
         mut findings: Findings,
         keep: impl FnOnce() -> (CaptureHash, Vec<Member>),
     ) -> Result<Admitted, Report> {
-        if draft.as_ref().is_some_and(|draft| draft.pointer_bytes > super::mention::MAX_POINTER_BYTES) {
+        if draft.as_ref().is_some_and(|draft| draft.pointer_bytes > super::draft::MAX_POINTER_BYTES) {
             super::document::report_pointers(&mut findings);
         }
         let report = findings.into_report();

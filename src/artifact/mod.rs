@@ -9,12 +9,15 @@ mod admitted;
 pub mod attribute;
 mod directory;
 pub mod document;
+mod draft;
 mod exchange;
 mod file_reference;
 mod kind;
+mod member;
 mod mention;
 mod part;
 mod passage;
+mod references;
 mod run_event;
 mod signature;
 mod stated_content;
@@ -26,19 +29,18 @@ mod version;
 
 use std::io::{self, Write};
 
-use chrono::{DateTime, Utc};
-
-use crate::digest::{CoreHash, Digest};
-use crate::json::Value;
+use crate::digest::Digest;
 use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo};
 
-pub use admitted::{Admitted, Member};
+pub use admitted::Admitted;
 pub use attribute::{Attribute, AttributeInfo, ValueType};
-pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, MemberBytes, Peek, is_capture_of};
+pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, Peek, is_capture_of};
+pub use draft::{Completeness, Draft, NameHandle};
 pub use exchange::{Arguments, Exchange, Playback, Responder};
 pub use file_reference::FileReference;
 pub use kind::Kind;
+pub use member::{Member, MemberBytes};
 pub use mention::{Mention, Place, REFERENCE, REFERS_TO, Relation, Role, group, relation};
 pub use part::{Content, Part, PartKind, differ, same_place};
 pub use passage::{Field, Passage, Passages, words_of};
@@ -238,158 +240,6 @@ pub struct AdmitOptions {
     pub signing_keys: KeyRing,
     /// Which signatures are rejected.
     pub signature_policy: SignaturePolicy,
-}
-
-/// A name in a namespace, written `namespace:name`, such as `run:run-123`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NameHandle(String);
-
-impl NameHandle {
-    /// Creates the handle `namespace:name`.
-    #[must_use]
-    pub fn new(namespace: &str, name: &str) -> Self {
-        Self(format!("{namespace}:{name}"))
-    }
-
-    /// Returns the handle as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Whether the file that a document was read from may still be appended to by the program that writes it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Completeness {
-    /// It is complete: documents of the kind are written once, or it ends with the end marker of the kind.
-    #[default]
-    Complete,
-    /// It is valid as it is, but documents of its kind are valid at many points while they are written.
-    MayGrow,
-}
-
-/// The description of a document by its kind: its identity and indexed data.
-#[derive(Debug)]
-pub struct Draft {
-    /// The core hash.
-    pub core: CoreHash,
-    /// The digests that the document states or implies.
-    pub mentions: Vec<Mention>,
-    /// The attributes.
-    pub attributes: Vec<Attribute>,
-    /// The names by which other artifacts may refer to this one.
-    pub identified_by: Vec<NameHandle>,
-    /// The names by which this artifact refers to others.
-    pub refers_to: Vec<(Relation, NameHandle)>,
-    /// The result of checking its signature, if it has one.
-    pub signature: Option<Signature>,
-    /// Artifacts that are contained in it and are stored with it, each as a separate artifact.
-    pub embedded: Vec<Admitted>,
-    /// The files that it refers to by path and digest.
-    pub files: Vec<FileReference>,
-    /// Whether its file may still grow.
-    pub completeness: Completeness,
-    /// The total size of the pointers in `mentions` in bytes.
-    pointer_bytes: usize,
-}
-
-impl Draft {
-    /// Creates a draft with only the core hash.
-    #[must_use]
-    pub fn new(core: CoreHash) -> Self {
-        Self {
-            core,
-            mentions: Vec::new(),
-            attributes: Vec::new(),
-            identified_by: Vec::new(),
-            refers_to: Vec::new(),
-            signature: None,
-            embedded: Vec::new(),
-            files: Vec::new(),
-            completeness: Completeness::Complete,
-            pointer_bytes: 0,
-        }
-    }
-
-    /// Adds a [`REFERENCE`] for every string and member name in `value` that is exactly `sha256:` and 64 lowercase hex
-    /// digits, and the [files](FileReference) whose paths are beside such digests. `prefix` is prepended to the pointers. Locations that match one of `indexed`, in which `*` matches any
-    /// one token, are skipped: the kind indexes them under a role of their own.
-    pub fn collect_references(&mut self, value: &Value<'_>, prefix: &str, indexed: &[&str]) {
-        mention::collect_references(value, prefix, indexed, self);
-    }
-
-    /// Adds an attribute.
-    pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
-        self.attributes.push(Attribute { name, value: value.into(), number: None });
-    }
-
-    /// Adds an attribute of a type that has an order, if there is a number.
-    pub fn number(&mut self, info: AttributeInfo, number: impl Into<Option<i64>>) {
-        if let Some(value) = number.into().and_then(|number| info.values.value(number)) {
-            self.attribute(info.name, value);
-        }
-    }
-
-    /// Adds an attribute that is a number of items.
-    pub fn count(&mut self, info: AttributeInfo, items: usize) {
-        self.number(info, i64::try_from(items).ok());
-    }
-
-    /// Adds an attribute that is a time, if there is one.
-    pub fn time(&mut self, info: AttributeInfo, time: Option<DateTime<Utc>>) {
-        self.number(info, time.map(|time| time.timestamp_millis()));
-    }
-
-    /// Adds the attribute [`AttributeInfo::CREATED_AT`] with the first text in `stated` that is a point in time, and
-    /// returns that time, if there is one.
-    pub fn state_creation<'t>(
-        &mut self,
-        stated: impl IntoIterator<Item = Option<&'t str>>,
-        missing_offset: MissingOffset,
-    ) -> Option<DateTime<Utc>> {
-        let mut times = stated.into_iter().flatten();
-        let time = times.find_map(|text| parse_timestamp(text, missing_offset));
-        self.time(AttributeInfo::CREATED_AT, time);
-        time
-    }
-
-    /// Adds the attributes [`AttributeInfo::FINISHED_AT`], if the end is a point in time, and
-    /// [`AttributeInfo::DURATION_MS`], if the beginning is another before it.
-    pub fn state_end(
-        &mut self,
-        begun: Option<DateTime<Utc>>,
-        ended: Option<&str>,
-        missing_offset: MissingOffset,
-    ) {
-        let Some(ended) = ended.and_then(|text| parse_timestamp(text, missing_offset)) else { return };
-        self.time(AttributeInfo::FINISHED_AT, Some(ended));
-        let duration = begun.map(|begun| ended.signed_duration_since(begun).num_milliseconds());
-        self.number(AttributeInfo::DURATION_MS, duration.filter(|duration| *duration >= 0));
-    }
-
-    /// Adds the attributes of tokens that are known, and of their sum, if both are.
-    pub fn tokens(&mut self, input: Option<i64>, output: Option<i64>) {
-        self.number(AttributeInfo::TOKENS_INPUT, input);
-        self.number(AttributeInfo::TOKENS_OUTPUT, output);
-        let both = input.zip(output).map(|(input, output)| input.saturating_add(output));
-        self.number(AttributeInfo::TOKENS, both);
-    }
-
-    /// Sorts and deduplicates the indexed data, and computes the numbers of attributes by their declared types.
-    fn make_sets(&mut self, declared: &[AttributeInfo]) {
-        for attribute in &mut self.attributes {
-            let info = declared.iter().find(|info| info.name == attribute.name);
-            attribute.number = info.and_then(|info| info.values.number(&attribute.value));
-        }
-        self.mentions.sort_unstable();
-        self.mentions.dedup();
-        self.attributes.sort_unstable();
-        self.attributes.dedup();
-        self.identified_by.sort_unstable();
-        self.identified_by.dedup();
-        self.files.sort_unstable();
-        self.files.dedup();
-    }
 }
 
 /// Converts the error of reading a document again into an I/O error, for [`Artifact::write_core`].

@@ -1,4 +1,5 @@
-use super::{MemberBytes, Place};
+use super::member::MemberBytes;
+use super::mention::Place;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};

@@ -6,7 +6,7 @@ use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
 
-use super::MemberBytes;
+use super::member::MemberBytes;
 
 /// A step of the transcript of an artifact: what is read as one unit, such as a step of a run or an interaction.
 #[derive(Clone, Debug)]

@@ -1,0 +1,160 @@
+//! What a kind says about a document: its identity and indexed data.
+
+use chrono::{DateTime, Utc};
+
+use super::admitted::Admitted;
+use super::attribute::{Attribute, AttributeInfo};
+use super::file_reference::FileReference;
+use super::mention::{Mention, Relation};
+use super::signature::Signature;
+use super::timestamp::{MissingOffset, parse_timestamp};
+use crate::digest::CoreHash;
+
+/// Maximum total size of the pointers to digests in one document, in bytes. They are copied into the index, so that a
+/// long name above many digests would otherwise make a small document large.
+pub(super) const MAX_POINTER_BYTES: usize = 16 << 20;
+
+/// A name in a namespace, written `namespace:name`, such as `run:run-123`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameHandle(String);
+
+impl NameHandle {
+    /// Creates the handle `namespace:name`.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self(format!("{namespace}:{name}"))
+    }
+
+    /// Returns the handle as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Whether the file that a document was read from may still be appended to by the program that writes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completeness {
+    /// It is complete: documents of the kind are written once, or it ends with the end marker of the kind.
+    #[default]
+    Complete,
+    /// It is valid as it is, but documents of its kind are valid at many points while they are written.
+    MayGrow,
+}
+
+/// The description of a document by its kind: its identity and indexed data.
+#[derive(Debug)]
+pub struct Draft {
+    /// The core hash.
+    pub core: CoreHash,
+    /// The digests that the document states or implies.
+    pub mentions: Vec<Mention>,
+    /// The attributes.
+    pub attributes: Vec<Attribute>,
+    /// The names by which other artifacts may refer to this one.
+    pub identified_by: Vec<NameHandle>,
+    /// The names by which this artifact refers to others.
+    pub refers_to: Vec<(Relation, NameHandle)>,
+    /// The result of checking its signature, if it has one.
+    pub signature: Option<Signature>,
+    /// Artifacts that are contained in it and are stored with it, each as a separate artifact.
+    pub embedded: Vec<Admitted>,
+    /// The files that it refers to by path and digest.
+    pub files: Vec<FileReference>,
+    /// Whether its file may still grow.
+    pub completeness: Completeness,
+    /// The total size of the pointers in `mentions` in bytes.
+    pub(super) pointer_bytes: usize,
+}
+
+impl Draft {
+    /// Creates a draft with only the core hash.
+    #[must_use]
+    pub fn new(core: CoreHash) -> Self {
+        Self {
+            core,
+            mentions: Vec::new(),
+            attributes: Vec::new(),
+            identified_by: Vec::new(),
+            refers_to: Vec::new(),
+            signature: None,
+            embedded: Vec::new(),
+            files: Vec::new(),
+            completeness: Completeness::Complete,
+            pointer_bytes: 0,
+        }
+    }
+
+    /// Adds an attribute.
+    pub fn attribute(&mut self, name: &'static str, value: impl Into<String>) {
+        self.attributes.push(Attribute { name, value: value.into(), number: None });
+    }
+
+    /// Adds an attribute of a type that has an order, if there is a number.
+    pub fn number(&mut self, info: AttributeInfo, number: impl Into<Option<i64>>) {
+        if let Some(value) = number.into().and_then(|number| info.values.value(number)) {
+            self.attribute(info.name, value);
+        }
+    }
+
+    /// Adds an attribute that is a number of items.
+    pub fn count(&mut self, info: AttributeInfo, items: usize) {
+        self.number(info, i64::try_from(items).ok());
+    }
+
+    /// Adds an attribute that is a time, if there is one.
+    pub fn time(&mut self, info: AttributeInfo, time: Option<DateTime<Utc>>) {
+        self.number(info, time.map(|time| time.timestamp_millis()));
+    }
+
+    /// Adds the attribute [`AttributeInfo::CREATED_AT`] with the first text in `stated` that is a point in time, and
+    /// returns that time, if there is one.
+    pub fn state_creation<'t>(
+        &mut self,
+        stated: impl IntoIterator<Item = Option<&'t str>>,
+        missing_offset: MissingOffset,
+    ) -> Option<DateTime<Utc>> {
+        let mut times = stated.into_iter().flatten();
+        let time = times.find_map(|text| parse_timestamp(text, missing_offset));
+        self.time(AttributeInfo::CREATED_AT, time);
+        time
+    }
+
+    /// Adds the attributes [`AttributeInfo::FINISHED_AT`], if the end is a point in time, and
+    /// [`AttributeInfo::DURATION_MS`], if the beginning is another before it.
+    pub fn state_end(
+        &mut self,
+        begun: Option<DateTime<Utc>>,
+        ended: Option<&str>,
+        missing_offset: MissingOffset,
+    ) {
+        let Some(ended) = ended.and_then(|text| parse_timestamp(text, missing_offset)) else { return };
+        self.time(AttributeInfo::FINISHED_AT, Some(ended));
+        let duration = begun.map(|begun| ended.signed_duration_since(begun).num_milliseconds());
+        self.number(AttributeInfo::DURATION_MS, duration.filter(|duration| *duration >= 0));
+    }
+
+    /// Adds the attributes of tokens that are known, and of their sum, if both are.
+    pub fn tokens(&mut self, input: Option<i64>, output: Option<i64>) {
+        self.number(AttributeInfo::TOKENS_INPUT, input);
+        self.number(AttributeInfo::TOKENS_OUTPUT, output);
+        let both = input.zip(output).map(|(input, output)| input.saturating_add(output));
+        self.number(AttributeInfo::TOKENS, both);
+    }
+
+    /// Sorts and deduplicates the indexed data, and computes the numbers of attributes by their declared types.
+    pub(super) fn make_sets(&mut self, declared: &[AttributeInfo]) {
+        for attribute in &mut self.attributes {
+            let info = declared.iter().find(|info| info.name == attribute.name);
+            attribute.number = info.and_then(|info| info.values.number(&attribute.value));
+        }
+        self.mentions.sort_unstable();
+        self.mentions.dedup();
+        self.attributes.sort_unstable();
+        self.attributes.dedup();
+        self.identified_by.sort_unstable();
+        self.identified_by.dedup();
+        self.files.sort_unstable();
+        self.files.dedup();
+    }
+}
