@@ -64,7 +64,7 @@ impl Address {
     /// Returns the parameters except those with these names, as a part of a name.
     fn suffix(&self, except: &[&str]) -> String {
         let others = self.parameters.iter().filter(|(name, _)| !except.contains(&name.as_str()));
-        others.map(|(name, value)| format!("-{}-{}", safe(name), safe(value))).collect()
+        others.flat_map(|(name, value)| ["-".to_owned(), safe(name), "-".to_owned(), safe(value)]).collect()
     }
 }
 
@@ -118,7 +118,7 @@ impl Names {
             }
             _ => return Target::Nothing,
         };
-        Target::File(self.assign(key, name, address))
+        Target::File(self.assign(key, &name, address))
     }
 
     fn is_pair(&self, address: &Address) -> bool {
@@ -127,12 +127,12 @@ impl Names {
     }
 
     /// Returns the name for a key, which is `name` unless another file has it.
-    fn assign(&mut self, key: String, name: String, address: &str) -> String {
+    fn assign(&mut self, key: String, name: &str, address: &str) -> String {
         if let Some(name) = self.files.get(&key) {
             return name.clone();
         }
-        let (stem, ending) = name.rsplit_once('.').unwrap_or((&name, ""));
-        let mut unique = name.clone();
+        let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+        let mut unique = name.to_owned();
         let mut number = 2;
         while !self.taken.insert(unique.to_lowercase()) {
             unique = format!("{stem}-{number}.{ending}");
