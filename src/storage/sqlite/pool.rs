@@ -179,7 +179,7 @@ mod tests {
 
     fn pool(directory: &tempfile::TempDir) -> Pool {
         let path = directory.path().join("v");
-        super::super::create_file(&path).unwrap();
+        crate::storage::sqlite::connection::create_file(&path).unwrap();
         let connection = connect(&path).unwrap();
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
         Pool::new(&path, Some(connection))
