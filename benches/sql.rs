@@ -14,6 +14,7 @@
 
 mod corpus;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
@@ -22,7 +23,7 @@ use runvault::Vault;
 use runvault::artifact::Cell;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::vault::add::{Examined, Monitor};
-use runvault::vault::sql::Reader;
+use runvault::vault::sql::{self, Reader, SaveForm, SaveOptions};
 
 const SESSIONS: usize = 10_000;
 
@@ -74,9 +75,9 @@ fn once(vault: &Vault, directory: &Path) {
         println!("{query}: {:.2} s", begun.elapsed().as_secs_f64());
     }
     let begun = Instant::now();
-    let saved = reader
-        .save(&directory.join("saved.db"), false, &mut |_, _| std::ops::ControlFlow::Continue(()))
-        .expect("saved");
+    let path = directory.join("saved.db");
+    let options = SaveOptions { path: &path, form: SaveForm::Sqlite, force: false };
+    let saved = sql::save(&*reader, &options, &mut |_, _| ControlFlow::Continue(())).expect("saved");
     let rows: u64 = saved.rows.iter().map(|(_, rows)| rows).sum();
     println!("save: {:.2} s, {rows} rows, {} bytes", begun.elapsed().as_secs_f64(), saved.bytes);
 }
