@@ -95,8 +95,8 @@ fn check(cell: &Cell, sort: ColumnType, place: &str) {
     let fits = match (cell, sort) {
         (Cell::Null, _)
         | (Cell::Integer(_), ColumnType::Number | ColumnType::Any)
+        | (Cell::Real(_), ColumnType::Real)
         | (Cell::Text(_), ColumnType::Text | ColumnType::Hash | ColumnType::Any) => true,
-        (Cell::Real(_), ColumnType::Real) => true,
         (Cell::Text(time), ColumnType::Time) => {
             time.len() == 24 && chrono::DateTime::parse_from_rfc3339(time).is_ok()
         }

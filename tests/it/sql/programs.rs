@@ -1,4 +1,4 @@
-//! Datasette and DuckDB, on what is saved for them.
+//! Datasette and `DuckDB`, on what is saved for them.
 
 use std::io::Write;
 use std::path::Path;
@@ -121,7 +121,7 @@ asyncio.run(look())
     assert!(answers.lines().all(|line| line.starts_with("200 ")), "{answers}");
 }
 
-/// Reads both forms with DuckDB; `parquet` may be empty.
+/// Reads both forms with `DuckDB`; `parquet` may be empty.
 fn read(python: &str, saved: &Path, parquet: &Path) -> Value {
     let mut command = Command::new(python);
     command.arg(repository("tests/it/sql/read_with_duckdb.py")).args([saved, parquet]);

@@ -162,7 +162,8 @@ fn words_are_found_in_texts() {
     }
     // The index is that of the texts.
     drop(connection);
-    let connection = Connection::open(sandbox.path("saved.db")).unwrap();
+    let connection =
+        Connection::open_with_flags(sandbox.path("saved.db"), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
     for table in texts(&connection, "SELECT name FROM sqlite_schema WHERE sql LIKE '%USING fts5%'") {
         connection
             .execute(&format!("INSERT INTO {table} ({table}, rank) VALUES ('integrity-check', 1)"), [])

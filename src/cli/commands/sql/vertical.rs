@@ -91,7 +91,9 @@ mod tests {
         let mut out = Vec::new();
         let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
         let mut lists = Lists::new(&titles, true, room);
-        rows.iter().for_each(|row| lists.write(&mut out, row).unwrap());
+        for row in rows {
+            lists.write(&mut out, row).unwrap();
+        }
         anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
     }
 
