@@ -201,7 +201,7 @@ mod tests {
         let text = json!({"payload": {"run": {"steps": steps}}}).to_string();
         let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
-        describe(&root, super::super::steps(&root), &mut draft);
+        describe(&root, super::super::members::steps(&root), &mut draft);
         let attributes = draft.attributes.iter().filter(|attribute| attribute.value != "0");
         attributes.map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()
     }
