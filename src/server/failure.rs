@@ -95,7 +95,7 @@ fn of_store(error: &StorageError) -> StatusCode {
     match error.kind() {
         ErrorKind::Gone => StatusCode::GONE,
         ErrorKind::Invalid => StatusCode::BAD_REQUEST,
-        ErrorKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorKind::Busy | ErrorKind::Connection => StatusCode::SERVICE_UNAVAILABLE,
         ErrorKind::Unsupported => StatusCode::NOT_IMPLEMENTED,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }

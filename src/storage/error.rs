@@ -60,6 +60,8 @@ pub enum ErrorKind {
     Io,
     /// The device of the vault cannot be read or written. Systems also report this for quotas and disconnected disks.
     Device,
+    /// The server of the vault cannot be reached, or refuses the connection.
+    Connection,
     /// The database reported another error.
     Database,
 }
@@ -149,8 +151,8 @@ impl StorageError {
     /// has become available.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        use ErrorKind::{Busy, Device, Full, Io, ReadOnly};
-        matches!(self.kind, Full | ReadOnly | Busy | Io | Device)
+        use ErrorKind::{Busy, Connection, Device, Full, Io, ReadOnly};
+        matches!(self.kind, Full | ReadOnly | Busy | Io | Device | Connection)
     }
 }
 

@@ -20,14 +20,16 @@ pub(crate) mod error;
 pub mod interface;
 pub(crate) mod journal;
 mod labels;
+mod location;
 pub mod memory;
 mod policy;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod prepared;
 mod seal;
 pub mod sqlite;
 mod tombstone;
-
-use std::path::Path;
+mod varint;
 
 pub use actor::{Actor, ActorError};
 pub use annotations::{
@@ -49,15 +51,8 @@ pub use interface::{
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, is_label_key, is_label_value};
+pub(crate) use location::{Creation, Opened, file_of, only_files, open, shown_address};
 pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
 pub use sqlite::{SCHEMA_VERSION, Store, Upgrade};
 pub use tombstone::Tombstone;
-
-/// Opens the vault at `path`.
-///
-/// # Errors
-/// Same as [`Store::open`].
-pub fn open(path: &Path) -> Result<Box<dyn Storage>> {
-    Ok(Box::new(Store::open(path)?))
-}

@@ -42,6 +42,9 @@ pub enum RemnantSummary {
     },
     /// The write-ahead log, because others were still reading from it.
     Log,
+    /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups.
+    /// Reclaiming space does not remove them.
+    Database,
 }
 
 /// A copy beside the vault.
@@ -89,6 +92,7 @@ impl From<Remnant> for RemnantSummary {
             Remnant::NotRewritten(reason) => Self::File { reason },
             Remnant::Dictionaries(kinds) => Self::Dictionaries { kinds },
             Remnant::Log => Self::Log,
+            Remnant::Database => Self::Database,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 use crate::storage::memory::MemoryStorage;
-use crate::storage::{Actor, LogDamage, Snapshot, Storage, StorageError, Store};
+use crate::storage::{self, Actor, Creation, LogDamage, Opened, Snapshot, Storage, StorageError};
 
 /// A vault.
 ///
@@ -30,20 +30,36 @@ pub struct Vault {
 }
 
 impl Vault {
-    /// Opens the vault at `path`.
+    /// Opens the vault at `address`: a path, or `postgres://USER@HOST/DATABASE?schema=NAME` for one in a PostgreSQL
+    /// database. `sqlite:` before a path makes it a path, whatever it begins with.
     ///
     /// # Errors
-    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no vault; otherwise the same as [`Store::open`].
-    pub fn open(path: &Path) -> Result<Self, StorageError> {
-        Store::open(path).map(Self::from_file)
+    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no vault,
+    /// [`Connection`](crate::storage::ErrorKind::Connection) if the server of a database cannot be reached or refuses the
+    /// connection; otherwise the same as [`Store::open`](crate::storage::Store::open).
+    pub fn open(address: &Path) -> Result<Self, StorageError> {
+        storage::open(address, Creation::Never).map(Self::from_opened)
     }
 
-    /// Opens the vault at `path`, or prepares one that is created there when the first artifact is stored.
+    /// Opens the vault at `address`, or prepares one that is created there when the first artifact is stored. In a
+    /// database, it is created at once.
     ///
     /// # Errors
-    /// Same as [`Store::create_when_needed`].
-    pub fn create_when_needed(path: &Path) -> Result<Self, StorageError> {
-        Store::create_when_needed(path).map(Self::from_file)
+    /// Same as [`Vault::open`], except that the vault need not exist.
+    pub fn create_when_needed(address: &Path) -> Result<Self, StorageError> {
+        storage::open(address, Creation::WhenNeeded).map(Self::from_opened)
+    }
+
+    /// Returns the path of the file at `address`, or `None` if it is the address of a database.
+    #[must_use]
+    pub fn file_of(address: &Path) -> Option<&Path> {
+        storage::file_of(address)
+    }
+
+    /// Returns `address` in the form in which it may be shown: without a password.
+    #[must_use]
+    pub fn shown_address(address: &Path) -> PathBuf {
+        storage::shown_address(address)
     }
 
     /// Returns whether the vault's file exists.
@@ -52,12 +68,12 @@ impl Vault {
         self.storage.is_created()
     }
 
-    /// Creates a vault at `path`.
+    /// Creates a vault at `address`. A database must exist; its schema is created if it does not.
     ///
     /// # Errors
-    /// Same as [`Store::create`].
-    pub fn create(path: &Path) -> Result<Self, StorageError> {
-        Store::create(path).map(Self::from_file)
+    /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if there is a vault; otherwise the same as [`Vault::open`].
+    pub fn create(address: &Path) -> Result<Self, StorageError> {
+        storage::open(address, Creation::New).map(Self::from_opened)
     }
 
     /// Creates an empty vault in memory, which is lost when it is dropped. Operations that need a file, such as SQL
@@ -80,12 +96,12 @@ impl Vault {
         Self { storage: Box::new(MemoryStorage::new()), path: PathBuf::new() }
     }
 
-    /// Opens the vault at `path`, and creates it if it does not exist.
+    /// Opens the vault at `address`, and creates it if it does not exist.
     ///
     /// # Errors
-    /// Same as [`Store::open_or_create`].
-    pub fn open_or_create(path: &Path) -> Result<Self, StorageError> {
-        Store::open_or_create(path).map(Self::from_file)
+    /// Same as [`Vault::open`], except that the vault need not exist.
+    pub fn open_or_create(address: &Path) -> Result<Self, StorageError> {
+        storage::open(address, Creation::IfMissing).map(Self::from_opened)
     }
 
     /// Returns the same vault with `actor` as the author of all further journal entries.
@@ -106,7 +122,7 @@ impl Vault {
         Self { storage, path }
     }
 
-    /// Returns the path of the vault; empty if it is in memory.
+    /// Returns the path of the vault, or its address without a password; empty if it is in memory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -135,8 +151,7 @@ impl Vault {
         self.snapshot()?.last_entry_at()
     }
 
-    fn from_file(store: Store) -> Self {
-        let path = store.path().to_owned();
-        Self { storage: Box::new(store), path }
+    fn from_opened(opened: Opened) -> Self {
+        Self { storage: opened.storage, path: opened.name }
     }
 }

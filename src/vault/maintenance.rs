@@ -6,7 +6,7 @@ use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
 use crate::storage::check::Repair;
-use crate::storage::{Capability, StorageError, Store, Upgrade};
+use crate::storage::{self, Capability, StorageError, Store, Upgrade};
 
 /// The result of upgrading a vault.
 #[derive(Debug)]
@@ -23,8 +23,10 @@ impl Vault {
     /// time; the next call continues it.
     ///
     /// # Errors
-    /// Same as [`Store::upgrade`].
+    /// Returns [`Unsupported`](crate::storage::ErrorKind::Unsupported) for the address of a database: there is one version
+    /// of its schema yet. Otherwise the same as [`Store::upgrade`].
     pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StorageError> {
+        let path = storage::file_of(path).ok_or_else(|| storage::only_files("upgrading"))?;
         let (store, upgrade) = Store::upgrade(path)?;
         let report = if upgrade.is_outdated {
             Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)

@@ -55,6 +55,8 @@ mod notes;
 mod operations;
 mod output;
 mod packs;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod power_loss;
 mod properties;
 #[cfg(unix)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use runvault::Vault;
-use runvault::storage::StorageError;
+use runvault::storage::{ErrorKind, StorageError};
 
 use crate::cli::args::actor;
 use crate::cli::args::default_vault;
@@ -18,7 +18,7 @@ use crate::cli::output::verbosity;
 /// Which vault to use.
 #[derive(Args)]
 pub(crate) struct VaultArgs {
-    /// Path of the vault
+    /// Path of the vault, or postgres:// URL of one in a database
     ///
     /// Default: the setting vault, else runvault/default.vault in the user's data directory, which is created on first
     /// use.
@@ -62,10 +62,15 @@ impl VaultArgs {
 
     /// Opens the vault for a dry run; `None` if it would be created.
     pub(crate) fn open_for_dry_run(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
-        if self.may_create(create)? && !self.path()?.exists() {
+        if self.may_create(create)? && !exists(&self.path()?) {
             return Ok(None);
         }
         self.open().map(Some)
+    }
+
+    /// Returns the path or URL of the vault in the form in which it may be shown.
+    pub(crate) fn shown_path(&self) -> Result<PathBuf, Failure> {
+        self.path().map(|path| Vault::shown_address(&path))
     }
 
     /// Opens the vault to watch directories for, creating it immediately if [`VaultArgs::open_to_add`] would create it.
@@ -105,5 +110,13 @@ impl VaultArgs {
     /// Returns whether neither an argument nor a setting names a vault.
     fn is_default(&self) -> Result<bool, Failure> {
         Ok(self.vault.is_none() && settings::VAULT.get_path()?.is_none())
+    }
+}
+
+/// Returns whether there is something at the path or URL of a vault. If a server does not say, opening returns the reason.
+fn exists(path: &Path) -> bool {
+    match Vault::file_of(path) {
+        Some(file) => file.exists(),
+        None => !Vault::open(path).is_err_and(|error| error.kind() == ErrorKind::Missing),
     }
 }

@@ -76,7 +76,7 @@ impl Args {
         let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
         let mover = self.moving.mover(&options)?;
         let mut printer =
-            Printer::new("adding", shown, &vault.path()?).moving(mover).failing_fast(self.fail_fast);
+            Printer::new("adding", shown, &vault.shown_path()?).moving(mover).failing_fast(self.fail_fast);
         printer.progress.count_files(self.input.files());
         printer.forks = Some(ForkNotes::default());
         if self.moving.moves && self.input.has_standard_input() {

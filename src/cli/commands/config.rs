@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Subcommand};
+use runvault::Vault;
 use serde::Serialize;
 
 use crate::cli::args::settings::{self, AnySetting, Entry, Origin, Values};
@@ -214,8 +215,11 @@ impl SettingView {
 }
 
 fn list(as_json: bool) -> Result<Status, Failure> {
-    let told =
+    let mut told =
         settings::ALL.iter().map(|known| SettingView::new(known.entry())).collect::<Result<Vec<_>, _>>()?;
+    for value in told.iter_mut().filter_map(|told| told.value.as_mut()) {
+        hide_password(value);
+    }
     let mut out = io::BufWriter::new(stdout::text());
     if as_json {
         told.iter().try_for_each(|told| json::line(&mut out, told))?;
@@ -233,6 +237,14 @@ fn list(as_json: bool) -> Result<Status, Failure> {
         }
     }
     Ok(status)
+}
+
+/// Replaces the URL of a vault by one without a password.
+fn hide_password(value: &mut String) {
+    let path = Path::new(&**value);
+    if Vault::file_of(path).is_none() {
+        *value = Vault::shown_address(path).to_string_lossy().into_owned();
+    }
 }
 
 fn write_table(out: &mut dyn Write, told: &[SettingView]) -> io::Result<()> {

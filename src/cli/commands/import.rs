@@ -66,7 +66,7 @@ impl Args {
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
-        let path = vault.path()?;
+        let path = vault.shown_path()?;
         let mut printer = Printer::new("importing", shown, &path);
         printer.forks = Some(ForkNotes::default());
         let mut added_to = None;

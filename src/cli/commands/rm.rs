@@ -171,6 +171,10 @@ pub(crate) fn warn_of_remnants(erasure: &ErasureSummary, vault: &Vault) {
                 ));
             }
             RemnantSummary::Log => warn_of_log(vault.path()),
+            RemnantSummary::Database => stdout::warning(
+                "removed bytes may still be in the files of the database server: in dead rows until they are vacuumed, in \
+                 its write-ahead log, in replicas and in backups",
+            ),
         }
     }
     erasure.copies.iter().for_each(warn_of_copy);

@@ -61,4 +61,15 @@ pub enum Remnant {
     Dictionaries(Vec<String>),
     /// The write-ahead log, because others were still reading from it.
     Log,
+    /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups. The
+    /// engine controls none of them, so this is always listed.
+    Database,
+}
+
+impl Remnant {
+    /// Returns whether reclaiming space removes it.
+    #[must_use]
+    pub fn is_reclaimable(&self) -> bool {
+        !matches!(self, Self::Database)
+    }
 }

@@ -11,8 +11,8 @@
 use std::collections::HashMap;
 
 use super::encodings::Encoding;
-use super::varint;
 use crate::digest::Digest;
+use crate::storage::varint;
 
 const NEXT: u8 = 0xff;
 const AGAIN: u8 = 0xfe;

@@ -16,8 +16,8 @@ use rusqlite::{Connection, OptionalExtension};
 pub(super) use check::check;
 
 use super::encodings::Encoding;
-use super::varint;
 use crate::digest::{Digest, DigestPrefix};
+use crate::storage::varint;
 
 /// An entry: the first 40 bits of a digest, and the capture whose list contains it.
 pub(super) type Entry = (u64, i64);

@@ -5,9 +5,9 @@
 //! of items that follow. An item is a run of places that are numbers, or one place that is a pointer. In a run, places
 //! and the positions of their digests advance in equal steps: the prompts of a session are one run.
 
-use super::varint;
 use crate::artifact::Place;
 use crate::digest::Digest;
+use crate::storage::varint;
 
 /// A digest at a place, with the row id of its role.
 #[derive(Clone, Debug, PartialEq, Eq)]

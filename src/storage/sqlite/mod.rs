@@ -50,7 +50,6 @@ mod store;
 mod synced_log;
 mod times;
 mod tombstones;
-mod varint;
 mod wal;
 mod write;
 mod write_lock;

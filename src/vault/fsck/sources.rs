@@ -14,7 +14,7 @@ use crate::intake::archive::{self, Format};
 use crate::intake::{self, ExamineOptions, Input, Inputs, Verdict};
 use crate::json::reader::Limits;
 use crate::storage::check::RecordedCapture;
-use crate::storage::{self, Result, Storage, StorageError, StoredMember};
+use crate::storage::{self, Creation, Result, Storage, StorageError, StoredMember};
 
 /// Another vault, or files.
 pub(super) enum Source {
@@ -25,12 +25,12 @@ pub(super) enum Source {
 impl Source {
     /// Opens the source at `path`: a directory, or otherwise a vault.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let metadata = fs::metadata(path);
+        let metadata = storage::file_of(path).map(fs::metadata).transpose();
         let metadata = metadata.map_err(|source| StorageError::io(path, source))?;
-        if metadata.is_dir() {
+        if metadata.is_some_and(|metadata| metadata.is_dir()) {
             Ok(Self::Files(path.to_owned()))
         } else {
-            storage::open(path).map(Self::Vault)
+            storage::open(path, Creation::Never).map(|opened| Self::Vault(opened.storage))
         }
     }
 

@@ -1,4 +1,4 @@
-//! Random sequences of operations, run on the engine in memory, which is the specification, and on a vault file. Every
+//! Random sequences of operations, run on the engine in memory, which is the specification, and on another one. Every
 //! answer is compared after each step. `RUNVAULT_MODEL_CASES` sets the number of sequences.
 
 mod answers;
@@ -27,37 +27,36 @@ fn actor() -> Actor {
     Actor::new("tester").unwrap()
 }
 
-fn open(path: &Path) -> Store {
-    Store::open_or_create(path).unwrap().acting_as(actor())
-}
+/// Opens the vault of an engine, and creates it if it does not exist.
+type Open<'o> = &'o dyn Fn() -> Box<dyn Storage>;
 
 /// Fails with the first answer that differs.
-fn compare(context: &str, model: &Answers, file: &Answers) {
+fn compare(context: &str, model: &Answers, other: &Answers) {
     for (question, expected) in model {
-        let found = file.get(question).map(String::as_str);
+        let found = other.get(question).map(String::as_str);
         assert!(found == Some(expected), "{context}: {question}\nexpected {expected}\nfound    {found:?}");
     }
-    assert_eq!(model.len(), file.len(), "{context}: the same questions");
+    assert_eq!(model.len(), other.len(), "{context}: the same questions");
 }
 
 /// A snapshot of each engine, with what they answered when they were taken.
 struct Held<'s> {
     model: Box<dyn Snapshot + 's>,
-    file: Box<dyn Snapshot + 's>,
+    other: Box<dyn Snapshot + 's>,
     answers: Answers,
 }
 
 impl<'s> Held<'s> {
-    fn take(model: &'s MemoryStorage, file: &'s Store) -> Self {
-        let (model, file) = (Storage::snapshot(model).unwrap(), Storage::snapshot(file).unwrap());
+    fn take(model: &'s MemoryStorage, other: &'s dyn Storage) -> Self {
+        let (model, other) = (Storage::snapshot(model).unwrap(), other.snapshot().unwrap());
         let answers = answers::all(&*model);
-        compare("a snapshot", &answers, &answers::all(&*file));
-        Self { model, file, answers }
+        compare("a snapshot", &answers, &answers::all(&*other));
+        Self { model, other, answers }
     }
 
     fn check(&self) {
         compare("a held snapshot of the model", &self.answers, &answers::all(&*self.model));
-        compare("a held snapshot", &self.answers, &answers::all(&*self.file));
+        compare("a held snapshot", &self.answers, &answers::all(&*self.other));
     }
 }
 
@@ -66,21 +65,21 @@ fn run_until_reopened<'t>(
     timed: &'t [Timed],
     clock: &mut i64,
     model: &MemoryStorage,
-    path: &Path,
+    open: Open<'_>,
 ) -> &'t [Timed] {
-    let file = open(path);
+    let other = open();
     let mut held = Vec::new();
     for (number, (step, passed, probe)) in timed.iter().enumerate() {
         *clock += passed;
         let at = steps::time(*clock);
-        let (expected, found) = (steps::run(step, model, at), steps::run(step, &file, at));
+        let (expected, found) = (steps::run(step, model, at), steps::run(step, &*other, at));
         assert_eq!(found, expected, "step {number}: {step:?}");
-        let (model_now, file_now) = (Storage::snapshot(model).unwrap(), Storage::snapshot(&file).unwrap());
+        let (model_now, other_now) = (Storage::snapshot(model).unwrap(), other.snapshot().unwrap());
         let context = format!("after step {number}");
-        compare(&context, &answers::all(&*model_now), &answers::all(&*file_now));
-        compare(&context, &answers::probed(&*model_now, probe), &answers::probed(&*file_now, probe));
+        compare(&context, &answers::all(&*model_now), &answers::all(&*other_now));
+        compare(&context, &answers::probed(&*model_now, probe), &answers::probed(&*other_now, probe));
         match step {
-            Step::Hold => held.push(Held::take(model, &file)),
+            Step::Hold => held.push(Held::take(model, &*other)),
             Step::Reopen => {
                 held.iter().for_each(Held::check);
                 return timed.get(number + 1..).unwrap_or_default();
@@ -92,16 +91,36 @@ fn run_until_reopened<'t>(
     &[]
 }
 
-fn run(timed: &[Timed]) {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("v.vault");
+/// Runs steps on the model and on another engine, and returns the model.
+fn run(timed: &[Timed], open: Open<'_>) -> MemoryStorage {
     let model = MemoryStorage::new().acting_as(actor());
     let mut clock = 0;
     let mut rest = timed;
     while !rest.is_empty() {
-        rest = run_until_reopened(rest, &mut clock, &model, &path);
+        rest = run_until_reopened(rest, &mut clock, &model, open);
     }
+    model
+}
+
+fn run_on_file(timed: &[Timed]) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("v.vault");
+    let open = || Box::new(Store::open_or_create(&path).unwrap().acting_as(actor())) as Box<dyn Storage>;
+    let model = run(timed, &open);
     reindex(&model, &path);
+}
+
+#[cfg(feature = "postgres")]
+fn run_on_postgres(timed: &[Timed]) {
+    use runvault::storage::postgres::PostgresStorage;
+
+    let Some(schema) = crate::postgres::Schema::new() else { return };
+    let address = schema.address();
+    let open = || {
+        let storage = PostgresStorage::open_or_create(&address, None).unwrap();
+        Box::new(storage.acting_as(actor())) as Box<dyn Storage>
+    };
+    run(timed, &open);
 }
 
 /// Rebuilds the indexes of the file. No answer depends on that, except those about the journal, which records it.
@@ -140,6 +159,14 @@ proptest! {
     fn engines_give_the_same_answers(
         timed in prop::collection::vec((steps::step(), -500..3_000_i64, answers::probe()), 1..16)
     ) {
-        run(&timed);
+        run_on_file(&timed);
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn databases_give_the_same_answers(
+        timed in prop::collection::vec((steps::step(), -500..3_000_i64, answers::probe()), 1..16)
+    ) {
+        run_on_postgres(&timed);
     }
 }

@@ -2,7 +2,7 @@
 //! (LEB128).
 
 /// Appends `number`.
-pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
+pub(in crate::storage) fn write(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [lowest, ..] = number.to_le_bytes();
         number >>= 7;
@@ -16,12 +16,12 @@ pub(super) fn write(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends `number` in an encoding that is short for small numbers of either sign.
-pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
+pub(in crate::storage) fn write_signed(out: &mut Vec<u8>, number: i64) {
     write(out, ((number << 1) ^ (number >> 63)).cast_unsigned());
 }
 
 /// Reads a number from the front of `bytes`; returns `None` if they end too early or it has more than 64 bits.
-pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
+pub(in crate::storage) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
@@ -39,7 +39,7 @@ pub(super) fn read(bytes: &mut &[u8]) -> Option<u64> {
 }
 
 /// Reads a number written by [`write_signed`].
-pub(super) fn read_signed(bytes: &mut &[u8]) -> Option<i64> {
+pub(in crate::storage) fn read_signed(bytes: &mut &[u8]) -> Option<i64> {
     let number = read(bytes)?;
     Some((number >> 1).cast_signed() ^ -((number & 1).cast_signed()))
 }

@@ -1,0 +1,240 @@
+-- The first schema of a vault in PostgreSQL. The tables behind the interface may change with any version.
+--
+-- Digests are 32 bytes. Times are milliseconds since 1970 in UTC. Text is compared bytewise, and has no NUL, which
+-- PostgreSQL does not accept: U+0000 and U+0001 are stored as U+0001 followed by U+0002 or U+0003, which keeps the order.
+-- Numbers of rows come from the highest one under the lock of `head`, never from sequences, so that they are in the order
+-- of the journal. Only tables and indexes that distributed engines also have are used.
+
+-- The last entry of the journal. Who writes holds the lock of this row from here to the commit.
+CREATE TABLE head (
+  id    smallint PRIMARY KEY CHECK (id = 1),
+  seq   bigint NOT NULL,
+  at    bigint,
+  chain bytea NOT NULL CHECK (octet_length(chain) = 32)
+);
+
+INSERT INTO head (id, seq, chain) VALUES (1, 0, decode(repeat('00', 32), 'hex'));
+
+-- Append-only. `chain` is the SHA-256 of the previous `chain` (32 zero bytes before the first) and the entry's text.
+CREATE TABLE journal (
+  seq    bigint PRIMARY KEY,
+  at     bigint NOT NULL,
+  action text COLLATE "C" NOT NULL,
+  entry  text COLLATE "C" NOT NULL,
+  chain  bytea NOT NULL CHECK (octet_length(chain) = 32)
+);
+
+CREATE INDEX journal_by_action ON journal (action, seq);
+
+-- Kinds and roles are brought by the program, so that a new kind needs no migration.
+CREATE TABLE kind (
+  id           smallint PRIMARY KEY,
+  name         text COLLATE "C" NOT NULL UNIQUE,
+  -- The relation of artifacts of the kind to those that state their core hash, if it has a name.
+  stated_by    text COLLATE "C",
+  is_directory boolean NOT NULL
+);
+
+CREATE TABLE role (
+  id         integer PRIMARY KEY,
+  kind       smallint NOT NULL REFERENCES kind (id),
+  name       text COLLATE "C" NOT NULL,
+  role_group text COLLATE "C" NOT NULL,
+  -- The number of the group: the lowest number of a role in it.
+  group_id   integer NOT NULL,
+  unit       text COLLATE "C" NOT NULL,
+  relation   text COLLATE "C",
+  dangles    boolean NOT NULL,
+  UNIQUE (kind, name)
+);
+
+CREATE TABLE artifact (
+  id         bigint PRIMARY KEY,
+  core       bytea NOT NULL UNIQUE CHECK (octet_length(core) = 32),
+  kind       smallint NOT NULL REFERENCES kind (id),
+  added_at   bigint NOT NULL,
+  seen_at    bigint NOT NULL,
+  -- The number of the last journal entry that says that a capture was added or seen, times 2^20, plus its position there.
+  arrival    bigint NOT NULL,
+  -- The latest creation time that a capture states.
+  created_at bigint
+);
+
+CREATE INDEX artifact_by_arrival ON artifact (arrival);
+CREATE INDEX artifact_by_kind ON artifact (kind, arrival);
+CREATE INDEX artifact_by_addition ON artifact (added_at, id);
+CREATE INDEX artifact_by_sight ON artifact (seen_at);
+CREATE INDEX artifact_by_creation ON artifact (coalesce(created_at, '-9223372036854775808'::bigint), arrival);
+
+-- Bytes, once each. Encoding 0 is plain, 1 is zstd; `size` is that of the plain bytes.
+CREATE TABLE blob (
+  digest   bytea PRIMARY KEY CHECK (octet_length(digest) = 32),
+  size     bigint NOT NULL,
+  encoding smallint NOT NULL,
+  bytes    bytea NOT NULL
+);
+
+-- They are compressed already.
+ALTER TABLE blob ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE TABLE capture (
+  id        bigint PRIMARY KEY,
+  artifact  bigint NOT NULL REFERENCES artifact (id),
+  digest    bytea NOT NULL CHECK (octet_length(digest) = 32),
+  size      bigint NOT NULL,
+  added_at  bigint NOT NULL,
+  seen_at   bigint NOT NULL,
+  -- A JSON array; nothing if there are none.
+  warnings  text COLLATE "C",
+  -- What was found of its signature; nothing if it has none.
+  signature text COLLATE "C",
+  key_id    text COLLATE "C",
+  -- The beginning of the SHA-256 of the core hash and the capture hash: shows that a capture is still with its artifact.
+  seal      bytea NOT NULL CHECK (octet_length(seal) = 16),
+  UNIQUE (digest, artifact)
+);
+
+CREATE INDEX capture_by_artifact ON capture (artifact);
+CREATE INDEX capture_by_signature ON capture (signature, artifact) WHERE signature IS NOT NULL;
+
+CREATE TABLE member (
+  capture bigint NOT NULL REFERENCES capture (id),
+  name    text COLLATE "C" NOT NULL,
+  blob    bytea NOT NULL REFERENCES blob (digest),
+  PRIMARY KEY (capture, name)
+);
+
+CREATE INDEX member_by_blob ON member (blob);
+
+-- What a capture mentions in the roles of one group. `digests` are sorted and distinct, `entries` say in which role and at
+-- which place each is mentioned, `firsts` are those at place 0.
+CREATE TABLE mention_list (
+  capture  bigint NOT NULL,
+  group_id integer NOT NULL,
+  digests  bytea NOT NULL,
+  entries  bytea NOT NULL,
+  firsts   bytea,
+  PRIMARY KEY (capture, group_id)
+);
+
+CREATE INDEX mention_list_by_firsts ON mention_list (group_id) WHERE firsts IS NOT NULL;
+
+-- Finds lists by the first eight bytes of a digest, as a number. A key is no proof: the list has the digests.
+CREATE TABLE mention_key (
+  key      bigint NOT NULL,
+  capture  bigint NOT NULL,
+  group_id integer NOT NULL,
+  PRIMARY KEY (key, capture, group_id)
+);
+
+-- Mentions in roles that relate an artifact to another. A place is a number or a pointer.
+CREATE TABLE edge (
+  artifact bigint NOT NULL,
+  target   bytea NOT NULL CHECK (octet_length(target) = 32),
+  role     integer NOT NULL,
+  index    bigint,
+  pointer  text COLLATE "C",
+  CHECK ((index IS NULL) <> (pointer IS NULL))
+);
+
+CREATE INDEX edge_by_artifact ON edge (artifact);
+CREATE INDEX edge_by_target ON edge (target, artifact, role);
+
+-- Long values cannot be in an index: they are found by a key, the beginning of their SHA-256.
+CREATE TABLE attribute (
+  artifact bigint NOT NULL,
+  name     text COLLATE "C" NOT NULL,
+  value    text COLLATE "C" NOT NULL,
+  number   bigint,
+  key      bigint NOT NULL
+);
+
+CREATE INDEX attribute_by_artifact ON attribute (artifact, name);
+CREATE INDEX attribute_by_value ON attribute (name, key, artifact);
+CREATE INDEX attribute_by_text ON attribute (name, left(value, 200));
+CREATE INDEX attribute_by_number ON attribute (name, number, artifact) WHERE number IS NOT NULL;
+
+-- Names by which artifacts are referred to, such as run:run-123.
+CREATE TABLE identity (
+  artifact bigint NOT NULL,
+  handle   text COLLATE "C" NOT NULL,
+  key      bigint NOT NULL
+);
+
+CREATE INDEX identity_by_artifact ON identity (artifact);
+CREATE INDEX identity_by_handle ON identity (key, artifact);
+
+-- Names by which artifacts refer to others.
+CREATE TABLE name_mention (
+  artifact bigint NOT NULL,
+  relation text COLLATE "C" NOT NULL,
+  handle   text COLLATE "C" NOT NULL,
+  dangles  boolean NOT NULL,
+  key      bigint NOT NULL
+);
+
+CREATE INDEX name_mention_by_artifact ON name_mention (artifact);
+CREATE INDEX name_mention_by_handle ON name_mention (key, artifact);
+
+-- Links that people state.
+CREATE TABLE link (
+  source   bigint NOT NULL REFERENCES artifact (id),
+  relation text COLLATE "C" NOT NULL,
+  target   bigint NOT NULL REFERENCES artifact (id),
+  note     text COLLATE "C",
+  at       bigint NOT NULL,
+  PRIMARY KEY (source, relation, target)
+);
+
+CREATE INDEX link_by_target ON link (target);
+
+-- Names that people give to artifacts.
+CREATE TABLE tag (
+  name     text COLLATE "C" PRIMARY KEY,
+  artifact bigint NOT NULL REFERENCES artifact (id),
+  at       bigint NOT NULL
+);
+
+CREATE INDEX tag_by_artifact ON tag (artifact);
+
+-- Artifacts that must not be removed.
+CREATE TABLE pin (
+  artifact bigint PRIMARY KEY REFERENCES artifact (id),
+  note     text COLLATE "C",
+  at       bigint NOT NULL
+);
+
+-- What people want to remember of an artifact. `folded` is the text in lower case, in which it is searched.
+CREATE TABLE note (
+  artifact bigint PRIMARY KEY REFERENCES artifact (id),
+  text     text COLLATE "C" NOT NULL,
+  folded   bytea NOT NULL,
+  at       bigint NOT NULL
+);
+
+-- Labels, which many artifacts share.
+CREATE TABLE label (
+  artifact bigint NOT NULL REFERENCES artifact (id),
+  key      text COLLATE "C" NOT NULL,
+  value    text COLLATE "C" NOT NULL,
+  at       bigint NOT NULL,
+  PRIMARY KEY (artifact, key)
+);
+
+CREATE INDEX label_by_value ON label (key, value, artifact);
+
+-- Core hashes and capture hashes of what was removed, each with the entry that says so.
+CREATE TABLE tombstone (
+  digest    bytea NOT NULL CHECK (octet_length(digest) = 32),
+  entry     bigint NOT NULL,
+  at        bigint NOT NULL,
+  core      bytea NOT NULL CHECK (octet_length(core) = 32),
+  kind      text COLLATE "C" NOT NULL,
+  actor     text COLLATE "C",
+  reason    text COLLATE "C",
+  remaining bigint NOT NULL,
+  size      bigint NOT NULL,
+  PRIMARY KEY (digest, entry)
+);
+
+CREATE INDEX tombstone_by_core ON tombstone (core);

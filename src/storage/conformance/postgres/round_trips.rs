@@ -1,0 +1,112 @@
+//! Every answer takes a fixed number of round trips to the server, whatever the number of keys and of hits.
+
+use super::Schema;
+use crate::digest::{CoreHash, Digest};
+use crate::storage::conformance::kinds::{Document, core, note, sheet};
+use crate::storage::conformance::{actor, digest, start, unknown};
+use crate::storage::interface::{
+    Condition, Containment, Direction, Filter, Order, Page, PutOptions, Snapshot, Storage,
+};
+use crate::storage::postgres::PostgresStorage;
+use crate::storage::{JournalQuery, PATIENCE, Prepared, RemovedPolicy, TimeBasis};
+
+/// Stores a batch of this many artifacts, and returns the round trips that it took.
+fn fill(storage: &PostgresStorage, from: usize, count: usize) -> u64 {
+    let preparer = storage.preparer().unwrap();
+    let prepared = (from..from + count).map(|number| {
+        let document = Document::new(&format!("n{number}"))
+            .mention("prompt", 0, digest("p"))
+            .mention("reference", number, core(note(), "n0").0)
+            .mention("reference", number, unknown().0)
+            .attribute("model", "m")
+            .named("run")
+            .names("missing");
+        preparer.prepare(document.admit(if number % 2 == 0 { note() } else { sheet() }))
+    });
+    let prepared: Vec<Prepared> = prepared.collect();
+    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: PATIENCE };
+    let before = storage.round_trips();
+    storage.put(&prepared.iter().collect::<Vec<_>>(), &options).unwrap();
+    storage.round_trips() - before
+}
+
+type Question<'q> = (&'static str, Box<dyn Fn(&dyn Snapshot) + 'q>);
+
+fn filter() -> Filter {
+    let conditions = vec![
+        Condition::Mention { group: Some("prompt".to_owned()), digest: digest("p") },
+        Condition::Attribute { name: "model".to_owned(), value: "m".to_owned() },
+    ];
+    Filter { conditions, through_members: true, ..Filter::default() }
+}
+
+fn questions<'q>(cores: &'q [CoreHash], digests: &'q [Digest]) -> Vec<Question<'q>> {
+    let ask = |question: &'static str, answer: Box<dyn Fn(&dyn Snapshot) + 'q>| (question, answer);
+    vec![
+        ask("artifacts", Box::new(|it| drop(it.artifacts(cores).unwrap()))),
+        ask("captures", Box::new(|it| drop(it.captures(cores).unwrap()))),
+        ask("attributes", Box::new(|it| drop(it.attributes(cores).unwrap()))),
+        ask("annotations", Box::new(|it| drop(it.annotations(cores).unwrap()))),
+        ask("mentions", Box::new(|it| drop(it.mentions(cores, None).unwrap()))),
+        ask("mention_counts", Box::new(|it| drop(it.mention_counts(cores).unwrap()))),
+        ask("mentioning", Box::new(|it| drop(it.mentioning(digests, None).unwrap()))),
+        ask("candidates", Box::new(|it| drop(it.candidates(digests, &["note".to_owned()]).unwrap()))),
+        ask("references out", Box::new(|it| drop(it.references(cores, Direction::Out).unwrap()))),
+        ask("references in", Box::new(|it| drop(it.references(cores, Direction::In).unwrap()))),
+        ask("names", Box::new(|it| drop(it.names(cores).unwrap()))),
+        ask("named", Box::new(|it| drop(it.named(&["test:run".to_owned()]).unwrap()))),
+        ask("has_namesake", Box::new(|it| drop(it.has_namesake(cores).unwrap()))),
+        ask("shared_names", Box::new(|it| drop(it.shared_names("prompt").unwrap()))),
+        ask("shared_files", Box::new(|it| drop(it.shared_files(cores).unwrap()))),
+        ask("containers", Box::new(|it| drop(it.containers(cores, Containment::Bytes).unwrap()))),
+        ask("related_among", Box::new(|it| drop(it.related_among(cores, "references", "model").unwrap()))),
+        ask("manual_links", Box::new(|it| drop(it.manual_links(cores).unwrap()))),
+        ask("preferred", Box::new(|it| drop(it.preferred_captures(cores).unwrap()))),
+        ask("journal", Box::new(|it| drop(it.journal(&JournalQuery::default(), 0, 1_000).unwrap()))),
+        ask("check_journal", Box::new(|it| drop(it.check_journal(None).unwrap()))),
+        ask("unresolved", Box::new(|it| assert!(!it.unresolved().unwrap().is_empty()))),
+        ask("count", Box::new(|it| assert_eq!(it.count(&filter()).unwrap(), cores.len() as u64))),
+        ask("statistics", Box::new(|it| drop(it.statistics(TimeBasis::FirstSeen).unwrap()))),
+        ask(
+            "find",
+            Box::new(|it| {
+                let found = it.find(&filter(), Order::default(), &Page::all()).unwrap();
+                assert_eq!(found.items.len(), cores.len());
+            }),
+        ),
+    ]
+}
+
+/// The most that an answer takes.
+const MOST: u64 = 9;
+
+#[test]
+fn answers_take_a_fixed_number_of_round_trips() {
+    let Some(schema) = Schema::new() else { return };
+    let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
+    // The first batch brings the names of kinds and roles.
+    fill(&storage, 0, 2);
+    let few = fill(&storage, 2, 3);
+    let cores = |count: usize| -> Vec<CoreHash> {
+        (0..count)
+            .map(|number| core(if number % 2 == 0 { note() } else { sheet() }, &format!("n{number}")))
+            .collect()
+    };
+    let count = |cores: &[CoreHash], digests: &[Digest]| -> Vec<(&'static str, u64)> {
+        let snapshot = storage.snapshot().unwrap();
+        let trips = |(question, answer): Question<'_>| {
+            let before = storage.round_trips();
+            answer(&*snapshot);
+            (question, storage.round_trips() - before)
+        };
+        questions(cores, digests).into_iter().map(trips).collect()
+    };
+    let with_few = count(&cores(5), &[digest("p")]);
+    let many = fill(&storage, 5, 95);
+    assert_eq!(few, many, "a batch takes a fixed number of round trips");
+    assert!(many <= 30, "{many}");
+    let digests: Vec<Digest> =
+        (0..50).map(|number| digest(&number.to_string())).chain([digest("p")]).collect();
+    assert_eq!(with_few, count(&cores(100), &digests));
+    assert!(with_few.iter().all(|(_, trips)| (1..=MOST).contains(trips)), "{with_few:?}");
+}

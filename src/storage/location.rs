@@ -1,0 +1,149 @@
+//! Where a vault is: a file, or a database.
+
+use std::path::{Path, PathBuf};
+
+use super::interface::Storage;
+use super::{ErrorKind, Result, StorageError, Store};
+
+/// The beginning of the address of a file that could be mistaken for something else.
+const FILE: &str = "sqlite:";
+
+/// The beginnings of the address of a database.
+const DATABASE: [&str; 2] = ["postgres://", "postgresql://"];
+
+/// What to do if there is no vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Creation {
+    /// That is an error.
+    Never,
+    /// One is created when the first artifact is stored.
+    WhenNeeded,
+    /// One is created now, if there is none.
+    IfMissing,
+    /// One is created now; that there is one is an error.
+    New,
+}
+
+/// An open vault, with its name in messages.
+pub(crate) struct Opened {
+    pub(crate) storage: Box<dyn Storage>,
+    /// The path, or the address without a password.
+    pub(crate) name: PathBuf,
+}
+
+/// The address of a vault.
+enum Location<'a> {
+    File(&'a Path),
+    Database(&'a str),
+}
+
+impl<'a> Location<'a> {
+    fn new(address: &'a Path) -> Self {
+        match address.to_str() {
+            Some(text) if is_database(text) => Self::Database(text),
+            Some(text) => Self::File(Path::new(text.strip_prefix(FILE).unwrap_or(text))),
+            None => Self::File(address),
+        }
+    }
+}
+
+fn is_database(text: &str) -> bool {
+    DATABASE.iter().any(|beginning| text.starts_with(beginning))
+}
+
+/// Returns the path of the vault's file, or `None` if the address is that of a database.
+pub(crate) fn file_of(address: &Path) -> Option<&Path> {
+    match Location::new(address) {
+        Location::File(path) => Some(path),
+        Location::Database(_) => None,
+    }
+}
+
+/// Returns an address in the form in which it may be shown: without a password.
+pub(crate) fn shown_address(address: &Path) -> PathBuf {
+    match Location::new(address) {
+        Location::File(path) => path.to_owned(),
+        Location::Database(text) => shown_database(text).into(),
+    }
+}
+
+/// Opens the vault at an address: a path, `sqlite:` and a path, or `postgres://…`.
+///
+/// # Errors
+/// Same as [`Store::open`], and errors of the kind `Connection` or `Invalid` for addresses of databases.
+pub(crate) fn open(address: &Path, creation: Creation) -> Result<Opened> {
+    match Location::new(address) {
+        Location::File(path) => {
+            let open = match creation {
+                Creation::Never => Store::open,
+                Creation::WhenNeeded => Store::create_when_needed,
+                Creation::IfMissing => Store::open_or_create,
+                Creation::New => Store::create,
+            };
+            let store = open(path)?;
+            let name = store.path().to_owned();
+            Ok(Opened { storage: Box::new(store), name })
+        }
+        Location::Database(text) => open_database(text, creation),
+    }
+}
+
+#[cfg(feature = "postgres")]
+fn open_database(address: &str, creation: Creation) -> Result<Opened> {
+    use super::postgres::PostgresStorage;
+
+    // As for every client of PostgreSQL, so that it need not be in an argument that other users can list.
+    let password = std::env::var("PGPASSWORD").ok();
+    let open = match creation {
+        Creation::Never => PostgresStorage::open,
+        Creation::WhenNeeded | Creation::IfMissing => PostgresStorage::open_or_create,
+        Creation::New => PostgresStorage::create,
+    };
+    let storage = open(address, password)?;
+    let name = storage.address().into();
+    Ok(Opened { storage: Box::new(storage), name })
+}
+
+#[cfg(not(feature = "postgres"))]
+fn open_database(_: &str, _: Creation) -> Result<Opened> {
+    let message = "this program was built without support for vaults in PostgreSQL";
+    Err(StorageError::new(ErrorKind::Unsupported, message))
+}
+
+#[cfg(feature = "postgres")]
+fn shown_database(address: &str) -> String {
+    super::postgres::shown_address(address).unwrap_or_else(|| "postgresql://".to_owned())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn shown_database(_: &str) -> String {
+    "postgresql://".to_owned()
+}
+
+/// Returns the error for something that only vaults in files have.
+pub(crate) fn only_files(what: &str) -> StorageError {
+    StorageError::new(ErrorKind::Unsupported, format!("{what} is only for vaults in files"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_paths_unless_they_are_of_a_database() {
+        let file = |text: &'static str| file_of(Path::new(text));
+        assert_eq!(file("runs.vault"), Some(Path::new("runs.vault")));
+        assert_eq!(file("sqlite:postgres://x"), Some(Path::new("postgres://x")));
+        assert_eq!((file("postgres://db/runs"), file("postgresql:///runs")), (None, None));
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        for text in ["postgres://ann:s3cret@db/runs", "postgres://ann:s3cret@db:port/runs"] {
+            let shown = shown_address(Path::new(text));
+            assert!(!shown.to_string_lossy().contains("s3cret"), "{shown:?}");
+            assert!(shown.starts_with("postgresql:"), "{shown:?}");
+        }
+        assert_eq!(shown_address(Path::new("a:b@c")), Path::new("a:b@c"));
+    }
+}

@@ -1,0 +1,240 @@
+//! The address of a vault in a database: `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME`.
+//!
+//! The parameters are those of libpq that the driver has, and `schema` and `sslrootcert`. A password is never shown: the
+//! text of an address is made of what may be shown, not of what is left after removing what may not.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use postgres::Config;
+use postgres::config::{Host, SslMode};
+
+use crate::storage::{ErrorKind, Result, StorageError};
+
+/// The schema of a vault if the address names none.
+const SCHEMA: &str = "runvault";
+
+/// Maximum length of the name of a schema: longer names are cut off by the server, so that two could be the same.
+const MAX_SCHEMA_BYTES: usize = 63;
+
+/// How long connecting to a server may take if the address does not say.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A parsed address.
+#[derive(Clone)]
+pub(super) struct Address {
+    pub(super) config: Config,
+    pub(super) schema: String,
+    pub(super) verification: Verification,
+}
+
+/// What is required of the server's certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verification {
+    /// Nothing: the connection is encrypted if the server offers it, as libpq does by default.
+    None,
+    /// It names the host, and an authority that the system trusts has signed it, or one in this file.
+    Full(Option<PathBuf>),
+}
+
+impl Address {
+    /// Parses an address.
+    ///
+    /// # Errors
+    /// Returns an error of the kind `Invalid` if it is not one. The message has no part of its values.
+    pub(super) fn parse(text: &str) -> Result<Self> {
+        let (base, query) = text.split_once('?').unwrap_or((text, ""));
+        let (mut schema, mut root, mut mode) = (SCHEMA.to_owned(), None, None);
+        let mut others = Vec::new();
+        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+            let (name, value) =
+                parameter.split_once('=').ok_or_else(|| invalid("a parameter has no value"))?;
+            match name {
+                "schema" => schema = valid_schema(&decoded(value)?)?,
+                "sslrootcert" => root = Some(PathBuf::from(decoded(value)?)),
+                "sslmode" => mode = Some(value),
+                "blobs" => return Err(invalid("blobs in object storage are not supported")),
+                _ => others.push(parameter),
+            }
+        }
+        let plain = if others.is_empty() { base.to_owned() } else { format!("{base}?{}", others.join("&")) };
+        let mut config: Config = plain.parse().map_err(|error: postgres::Error| {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            invalid(&cause.unwrap_or_else(|| "it cannot be parsed".to_owned()))
+        })?;
+        let (ssl_mode, verification) = match mode {
+            Some("disable") => (SslMode::Disable, Verification::None),
+            None | Some("prefer") if root.is_none() => (SslMode::Prefer, Verification::None),
+            None | Some("require" | "verify-full") => (SslMode::Require, Verification::Full(root)),
+            _ => return Err(invalid("sslmode is one of disable, prefer, require and verify-full")),
+        };
+        config.ssl_mode(ssl_mode);
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            config.host(default_host());
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("runvault");
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        Ok(Self { config, schema, verification })
+    }
+
+    /// Sets the password if the address has none.
+    pub(super) fn with_default_password(mut self, password: Option<String>) -> Self {
+        if let (None, Some(password)) = (self.config.get_password(), password) {
+            self.config.password(password);
+        }
+        self
+    }
+}
+
+/// The directory of the server's socket on Debian, which is where libpq looks.
+#[cfg(unix)]
+fn default_host() -> &'static str {
+    "/var/run/postgresql"
+}
+
+#[cfg(not(unix))]
+fn default_host() -> &'static str {
+    "localhost"
+}
+
+fn invalid(reason: &str) -> StorageError {
+    StorageError::new(ErrorKind::Invalid, format!("the address of the vault is not valid: {reason}"))
+}
+
+/// Returns the name of a schema if it can be written in a statement without quotes.
+fn valid_schema(name: &str) -> Result<String> {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let is_valid = name.len() <= MAX_SCHEMA_BYTES
+        && name.bytes().all(fits)
+        && name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+        && !name.starts_with("pg_");
+    if is_valid {
+        return Ok(name.to_owned());
+    }
+    Err(invalid("a schema is a name of at most 63 of a-z, 0-9 and _, and begins with none of 0-9 and pg_"))
+}
+
+/// Decodes percent-encoding.
+fn decoded(text: &str) -> Result<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let digits = rest.split_first_chunk::<2>();
+        let digits = digits.and_then(|(digits, after)| Some((std::str::from_utf8(digits).ok()?, after)));
+        let byte = digits.and_then(|(digits, after)| Some((u8::from_str_radix(digits, 16).ok()?, after)));
+        let (byte, after) = byte.ok_or_else(|| invalid("% begins no two hexadecimal digits"))?;
+        bytes.push(byte);
+        rest = after;
+    }
+    String::from_utf8(bytes).map_err(|_| invalid("a parameter is not UTF-8"))
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, schema, .. } = self;
+        f.write_str("postgresql://")?;
+        if let Some(user) = config.get_user() {
+            write!(f, "{user}@")?;
+        }
+        let mut sockets = Vec::new();
+        for (number, host) in config.get_hosts().iter().enumerate() {
+            match host {
+                Host::Tcp(name) => {
+                    let separator = if number > 0 { "," } else { "" };
+                    write!(f, "{separator}{name}")?;
+                    let port = config.get_ports().get(number).or(config.get_ports().first());
+                    if let Some(port) = port.filter(|port| **port != 5432) {
+                        write!(f, ":{port}")?;
+                    }
+                }
+                #[cfg(unix)]
+                Host::Unix(path) => sockets.push(path.display().to_string()),
+            }
+        }
+        for address in config.get_hostaddrs().iter().filter(|_| config.get_hosts().is_empty()) {
+            write!(f, "{address}")?;
+        }
+        write!(f, "/{}", config.get_dbname().unwrap_or_default())?;
+        let mut separator = '?';
+        for socket in sockets.iter().filter(|socket| *socket != default_host()) {
+            write!(f, "{separator}host={socket}")?;
+            separator = '&';
+        }
+        if schema != SCHEMA {
+            write!(f, "{separator}schema={schema}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        Address::parse(text).unwrap().to_string()
+    }
+
+    #[test]
+    fn addresses_are_shown_without_their_passwords() {
+        for (text, expected) in [
+            ("postgres://ann:s3cret@db.example/runs", "postgresql://ann@db.example/runs"),
+            ("postgresql://ann@db:6543/runs?password=s3cret", "postgresql://ann@db:6543/runs"),
+            ("postgres://ann:s3%40cret@db/runs?schema=team_a", "postgresql://ann@db/runs?schema=team_a"),
+            (
+                "postgres:///runs?host=/tmp/s3&user=ann&password=s3cret&schema=x",
+                "postgresql://ann@/runs?host=/tmp/s3&schema=x",
+            ),
+        ] {
+            assert_eq!(shown(text), expected);
+            assert!(!format!("{:?}", Address::parse(text)).contains("cret"));
+        }
+    }
+
+    #[test]
+    fn invalid_addresses_are_rejected_without_showing_them() {
+        for text in [
+            "postgres://ann:s3cret@db:port/runs",
+            "postgres://ann:s3cret@db/runs?unknown=s3cret",
+            "postgres://ann:s3cret@db/runs?s3cret",
+            "postgres://ann:s3cret@db/runs?schema=Team",
+            "postgres://ann:s3cret@db/runs?schema=pg_s3cret",
+            "postgres://ann:s3cret@db/runs?schema=%zz",
+            "postgres://ann:s3cret@db/runs?sslmode=s3cret",
+            "postgres://ann:s3cret@db/runs?blobs=s3://s3cret",
+        ] {
+            let error = Address::parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn certificates_are_verified_unless_encryption_is_only_preferred() {
+        let parsed = |parameters: &str| {
+            let address = Address::parse(&format!("postgres://db/runs{parameters}")).unwrap();
+            (address.config.get_ssl_mode(), address.verification)
+        };
+        assert_eq!(parsed(""), (SslMode::Prefer, Verification::None));
+        assert_eq!(parsed("?sslmode=disable"), (SslMode::Disable, Verification::None));
+        assert_eq!(parsed("?sslmode=require"), (SslMode::Require, Verification::Full(None)));
+        let with_root = Verification::Full(Some("/a b.pem".into()));
+        assert_eq!(parsed("?sslrootcert=/a%20b.pem"), (SslMode::Require, with_root));
+    }
+}

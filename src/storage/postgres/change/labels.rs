@@ -1,0 +1,71 @@
+//! Setting and removing labels.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use postgres::types::Type;
+
+use super::Change;
+use crate::digest::CoreHash;
+use crate::storage::StorageError;
+use crate::storage::interface::{Label, Snapshot as _};
+use crate::storage::journal::Event;
+use crate::storage::labels::{LabelChange, Labeled};
+use crate::storage::postgres::columns::all_cores;
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::text::to_stored;
+
+impl Change<'_> {
+    /// Returns the labels of artifacts, all of which must be stored.
+    fn labeled(&self, cores: &[CoreHash]) -> Outcome<Labeled> {
+        let stored = self.view.artifacts(cores)?;
+        let annotations = self.view.annotations(cores)?;
+        let known = cores.iter().zip(stored).zip(annotations);
+        let mut known: HashMap<CoreHash, Vec<Label>> = known
+            .filter_map(|((core, stored), annotations)| stored.map(|_| (*core, annotations.labels)))
+            .collect();
+        Ok(Labeled::read(cores, |core| known.remove(&core).ok_or_else(|| StorageError::gone(core)))?)
+    }
+
+    pub(super) fn set_labels(
+        &mut self,
+        cores: &[CoreHash],
+        labels: &BTreeMap<String, String>,
+    ) -> Outcome<bool> {
+        let changes = self.labeled(cores)?.set(labels)?;
+        for LabelChange { cores, change } in &changes {
+            let keys: Vec<_> = change.keys().map(|key| to_stored(key)).collect();
+            let values: Vec<_> = change.values().map(|value| to_stored(value)).collect();
+            let parameters: [Parameter<'_>; 4] = [
+                (&all_cores(cores), Type::BYTEA_ARRAY),
+                (&keys, Type::TEXT_ARRAY),
+                (&values, Type::TEXT_ARRAY),
+                (&self.at(), Type::INT8),
+            ];
+            self.session().execute(
+                "INSERT INTO label (artifact, key, value, at)
+                 SELECT a.id, n.key, n.value, $4 FROM artifact a, unnest($2::text[], $3::text[]) AS n (key, value)
+                  WHERE a.core = ANY($1)
+                 ON CONFLICT (artifact, key) DO UPDATE SET value = excluded.value, at = excluded.at",
+                &parameters,
+            )?;
+            self.record(&Event::Label { cores, labels: change })?;
+        }
+        Ok(!changes.is_empty())
+    }
+
+    pub(super) fn remove_labels(&mut self, cores: &[CoreHash], keys: &BTreeSet<String>) -> Outcome<bool> {
+        let changes = self.labeled(cores)?.remove(keys);
+        for LabelChange { cores, change } in &changes {
+            let keys: Vec<_> = change.iter().map(|key| to_stored(key)).collect();
+            let parameters: [Parameter<'_>; 2] =
+                [(&all_cores(cores), Type::BYTEA_ARRAY), (&keys, Type::TEXT_ARRAY)];
+            self.session().execute(
+                "DELETE FROM label l USING artifact a WHERE a.id = l.artifact AND a.core = ANY($1) AND l.key = ANY($2)",
+                &parameters,
+            )?;
+            self.record(&Event::Unlabel { cores, keys: change })?;
+        }
+        Ok(!changes.is_empty())
+    }
+}

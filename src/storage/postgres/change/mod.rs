@@ -1,0 +1,238 @@
+//! Changes of existing content.
+
+mod labels;
+mod removal;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use postgres::types::Type;
+
+use super::columns::{core, value};
+use super::error::{Failure, Outcome};
+use super::journal::{Recorder, has_entry};
+use super::names::NameCache;
+use super::pool::Server;
+use super::session::{Parameter, Session};
+use super::text::to_stored;
+use super::view::View;
+use crate::digest::CoreHash;
+use crate::storage::annotations::{link_defect, note_defect, tag_defect};
+use crate::storage::interface::{Annotation, Snapshot, Transaction};
+use crate::storage::journal::Event;
+use crate::storage::{Actor, Head, Result, StorageError};
+
+/// A change. It holds the lock of writers.
+pub(super) struct Change<'s> {
+    view: View<'s>,
+    recorder: Recorder,
+    patience: Duration,
+}
+
+/// The ends and the relation of a manual link.
+struct LinkKey<'l> {
+    relation: &'l str,
+    source: CoreHash,
+    target: CoreHash,
+}
+
+impl<'s> Change<'s> {
+    /// Begins a change after waiting for other writers, no longer than `patience`.
+    pub(super) fn begin(
+        server: &'s Server,
+        names: &'s NameCache,
+        actor: Option<&Actor>,
+        at: DateTime<Utc>,
+        patience: Duration,
+    ) -> Outcome<Self> {
+        let session = Session::to_write(server, patience)?;
+        let recorder = Recorder::lock(&session, actor, at)?;
+        Ok(Self { view: View { session, names }, recorder, patience })
+    }
+
+    fn session(&self) -> &Session<'s> {
+        &self.view.session
+    }
+
+    fn at(&self) -> i64 {
+        self.recorder.at().timestamp_millis()
+    }
+
+    /// Appends a journal entry, which snapshots of this change see.
+    fn record(&mut self, event: &Event<'_>) -> Outcome<()> {
+        self.recorder.append(event)?;
+        self.recorder.flush(&self.view.session)
+    }
+
+    /// Returns the number of an artifact.
+    fn expect_artifact(&self, core: CoreHash) -> Outcome<i64> {
+        let sql = "SELECT id FROM artifact WHERE core = $1";
+        let row = self.session().row(sql, &[(&&core.0.as_bytes()[..], Type::BYTEA)])?;
+        value(&row.ok_or_else(|| StorageError::gone(core))?, 0)
+    }
+
+    /// Returns whether a query has rows.
+    fn exists(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<bool> {
+        Ok(self.session().row(sql, parameters)?.is_some())
+    }
+
+    fn set_tag(&mut self, core: CoreHash, name: &str) -> Outcome<bool> {
+        reject(tag_defect(name))?;
+        let artifact = self.expect_artifact(core)?;
+        let parameters: [Parameter<'_>; 3] =
+            [(&name, Type::TEXT), (&artifact, Type::INT8), (&self.at(), Type::INT8)];
+        let sql = "INSERT INTO tag AS t (name, artifact, at) VALUES ($1, $2, $3)
+                   ON CONFLICT (name) DO UPDATE SET artifact = $2, at = $3 WHERE t.artifact <> $2";
+        if self.session().execute(sql, &parameters)? == 0 {
+            return Ok(false);
+        }
+        self.record(&Event::Tag { core, name }).map(|()| true)
+    }
+
+    fn remove_tag(&mut self, name: &str) -> Outcome<bool> {
+        let sql =
+            "DELETE FROM tag t USING artifact a WHERE t.name = $1 AND a.id = t.artifact RETURNING a.core";
+        let Some(row) = self.session().row(sql, &[(&to_stored(name), Type::TEXT)])? else { return Ok(false) };
+        self.record(&Event::Untag { core: core(&row, 0)?, name }).map(|()| true)
+    }
+
+    fn set_note(&mut self, core: CoreHash, text: &str) -> Outcome<bool> {
+        reject(note_defect(text))?;
+        let artifact = self.expect_artifact(core)?;
+        let folded = text.to_lowercase().into_bytes();
+        let parameters: [Parameter<'_>; 4] = [
+            (&artifact, Type::INT8),
+            (&to_stored(text), Type::TEXT),
+            (&folded, Type::BYTEA),
+            (&self.at(), Type::INT8),
+        ];
+        let sql = "INSERT INTO note AS n (artifact, text, folded, at) VALUES ($1, $2, $3, $4)
+                   ON CONFLICT (artifact) DO UPDATE SET text = $2, folded = $3, at = $4 WHERE n.text <> $2";
+        if self.session().execute(sql, &parameters)? == 0 {
+            return Ok(false);
+        }
+        self.record(&Event::Note { core, note: Some(text) }).map(|()| true)
+    }
+
+    fn remove_note(&mut self, core: CoreHash) -> Outcome<bool> {
+        let artifact = self.expect_artifact(core)?;
+        if self.session().execute("DELETE FROM note WHERE artifact = $1", &[(&artifact, Type::INT8)])? == 0 {
+            return Ok(false);
+        }
+        self.record(&Event::Note { core, note: None }).map(|()| true)
+    }
+
+    fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Outcome<bool> {
+        let artifact = self.expect_artifact(core)?;
+        let stored = note.map(to_stored);
+        let parameters: [Parameter<'_>; 3] =
+            [(&artifact, Type::INT8), (&stored, Type::TEXT), (&self.at(), Type::INT8)];
+        let sql = "INSERT INTO pin AS p (artifact, note, at) VALUES ($1, $2, $3)
+                   ON CONFLICT (artifact) DO UPDATE SET note = $2, at = $3 WHERE p.note IS DISTINCT FROM $2";
+        if self.session().execute(sql, &parameters)? == 0 {
+            return Ok(false);
+        }
+        self.record(&Event::Pin { core, note }).map(|()| true)
+    }
+
+    fn unpin(&mut self, core: CoreHash) -> Outcome<bool> {
+        let artifact = self.expect_artifact(core)?;
+        if self.session().execute("DELETE FROM pin WHERE artifact = $1", &[(&artifact, Type::INT8)])? == 0 {
+            return Ok(false);
+        }
+        self.record(&Event::Unpin { core }).map(|()| true)
+    }
+
+    fn add_link(&mut self, link: &LinkKey<'_>, note: Option<&str>) -> Outcome<bool> {
+        let LinkKey { relation, source, target } = *link;
+        reject(link_defect(source, relation, target, note))?;
+        let (from, to) = (self.expect_artifact(source)?, self.expect_artifact(target)?);
+        let stored = note.map(to_stored);
+        let parameters: [Parameter<'_>; 5] = [
+            (&from, Type::INT8),
+            (&relation, Type::TEXT),
+            (&to, Type::INT8),
+            (&stored, Type::TEXT),
+            (&self.at(), Type::INT8),
+        ];
+        let sql = "INSERT INTO link AS l (source, relation, target, note, at) VALUES ($1, $2, $3, $4, $5)
+                   ON CONFLICT (source, relation, target) DO UPDATE SET note = $4, at = $5
+                    WHERE l.note IS DISTINCT FROM $4";
+        if self.session().execute(sql, &parameters)? == 0 {
+            return Ok(false);
+        }
+        self.record(&Event::Link { note, relation, source, target }).map(|()| true)
+    }
+
+    fn remove_link(&mut self, link: &LinkKey<'_>) -> Outcome<bool> {
+        let LinkKey { relation, source, target } = *link;
+        let (from, to) = (self.expect_artifact(source)?, self.expect_artifact(target)?);
+        let stored = to_stored(relation);
+        let parameters: [Parameter<'_>; 3] = [(&from, Type::INT8), (&stored, Type::TEXT), (&to, Type::INT8)];
+        let sql = "DELETE FROM link WHERE source = $1 AND relation = $2 AND target = $3";
+        if self.session().execute(sql, &parameters)? == 0 {
+            return Ok(false);
+        }
+        self.record(&Event::Unlink { relation, source, target }).map(|()| true)
+    }
+}
+
+impl Change<'_> {
+    /// Makes the changes durable. If the answer is lost, asks whether they are.
+    fn finish(self) -> Outcome<Head> {
+        let (head, server, patience) = (self.recorder.head(), self.session().server(), self.patience);
+        let Err(failure) = self.view.session.commit() else { return Ok(head) };
+        if !failure.is_disconnection() {
+            return Err(failure);
+        }
+        // The lock waits until the server has ended the transaction, one way or the other.
+        let session = Session::to_write(server, patience)?;
+        Recorder::lock(&session, None, DateTime::UNIX_EPOCH)?;
+        if has_entry(&session, head)? { Ok(head) } else { Err(failure) }
+    }
+}
+
+/// Returns the error for a value with a defect.
+fn reject(defect: Option<String>) -> Outcome<()> {
+    defect.map_or(Ok(()), |defect| Err(Failure::from(StorageError::invalid(defect))))
+}
+
+impl Transaction for Change<'_> {
+    fn snapshot(&self) -> &dyn Snapshot {
+        &self.view
+    }
+
+    fn prepare_removal(&mut self, _of: &[CoreHash]) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
+        let outcome = self.remove_artifact(core, reason);
+        self.view.answer(outcome)
+    }
+
+    fn annotate(&mut self, change: &Annotation<'_>) -> Result<bool> {
+        let outcome = match *change {
+            Annotation::SetLabels { cores, labels } => self.set_labels(cores, labels),
+            Annotation::RemoveLabels { cores, keys } => self.remove_labels(cores, keys),
+            Annotation::SetTag { core, name } => self.set_tag(core, name),
+            Annotation::RemoveTag { name } => self.remove_tag(name),
+            Annotation::SetNote { core, text: Some(text) } => self.set_note(core, text),
+            Annotation::SetNote { core, text: None } => self.remove_note(core),
+            Annotation::Pin { core, note } => self.pin(core, note),
+            Annotation::Unpin { core } => self.unpin(core),
+            Annotation::AddLink { source, relation, target, note } => {
+                self.add_link(&LinkKey { relation, source, target }, note)
+            }
+            Annotation::RemoveLink { source, relation, target } => {
+                self.remove_link(&LinkKey { relation, source, target })
+            }
+        };
+        self.view.answer(outcome)
+    }
+
+    fn commit(self: Box<Self>) -> Result<Head> {
+        let server = self.session().server();
+        self.finish().map_err(|failure| failure.at(server.name()))
+    }
+}

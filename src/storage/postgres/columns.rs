@@ -1,0 +1,90 @@
+//! Values of rows.
+
+use chrono::{DateTime, Utc};
+use postgres::Row;
+use postgres::types::FromSql;
+
+use super::error::{Failure, Outcome};
+use super::text;
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+
+/// Returns the value of a column.
+pub(super) fn value<'r, T: FromSql<'r>>(row: &'r Row, index: usize) -> Outcome<T> {
+    row.try_get(index).map_err(Failure::from)
+}
+
+/// Returns a number that is not negative.
+pub(super) fn count(row: &Row, index: usize) -> Outcome<u64> {
+    let number: i64 = value(row, index)?;
+    u64::try_from(number).map_err(|_| Failure::damaged("a count is negative"))
+}
+
+/// Returns a digest.
+pub(super) fn digest(row: &Row, index: usize) -> Outcome<Digest> {
+    let bytes: &[u8] = value(row, index)?;
+    let bytes = bytes.try_into().map_err(|_| Failure::damaged("a digest does not have 32 bytes"))?;
+    Ok(Digest::from_bytes(bytes))
+}
+
+/// Returns the digests that stand one after the other in a value.
+pub(super) fn digests(bytes: &[u8]) -> Outcome<Vec<Digest>> {
+    let (digests, rest) = bytes.as_chunks::<32>();
+    if !rest.is_empty() {
+        return Err(Failure::damaged("a list of digests ends within a digest"));
+    }
+    Ok(digests.iter().map(|digest| Digest::from_bytes(*digest)).collect())
+}
+
+pub(super) fn core(row: &Row, index: usize) -> Outcome<CoreHash> {
+    digest(row, index).map(CoreHash)
+}
+
+pub(super) fn capture(row: &Row, index: usize) -> Outcome<CaptureHash> {
+    digest(row, index).map(CaptureHash)
+}
+
+pub(super) fn blob(row: &Row, index: usize) -> Outcome<BlobHash> {
+    digest(row, index).map(BlobHash)
+}
+
+/// Returns a text.
+pub(super) fn text(row: &Row, index: usize) -> Outcome<String> {
+    text::from_stored(value(row, index)?)
+}
+
+/// Returns a text, if there is one.
+pub(super) fn optional_text(row: &Row, index: usize) -> Outcome<Option<String>> {
+    value::<Option<String>>(row, index)?.map(text::from_stored).transpose()
+}
+
+/// Returns a time.
+pub(super) fn time(row: &Row, index: usize) -> Outcome<DateTime<Utc>> {
+    from_millis(value(row, index)?)
+}
+
+/// Returns the time of a number of milliseconds.
+pub(super) fn from_millis(millis: i64) -> Outcome<DateTime<Utc>> {
+    DateTime::from_timestamp_millis(millis).ok_or_else(|| Failure::damaged("a time is out of range"))
+}
+
+/// Returns the first millisecond that is not before `time`. Stored times have milliseconds.
+pub(super) fn ceil_millis(time: DateTime<Utc>) -> i64 {
+    let millis = time.timestamp_millis();
+    let is_whole = time.timestamp_subsec_nanos().is_multiple_of(1_000_000);
+    if is_whole { millis } else { millis.saturating_add(1) }
+}
+
+/// Returns the digests as parameters.
+pub(super) fn all_bytes<'d>(digests: impl IntoIterator<Item = &'d Digest>) -> Vec<&'d [u8]> {
+    digests.into_iter().map(|digest| &digest.as_bytes()[..]).collect()
+}
+
+/// Returns the core hashes as parameters.
+pub(super) fn all_cores(cores: &[CoreHash]) -> Vec<&[u8]> {
+    all_bytes(cores.iter().map(|core| &core.0))
+}
+
+/// Returns a limit as a parameter.
+pub(super) fn limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,61 @@
+//! The storage interface.
+
+use chrono::{DateTime, Utc};
+
+use super::change::Change;
+use super::put::Batch;
+use super::put::preparation::{are_ours, prepare};
+use super::session::Session;
+use super::vault::PostgresStorage;
+use super::view::View;
+use crate::artifact::Admitted;
+use crate::storage::interface::{
+    Capabilities, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
+};
+use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
+
+impl Storage for PostgresStorage {
+    fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
+        let session = Session::to_read(&self.server).map_err(|failure| failure.at(self.server.name()))?;
+        Ok(Box::new(View { session, names: &self.names }))
+    }
+
+    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
+        let change = Change::begin(&self.server, &self.names, self.actor(), at, PATIENCE);
+        Ok(Box::new(change.map_err(|failure| failure.at(self.server.name()))?))
+    }
+
+    fn preparer(&self) -> Result<Box<dyn Preparer>> {
+        Ok(Box::new(Compressor))
+    }
+
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
+        if !are_ours(batch) {
+            return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
+        }
+        let (server, names, actor) = (&self.server, &self.names, self.actor());
+        let batch = Batch { server, names, actor, prepared: batch, options };
+        batch.put().map_err(|failure| failure.at(self.server.name()))
+    }
+
+    fn set_actor(&mut self, actor: Actor) {
+        self.actor = Some(actor);
+    }
+
+    fn maintenance(&self) -> &dyn Maintenance {
+        self
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+}
+
+/// A preparer that compresses the bytes.
+struct Compressor;
+
+impl Preparer for Compressor {
+    fn prepare(&self, admitted: Admitted) -> Prepared {
+        prepare(admitted)
+    }
+}

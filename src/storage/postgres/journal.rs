@@ -1,0 +1,119 @@
+//! Appending journal entries.
+
+use chrono::{DateTime, Utc};
+use postgres::types::Type;
+
+use super::columns::{count, digest, from_millis, value};
+use super::error::{Failure, Outcome};
+use super::session::Session;
+use super::text::to_stored;
+use crate::storage::journal::{Event, JournalWriter};
+use crate::storage::{Actor, ErrorKind, Head, StorageError};
+
+/// A writer of the journal entries of one transaction, which holds the lock of writers.
+pub(super) struct Recorder {
+    writer: JournalWriter,
+    /// The entries that are not in the database yet.
+    waiting: Vec<Waiting>,
+}
+
+struct Waiting {
+    head: Head,
+    action: &'static str,
+    entry: String,
+}
+
+impl Recorder {
+    /// Waits for other writers, and creates a writer at the end of the journal.
+    pub(super) fn lock(session: &Session<'_>, actor: Option<&Actor>, at: DateTime<Utc>) -> Outcome<Self> {
+        Self::read(session, "SELECT seq, at, chain FROM head WHERE id = 1 FOR UPDATE", actor, at)
+    }
+
+    /// Creates a writer at what is the end of the journal now, to see what would be written.
+    pub(super) fn without_lock(
+        session: &Session<'_>,
+        actor: Option<&Actor>,
+        at: DateTime<Utc>,
+    ) -> Outcome<Self> {
+        Self::read(session, "SELECT seq, at, chain FROM head WHERE id = 1", actor, at)
+    }
+
+    fn read(session: &Session<'_>, sql: &str, actor: Option<&Actor>, at: DateTime<Utc>) -> Outcome<Self> {
+        let row = session.row(sql, &[])?.ok_or_else(|| Failure::damaged("the journal has no head"))?;
+        let head = Head { seq: count(&row, 0)?, chain: digest(&row, 2)? };
+        let last = value::<Option<i64>>(&row, 1)?.map(from_millis).transpose()?;
+        Ok(Self { writer: JournalWriter::new(head, last, actor, at), waiting: Vec::new() })
+    }
+
+    /// Returns the time of the recorded changes.
+    pub(super) fn at(&self) -> DateTime<Utc> {
+        self.writer.at()
+    }
+
+    pub(super) fn actor(&self) -> Option<&Actor> {
+        self.writer.actor()
+    }
+
+    /// Returns the last entry.
+    pub(super) fn head(&self) -> Head {
+        self.writer.head()
+    }
+
+    /// Adds an entry, which [`Recorder::flush`] writes.
+    pub(super) fn append(&mut self, event: &Event<'_>) -> Outcome<()> {
+        let entry = self.writer.append(event).map_err(|error| {
+            StorageError::new(ErrorKind::Database, "a journal entry cannot be written").with_source(error)
+        })?;
+        self.waiting.push(Waiting { head: self.writer.head(), action: event.action(), entry });
+        Ok(())
+    }
+
+    /// Returns whether nothing waits to be written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Writes the entries.
+    pub(super) fn flush(&mut self, session: &Session<'_>) -> Outcome<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let at = self.at().timestamp_millis();
+        let seqs: Vec<i64> = waiting.iter().map(|waiting| waiting.head.seq.cast_signed()).collect();
+        let actions: Vec<&str> = waiting.iter().map(|waiting| waiting.action).collect();
+        let entries: Vec<_> = waiting.iter().map(|waiting| to_stored(&waiting.entry)).collect();
+        let chains: Vec<&[u8]> = waiting.iter().map(|waiting| &waiting.head.chain.as_bytes()[..]).collect();
+        session.execute(
+            "INSERT INTO journal (seq, at, action, entry, chain)
+             SELECT n.seq, $2, n.action, n.entry, n.chain
+               FROM unnest($1::bigint[], $3::text[], $4::text[], $5::bytea[]) AS n (seq, action, entry, chain)",
+            &[
+                (&seqs, Type::INT8_ARRAY),
+                (&at, Type::INT8),
+                (&actions, Type::TEXT_ARRAY),
+                (&entries, Type::TEXT_ARRAY),
+                (&chains, Type::BYTEA_ARRAY),
+            ],
+        )?;
+        let head = self.head();
+        session.execute(
+            "UPDATE head SET seq = $1, at = $2, chain = $3 WHERE id = 1",
+            &[
+                (&head.seq.cast_signed(), Type::INT8),
+                (&at, Type::INT8),
+                (&&head.chain.as_bytes()[..], Type::BYTEA),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+/// Returns whether the journal has this entry: whether a commit took effect whose answer was lost.
+pub(super) fn has_entry(session: &Session<'_>, head: Head) -> Outcome<bool> {
+    let row = session.row(
+        "SELECT 1 FROM journal WHERE seq = $1 AND chain = $2",
+        &[(&head.seq.cast_signed(), Type::INT8), (&&head.chain.as_bytes()[..], Type::BYTEA)],
+    )?;
+    Ok(row.is_some())
+}

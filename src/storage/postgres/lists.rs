@@ -1,0 +1,119 @@
+//! The encoding of mention lists.
+//!
+//! A list has the mentions of a capture in the roles of one group: its digests, sorted and distinct, and its entries. An
+//! entry is the number of a role, a place, and the position of the digest among those of the list. The lowest bit of a
+//! place is set if the other bits are the length of a pointer, which follows, and clear if they are an index.
+
+use std::collections::BTreeMap;
+
+use super::columns;
+use super::error::{Failure, Outcome};
+use crate::artifact::Place;
+use crate::digest::Digest;
+use crate::storage::varint;
+
+/// A mention in a list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Entry {
+    pub(super) role: i32,
+    pub(super) place: Place,
+    pub(super) digest: Digest,
+}
+
+/// An encoded list.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct EncodedList {
+    pub(super) digests: Vec<Digest>,
+    pub(super) entries: Vec<u8>,
+    /// The digests at place 0, sorted and distinct.
+    pub(super) firsts: Vec<Digest>,
+}
+
+/// Encodes the mentions of a capture in the roles of one group.
+pub(super) fn encode(mut entries: Vec<Entry>) -> EncodedList {
+    entries.sort();
+    entries.dedup();
+    let mut positions: BTreeMap<Digest, u64> = entries.iter().map(|entry| (entry.digest, 0)).collect();
+    positions.values_mut().zip(0..).for_each(|(position, number)| *position = number);
+    let mut out = Vec::new();
+    for entry in &entries {
+        varint::write(&mut out, u64::from(entry.role.cast_unsigned()));
+        match &entry.place {
+            Place::Index(index) => varint::write(&mut out, u64::from(*index) << 1),
+            Place::Pointer(pointer) => {
+                varint::write(&mut out, (pointer.len() as u64) << 1 | 1);
+                out.extend_from_slice(pointer.as_bytes());
+            }
+        }
+        varint::write(&mut out, positions.get(&entry.digest).copied().unwrap_or(u64::MAX));
+    }
+    let firsts = entries.iter().filter(|entry| entry.place == Place::Index(0)).map(|entry| entry.digest);
+    let mut firsts: Vec<Digest> = firsts.collect();
+    firsts.sort_unstable();
+    firsts.dedup();
+    EncodedList { digests: positions.into_keys().collect(), entries: out, firsts }
+}
+
+/// Decodes a list.
+pub(super) fn decode(digests: &[u8], entries: &[u8]) -> Outcome<Vec<Entry>> {
+    let digests = columns::digests(digests)?;
+    let mut rest = entries;
+    let mut decoded = Vec::new();
+    while !rest.is_empty() {
+        let entry = entry(&digests, &mut rest);
+        decoded.push(entry.ok_or_else(|| Failure::damaged("a list of mentions cannot be decoded"))?);
+    }
+    Ok(decoded)
+}
+
+fn entry(digests: &[Digest], rest: &mut &[u8]) -> Option<Entry> {
+    let role = u32::try_from(varint::read(rest)?).ok()?.cast_signed();
+    let head = varint::read(rest)?;
+    let place = if head & 1 == 0 {
+        Place::Index(u32::try_from(head >> 1).ok()?)
+    } else {
+        let (pointer, after) = rest.split_at_checked(usize::try_from(head >> 1).ok()?)?;
+        *rest = after;
+        Place::Pointer(std::str::from_utf8(pointer).ok()?.to_owned())
+    };
+    let digest = *digests.get(usize::try_from(varint::read(rest)?).ok()?)?;
+    Some(Entry { role, place, digest })
+}
+
+/// Returns digests one after the other.
+pub(super) fn joined(digests: &[Digest]) -> Vec<u8> {
+    digests.iter().flat_map(Digest::as_bytes).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place() -> impl Strategy<Value = Place> {
+        prop_oneof![
+            any::<u32>().prop_map(Place::Index),
+            Just(Place::Index(0)),
+            "[a-z/é\0]{0,9}".prop_map(Place::Pointer)
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn lists_come_back(entries in proptest::collection::vec((1..4_i32, place(), 0..5_u8), 0..30)) {
+            let entry = |(role, place, digest): (i32, Place, u8)| {
+                Entry { role, place, digest: Digest::from_content(&[digest]) }
+            };
+            let mut entries: Vec<Entry> = entries.into_iter().map(entry).collect();
+            let list = encode(entries.clone());
+            entries.sort();
+            entries.dedup();
+            prop_assert!(list.digests.is_sorted_by(|one, other| one < other));
+            prop_assert_eq!(decode(&joined(&list.digests), &list.entries).unwrap(), entries);
+            if !list.entries.is_empty() {
+                prop_assert!(decode(&[], &list.entries).is_err());
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! An engine that keeps a vault in a PostgreSQL database: plain tables and indexes, in one schema, which distributed
+//! engines that speak the same protocol have too.
+//!
+//! Writers share one journal. They prepare everything, take the lock of its last entry late, check what concerns them once
+//! more, and commit; a batch that others interfered with is stored again from the beginning. A snapshot is a transaction
+//! that reads one state. Each answer takes a fixed number of round trips, whatever the number of keys and of hits.
+
+mod address;
+mod bytes;
+mod change;
+mod columns;
+mod engine;
+mod error;
+mod journal;
+mod keys;
+mod lists;
+mod maintenance;
+mod names;
+mod pool;
+mod put;
+mod schema;
+mod session;
+mod snapshot;
+mod text;
+mod tls;
+mod vault;
+mod view;
+
+pub use vault::PostgresStorage;
+
+/// Returns an address without a password, or `None` if it is not valid.
+pub(in crate::storage) fn shown_address(text: &str) -> Option<String> {
+    address::Address::parse(text).ok().map(|address| address.to_string())
+}

@@ -1,0 +1,149 @@
+//! Connections to the server.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use postgres::{Client, Error};
+use r2d2::{ManageConnection, NopErrorHandler, PooledConnection};
+use r2d2_postgres::PostgresConnectionManager;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::Address;
+use super::error::{Failure, Outcome};
+use super::tls;
+use crate::storage::{ErrorKind, Result, StorageError};
+
+/// Maximum number of connections of one process. Each snapshot and each change holds one.
+const MAX_CONNECTIONS: u32 = 20;
+
+/// How long to wait for a connection when all are in use, or the server cannot be reached.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection that returns to the pool when it is dropped.
+pub(super) type Lease = PooledConnection<Manager>;
+
+/// The server of a vault.
+pub(super) struct Server {
+    pool: r2d2::Pool<Manager>,
+    schema: String,
+    /// The address, as it may be shown.
+    name: String,
+    /// The role that the connections have.
+    role: Option<String>,
+    round_trips: AtomicU64,
+    failure: LastFailure,
+}
+
+/// The reason that the last attempt to connect failed, if it did.
+type LastFailure = Arc<Mutex<Option<Arc<Error>>>>;
+
+/// Opens and tests connections.
+pub(super) struct Manager {
+    connections: PostgresConnectionManager<MakeRustlsConnect>,
+    /// The connection that was opened to see whether that is possible.
+    first: Mutex<Option<Client>>,
+    failure: LastFailure,
+}
+
+impl Server {
+    /// Connects to the server.
+    ///
+    /// # Errors
+    /// Returns an error of the kind `Connection` if it cannot be reached or refuses the connection, and of the kind
+    /// `Missing` if it does not have the database.
+    pub(super) fn connect(address: &Address) -> Result<Self> {
+        let name = address.to_string();
+        let connector = tls::connector(&address.verification)?;
+        let connections = PostgresConnectionManager::new(address.config.clone(), connector);
+        let first = connections.connect().map_err(|error| Failure::from(error).at(&name))?;
+        let failure = LastFailure::default();
+        let manager = Manager { connections, first: Mutex::new(Some(first)), failure: Arc::clone(&failure) };
+        let pool = r2d2::Pool::builder()
+            .max_size(MAX_CONNECTIONS)
+            .min_idle(Some(0))
+            // A lost connection is noticed by the first statement of a transaction, which costs nothing.
+            .test_on_check_out(false)
+            .connection_timeout(PATIENCE)
+            .error_handler(Box::new(NopErrorHandler))
+            .build_unchecked(manager);
+        let role = address.config.get_user().map(str::to_owned);
+        let schema = address.schema.clone();
+        Ok(Self { pool, schema, name, role, round_trips: AtomicU64::new(0), failure })
+    }
+
+    /// Returns a connection.
+    pub(super) fn lease(&self) -> Outcome<Lease> {
+        self.pool.get().map_err(|timeout| {
+            let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+            failure.map_or_else(
+                || {
+                    let message = format!("{}: no connection is free: {timeout}", self.name);
+                    Failure::Storage(StorageError::new(ErrorKind::Busy, message))
+                },
+                Failure::Server,
+            )
+        })
+    }
+
+    /// Returns the schema with the tables of the vault.
+    pub(super) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// Returns the address, without a password.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the role that the address states.
+    pub(super) fn role(&self) -> Option<&str> {
+        self.role.as_deref()
+    }
+
+    /// Returns the maximum number of connections.
+    pub(super) fn max_connections(&self) -> u32 {
+        self.pool.max_size()
+    }
+
+    /// Counts a question to the server and its answer.
+    pub(super) fn count_round_trip(&self) {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of questions so far.
+    #[cfg(test)]
+    pub(super) fn round_trips(&self) -> u64 {
+        self.round_trips.load(Ordering::Relaxed)
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl ManageConnection for Manager {
+    type Connection = Client;
+    /// Shared by the pool and by those who wait for a connection.
+    type Error = Arc<Error>;
+
+    fn connect(&self) -> std::result::Result<Client, Arc<Error>> {
+        if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Ok(first);
+        }
+        let connected = self.connections.connect().map_err(Arc::new);
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = connected.as_ref().err().cloned();
+        connected
+    }
+
+    fn is_valid(&self, client: &mut Client) -> std::result::Result<(), Arc<Error>> {
+        self.connections.is_valid(client).map_err(Arc::new)
+    }
+
+    fn has_broken(&self, client: &mut Client) -> bool {
+        self.connections.has_broken(client)
+    }
+}

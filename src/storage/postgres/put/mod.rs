@@ -1,0 +1,99 @@
+//! Storing artifacts.
+//!
+//! Everything that can be done without the lock of writers is done before it is taken: what will be needed is found out, and
+//! the bytes are sent. With the lock, the same is found out once more, numbers and times are assigned, and a fixed number
+//! of statements writes all of it.
+
+mod blobs;
+pub(super) mod preparation;
+mod rows;
+mod state;
+mod tables;
+mod updates;
+mod writer;
+
+use std::time::{Duration, Instant};
+
+use crate::storage::interface::PutOptions;
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::journal::{Recorder, has_entry};
+use crate::storage::postgres::names::{NameCache, Names};
+use crate::storage::postgres::pool::Server;
+use crate::storage::postgres::session::Session;
+use crate::storage::{Actor, Head, Prepared, Put};
+use blobs::Blobs;
+use state::State;
+use writer::Writer;
+
+/// A batch to be stored.
+pub(super) struct Batch<'b> {
+    pub(super) server: &'b Server,
+    pub(super) names: &'b NameCache,
+    pub(super) actor: Option<&'b Actor>,
+    pub(super) prepared: &'b [&'b Prepared],
+    pub(super) options: &'b PutOptions,
+}
+
+/// A commit whose answer was lost, with what it would return.
+type Lost = (Head, Vec<Put>);
+
+/// The pause before a batch that others interfered with is stored again, for each attempt so far.
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Batch<'_> {
+    /// Stores the batch, again from the beginning if another transaction interfered or the connection was lost.
+    pub(super) fn put(&self) -> Outcome<Vec<Put>> {
+        let begun = Instant::now();
+        let mut lost = None;
+        for attempt in 1.. {
+            let left = self.options.patience.saturating_sub(begun.elapsed());
+            match self.try_put(left, &mut lost) {
+                Err(failure) if failure.can_be_retried() && begun.elapsed() < self.options.patience => {
+                    std::thread::sleep(PAUSE.saturating_mul(attempt).min(Duration::from_secs(1)));
+                }
+                outcome => return outcome,
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn try_put(&self, patience: Duration, lost: &mut Option<Lost>) -> Outcome<Vec<Put>> {
+        let session = Session::to_write(self.server, patience)?;
+        let expected =
+            self.plan(&session, Recorder::without_lock(&session, self.actor, self.options.at)?, None)?;
+        let mut blobs = Blobs::new(self.prepared);
+        let sent = blobs.send(&session, expected.blobs())?;
+        let recorder = Recorder::lock(&session, self.actor, self.options.at)?;
+        if let Some((head, outcomes)) = lost.as_ref() {
+            // The lock was free, so that the server has ended the transaction whose answer was lost.
+            if has_entry(&session, *head)? {
+                return Ok(outcomes.clone());
+            }
+        }
+        let names = Names::with_all(self.names.get(), &session, self.prepared)?;
+        let writer = self.plan(&session, recorder, Some(&names))?;
+        // Others may have removed what was there, and stored or removed what this batch has.
+        blobs.send(&session, writer.blobs())?;
+        blobs::discard(&session, &sent, writer.blobs())?;
+        let (outcomes, head, is_changed) = writer.write(&session)?;
+        if is_changed {
+            match session.commit() {
+                Err(failure) if failure.is_disconnection() => {
+                    *lost = Some((head, outcomes));
+                    return Err(failure);
+                }
+                committed => committed?,
+            }
+            self.names.set(names);
+        }
+        Ok(outcomes)
+    }
+
+    /// Returns what storing the batch changes, as far as can be seen now.
+    fn plan(&self, session: &Session<'_>, recorder: Recorder, names: Option<&Names>) -> Outcome<Writer> {
+        let state = State::load(session, self.names, self.prepared)?;
+        let mut writer = Writer::new(state, recorder, self.options.policy);
+        writer.put_all(self.prepared, names)?;
+        Ok(writer)
+    }
+}

@@ -1,0 +1,20 @@
+//! What is done before a batch is stored, in the threads that prepare artifacts.
+
+use crate::artifact::Admitted;
+use crate::storage::Prepared;
+use crate::storage::postgres::bytes::{Encoded, encoded};
+
+/// What the engine prepares of an artifact: the bytes of its members, in their order.
+pub(super) struct ForPostgres(pub(super) Vec<Encoded>);
+
+/// Prepares an artifact.
+pub(in crate::storage::postgres) fn prepare(admitted: Admitted) -> Prepared {
+    Prepared::new(admitted, &|admitted, _| {
+        ForPostgres(admitted.members().iter().map(|member| encoded(member.bytes())).collect())
+    })
+}
+
+/// Returns whether this engine prepared all artifacts of a batch.
+pub(in crate::storage::postgres) fn are_ours(batch: &[&Prepared]) -> bool {
+    batch.iter().all(|prepared| prepared.private::<ForPostgres>().is_some())
+}

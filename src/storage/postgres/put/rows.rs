@@ -1,0 +1,212 @@
+//! The rows of a batch, each table's in one statement.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use postgres::types::Type;
+
+use super::state::State;
+use super::tables::{Attributes, Edges, Identities, Keys, Lists, Members, NameMentions};
+use super::updates::{update_artifacts, update_captures};
+use crate::artifact::{Admitted, NameHandle};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::postgres::columns::all_cores;
+use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::names::Names;
+use crate::storage::postgres::session::Session;
+use crate::storage::postgres::text::to_stored;
+use crate::storage::seal::seal;
+
+/// The rows that a batch adds.
+#[derive(Default)]
+pub(super) struct Rows {
+    /// New artifacts, with the numbers of their kinds.
+    pub(super) artifacts: Vec<(CoreHash, Option<i16>)>,
+    /// Artifacts whose removal is taken back.
+    pub(super) taken_back: Vec<CoreHash>,
+    captures: Vec<CaptureRow>,
+    members: Members,
+    lists: Lists,
+    keys: Keys,
+    edges: Edges,
+    attributes: Attributes,
+    identities: Identities,
+    name_mentions: NameMentions,
+}
+
+struct CaptureRow {
+    artifact: i64,
+    core: CoreHash,
+    capture: CaptureHash,
+    size: i64,
+    warnings: Option<String>,
+    seal: [u8; 16],
+}
+
+impl Rows {
+    /// Adds the rows of a new capture of an artifact, given by their numbers. Without `names`, adds none.
+    pub(super) fn add_capture(
+        &mut self,
+        (artifact, capture): (i64, i64),
+        admitted: &Admitted,
+        names: Option<&Names>,
+    ) -> Outcome<()> {
+        let Some(names) = names else { return Ok(()) };
+        let violations = admitted.report().violations();
+        let warnings = (!violations.is_empty()).then(|| serde_json::to_string(violations)).transpose();
+        self.captures.push(CaptureRow {
+            artifact,
+            core: admitted.core(),
+            capture: admitted.capture(),
+            size: admitted.size().cast_signed(),
+            warnings: warnings.map_err(Failure::damaged)?,
+            seal: seal(admitted.core(), admitted.capture()),
+        });
+        for member in admitted.members() {
+            self.members.add(capture, member);
+        }
+        self.add_mentions((artifact, capture), admitted, names)?;
+        self.add_attributes(artifact, admitted);
+        self.add_names(artifact, admitted);
+        Ok(())
+    }
+
+    fn add_mentions(
+        &mut self,
+        (artifact, capture): (i64, i64),
+        admitted: &Admitted,
+        names: &Names,
+    ) -> Outcome<()> {
+        let mut groups: BTreeMap<i32, Vec<Entry>> = BTreeMap::new();
+        for mention in admitted.draft().mentions.iter().collect::<BTreeSet<_>>() {
+            let missing = || Failure::damaged("a role was not added");
+            let (role, group) = names.role_id(admitted.kind(), mention.role).ok_or_else(missing)?;
+            let entry = Entry { role, place: mention.place.clone(), digest: mention.digest };
+            if mention.role.relation.is_some() {
+                self.edges.add(artifact, &entry);
+            }
+            groups.entry(group).or_default().push(entry);
+        }
+        for (group, entries) in groups {
+            let list = lists::encode(entries);
+            self.keys.add(capture, group, &list.digests);
+            self.lists.add(capture, group, list);
+        }
+        Ok(())
+    }
+
+    fn add_attributes(&mut self, artifact: i64, admitted: &Admitted) {
+        for attribute in admitted.draft().attributes.iter().collect::<BTreeSet<_>>() {
+            self.attributes.add(artifact, attribute);
+        }
+    }
+
+    fn add_names(&mut self, artifact: i64, admitted: &Admitted) {
+        let draft = admitted.draft();
+        for handle in draft.identified_by.iter().map(NameHandle::as_str).collect::<BTreeSet<_>>() {
+            self.identities.add(artifact, handle);
+        }
+        let references =
+            draft.refers_to.iter().map(|(relation, name)| ((relation.name, name.as_str()), relation.dangles));
+        for ((relation, handle), dangles) in references.collect::<BTreeMap<_, _>>() {
+            self.name_mentions.add(artifact, relation, handle, dangles);
+        }
+    }
+
+    /// Writes the rows, and what changed of those that are in the database.
+    pub(super) fn write(&self, session: &Session<'_>, state: &State) -> Outcome<()> {
+        if !self.taken_back.is_empty() {
+            let cores = all_cores(&self.taken_back);
+            session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[(&cores, Type::BYTEA_ARRAY)])?;
+        }
+        self.write_artifacts(session, state)?;
+        update_artifacts(session, state)?;
+        update_captures(session, state)?;
+        if self.captures.is_empty() {
+            return Ok(());
+        }
+        self.write_captures(session, state)?;
+        self.members.write(session)?;
+        self.lists.write(session)?;
+        self.keys.write(session)?;
+        self.edges.write(session)?;
+        self.attributes.write(session)?;
+        self.identities.write(session)?;
+        self.name_mentions.write(session)
+    }
+
+    fn write_artifacts(&self, session: &Session<'_>, state: &State) -> Outcome<()> {
+        if self.artifacts.is_empty() {
+            return Ok(());
+        }
+        let stored: Vec<_> = self
+            .artifacts
+            .iter()
+            .filter_map(|(core, kind)| Some((core, kind, state.artifacts.get(core)?)))
+            .collect();
+        let cores: Vec<&[u8]> = stored.iter().map(|(core, ..)| &core.0.as_bytes()[..]).collect();
+        let kinds: Vec<Option<i16>> = stored.iter().map(|(_, kind, _)| **kind).collect();
+        let ids: Vec<i64> = stored.iter().map(|(.., stored)| stored.id).collect();
+        let added: Vec<i64> = stored.iter().map(|(.., stored)| stored.added_at).collect();
+        let seen: Vec<i64> = stored.iter().map(|(.., stored)| stored.seen_at).collect();
+        let arrivals: Vec<i64> = stored.iter().map(|(.., stored)| stored.arrival.cast_signed()).collect();
+        let created: Vec<Option<i64>> = stored.iter().map(|(.., stored)| stored.created_at).collect();
+        session.execute(
+            "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival, created_at)
+             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[],
+                                  $7::bigint[])",
+            &[
+                (&ids, Type::INT8_ARRAY),
+                (&cores, Type::BYTEA_ARRAY),
+                (&kinds, Type::INT2_ARRAY),
+                (&added, Type::INT8_ARRAY),
+                (&seen, Type::INT8_ARRAY),
+                (&arrivals, Type::INT8_ARRAY),
+                (&created, Type::INT8_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn write_captures(&self, session: &Session<'_>, state: &State) -> Outcome<()> {
+        let rows: Vec<_> = self
+            .captures
+            .iter()
+            .filter_map(|row| Some((row, state.captures.get(&(row.core, row.capture))?)))
+            .collect();
+        let ids: Vec<i64> = rows.iter().map(|(_, stored)| stored.id).collect();
+        let artifacts: Vec<i64> = rows.iter().map(|(row, _)| row.artifact).collect();
+        let digests: Vec<&[u8]> = rows.iter().map(|(row, _)| &row.capture.0.as_bytes()[..]).collect();
+        let sizes: Vec<i64> = rows.iter().map(|(row, _)| row.size).collect();
+        let seen: Vec<i64> = rows.iter().map(|(_, stored)| stored.seen_at).collect();
+        let warnings: Vec<Option<&String>> = rows.iter().map(|(row, _)| row.warnings.as_ref()).collect();
+        let signatures: Vec<Option<&str>> = rows
+            .iter()
+            .map(|(_, stored)| stored.signature.as_ref().map(|signature| signature.state.name()))
+            .collect();
+        let key_ids: Vec<_> = rows
+            .iter()
+            .map(|(_, stored)| stored.signature.as_ref()?.key_id.as_deref().map(to_stored))
+            .collect();
+        let seals: Vec<&[u8]> = rows.iter().map(|(row, _)| &row.seal[..]).collect();
+        session.execute(
+            "INSERT INTO capture (id, artifact, digest, size, added_at, seen_at, warnings, signature, key_id, seal)
+             SELECT n.id, n.artifact, n.digest, n.size, n.at, n.at, n.warnings, n.signature, n.key_id, n.seal
+               FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
+                           $8::text[], $9::bytea[])
+                 AS n (id, artifact, digest, size, at, warnings, signature, key_id, seal)",
+            &[
+                (&ids, Type::INT8_ARRAY),
+                (&artifacts, Type::INT8_ARRAY),
+                (&digests, Type::BYTEA_ARRAY),
+                (&sizes, Type::INT8_ARRAY),
+                (&seen, Type::INT8_ARRAY),
+                (&warnings, Type::TEXT_ARRAY),
+                (&signatures, Type::TEXT_ARRAY),
+                (&key_ids, Type::TEXT_ARRAY),
+                (&seals, Type::BYTEA_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! What the vault has of the artifacts of a batch.
+
+use std::collections::HashMap;
+
+use postgres::types::Type;
+
+use crate::artifact::Signature;
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::postgres::columns::{all_bytes, capture, core, count, value};
+use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::names::NameCache;
+use crate::storage::postgres::session::Session;
+use crate::storage::postgres::snapshot::captures::signature;
+use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
+use crate::storage::{CaptureTarget, Prepared, Tombstone};
+
+/// An artifact that is stored, or will be.
+pub(super) struct StoredArtifact {
+    pub(super) id: i64,
+    pub(super) kind: String,
+    pub(super) added_at: i64,
+    pub(super) seen_at: i64,
+    pub(super) arrival: u64,
+    pub(super) created_at: Option<i64>,
+    pub(super) change: Change,
+}
+
+/// A capture that is stored, or will be.
+pub(super) struct StoredCapture {
+    pub(super) id: i64,
+    pub(super) seen_at: i64,
+    pub(super) signature: Option<Signature>,
+    pub(super) change: Change,
+}
+
+/// How a row differs from what is in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    None,
+    New,
+    Updated,
+}
+
+impl Change {
+    /// Records that the row was changed.
+    pub(super) fn update(&mut self) {
+        if *self == Self::None {
+            *self = Self::Updated;
+        }
+    }
+}
+
+/// The part of the vault that a batch concerns.
+pub(super) struct State {
+    pub(super) artifacts: HashMap<CoreHash, StoredArtifact>,
+    pub(super) captures: HashMap<(CoreHash, CaptureHash), StoredCapture>,
+    /// Those of digests of the batch whose artifacts were not stored before it.
+    tombstones: Vec<Tombstone>,
+    last_artifact: i64,
+    last_capture: i64,
+}
+
+impl State {
+    /// Reads what the vault has of a batch.
+    pub(super) fn load(session: &Session<'_>, names: &NameCache, batch: &[&Prepared]) -> Outcome<Self> {
+        let targets: Vec<CaptureTarget> = batch.iter().flat_map(|prepared| prepared.targets()).collect();
+        let cores = all_bytes(targets.iter().map(|target| &target.artifact.0));
+        let mut state = Self::last_numbers(session)?;
+        let sql = "SELECT core, id, kind, added_at, seen_at, arrival, created_at FROM artifact WHERE core = ANY($1)";
+        for row in session.rows(sql, &[(&cores, Type::BYTEA_ARRAY)])? {
+            let stored = StoredArtifact {
+                id: value(&row, 1)?,
+                kind: names.kind(session, value(&row, 2)?)?,
+                added_at: value(&row, 3)?,
+                seen_at: value(&row, 4)?,
+                arrival: count(&row, 5)?,
+                created_at: value(&row, 6)?,
+                change: Change::None,
+            };
+            state.artifacts.insert(core(&row, 0)?, stored);
+        }
+        let sql = "SELECT a.core, c.digest, c.id, c.seen_at, c.signature, c.key_id
+                     FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = ANY($1) AND a.core = ANY($2)";
+        let captures = all_bytes(targets.iter().map(|target| &target.capture.0));
+        let parameters = [(&captures as _, Type::BYTEA_ARRAY), (&cores as _, Type::BYTEA_ARRAY)];
+        for row in session.rows(sql, &parameters)? {
+            let (id, seen_at) = (value(&row, 2)?, value(&row, 3)?);
+            let stored = StoredCapture { id, seen_at, signature: signature(&row, 4)?, change: Change::None };
+            state.captures.insert((core(&row, 0)?, capture(&row, 1)?), stored);
+        }
+        let sql = format!(
+            "SELECT {TOMBSTONE} FROM tombstone t
+              WHERE t.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
+              ORDER BY t.digest, t.entry"
+        );
+        let digests = all_bytes(batch.iter().flat_map(|prepared| prepared.digests()));
+        let rows = session.rows(&sql, &[(&digests, Type::BYTEA_ARRAY)])?;
+        state.tombstones = rows.iter().map(tombstone).collect::<Outcome<_>>()?;
+        Ok(state)
+    }
+
+    fn last_numbers(session: &Session<'_>) -> Outcome<Self> {
+        let sql =
+            "SELECT coalesce((SELECT max(id) FROM artifact), 0), coalesce((SELECT max(id) FROM capture), 0)";
+        let row = session.row(sql, &[])?.ok_or_else(|| Failure::damaged("a count has no row"))?;
+        Ok(Self {
+            artifacts: HashMap::new(),
+            captures: HashMap::new(),
+            tombstones: Vec::new(),
+            last_artifact: value(&row, 0)?,
+            last_capture: value(&row, 1)?,
+        })
+    }
+
+    /// Returns the number of the next artifact.
+    pub(super) fn next_artifact(&mut self) -> i64 {
+        self.last_artifact += 1;
+        self.last_artifact
+    }
+
+    /// Returns the number of the next capture.
+    pub(super) fn next_capture(&mut self) -> i64 {
+        self.last_capture += 1;
+        self.last_capture
+    }
+
+    /// Returns the tombstones of these sorted digests, one for each artifact, by core hash: that of its core hash if it
+    /// is among the digests. Those of artifacts that are stored are not included.
+    pub(super) fn tombstones_with(&self, digests: &[Digest]) -> Vec<Tombstone> {
+        let found = self.tombstones.iter().filter(|tombstone| {
+            digests.binary_search(&tombstone.digest).is_ok() && !self.artifacts.contains_key(&tombstone.core)
+        });
+        let mut found: Vec<Tombstone> = found.cloned().collect();
+        found.sort_by_key(|tombstone| {
+            (tombstone.core, tombstone.digest != tombstone.core.0, tombstone.digest)
+        });
+        found.dedup_by_key(|tombstone| tombstone.core);
+        found
+    }
+
+    /// Removes the tombstones of an artifact.
+    pub(super) fn forget_removal(&mut self, core: CoreHash) {
+        self.tombstones.retain(|tombstone| tombstone.core != core);
+    }
+}

@@ -1,0 +1,256 @@
+//! The rows of one table each, by column, as one statement takes them.
+
+use std::collections::BTreeSet;
+
+use postgres::types::Type;
+
+use crate::artifact::{Attribute, Member, Place};
+use crate::digest::Digest;
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::keys::text_key;
+use crate::storage::postgres::lists::{self, EncodedList, Entry};
+use crate::storage::postgres::session::Session;
+use crate::storage::postgres::text::to_stored;
+
+#[derive(Default)]
+pub(super) struct Members {
+    captures: Vec<i64>,
+    names: Vec<String>,
+    blobs: Vec<Vec<u8>>,
+}
+
+#[derive(Default)]
+pub(super) struct Lists {
+    captures: Vec<i64>,
+    groups: Vec<i32>,
+    digests: Vec<Vec<u8>>,
+    entries: Vec<Vec<u8>>,
+    firsts: Vec<Option<Vec<u8>>>,
+}
+
+#[derive(Default)]
+pub(super) struct Keys {
+    beginnings: Vec<i64>,
+    captures: Vec<i64>,
+    groups: Vec<i32>,
+}
+
+#[derive(Default)]
+pub(super) struct Edges {
+    artifacts: Vec<i64>,
+    targets: Vec<Vec<u8>>,
+    roles: Vec<i32>,
+    indexes: Vec<Option<i64>>,
+    pointers: Vec<Option<String>>,
+}
+
+#[derive(Default)]
+pub(super) struct Attributes {
+    artifacts: Vec<i64>,
+    names: Vec<&'static str>,
+    values: Vec<String>,
+    numbers: Vec<Option<i64>>,
+    keys: Vec<i64>,
+}
+
+#[derive(Default)]
+pub(super) struct Identities {
+    artifacts: Vec<i64>,
+    handles: Vec<String>,
+    keys: Vec<i64>,
+}
+
+#[derive(Default)]
+pub(super) struct NameMentions {
+    artifacts: Vec<i64>,
+    relations: Vec<&'static str>,
+    handles: Vec<String>,
+    dangle: Vec<bool>,
+    keys: Vec<i64>,
+}
+
+impl Members {
+    pub(super) fn add(&mut self, capture: i64, member: &Member) {
+        self.captures.push(capture);
+        self.names.push(to_stored(member.name()).into_owned());
+        self.blobs.push(member.blob().0.as_bytes().to_vec());
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        session.execute(
+            "INSERT INTO member (capture, name, blob) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[])",
+            &[
+                (&self.captures, Type::INT8_ARRAY),
+                (&self.names, Type::TEXT_ARRAY),
+                (&self.blobs, Type::BYTEA_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Lists {
+    pub(super) fn add(&mut self, capture: i64, group: i32, list: EncodedList) {
+        self.captures.push(capture);
+        self.groups.push(group);
+        self.digests.push(lists::joined(&list.digests));
+        self.entries.push(list.entries);
+        self.firsts.push((!list.firsts.is_empty()).then(|| lists::joined(&list.firsts)));
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        if self.captures.is_empty() {
+            return Ok(());
+        }
+        session.execute(
+            "INSERT INTO mention_list (capture, group_id, digests, entries, firsts)
+             SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bytea[], $4::bytea[], $5::bytea[])",
+            &[
+                (&self.captures, Type::INT8_ARRAY),
+                (&self.groups, Type::INT4_ARRAY),
+                (&self.digests, Type::BYTEA_ARRAY),
+                (&self.entries, Type::BYTEA_ARRAY),
+                (&self.firsts, Type::BYTEA_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Keys {
+    /// Adds the keys of digests. Those that begin alike have one.
+    pub(super) fn add(&mut self, capture: i64, group: i32, digests: &[Digest]) {
+        for key in digests.iter().map(Digest::key).collect::<BTreeSet<_>>() {
+            self.beginnings.push(key);
+            self.captures.push(capture);
+            self.groups.push(group);
+        }
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        if self.beginnings.is_empty() {
+            return Ok(());
+        }
+        session.execute(
+            "INSERT INTO mention_key (key, capture, group_id)
+             SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[])",
+            &[
+                (&self.beginnings, Type::INT8_ARRAY),
+                (&self.captures, Type::INT8_ARRAY),
+                (&self.groups, Type::INT4_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Edges {
+    pub(super) fn add(&mut self, artifact: i64, entry: &Entry) {
+        self.artifacts.push(artifact);
+        self.targets.push(entry.digest.as_bytes().to_vec());
+        self.roles.push(entry.role);
+        let (index, pointer) = match &entry.place {
+            Place::Index(index) => (Some(i64::from(*index)), None),
+            Place::Pointer(pointer) => (None, Some(to_stored(pointer).into_owned())),
+        };
+        self.indexes.push(index);
+        self.pointers.push(pointer);
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        if self.artifacts.is_empty() {
+            return Ok(());
+        }
+        session.execute(
+            "INSERT INTO edge (artifact, target, role, index, pointer)
+             SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::integer[], $4::bigint[], $5::text[])",
+            &[
+                (&self.artifacts, Type::INT8_ARRAY),
+                (&self.targets, Type::BYTEA_ARRAY),
+                (&self.roles, Type::INT4_ARRAY),
+                (&self.indexes, Type::INT8_ARRAY),
+                (&self.pointers, Type::TEXT_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Attributes {
+    pub(super) fn add(&mut self, artifact: i64, attribute: &Attribute) {
+        self.artifacts.push(artifact);
+        self.names.push(attribute.name);
+        self.values.push(to_stored(&attribute.value).into_owned());
+        self.numbers.push(attribute.number);
+        self.keys.push(text_key(&attribute.value));
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        if self.artifacts.is_empty() {
+            return Ok(());
+        }
+        session.execute(
+            "INSERT INTO attribute (artifact, name, value, number, key)
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])",
+            &[
+                (&self.artifacts, Type::INT8_ARRAY),
+                (&self.names, Type::TEXT_ARRAY),
+                (&self.values, Type::TEXT_ARRAY),
+                (&self.numbers, Type::INT8_ARRAY),
+                (&self.keys, Type::INT8_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl Identities {
+    pub(super) fn add(&mut self, artifact: i64, handle: &str) {
+        self.artifacts.push(artifact);
+        self.handles.push(to_stored(handle).into_owned());
+        self.keys.push(text_key(handle));
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        if self.artifacts.is_empty() {
+            return Ok(());
+        }
+        session.execute(
+            "INSERT INTO identity (artifact, handle, key) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])",
+            &[
+                (&self.artifacts, Type::INT8_ARRAY),
+                (&self.handles, Type::TEXT_ARRAY),
+                (&self.keys, Type::INT8_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl NameMentions {
+    pub(super) fn add(&mut self, artifact: i64, relation: &'static str, handle: &str, dangles: bool) {
+        self.artifacts.push(artifact);
+        self.relations.push(relation);
+        self.handles.push(to_stored(handle).into_owned());
+        self.dangle.push(dangles);
+        self.keys.push(text_key(handle));
+    }
+
+    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        if self.artifacts.is_empty() {
+            return Ok(());
+        }
+        session.execute(
+            "INSERT INTO name_mention (artifact, relation, handle, dangles, key)
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[], $5::bigint[])",
+            &[
+                (&self.artifacts, Type::INT8_ARRAY),
+                (&self.relations, Type::TEXT_ARRAY),
+                (&self.handles, Type::TEXT_ARRAY),
+                (&self.dangle, Type::BOOL_ARRAY),
+                (&self.keys, Type::INT8_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}

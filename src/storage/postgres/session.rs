@@ -1,0 +1,128 @@
+//! A connection in a transaction.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use postgres::fallible_iterator::FallibleIterator as _;
+use postgres::types::{ToSql, Type};
+use postgres::{Client, Row};
+
+use super::error::{Failure, Outcome};
+use super::pool::{Lease, Server};
+
+/// A parameter of a statement. Its type is stated, so that no round trip asks the server for it.
+pub(super) type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
+
+/// A transaction. It is rolled back unless it is committed.
+pub(super) struct Session<'s> {
+    server: &'s Server,
+    client: RefCell<Lease>,
+    is_open: Cell<bool>,
+}
+
+impl<'s> Session<'s> {
+    /// Begins a transaction that reads one state, whatever others write.
+    pub(super) fn to_read(server: &'s Server) -> Outcome<Self> {
+        // The state is that of the first statement that reads.
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT seq FROM head",
+            server.schema()
+        );
+        Self::begin(server, &begin)
+    }
+
+    /// Begins a transaction that writes, and waits for locks no longer than `patience`.
+    pub(super) fn to_write(server: &'s Server, patience: Duration) -> Outcome<Self> {
+        // Zero would be no limit. What was committed is on disk, whatever the default of the role is.
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO \"{}\"; SET LOCAL lock_timeout = '{}ms';
+             SELECT set_config('synchronous_commit', 'on', true)
+              WHERE current_setting('synchronous_commit') = 'off'",
+            server.schema(),
+            patience.as_millis().clamp(1, 1 << 30)
+        );
+        Self::begin(server, &begin)
+    }
+
+    /// Begins a transaction with these statements. Connections that were lost while nobody used them are replaced.
+    fn begin(server: &'s Server, statements: &str) -> Outcome<Self> {
+        let mut attempts = server.max_connections();
+        loop {
+            let mut client = server.lease()?;
+            server.count_round_trip();
+            match client.batch_execute(statements).map_err(Failure::from) {
+                Ok(()) => return Ok(Self { server, client: RefCell::new(client), is_open: Cell::new(true) }),
+                Err(failure) if failure.is_disconnection() && attempts > 0 => attempts -= 1,
+                Err(failure) => {
+                    // The connection returns to the pool outside of a transaction.
+                    let _ = client.batch_execute("ROLLBACK");
+                    return Err(failure);
+                }
+            }
+        }
+    }
+
+    pub(super) fn server(&self) -> &'s Server {
+        self.server
+    }
+
+    fn with<T>(
+        &self,
+        run: impl FnOnce(&mut Client) -> std::result::Result<T, postgres::Error>,
+    ) -> Outcome<T> {
+        self.server.count_round_trip();
+        run(&mut self.client.borrow_mut()).map_err(Failure::from)
+    }
+
+    /// Returns the rows of a query.
+    pub(super) fn rows(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Vec<Row>> {
+        self.with(|client| client.query_typed(sql, parameters))
+    }
+
+    /// Returns the first row of a query, if there is any.
+    pub(super) fn row(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Option<Row>> {
+        Ok(self.rows(sql, parameters)?.into_iter().next())
+    }
+
+    /// Calls `take` with each row of a query as they arrive, without keeping them. `take` must not use the session.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+        mut take: impl FnMut(&Row) -> Outcome<()>,
+    ) -> Outcome<()> {
+        self.server.count_round_trip();
+        let mut client = self.client.borrow_mut();
+        let mut rows =
+            client.query_typed_raw(sql, parameters.iter().map(|(value, of)| (*value, of.clone())))?;
+        while let Some(row) = rows.next()? {
+            take(&row)?;
+        }
+        Ok(())
+    }
+
+    /// Runs a statement, and returns the number of rows that it changed.
+    pub(super) fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<u64> {
+        self.with(|client| client.execute_typed(sql, parameters))
+    }
+
+    /// Runs statements without parameters.
+    pub(super) fn batch(&self, sql: &str) -> Outcome<()> {
+        self.with(|client| client.batch_execute(sql))
+    }
+
+    /// Makes the changes durable.
+    pub(super) fn commit(self) -> Outcome<()> {
+        self.is_open.set(false);
+        self.batch("COMMIT")
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if self.is_open.get() && !self.client.borrow().is_closed() {
+            // If this fails, the connection is lost, and the transaction with it.
+            let _ = self.batch("ROLLBACK");
+        }
+    }
+}

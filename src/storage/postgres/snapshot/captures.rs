@@ -1,0 +1,179 @@
+//! Captures, their members and their bytes.
+
+use std::collections::HashMap;
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::artifact::{Signature, SignatureState, is_capture_of};
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::interface::{CaptureRecord, CaptureTarget, FileRecord, MemberRecord, SharedFile};
+use crate::storage::postgres::bytes;
+use crate::storage::postgres::columns::{
+    all_bytes, all_cores, blob, capture, core, count, limit as limit_of, optional_text, text, time, value,
+};
+use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::view::{View, in_order};
+use crate::storage::seal::seal;
+use crate::storage::{PayloadDefect, StorageError, preference};
+
+/// The columns of a capture `c` of the artifact `a`, in the order that [`capture_record`] reads.
+const CAPTURE: &str = "a.core, c.digest, c.size, c.added_at, c.seen_at, c.warnings, c.signature, c.key_id";
+
+/// Returns the signature in two columns from `first` on.
+pub(in crate::storage::postgres) fn signature(row: &Row, first: usize) -> Outcome<Option<Signature>> {
+    let Some(state) = value::<Option<&str>>(row, first)? else { return Ok(None) };
+    let state =
+        SignatureState::named(state).ok_or_else(|| Failure::damaged("a signature has no such state"))?;
+    Ok(Some(Signature { state, key_id: optional_text(row, first + 1)? }))
+}
+
+fn capture_record(row: &Row) -> Outcome<CaptureRecord> {
+    let warnings: Option<&str> = value(row, 5)?;
+    let warnings = warnings.map(serde_json::from_str).transpose();
+    Ok(CaptureRecord {
+        artifact: core(row, 0)?,
+        capture: capture(row, 1)?,
+        size: count(row, 2)?,
+        added_at: time(row, 3)?,
+        seen_at: time(row, 4)?,
+        warnings: warnings.map_err(Failure::damaged)?.unwrap_or_default(),
+        signature: signature(row, 6)?,
+    })
+}
+
+impl View<'_> {
+    pub(super) fn captures_of_all(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<CaptureRecord>>> {
+        let sql = format!(
+            "SELECT {CAPTURE} FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = ANY($1) ORDER BY c.id"
+        );
+        let mut found: HashMap<CoreHash, Vec<CaptureRecord>> = HashMap::new();
+        for row in self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+            let capture = capture_record(&row)?;
+            found.entry(capture.artifact).or_default().push(capture);
+        }
+        Ok(in_order(of, &found))
+    }
+
+    pub(super) fn preferred_of_all(&self, of: &[CoreHash]) -> Outcome<Vec<Option<CaptureRecord>>> {
+        // Of equal ones, this is the first.
+        let preferred = |captures: Vec<CaptureRecord>| {
+            captures.into_iter().min_by_key(|capture| preference(capture.signature.as_ref()))
+        };
+        Ok(self.captures_of_all(of)?.into_iter().map(preferred).collect())
+    }
+
+    pub(super) fn captures_of_targets(
+        &self,
+        targets: &[CaptureTarget],
+    ) -> Outcome<Vec<Option<CaptureRecord>>> {
+        let sql = format!(
+            "SELECT {CAPTURE} FROM capture c JOIN artifact a ON a.id = c.artifact
+              WHERE (c.digest, a.core) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))"
+        );
+        let captures = all_bytes(targets.iter().map(|target| &target.capture.0));
+        let cores = all_bytes(targets.iter().map(|target| &target.artifact.0));
+        let parameters: [Parameter<'_>; 2] = [(&captures, Type::BYTEA_ARRAY), (&cores, Type::BYTEA_ARRAY)];
+        let mut found = HashMap::new();
+        for row in self.session.rows(&sql, &parameters)? {
+            let record = capture_record(&row)?;
+            found.insert((record.capture, record.artifact), Some(record));
+        }
+        let keys: Vec<_> = targets.iter().map(|target| (target.capture, target.artifact)).collect();
+        Ok(in_order(&keys, &found))
+    }
+
+    /// Returns the members of a capture, after checking that they belong to it and it to its artifact.
+    pub(super) fn members_of(&self, core: CoreHash, capture: CaptureHash) -> Outcome<Vec<MemberRecord>> {
+        let sql = "SELECT m.name, m.blob, b.size, c.seal FROM artifact a JOIN capture c ON c.artifact = a.id
+                     JOIN member m ON m.capture = c.id JOIN blob b ON b.digest = m.blob
+                    WHERE a.core = $1 AND c.digest = $2 ORDER BY m.name";
+        let parameters: [Parameter<'_>; 2] =
+            [(&&core.0.as_bytes()[..], Type::BYTEA), (&&capture.0.as_bytes()[..], Type::BYTEA)];
+        let rows = self.session.rows(sql, &parameters)?;
+        let damaged = |defect| Failure::from(StorageError::damaged(core, capture, defect));
+        let mut members = Vec::new();
+        for row in &rows {
+            if value::<&[u8]>(row, 3)? != seal(core, capture) {
+                return Err(damaged(PayloadDefect::NotItsOwn));
+            }
+            members.push(MemberRecord { name: text(row, 0)?, blob: blob(row, 1)?, size: count(row, 2)? });
+        }
+        if members.is_empty() {
+            return Err(damaged(PayloadDefect::NoMembers));
+        }
+        let blobs: Vec<_> = members.iter().map(|member| (member.name.as_str(), member.blob)).collect();
+        if is_capture_of(capture, &blobs) { Ok(members) } else { Err(damaged(PayloadDefect::NotItsOwn)) }
+    }
+
+    /// Returns the bytes of a member, hashed again.
+    pub(super) fn read_member(
+        &self,
+        core: CoreHash,
+        capture: CaptureHash,
+        blob: BlobHash,
+    ) -> Outcome<Vec<u8>> {
+        let sql = "SELECT b.size, b.encoding, b.bytes FROM blob b
+                    WHERE b.digest = $3 AND EXISTS
+                      (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
+                        WHERE a.core = $1 AND c.digest = $2 AND m.blob = b.digest)";
+        let parameters: [Parameter<'_>; 3] = [
+            (&&core.0.as_bytes()[..], Type::BYTEA),
+            (&&capture.0.as_bytes()[..], Type::BYTEA),
+            (&&blob.0.as_bytes()[..], Type::BYTEA),
+        ];
+        let damaged = |defect| Failure::from(StorageError::damaged(core, capture, defect));
+        let row = self.session.row(sql, &parameters)?;
+        let row = row.ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
+        bytes::decoded(blob, count(&row, 0)?, value(&row, 1)?, value(&row, 2)?).map_err(damaged)
+    }
+
+    pub(super) fn files_with(&self, blobs: &[BlobHash]) -> Outcome<Vec<Option<FileRecord>>> {
+        let sql = "SELECT DISTINCT ON (m.blob) m.blob, a.core, c.digest, m.name
+                     FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
+                     JOIN kind k ON k.id = a.kind
+                    WHERE m.blob = ANY($1) AND k.is_directory ORDER BY m.blob, c.id, m.name";
+        let parameter = all_bytes(blobs.iter().map(|blob| &blob.0));
+        let mut found = HashMap::new();
+        for row in self.session.rows(sql, &[(&parameter, Type::BYTEA_ARRAY)])? {
+            let file =
+                FileRecord { artifact: core(&row, 1)?, capture: capture(&row, 2)?, name: text(&row, 3)? };
+            found.insert(blob(&row, 0)?, Some(file));
+        }
+        Ok(in_order(blobs, &found))
+    }
+
+    /// Returns the files of artifacts whose bytes artifacts other than these also have.
+    pub(super) fn files_shared(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<SharedFile>>> {
+        let sql = "WITH file AS
+                     (SELECT DISTINCT a.core, m.name, m.blob
+                        FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
+                       WHERE a.core = ANY($1)),
+                   holder AS
+                     (SELECT DISTINCT m.blob, a.core
+                        FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
+                       WHERE m.blob IN (SELECT blob FROM file) AND a.core <> ALL($1)),
+                   listed AS
+                     (SELECT blob, core, row_number() OVER (PARTITION BY blob ORDER BY core) AS number,
+                             count(*) OVER (PARTITION BY blob) AS count FROM holder)
+                   SELECT f.core, f.name, f.blob, l.core, l.count FROM file f JOIN listed l ON l.blob = f.blob
+                    WHERE l.number <= $2 ORDER BY f.core, f.name, f.blob, l.number";
+        let listed = limit_of(SharedFile::LISTED);
+        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&listed, Type::INT8)];
+        let mut found: HashMap<CoreHash, Vec<SharedFile>> = HashMap::new();
+        let mut last = None;
+        for row in self.session.rows(sql, &parameters)? {
+            let (holder, file) = (core(&row, 0)?, (core(&row, 0)?, text(&row, 1)?, blob(&row, 2)?));
+            let files = found.entry(holder).or_default();
+            if last.as_ref() != Some(&file) {
+                files.push(SharedFile { name: file.1.clone(), holders: Vec::new(), count: count(&row, 4)? });
+                last = Some(file);
+            }
+            if let Some(shared) = files.last_mut() {
+                shared.holders.push(core(&row, 3)?);
+            }
+        }
+        Ok(in_order(of, &found))
+    }
+}

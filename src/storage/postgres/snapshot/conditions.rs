@@ -1,0 +1,174 @@
+//! Filters as conditions of a statement.
+
+use postgres::types::{ToSql, Type};
+
+use super::mentions::list_has;
+use crate::artifact::relation;
+use crate::digest::Digest;
+use crate::storage::TimeBasis;
+use crate::storage::interface::{Condition, Filter, Period};
+use crate::storage::postgres::columns::ceil_millis;
+use crate::storage::postgres::keys::text_key;
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::text::to_stored;
+
+/// The parameters of a statement while its text is written.
+#[derive(Default)]
+pub(super) struct Selection {
+    values: Vec<(Box<dyn ToSql + Sync>, Type)>,
+}
+
+impl Selection {
+    /// Adds a parameter, and returns how the statement names it.
+    pub(super) fn bind(&mut self, value: impl ToSql + Sync + 'static, of: Type) -> String {
+        self.values.push((Box::new(value), of));
+        format!("${}", self.values.len())
+    }
+
+    fn bind_text(&mut self, text: &str) -> String {
+        self.bind(to_stored(text).into_owned(), Type::TEXT)
+    }
+
+    /// Returns the parameters in their order.
+    pub(super) fn parameters(&self) -> Vec<Parameter<'_>> {
+        self.values.iter().map(|(value, of)| (&**value as &(dyn ToSql + Sync), of.clone())).collect()
+    }
+
+    /// Returns the condition that the artifact `a` matches a filter.
+    pub(super) fn matching(&mut self, filter: &Filter) -> String {
+        let mut all = vec!["true".to_owned()];
+        if !filter.kinds.is_empty() {
+            let kinds: Vec<String> = filter.kinds.iter().map(|kind| to_stored(kind).into_owned()).collect();
+            let kinds = self.bind(kinds, Type::TEXT_ARRAY);
+            all.push(format!("a.kind IN (SELECT id FROM kind WHERE name = ANY({kinds}))"));
+        }
+        all.extend(filter.period.map(|period| self.within(&period)));
+        all.extend(filter.digits.as_ref().map(|digits| self.beginning_with(digits)));
+        if let Some(among) = &filter.among {
+            let cores: Vec<Vec<u8>> = among.iter().map(|core| core.0.as_bytes().to_vec()).collect();
+            let cores = self.bind(cores, Type::BYTEA_ARRAY);
+            all.push(format!("a.core = ANY({cores})"));
+        }
+        for condition in &filter.conditions {
+            let artifacts = self.with(condition);
+            all.push(if filter.through_members {
+                format!("a.id IN ({})", self.and_containers(&artifacts))
+            } else {
+                format!("a.id IN ({artifacts})")
+            });
+        }
+        all.join(" AND ")
+    }
+
+    fn within(&mut self, period: &Period) -> String {
+        let time = match period.basis {
+            TimeBasis::FirstSeen => "a.added_at",
+            TimeBasis::LastSeen => "a.seen_at",
+            TimeBasis::Created => "a.created_at",
+        };
+        let mut all = vec![format!("{time} IS NOT NULL")];
+        if let Some(since) = period.since {
+            all.push(format!("{time} >= {}", self.bind(ceil_millis(since), Type::INT8)));
+        }
+        if let Some(until) = period.until {
+            all.push(format!("{time} < {}", self.bind(ceil_millis(until), Type::INT8)));
+        }
+        all.join(" AND ")
+    }
+
+    fn beginning_with(&mut self, digits: &str) -> String {
+        match (padded(digits, '0'), padded(digits, 'f')) {
+            (Some(low), Some(high)) => {
+                let (low, high) = (self.bind(low, Type::BYTEA), self.bind(high, Type::BYTEA));
+                format!("a.core BETWEEN {low} AND {high}")
+            }
+            _ => "false".to_owned(),
+        }
+    }
+
+    /// Returns a query of the numbers of the artifacts that match a condition themselves.
+    fn with(&mut self, condition: &Condition) -> String {
+        match condition {
+            Condition::Mention { group, digest } => {
+                let key = self.bind(digest.key(), Type::INT8);
+                let digest = self.bind(digest.as_bytes().to_vec(), Type::BYTEA);
+                let of_group = group.as_ref().map(|group| {
+                    let group = self.bind_text(group);
+                    format!(
+                        "AND k.group_id = (SELECT min(r.group_id) FROM role r WHERE r.role_group = {group})"
+                    )
+                });
+                format!(
+                    "SELECT c.artifact FROM mention_key k
+                       JOIN mention_list l ON l.capture = k.capture AND l.group_id = k.group_id
+                       JOIN capture c ON c.id = k.capture
+                      WHERE k.key = {key} {} AND {}",
+                    of_group.unwrap_or_default(),
+                    list_has(&digest)
+                )
+            }
+            Condition::Attribute { name, value } => {
+                let name = self.bind_text(name);
+                let key = self.bind(text_key(value), Type::INT8);
+                let value = self.bind_text(value);
+                format!(
+                    "SELECT artifact FROM attribute WHERE name = {name} AND key = {key} AND value = {value}"
+                )
+            }
+            Condition::Range { name, least, most } => {
+                let name = self.bind_text(name);
+                let least = self.bind(least.unwrap_or(i64::MIN), Type::INT8);
+                let most = self.bind(most.unwrap_or(i64::MAX), Type::INT8);
+                format!(
+                    "SELECT artifact FROM attribute WHERE name = {name} AND number BETWEEN {least} AND {most}"
+                )
+            }
+            Condition::Signature { state, key_id } => {
+                let state = self.bind(state.name(), Type::TEXT);
+                let by_key = key_id.as_ref().map(|key_id| format!("AND key_id = {}", self.bind_text(key_id)));
+                format!(
+                    "SELECT artifact FROM capture WHERE signature = {state} {}",
+                    by_key.unwrap_or_default()
+                )
+            }
+            Condition::Unsigned => "SELECT artifact FROM capture WHERE signature IS NULL".to_owned(),
+            Condition::Note { text } => {
+                let text = self.bind(text.to_lowercase().into_bytes(), Type::BYTEA);
+                format!("SELECT artifact FROM note WHERE position({text} IN folded) > 0")
+            }
+            Condition::Tagged { name: None } => "SELECT artifact FROM tag".to_owned(),
+            Condition::Tagged { name: Some(name) } => {
+                format!("SELECT artifact FROM tag WHERE name = {}", self.bind_text(name))
+            }
+            Condition::Pinned => "SELECT artifact FROM pin".to_owned(),
+            Condition::Label { key, value } => {
+                let key = self.bind_text(key);
+                let with_value = value.as_ref().map(|value| format!("AND value = {}", self.bind_text(value)));
+                format!("SELECT artifact FROM label WHERE key = {key} {}", with_value.unwrap_or_default())
+            }
+        }
+    }
+
+    /// Returns a query of these artifacts and those that contain one of them.
+    fn and_containers(&mut self, artifacts: &str) -> String {
+        let relation = self.bind(relation::CONTAINS, Type::TEXT);
+        format!(
+            "WITH own AS MATERIALIZED ({artifacts})
+             SELECT artifact FROM own
+             UNION ALL
+             SELECT e.artifact FROM own JOIN artifact m ON m.id = own.artifact
+               JOIN edge e ON e.target = m.core AND e.artifact <> m.id JOIN role r ON r.id = e.role
+              WHERE r.relation = {relation}"
+        )
+    }
+}
+
+/// Returns the digest that begins with these digits and continues with `digit`, or `None` if none begins with them.
+fn padded(digits: &str, digit: char) -> Option<Vec<u8>> {
+    let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if !digits.bytes().all(is_hex) || digits.len() > 64 {
+        return None;
+    }
+    let whole: String = digits.chars().chain(std::iter::repeat(digit)).take(64).collect();
+    Digest::parse_hex(&whole).map(|digest| digest.as_bytes().to_vec())
+}

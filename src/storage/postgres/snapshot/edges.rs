@@ -1,0 +1,191 @@
+//! References between artifacts by digest, manual links and containment.
+
+use std::collections::{BTreeSet, HashMap};
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::artifact::{Place, relation};
+use crate::digest::CoreHash;
+use crate::storage::interface::{
+    Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
+};
+use crate::storage::postgres::columns::{all_cores, core, digest, optional_text, text, value};
+use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::lists::Entry;
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::snapshot::conditions::Selection;
+use crate::storage::postgres::view::{View, in_order};
+
+/// Two artifacts `t` and `f` have a value of the attribute that the third parameter names in common.
+const SHARE_ATTRIBUTE: &str = "EXISTS (SELECT 1 FROM attribute x JOIN attribute y
+      ON y.name = x.name AND y.key = x.key AND y.value = x.value
+   WHERE x.artifact = t.id AND y.artifact = f.id AND x.name = $3)";
+
+/// Returns the place in two columns from `first` on.
+fn place(row: &Row, first: usize) -> Outcome<Place> {
+    if let Some(index) = value::<Option<i64>>(row, first)? {
+        let index = u32::try_from(index).map_err(|_| Failure::damaged("a place is out of range"))?;
+        return Ok(Place::Index(index));
+    }
+    Ok(Place::Pointer(text(row, first + 1)?))
+}
+
+impl View<'_> {
+    pub(super) fn references_with(
+        &self,
+        of: &[CoreHash],
+        direction: Direction,
+    ) -> Outcome<Vec<Vec<ReferenceEdge>>> {
+        let (of_asked, condition) = match direction {
+            Direction::Out => {
+                ("f.core", "f.core = ANY($1) AND e.target <> f.core AND (t.id IS NOT NULL OR r.dangles)")
+            }
+            Direction::In => ("t.core", "t.core = ANY($1) AND e.target <> f.core"),
+        };
+        let sql = format!(
+            "SELECT DISTINCT {of_asked}, f.core, e.role, e.index, e.pointer, e.target, k.stated_by, t.id IS NOT NULL
+               FROM edge e JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
+               LEFT JOIN artifact t ON t.core = e.target LEFT JOIN kind k ON k.id = t.kind
+              WHERE {condition} AND r.relation IS NOT NULL"
+        );
+        let mut found: HashMap<CoreHash, Vec<ReferenceEdge>> = HashMap::new();
+        for row in self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+            let role: i32 = value(&row, 2)?;
+            let entry = Entry { role, place: place(&row, 3)?, digest: digest(&row, 5)? };
+            let relation = self.names.role(&self.session, role)?.relation.clone();
+            let edge = ReferenceEdge {
+                mention: self.mention(core(&row, 1)?, &entry)?,
+                relation: relation.unwrap_or_default(),
+                inverse: optional_text(&row, 6)?,
+                is_resolved: value(&row, 7)?,
+            };
+            found.entry(core(&row, 0)?).or_default().push(edge);
+        }
+        for edges in found.values_mut() {
+            edges.sort_by(|one, other| {
+                let end = |edge: &ReferenceEdge| match direction {
+                    Direction::Out => edge.mention.digest,
+                    Direction::In => edge.mention.artifact.0,
+                };
+                let ends = end(one).cmp(&end(other));
+                let places =
+                    (&one.mention.place, &one.mention.role).cmp(&(&other.mention.place, &other.mention.role));
+                one.relation.cmp(&other.relation).then(ends).then(places)
+            });
+        }
+        Ok(in_order(of, &found))
+    }
+
+    pub(super) fn manual_links_with(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<ManualLink>>> {
+        let sql = "SELECT a.core, l.relation, s.core, t.core, l.note FROM artifact a
+                     JOIN link l ON l.source = a.id OR l.target = a.id
+                     JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
+                    WHERE a.core = ANY($1) ORDER BY a.core, l.relation, s.core, t.core";
+        let mut found: HashMap<CoreHash, Vec<ManualLink>> = HashMap::new();
+        for row in self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+            let link = ManualLink {
+                relation: text(&row, 1)?,
+                source: core(&row, 2)?,
+                target: core(&row, 3)?,
+                note: optional_text(&row, 4)?,
+            };
+            found.entry(core(&row, 0)?).or_default().push(link);
+        }
+        Ok(in_order(of, &found))
+    }
+
+    pub(super) fn containers_with(&self, of: &[CoreHash], by: Containment) -> Outcome<Vec<Vec<CoreHash>>> {
+        let stated = "SELECT a.core, f.core FROM artifact a JOIN edge e ON e.target = a.core
+                        JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
+                       WHERE a.core = ANY($1) AND r.relation = $2 AND f.id <> a.id";
+        // Files that directories share do not make one part of another.
+        let bytes = "UNION SELECT a.core, f.core FROM artifact a JOIN kind k ON k.id = a.kind
+                        JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
+                        JOIN member n ON n.blob = m.blob JOIN capture d ON d.id = n.capture
+                        JOIN artifact f ON f.id = d.artifact
+                       WHERE a.core = ANY($1) AND NOT k.is_directory AND f.id <> a.id";
+        let sql = match by {
+            Containment::Stated => format!("SELECT DISTINCT * FROM ({stated}) x ORDER BY 1, 2"),
+            Containment::Bytes => format!("{stated} {bytes} ORDER BY 1, 2"),
+        };
+        // Both have the same names for their columns.
+        let sql = sql.replacen("a.core, f.core", "a.core AS contained, f.core AS container", 1);
+        let parameters: [Parameter<'_>; 2] =
+            [(&all_cores(of), Type::BYTEA_ARRAY), (&relation::CONTAINS, Type::TEXT)];
+        let mut found: HashMap<CoreHash, Vec<CoreHash>> = HashMap::new();
+        for row in self.session.rows(&sql, &parameters)? {
+            found.entry(core(&row, 0)?).or_default().push(core(&row, 1)?);
+        }
+        Ok(in_order(of, &found))
+    }
+
+    pub(super) fn related_of(
+        &self,
+        among: &[CoreHash],
+        relation: &str,
+        attribute: &str,
+    ) -> Outcome<BTreeSet<CoreHash>> {
+        let sql = format!(
+            "SELECT DISTINCT t.core FROM edge e JOIN role r ON r.id = e.role
+               JOIN artifact t ON t.core = e.target JOIN artifact f ON f.id = e.artifact
+              WHERE t.core = ANY($1) AND f.core = ANY($1) AND r.relation = $2 AND t.id <> f.id AND {SHARE_ATTRIBUTE}"
+        );
+        let parameters: [Parameter<'_>; 3] =
+            [(&all_cores(among), Type::BYTEA_ARRAY), (&relation, Type::TEXT), (&attribute, Type::TEXT)];
+        self.session.rows(&sql, &parameters)?.iter().map(|row| core(row, 0)).collect()
+    }
+
+    pub(super) fn related_to_those(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Outcome<BTreeSet<CoreHash>> {
+        let mut selection = Selection::default();
+        let cores: Vec<Vec<u8>> = of.iter().map(|core| core.0.as_bytes().to_vec()).collect();
+        selection.bind(cores, Type::BYTEA_ARRAY);
+        selection.bind(relation.to_owned(), Type::TEXT);
+        selection.bind(attribute.to_owned(), Type::TEXT);
+        let matching = selection.matching(filter);
+        let sql = format!(
+            "SELECT DISTINCT t.core FROM edge e JOIN role r ON r.id = e.role
+               JOIN artifact t ON t.core = e.target JOIN artifact f ON f.id = e.artifact
+              WHERE t.core = ANY($1) AND r.relation = $2 AND t.id <> f.id AND {SHARE_ATTRIBUTE}
+                AND f.id IN (SELECT a.id FROM artifact a WHERE {matching})"
+        );
+        self.session.rows(&sql, &selection.parameters())?.iter().map(|row| core(row, 0)).collect()
+    }
+
+    /// Returns the references to digests and names that the vault does not have.
+    pub(super) fn all_unresolved(&self) -> Outcome<Vec<UnresolvedReference>> {
+        let mut unresolved = BTreeSet::new();
+        let sql = "SELECT DISTINCT e.target, f.core, e.role, e.index, e.pointer FROM edge e
+                     JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
+                    WHERE r.dangles AND e.target <> f.core
+                      AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = e.target)";
+        for row in self.session.rows(sql, &[])? {
+            let role = self.names.role(&self.session, value(&row, 2)?)?;
+            let target = UnresolvedTarget::Digest(digest(&row, 0)?);
+            let place = Some(place(&row, 3)?);
+            let relation = role.relation.clone().unwrap_or_default();
+            unresolved.insert((target, core(&row, 1)?, place, Some(role.name.clone()), relation));
+        }
+        let sql = "SELECT DISTINCT n.handle, f.core, n.relation FROM name_mention n JOIN artifact f ON f.id = n.artifact
+                    WHERE n.dangles AND NOT EXISTS
+                      (SELECT 1 FROM identity i WHERE i.key = n.key AND i.handle = n.handle AND i.artifact <> n.artifact)";
+        for row in self.session.rows(sql, &[])? {
+            let target = UnresolvedTarget::Name(text(&row, 0)?);
+            unresolved.insert((target, core(&row, 1)?, None, None, text(&row, 2)?));
+        }
+        let reference = |(missing, artifact, place, role, relation)| UnresolvedReference {
+            missing,
+            artifact,
+            relation,
+            role,
+            place,
+        };
+        Ok(unresolved.into_iter().map(reference).collect())
+    }
+}

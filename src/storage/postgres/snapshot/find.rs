@@ -1,0 +1,150 @@
+//! Pages of artifacts that match a filter.
+
+use postgres::Row;
+use postgres::types::Type;
+
+use super::conditions::Selection;
+use crate::storage::TimeBasis;
+use crate::storage::interface::{ArtifactRecord, Cursor, Filter, Hit, Order, Page, Paged};
+use crate::storage::postgres::columns::{count, from_millis, limit as limit_of, value};
+use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::view::{ARTIFACT, View};
+
+/// How an order is expressed: the values by which artifacts are sorted, all descending but the last.
+struct Sorting {
+    /// An expression whose largest values come first, of the time or number of the artifact `a`. `None` if the order has
+    /// none. Artifacts without one have the smallest value, which no time has.
+    value: Option<String>,
+    /// The position of the artifact `a`.
+    position: Option<&'static str>,
+    /// Whether artifacts are sorted by kind before anything else.
+    is_by_kind: bool,
+}
+
+/// What stands for a time or a number that an artifact does not have.
+const NONE: &str = "'-9223372036854775808'::bigint";
+
+impl Sorting {
+    fn new(order: Order, selection: &mut Selection) -> Self {
+        let sorted =
+            |value: Option<String>, position| Self { value, position: Some(position), is_by_kind: false };
+        match order {
+            Order::Newest(TimeBasis::LastSeen) => sorted(None, "a.arrival"),
+            Order::Newest(TimeBasis::FirstSeen) => sorted(Some("a.added_at".to_owned()), "a.id"),
+            Order::Newest(TimeBasis::Created) => {
+                sorted(Some(format!("coalesce(a.created_at, {NONE})")), "a.arrival")
+            }
+            Order::Largest(name) => {
+                let name = selection.bind(name, Type::TEXT);
+                let largest = format!(
+                    "(SELECT max(t.number) FROM attribute t WHERE t.artifact = a.id AND t.name = {name})"
+                );
+                sorted(Some(format!("coalesce({largest}, {NONE})")), "a.arrival")
+            }
+            Order::Core => Self { value: None, position: None, is_by_kind: false },
+            Order::Kind => Self { value: None, position: Some("a.arrival"), is_by_kind: true },
+        }
+    }
+
+    /// Returns what the statement sorts by.
+    fn order_by(&self) -> String {
+        let kind = self.is_by_kind.then(|| "kind_name".to_owned());
+        let value = self.value.as_ref().map(|_| "sort_value DESC".to_owned());
+        let position = self.position.map(|position| format!("{position} DESC"));
+        kind.into_iter()
+            .chain(value)
+            .chain(position)
+            .chain(["a.core".to_owned()])
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Returns the condition that an artifact comes after the one that a cursor describes.
+    fn after(&self, cursor: &Cursor, order: Order, selection: &mut Selection) -> String {
+        let core = selection.bind(cursor.core.0.as_bytes().to_vec(), Type::BYTEA);
+        let Some(position) = self.position else { return format!("a.core > {core}") };
+        let known = selection.bind(cursor.position.cast_signed(), Type::INT8);
+        if self.is_by_kind {
+            let kind = selection.bind(cursor.kind.clone().unwrap_or_default(), Type::TEXT);
+            return format!(
+                "(k.name > {kind} OR k.name = {kind} AND ({position} < {known} OR {position} = {known} AND a.core > {core}))"
+            );
+        }
+        let Some(value) = &self.value else {
+            return format!("{position} <= {known} AND ({position} < {known} OR a.core > {core})");
+        };
+        let stated = match order {
+            Order::Largest(_) => cursor.number,
+            _ => cursor.time.map(|time| time.timestamp_millis()),
+        };
+        let stated = selection.bind(stated.unwrap_or(i64::MIN), Type::INT8);
+        // The first part is a range of an index.
+        format!(
+            "({value}, {position}) <= ({stated}, {known})
+             AND (({value}, {position}) < ({stated}, {known}) OR a.core > {core})"
+        )
+    }
+}
+
+impl View<'_> {
+    pub(super) fn number_matching(&self, filter: &Filter) -> Outcome<u64> {
+        let mut selection = Selection::default();
+        let sql = format!("SELECT count(*) FROM artifact a WHERE {}", selection.matching(filter));
+        let row = self.session.row(&sql, &selection.parameters())?;
+        count(&row.ok_or_else(|| Failure::damaged("a count has no row"))?, 0)
+    }
+
+    pub(super) fn page(&self, filter: &Filter, order: Order, page: &Page) -> Outcome<Paged<Hit>> {
+        if page.limit == 0 {
+            return Ok(Paged { items: Vec::new(), next: None });
+        }
+        let mut selection = Selection::default();
+        let sorting = Sorting::new(order, &mut selection);
+        let mut condition = selection.matching(filter);
+        if let Some(after) = &page.after {
+            let after = sorting.after(after, order, &mut selection);
+            condition = format!("{condition} AND {after}");
+        }
+        let limit = selection.bind(limit_of(page.limit.saturating_add(1)), Type::INT8);
+        let sql = format!(
+            "SELECT {ARTIFACT}, a.created_at, {} AS sort_value, k.name AS kind_name
+               FROM artifact a JOIN kind k ON k.id = a.kind WHERE {condition} ORDER BY {} LIMIT {limit}",
+            sorting.value.as_deref().unwrap_or("0::bigint"),
+            sorting.order_by()
+        );
+        let mut rows = self.session.rows(&sql, &selection.parameters())?;
+        let is_more = rows.len() > page.limit;
+        rows.truncate(page.limit);
+        let artifacts: Vec<ArtifactRecord> =
+            rows.iter().map(|row| self.artifact_record(row, 0)).collect::<Outcome<_>>()?;
+        let next = match rows.last().zip(artifacts.last()).filter(|_| is_more) {
+            Some((row, artifact)) => Some(cursor(row, artifact, order)?),
+            None => None,
+        };
+        let matches = self.matches(&artifacts, filter)?;
+        let items = artifacts.into_iter().zip(matches).map(|(artifact, matches)| Hit { artifact, matches });
+        Ok(Paged { items: items.collect(), next })
+    }
+}
+
+/// Returns the cursor that describes the artifact of a row.
+fn cursor(row: &Row, artifact: &ArtifactRecord, order: Order) -> Outcome<Cursor> {
+    let core = artifact.core;
+    let plain = Cursor { kind: None, time: None, number: None, position: artifact.arrival, core };
+    Ok(match order {
+        Order::Newest(TimeBasis::LastSeen) => Cursor { time: Some(artifact.seen_at), ..plain },
+        Order::Newest(TimeBasis::FirstSeen) => {
+            Cursor { time: Some(artifact.added_at), position: artifact.addition, ..plain }
+        }
+        Order::Newest(TimeBasis::Created) => {
+            let created: Option<i64> = value(row, 6)?;
+            Cursor { time: created.map(from_millis).transpose()?, ..plain }
+        }
+        Order::Largest(_) => {
+            let number: i64 = value(row, 7)?;
+            Cursor { number: Some(number).filter(|number| *number != i64::MIN), ..plain }
+        }
+        Order::Core => Cursor { position: 0, ..plain },
+        Order::Kind => Cursor { kind: Some(artifact.kind.clone()), ..plain },
+    })
+}

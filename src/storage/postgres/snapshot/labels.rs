@@ -1,0 +1,39 @@
+//! Keys and values of labels, with their use.
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::storage::interface::{LabelKey, LabelValue};
+use crate::storage::postgres::columns::{count, limit as limit_of, text};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::view::View;
+
+impl View<'_> {
+    pub(super) fn all_label_keys(&self) -> Outcome<Vec<LabelKey>> {
+        let sql = "SELECT key, count(*), count(DISTINCT value) FROM label GROUP BY key ORDER BY key";
+        let key = |row: &Row| {
+            Ok(LabelKey { key: text(row, 0)?, artifacts: count(row, 1)?, values: count(row, 2)? })
+        };
+        self.session.rows(sql, &[])?.iter().map(key).collect()
+    }
+
+    pub(super) fn values_of_label(&self, key: &str, start: &str, limit: usize) -> Outcome<Vec<LabelValue>> {
+        let sql = "SELECT l.value, count(DISTINCT l.artifact), count(c.id), coalesce(sum(c.size), 0)::bigint
+                     FROM label l LEFT JOIN capture c ON c.artifact = l.artifact
+                    WHERE l.key = $1 AND l.value >= $2 AND starts_with(l.value, $2)
+                    GROUP BY l.value ORDER BY l.value LIMIT $3";
+        let parameters: [Parameter<'_>; 3] =
+            [(&to_stored(key), Type::TEXT), (&to_stored(start), Type::TEXT), (&limit_of(limit), Type::INT8)];
+        let value = |row: &Row| {
+            Ok(LabelValue {
+                value: text(row, 0)?,
+                artifacts: count(row, 1)?,
+                captures: count(row, 2)?,
+                bytes: count(row, 3)?,
+            })
+        };
+        self.session.rows(sql, &parameters)?.iter().map(value).collect()
+    }
+}

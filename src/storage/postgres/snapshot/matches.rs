@@ -1,0 +1,155 @@
+//! Why artifacts match the conditions of a filter.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{ArtifactRecord, Condition, Filter, Match};
+use crate::storage::postgres::columns::{all_cores, capture, core, text, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::snapshot::captures::signature;
+use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::view::View;
+
+/// The matches of one condition by artifact.
+type Found = BTreeMap<CoreHash, Vec<Match>>;
+
+impl View<'_> {
+    /// Returns the matches of each artifact, in the order of the conditions; those of one condition by artifact.
+    pub(super) fn matches(&self, artifacts: &[ArtifactRecord], filter: &Filter) -> Outcome<Vec<Vec<Match>>> {
+        let mut matches = vec![Vec::new(); artifacts.len()];
+        if artifacts.is_empty() || filter.conditions.is_empty() {
+            return Ok(matches);
+        }
+        let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        let scopes = if filter.through_members {
+            self.with_contained(&cores)?
+        } else {
+            cores.iter().map(|core| (*core, BTreeSet::from([*core]))).collect()
+        };
+        let all: Vec<CoreHash> =
+            scopes.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        for condition in &filter.conditions {
+            let found = self.matches_of(&all, condition)?;
+            for (core, matches) in cores.iter().zip(&mut matches) {
+                let scope = scopes.get(core).into_iter().flatten();
+                matches.extend(scope.filter_map(|core| found.get(core)).flatten().cloned());
+            }
+        }
+        Ok(matches)
+    }
+
+    fn matches_of(&self, of: &[CoreHash], condition: &Condition) -> Outcome<Found> {
+        match condition {
+            Condition::Mention { group, digest } => self.mention_matches(of, group.as_deref(), *digest),
+            Condition::Attribute { name, value } => {
+                self.attribute_matches(of, name, Some(value), (None, None))
+            }
+            Condition::Range { name, least, most } => self.attribute_matches(of, name, None, (*least, *most)),
+            Condition::Signature { .. } | Condition::Unsigned => self.signature_matches(of, condition),
+            Condition::Note { text } => self.note_matches(of, text),
+            Condition::Tagged { name } => self.tag_matches(of, name.as_deref()),
+            Condition::Label { key, value } => self.label_matches(of, key, value.as_deref()),
+            Condition::Pinned => {
+                let sql =
+                    "SELECT a.core FROM pin p JOIN artifact a ON a.id = p.artifact WHERE a.core = ANY($1)";
+                let rows = self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
+                rows.iter().map(|row| Ok((core(row, 0)?, vec![Match::Pinned]))).collect()
+            }
+        }
+    }
+
+    fn mention_matches(&self, of: &[CoreHash], group: Option<&str>, digest: Digest) -> Outcome<Found> {
+        let mentions = self.mentions_with(&[digest], group, Some(of))?.remove(&digest);
+        let mut found = Found::new();
+        for mention in mentions.unwrap_or_default() {
+            found.entry(mention.artifact).or_default().push(Match::Mention(mention));
+        }
+        Ok(found)
+    }
+
+    /// Returns the attributes with a value, or those with a number within bounds if none is given.
+    fn attribute_matches(
+        &self,
+        of: &[CoreHash],
+        name: &str,
+        wanted: Option<&str>,
+        (least, most): (Option<i64>, Option<i64>),
+    ) -> Outcome<Found> {
+        let mut found = Found::new();
+        for (core, attributes) in of.iter().zip(self.attributes_with(of)?) {
+            let mut attributes: Vec<_> =
+                attributes.into_iter().filter(|attribute| attribute.name == name).collect();
+            if let Some(wanted) = wanted {
+                attributes.retain(|attribute| attribute.value == wanted);
+                attributes.truncate(1);
+            } else {
+                let is_within = |number: i64| {
+                    least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most)
+                };
+                attributes.retain(|attribute| attribute.number.is_some_and(is_within));
+                attributes.sort_by_key(|attribute| attribute.number);
+            }
+            let matched = attributes
+                .into_iter()
+                .map(|attribute| Match::Attribute { name: attribute.name, value: attribute.value });
+            found.insert(*core, matched.collect());
+        }
+        Ok(found)
+    }
+
+    fn signature_matches(&self, of: &[CoreHash], condition: &Condition) -> Outcome<Found> {
+        let sql = "SELECT a.core, c.digest, c.signature, c.key_id FROM artifact a JOIN capture c ON c.artifact = a.id
+                    WHERE a.core = ANY($1) ORDER BY c.id";
+        let mut found = Found::new();
+        for row in self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+            let matches = found.entry(core(&row, 0)?).or_default();
+            match (condition, signature(&row, 2)?) {
+                (Condition::Signature { state, key_id }, Some(signature))
+                    if signature.state == *state && (key_id.is_none() || signature.key_id == *key_id) =>
+                {
+                    matches.push(Match::Signature { capture: capture(&row, 1)?, signature });
+                }
+                (Condition::Unsigned, None) if matches.is_empty() => matches.push(Match::Unsigned),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn note_matches(&self, of: &[CoreHash], wanted: &str) -> Outcome<Found> {
+        let sql = "SELECT a.core, n.text FROM note n JOIN artifact a ON a.id = n.artifact
+                    WHERE a.core = ANY($1) AND position($2 IN n.folded) > 0";
+        let folded = wanted.to_lowercase().into_bytes();
+        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&folded, Type::BYTEA)];
+        let rows = self.session.rows(sql, &parameters)?;
+        rows.iter().map(|row| Ok((core(row, 0)?, vec![Match::Note(text(row, 1)?)]))).collect()
+    }
+
+    fn label_matches(&self, of: &[CoreHash], key: &str, wanted: Option<&str>) -> Outcome<Found> {
+        let sql = "SELECT a.core, l.value FROM label l JOIN artifact a ON a.id = l.artifact
+                    WHERE a.core = ANY($1) AND l.key = $2 AND ($3::text IS NULL OR l.value = $3)";
+        let (key_stored, wanted) = (to_stored(key), wanted.map(to_stored));
+        let parameters: [Parameter<'_>; 3] =
+            [(&all_cores(of), Type::BYTEA_ARRAY), (&key_stored, Type::TEXT), (&wanted, Type::TEXT)];
+        let rows = self.session.rows(sql, &parameters)?;
+        let label =
+            |row: &Row| -> Outcome<Match> { Ok(Match::Label { key: key.to_owned(), value: text(row, 1)? }) };
+        rows.iter().map(|row| Ok((core(row, 0)?, vec![label(row)?]))).collect()
+    }
+
+    fn tag_matches(&self, of: &[CoreHash], name: Option<&str>) -> Outcome<Found> {
+        let sql = "SELECT a.core, t.name FROM tag t JOIN artifact a ON a.id = t.artifact
+                    WHERE a.core = ANY($1) AND ($2::text IS NULL OR t.name = $2) ORDER BY t.name";
+        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&name, Type::TEXT)];
+        let mut found = Found::new();
+        for row in self.session.rows(sql, &parameters)? {
+            let name: String = value(&row, 1)?;
+            found.entry(core(&row, 0)?).or_default().push(Match::Tag(name));
+        }
+        Ok(found)
+    }
+}

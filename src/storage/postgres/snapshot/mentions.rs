@@ -1,0 +1,220 @@
+//! Mentions of digests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::artifact::relation;
+use crate::digest::{CoreHash, Digest, DigestPrefix};
+use crate::storage::RoleCount;
+use crate::storage::interface::Mention;
+use crate::storage::postgres::columns::{all_cores, core, digest, limit as limit_of, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::view::{View, in_order, texts};
+
+/// The number of a group, whose name is the second parameter; any list matches if that is NULL.
+const IN_GROUP: &str =
+    "($2::text IS NULL OR l.group_id = (SELECT min(r.group_id) FROM role r WHERE r.role_group = $2))";
+
+/// An expression that is true if the digests of the list `l` include `digest`, also an expression.
+///
+/// Bytes that look like the digest may begin within another one, which only documents made for that have.
+pub(super) fn list_has(digest: &str) -> String {
+    format!(
+        "(CASE position({digest} IN l.digests) % 32 WHEN 1 THEN true ELSE position({digest} IN l.digests) > 0 AND EXISTS
+           (SELECT 1 FROM generate_series(1, octet_length(l.digests), 32) AS i WHERE substr(l.digests, i, 32) = {digest})
+          END)"
+    )
+}
+
+impl View<'_> {
+    /// Returns the mention of an artifact in the form of the interface.
+    pub(super) fn mention(&self, artifact: CoreHash, entry: &Entry) -> Outcome<Mention> {
+        let role = self.names.role(&self.session, entry.role)?;
+        Ok(Mention {
+            artifact,
+            role: role.name.clone(),
+            unit: role.unit.clone(),
+            place: entry.place.clone(),
+            digest: entry.digest,
+        })
+    }
+
+    /// Returns the entries of lists by artifact, without those that several captures have in common. The rows have the
+    /// core hash, the digests and the entries.
+    fn entries_by_artifact(
+        &self,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+        is_wanted: impl Fn(&Digest) -> bool,
+    ) -> Outcome<BTreeMap<CoreHash, BTreeSet<Entry>>> {
+        let mut found: BTreeMap<CoreHash, BTreeSet<Entry>> = BTreeMap::new();
+        let take = |row: &Row| {
+            let entries = lists::decode(value(row, 1)?, value(row, 2)?)?;
+            let entries = entries.into_iter().filter(|entry| is_wanted(&entry.digest));
+            found.entry(core(row, 0)?).or_default().extend(entries);
+            Ok(())
+        };
+        self.session.each(sql, parameters, take)?;
+        Ok(found)
+    }
+
+    fn entries_of(
+        &self,
+        of: &[CoreHash],
+        group: Option<&str>,
+    ) -> Outcome<BTreeMap<CoreHash, BTreeSet<Entry>>> {
+        let sql = format!(
+            "SELECT a.core, l.digests, l.entries
+               FROM artifact a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
+              WHERE a.core = ANY($1) AND {IN_GROUP}"
+        );
+        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&group, Type::TEXT)];
+        self.entries_by_artifact(&sql, &parameters, |_| true)
+    }
+
+    pub(super) fn mentions_of_all(&self, of: &[CoreHash], group: Option<&str>) -> Outcome<Vec<Vec<Mention>>> {
+        let mut found = HashMap::new();
+        for (core, entries) in self.entries_of(of, group)? {
+            let mentions = entries.iter().map(|entry| self.mention(core, entry));
+            let mut mentions: Vec<Mention> = mentions.collect::<Outcome<_>>()?;
+            mentions.sort_by(|one, other| {
+                (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
+            });
+            found.insert(core, mentions);
+        }
+        Ok(in_order(of, &found))
+    }
+
+    pub(super) fn mention_counts_of(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<RoleCount>>> {
+        let mut found = HashMap::new();
+        for (core, entries) in self.entries_of(of, None)? {
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            for entry in entries {
+                *counts.entry(self.names.role(&self.session, entry.role)?.name.clone()).or_default() += 1;
+            }
+            let counts: Vec<RoleCount> =
+                counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect();
+            found.insert(core, counts);
+        }
+        Ok(in_order(of, &found))
+    }
+
+    /// Returns the mentions of digests, by artifact, role and place; only those of `among`, if it is given.
+    pub(super) fn mentions_with(
+        &self,
+        digests: &[Digest],
+        group: Option<&str>,
+        among: Option<&[CoreHash]>,
+    ) -> Outcome<HashMap<Digest, Vec<Mention>>> {
+        let sql = format!(
+            "SELECT a.core, l.digests, l.entries FROM mention_list l
+               JOIN capture c ON c.id = l.capture JOIN artifact a ON a.id = c.artifact
+              WHERE (l.capture, l.group_id) IN
+                    (SELECT k.capture, k.group_id FROM mention_key k WHERE k.key = ANY($1))
+                AND {IN_GROUP} AND ($3::bytea[] IS NULL OR a.core = ANY($3))"
+        );
+        let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
+        let among = among.map(all_cores);
+        let parameters: [Parameter<'_>; 3] =
+            [(&keys, Type::INT8_ARRAY), (&group, Type::TEXT), (&among, Type::BYTEA_ARRAY)];
+        let wanted: BTreeSet<&Digest> = digests.iter().collect();
+        let found = self.entries_by_artifact(&sql, &parameters, |digest| wanted.contains(digest))?;
+        let mut mentions: HashMap<Digest, Vec<Mention>> = HashMap::new();
+        for (core, entries) in found {
+            for entry in &entries {
+                mentions.entry(entry.digest).or_default().push(self.mention(core, entry)?);
+            }
+        }
+        for mentions in mentions.values_mut() {
+            mentions.sort_by(|one, other| {
+                (one.artifact, &one.role, &one.place).cmp(&(other.artifact, &other.role, &other.place))
+            });
+        }
+        Ok(mentions)
+    }
+
+    pub(super) fn mentioning_all(
+        &self,
+        digests: &[Digest],
+        group: Option<&str>,
+    ) -> Outcome<Vec<Vec<Mention>>> {
+        Ok(in_order(digests, &self.mentions_with(digests, group, None)?))
+    }
+
+    /// Returns the artifacts of these kinds with a list that is found by the key of each digest.
+    pub(super) fn candidates_for(&self, digests: &[Digest], kinds: &[String]) -> Outcome<Vec<Vec<CoreHash>>> {
+        let sql = "SELECT DISTINCT m.key, a.core FROM mention_key m JOIN capture c ON c.id = m.capture
+                     JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                    WHERE m.key = ANY($1) AND k.name = ANY($2) ORDER BY a.core";
+        let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
+        let parameters: [Parameter<'_>; 2] = [(&keys, Type::INT8_ARRAY), (&kinds, Type::TEXT_ARRAY)];
+        let mut found: HashMap<i64, Vec<CoreHash>> = HashMap::new();
+        for row in self.session.rows(sql, &parameters)? {
+            found.entry(value(&row, 0)?).or_default().push(core(&row, 1)?);
+        }
+        Ok(in_order(&keys, &found))
+    }
+
+    /// Returns the kinds with a role of a group: artifacts with such roles may have been removed.
+    pub(super) fn kinds_with_roles_of(&self, group: &str) -> Outcome<Vec<String>> {
+        // Others may have added kinds since the names were read.
+        let sql = "SELECT DISTINCT k.name FROM kind k JOIN role r ON r.kind = k.id WHERE r.role_group = $1 ORDER BY k.name";
+        texts(&self.session.rows(sql, &[(&group, Type::TEXT)])?, 0)
+    }
+
+    pub(super) fn digests_with_prefix(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: usize,
+    ) -> Outcome<Vec<Digest>> {
+        let sql = format!(
+            "SELECT DISTINCT d.digest
+               FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i,
+                    LATERAL (SELECT substr(l.digests, i, 32) AS digest) d
+              WHERE (l.capture, l.group_id) IN
+                    (SELECT k.capture, k.group_id FROM mention_key k WHERE k.key BETWEEN $3 AND $4)
+                AND {IN_GROUP} AND d.digest BETWEEN $1 AND $5
+              ORDER BY 1 LIMIT $6"
+        );
+        let (low, high) = prefix.range();
+        let parameters: [Parameter<'_>; 6] = [
+            (&&low.as_bytes()[..], Type::BYTEA),
+            (&group, Type::TEXT),
+            (&low.key(), Type::INT8),
+            (&high.key(), Type::INT8),
+            (&&high.as_bytes()[..], Type::BYTEA),
+            (&limit_of(limit), Type::INT8),
+        ];
+        self.session.rows(&sql, &parameters)?.iter().map(|row| digest(row, 0)).collect()
+    }
+
+    pub(super) fn first_mentions_shared(&self, group: &str) -> Outcome<Vec<Digest>> {
+        let sql = "SELECT substr(l.firsts, i, 32)
+                     FROM mention_list l JOIN capture c ON c.id = l.capture,
+                          generate_series(1, octet_length(l.firsts), 32) AS i
+                    WHERE l.firsts IS NOT NULL
+                      AND l.group_id = (SELECT min(r.group_id) FROM role r WHERE r.role_group = $1)
+                    GROUP BY 1 HAVING count(DISTINCT c.artifact) > 1 ORDER BY 1";
+        self.session.rows(sql, &[(&group, Type::TEXT)])?.iter().map(|row| digest(row, 0)).collect()
+    }
+
+    /// Returns the artifacts, of those with these numbers, and the ones that they contain.
+    pub(super) fn with_contained(&self, of: &[CoreHash]) -> Outcome<BTreeMap<CoreHash, BTreeSet<CoreHash>>> {
+        let sql = "SELECT DISTINCT a.core, e.target FROM artifact a JOIN edge e ON e.artifact = a.id
+                     JOIN role r ON r.id = e.role JOIN artifact t ON t.core = e.target
+                    WHERE a.core = ANY($1) AND r.relation = $2 AND t.id <> a.id";
+        let parameters: [Parameter<'_>; 2] =
+            [(&all_cores(of), Type::BYTEA_ARRAY), (&relation::CONTAINS, Type::TEXT)];
+        let mut found: BTreeMap<CoreHash, BTreeSet<CoreHash>> =
+            of.iter().map(|core| (*core, BTreeSet::from([*core]))).collect();
+        for row in self.session.rows(sql, &parameters)? {
+            found.entry(core(&row, 0)?).or_default().insert(core(&row, 1)?);
+        }
+        Ok(found)
+    }
+}

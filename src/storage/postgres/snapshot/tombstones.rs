@@ -1,0 +1,56 @@
+//! Records of removals.
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::digest::Digest;
+use crate::storage::Tombstone;
+use crate::storage::postgres::columns::{all_bytes, core, count, digest, optional_text, text, time};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::view::View;
+
+/// The columns of a tombstone `t`, in the order that [`tombstone`] reads.
+pub(in crate::storage::postgres) const TOMBSTONE: &str =
+    "t.digest, t.entry, t.at, t.core, t.kind, t.actor, t.reason, t.remaining, t.size";
+
+pub(in crate::storage::postgres) fn tombstone(row: &Row) -> Outcome<Tombstone> {
+    Ok(Tombstone {
+        digest: digest(row, 0)?,
+        entry: count(row, 1)?,
+        at: time(row, 2)?,
+        core: core(row, 3)?,
+        kind: text(row, 4)?,
+        actor: optional_text(row, 5)?,
+        reason: optional_text(row, 6)?,
+        left: count(row, 7)?,
+        size: count(row, 8)?,
+    })
+}
+
+impl View<'_> {
+    pub(super) fn removed_artifacts(&self, kind: Option<&str>) -> Outcome<Vec<Tombstone>> {
+        let sql = format!(
+            "SELECT {TOMBSTONE} FROM tombstone t
+              WHERE t.digest = t.core AND ($1::text IS NULL OR t.kind = $1)
+                AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
+              ORDER BY t.entry"
+        );
+        let rows = self.session.rows(&sql, &[(&kind, Type::TEXT)])?;
+        rows.iter().map(tombstone).collect()
+    }
+
+    /// Returns the tombstones of these digests, one for each artifact that is not stored, by core hash: that of its core
+    /// hash if it is among the digests.
+    pub(in crate::storage::postgres) fn tombstones_with(
+        &self,
+        digests: &[Digest],
+    ) -> Outcome<Vec<Tombstone>> {
+        let sql = format!(
+            "SELECT DISTINCT ON (t.core) {TOMBSTONE} FROM tombstone t
+              WHERE t.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
+              ORDER BY t.core, t.digest <> t.core, t.digest, t.entry"
+        );
+        let rows = self.session.rows(&sql, &[(&all_bytes(digests), Type::BYTEA_ARRAY)])?;
+        rows.iter().map(tombstone).collect()
+    }
+}

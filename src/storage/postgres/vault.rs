@@ -1,0 +1,80 @@
+//! An open vault.
+
+use super::address::Address;
+use super::names::{NameCache, Names};
+use super::pool::Server;
+use super::schema::{self, CreatePolicy};
+use super::session::Session;
+use crate::storage::{Actor, Result};
+
+/// A vault in a PostgreSQL database.
+#[derive(Debug)]
+pub struct PostgresStorage {
+    pub(super) server: Server,
+    pub(super) names: NameCache,
+    pub(super) actor: Option<Actor>,
+}
+
+impl PostgresStorage {
+    /// Opens the vault at an address. The password is that of the address, else `password`.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Missing`](crate::storage::ErrorKind::Missing) if the database or the vault does not
+    /// exist, [`Connection`](crate::storage::ErrorKind::Connection) if the server cannot be reached or refuses the
+    /// connection, [`Newer`](crate::storage::ErrorKind::Newer) if a newer program made the vault, and
+    /// [`Invalid`](crate::storage::ErrorKind::Invalid) if the address is not valid.
+    pub fn open(address: &str, password: Option<String>) -> Result<Self> {
+        Self::connect(address, password, CreatePolicy::Open)
+    }
+
+    /// Creates a vault at an address. The database must exist; the schema is created if it does not.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Exists`](crate::storage::ErrorKind::Exists) if there is a vault; otherwise the same
+    /// as [`PostgresStorage::open`].
+    pub fn create(address: &str, password: Option<String>) -> Result<Self> {
+        Self::connect(address, password, CreatePolicy::Create)
+    }
+
+    /// Opens the vault at an address, and creates it if it does not exist.
+    ///
+    /// # Errors
+    /// Same as [`PostgresStorage::open`], except that the vault need not exist.
+    pub fn open_or_create(address: &str, password: Option<String>) -> Result<Self> {
+        Self::connect(address, password, CreatePolicy::OpenOrCreate)
+    }
+
+    fn connect(address: &str, password: Option<String>, policy: CreatePolicy) -> Result<Self> {
+        let address = Address::parse(address)?.with_default_password(password);
+        let server = Server::connect(&address)?;
+        schema::prepare(&server, policy)?;
+        let names = NameCache::default();
+        let read = Session::to_read(&server).and_then(|session| Names::read(&session));
+        names.set(read.map_err(|failure| failure.at(server.name()))?.into());
+        // Who is not named is the role of the database.
+        let actor = server.role().and_then(|role| Actor::new(role).ok());
+        Ok(Self { server, names, actor })
+    }
+
+    /// Sets the actor that the journal records for all further changes.
+    #[must_use]
+    pub fn acting_as(self, actor: Actor) -> Self {
+        Self { actor: Some(actor), ..self }
+    }
+
+    pub(super) fn actor(&self) -> Option<&Actor> {
+        self.actor.as_ref()
+    }
+
+    /// Returns the number of questions to the server so far.
+    #[cfg(test)]
+    pub(in crate::storage) fn round_trips(&self) -> u64 {
+        self.server.round_trips()
+    }
+
+    /// Returns the address, without a password.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        self.server.name()
+    }
+}

@@ -1,0 +1,51 @@
+//! A session and the names that its rows refer to by number.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use postgres::Row;
+
+use super::columns::{core, count, text, time, value};
+use super::error::Outcome;
+use super::names::NameCache;
+use super::session::Session;
+use crate::storage::Result;
+use crate::storage::interface::ArtifactRecord;
+
+/// What a transaction sees.
+pub(super) struct View<'s> {
+    pub(super) session: Session<'s>,
+    pub(super) names: &'s NameCache,
+}
+
+/// The columns of an artifact `a`, in the order that [`View::artifact_record`] reads.
+pub(super) const ARTIFACT: &str = "a.core, a.kind, a.added_at, a.seen_at, a.id, a.arrival";
+
+impl View<'_> {
+    /// Returns the artifact in the columns [`ARTIFACT`] from `first` on.
+    pub(super) fn artifact_record(&self, row: &Row, first: usize) -> Outcome<ArtifactRecord> {
+        Ok(ArtifactRecord {
+            core: core(row, first)?,
+            kind: self.names.kind(&self.session, value(row, first + 1)?)?,
+            added_at: time(row, first + 2)?,
+            seen_at: time(row, first + 3)?,
+            addition: count(row, first + 4)?,
+            arrival: count(row, first + 5)?,
+        })
+    }
+
+    /// Returns the answer, or the error with the address of the vault.
+    pub(super) fn answer<T>(&self, outcome: Outcome<T>) -> Result<T> {
+        outcome.map_err(|failure| failure.at(self.session.server().name()))
+    }
+}
+
+/// Returns what was found for each key, in the order of the keys.
+pub(super) fn in_order<K: Eq + Hash, T: Clone + Default>(keys: &[K], found: &HashMap<K, T>) -> Vec<T> {
+    keys.iter().map(|key| found.get(key).cloned().unwrap_or_default()).collect()
+}
+
+/// Returns the texts of a column.
+pub(super) fn texts(rows: &[Row], index: usize) -> Outcome<Vec<String>> {
+    rows.iter().map(|row| text(row, index)).collect()
+}

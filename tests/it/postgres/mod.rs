@@ -1,0 +1,215 @@
+//! Vaults in a PostgreSQL database, with the program. Without a database, the tests say that they are skipped.
+
+mod schema;
+
+use std::ffi::OsStr;
+
+pub(crate) use schema::Schema;
+
+use crate::sandbox::{Ran, Sandbox, repository};
+
+const CLOCK: &str = "2026-03-01T12:00:00Z";
+
+/// A sandbox, and the address of a vault in a database that does not exist yet.
+struct Database {
+    sandbox: Sandbox,
+    address: String,
+    schema: Schema,
+}
+
+impl Database {
+    fn new() -> Option<Self> {
+        let schema = Schema::new()?;
+        Some(Self { sandbox: Sandbox::at(CLOCK), address: schema.address(), schema })
+    }
+
+    /// One with a vault that has the examples.
+    fn with_examples() -> Option<Self> {
+        let database = Self::new()?;
+        database.run(["init"]).expect(0);
+        database.run([OsStr::new("add"), repository("examples").as_os_str()]).expect(0);
+        Some(database)
+    }
+
+    /// Runs the program on the vault in the database.
+    fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
+        let mut command = self.sandbox.command();
+        command.env("RUNVAULT_VAULT", &self.address).args(["--actor", "tester"]).args(arguments);
+        command.output().unwrap().into()
+    }
+
+    /// Runs the program on the vault in a file.
+    fn run_on_file<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
+        let mut command = self.sandbox.command();
+        command.args(["--actor", "tester"]).args(arguments).output().unwrap().into()
+    }
+}
+
+#[test]
+fn a_vault_is_created_once_in_a_database() {
+    let Some(database) = Database::new() else { return };
+    let missing = database.run(["find"]).expect(2);
+    assert!(missing.stderr.contains("there is no vault at postgresql://"), "{}", missing.stderr);
+    let created = database.run(["init"]).expect(0);
+    assert!(created.stderr.contains("created postgresql://"), "{}", created.stderr);
+    let again = database.run(["init"]).expect(2);
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
+    assert_eq!(database.run(["find", "--json"]).expect(1).stdout, "");
+}
+
+#[test]
+fn adding_creates_a_vault_in_a_database_if_asked() {
+    let Some(database) = Database::new() else { return };
+    let example = repository("examples/session.json");
+    let example = example.to_str().unwrap();
+    database.run(["add", "--create", "--dry-run", example]).expect(0);
+    database.run(["find"]).expect(2);
+    database.run(["add", example]).expect(2);
+    database.run(["add", "--create", example]).expect(0);
+    let found = database.run(["find", "--json"]).expect(0).json();
+    assert_eq!(found.len(), 1);
+}
+
+/// Commands whose answers are the same, wherever the vault is.
+const COMMANDS: &[(&[&str], i32)] = &[
+    (&["find", "--json"], 0),
+    (&["find"], 0),
+    (&["find", "--sort", "tokens", "--json"], 0),
+    (&["find", "--prompt", "Summarise ticket 4711 in one sentence.", "--json"], 0),
+    (&["list", "--json"], 0),
+    (&["show", "3941d389b337", "--json"], 0),
+    (&["show", "4df877dec7f4"], 0),
+    (&["show", "54490aab8b3f"], 0),
+    (&["captures", "4df877dec7f4", "--json"], 0),
+    (&["get", "4df877dec7f4"], 0),
+    (&["get", "54490aab8b3f", "--member", "run.json"], 0),
+    (&["links", "5c496a37feba", "--json"], 0),
+    (&["links", "4df877dec7f4", "--depth", "3"], 0),
+    (&["path", "54490aab8b3f", "4df877dec7f4"], 0),
+    (&["unresolved", "--json"], 0),
+    (&["forks"], 0),
+    (&["view", "3941d389b337"], 0),
+    (&["diff", "4df877dec7f4", "103ef1c54b58"], 1),
+    (&["verify", "--all"], 0),
+    (&["tag", "set", "best", "4df877dec7f4"], 0),
+    (&["tag", "list", "--json"], 0),
+    (&["note", "set", "4df877dec7f4", "Ein Ärgernis"], 0),
+    (&["find", "--note", "ärger", "--json"], 0),
+    (&["pin", "add", "5c496a37feba"], 0),
+    (&["pin", "list"], 0),
+    (&["link", "add", "4df877dec7f4", "about", "5c496a37feba"], 0),
+    (&["rm", "5c496a37feba"], 1),
+    (&["rm", "--force", "--reason", "names a customer", "7c8de5910f63"], 0),
+    (&["tombstones", "--json"], 0),
+    (&["show", "7c8de5910f63"], 1),
+    (&["log", "--json"], 0),
+    (&["log", "--head"], 0),
+    (&["log", "--verify"], 0),
+    (&["gc"], 0),
+];
+
+#[test]
+fn commands_answer_the_same_as_on_a_file() {
+    let Some(database) = Database::with_examples() else { return };
+    database.run_on_file([OsStr::new("add"), repository("examples").as_os_str()]).expect(0);
+    for (arguments, status) in COMMANDS {
+        let (expected, found) = (database.run_on_file(*arguments), database.run(*arguments));
+        assert_eq!(expected.status, *status, "{arguments:?}\n{}\n{}", expected.stdout, expected.stderr);
+        assert_eq!(
+            (found.status, &found.stdout),
+            (expected.status, &expected.stdout),
+            "{arguments:?}\n{}",
+            found.stderr
+        );
+    }
+}
+
+#[test]
+fn the_corpus_is_stored_alike_in_a_database_and_in_a_file() {
+    let Some(database) = Database::new() else { return };
+    database.run(["init"]).expect(0);
+    let corpus = repository("tests/corpus");
+    let add = [OsStr::new("add"), OsStr::new("--json"), corpus.as_os_str()];
+    let (expected, found) = (database.run_on_file(add), database.run(add));
+    assert_eq!((found.status, &found.stdout), (expected.status, &expected.stdout), "{}", found.stderr);
+    assert!(expected.stdout.lines().count() > 200);
+    for arguments in
+        [&["find", "--json"][..], &["log", "--head"], &["unresolved", "--json"], &["forks", "--json"]]
+    {
+        let (expected, found) = (database.run_on_file(arguments), database.run(arguments));
+        assert_eq!((found.status, &found.stdout), (expected.status, &expected.stdout), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_a_database_cannot_do_is_said() {
+    let Some(database) = Database::with_examples() else { return };
+    for arguments in [
+        &["sql", "SELECT 1"][..],
+        &["search", "ticket"],
+        &["index", "build"],
+        &["index", "rebuild"],
+        &["backup", "copy.vault"],
+        &["fsck"],
+        &["fsck", "--repair"],
+        &["upgrade"],
+    ] {
+        let ran = database.run(arguments).expect(2);
+        assert!(
+            ran.stderr.contains("does not support") || ran.stderr.contains("only for vaults in files"),
+            "{arguments:?}: {}",
+            ran.stderr
+        );
+        assert_eq!(ran.stdout, "", "{arguments:?}");
+    }
+    let removed = database.run(["rm", "--force", "7c8de5910f63"]).expect(0);
+    assert!(
+        removed.stderr.contains("may still be in the files of the database server"),
+        "{}",
+        removed.stderr
+    );
+    database.run(["stats"]).expect(0);
+}
+
+#[test]
+fn passwords_are_in_no_output() {
+    let Some(database) = Database::with_examples() else { return };
+    let with_password = format!("{}&password=s3cret", database.address);
+    let elsewhere = "postgres://ann:s3cret@127.0.0.1:1/runs".to_owned();
+    let invalid = "postgres://ann:s3cret@127.0.0.1:port/runs".to_owned();
+    let example = repository("examples/session.json");
+    for address in [&with_password, &elsewhere, &invalid] {
+        for arguments in [
+            &["-v", "find"][..],
+            &["-v", "add", example.to_str().unwrap()],
+            &["init"],
+            &["stats"],
+            &["fsck"],
+            &["upgrade"],
+            &["config", "list"],
+        ] {
+            let mut command = database.sandbox.command();
+            let ran: Ran = command.env("RUNVAULT_VAULT", address).args(arguments).output().unwrap().into();
+            assert!(!ran.stdout.contains("s3cret"), "{arguments:?}: {}", ran.stdout);
+            assert!(!ran.stderr.contains("s3cret"), "{arguments:?}: {}", ran.stderr);
+        }
+    }
+    let mut command = database.sandbox.command();
+    let refused: Ran = command.env("RUNVAULT_VAULT", elsewhere).arg("find").output().unwrap().into();
+    assert_eq!(refused.status, 2);
+    assert!(refused.stderr.contains("postgresql://ann@127.0.0.1:1/runs"), "{}", refused.stderr);
+}
+
+#[test]
+fn damaged_bytes_are_reported() {
+    let Some(database) = Database::with_examples() else { return };
+    let changed = database
+        .schema
+        .client()
+        .execute("UPDATE blob SET encoding = 0, bytes = 'other' WHERE size > 100", &[])
+        .unwrap();
+    assert!(changed > 0);
+    let ran = database.run(["get", "4df877dec7f4"]).expect(2);
+    assert!(ran.stderr.contains("damaged") && ran.stderr.contains("now has the hash"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+}
