@@ -33,9 +33,11 @@ impl<'s> Session<'s> {
 
     /// Begins a transaction that writes, and waits for locks no longer than `patience`.
     pub(super) fn to_write(server: &'s Server, patience: Duration) -> Outcome<Self> {
-        // Zero would be no limit. What was committed is on disk, whatever the default of the role is.
+        // Zero would be no limit. A writer that the network has cut off must not hold the lock of all writers until the
+        // server finds out by itself. What was committed is on disk, whatever the default of the role is.
         let begin = format!(
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO \"{}\"; SET LOCAL lock_timeout = '{}ms';
+             SET LOCAL idle_in_transaction_session_timeout = '5min';
              SELECT set_config('synchronous_commit', 'on', true)
               WHERE current_setting('synchronous_commit') = 'off'",
             server.schema(),
