@@ -33,6 +33,15 @@ pub fn is_label_value(value: &str) -> bool {
     value.len() <= MAX_LABEL_VALUE_BYTES && !value.chars().any(char::is_control)
 }
 
+/// Returns an error of the kind [`Invalid`](super::ErrorKind::Invalid) if a label is not valid.
+///
+/// # Errors
+/// See above.
+pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
+    let defect = labels.iter().find_map(|(key, value)| label_defect(key, value));
+    defect.map_or(Ok(()), |defect| Err(StorageError::invalid(defect)))
+}
+
 /// A change that is the same for several artifacts, no more than one journal entry records.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct LabelChange<T> {
@@ -66,9 +75,7 @@ impl Labeled {
         self,
         labels: &BTreeMap<String, String>,
     ) -> Result<Vec<LabelChange<BTreeMap<String, String>>>> {
-        if let Some(defect) = labels.iter().find_map(|(key, value)| label_defect(key, value)) {
-            return Err(StorageError::invalid(defect));
-        }
+        check_labels(labels)?;
         let mut groups: BTreeMap<BTreeMap<String, String>, Vec<CoreHash>> = BTreeMap::new();
         for (core, known) in self.0 {
             let known: BTreeMap<&str, &str> =

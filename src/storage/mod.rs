@@ -50,7 +50,9 @@ pub use interface::{
     Terms, Transaction, UnresolvedReference, UnresolvedTarget, View, Watch, created_at,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
-pub use labels::{MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, is_label_key, is_label_value};
+pub use labels::{
+    MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, check_labels, is_label_key, is_label_value,
+};
 pub(crate) use location::{Creation, Opened, file_of, only_files, open, shown_address};
 pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;

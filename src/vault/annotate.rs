@@ -1,4 +1,6 @@
-//! Sets and removes tags, notes, pins and manual links.
+//! Sets and removes tags, notes, pins, labels and manual links.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -77,6 +79,26 @@ pub struct PinRequest {
 pub struct UnpinRequest {
     /// The artifact.
     pub core_hash: CoreHash,
+}
+
+/// A request to set labels on artifacts. They replace the values of the same keys.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SetLabelsRequest {
+    /// The artifacts.
+    pub core_hashes: Vec<CoreHash>,
+    /// The labels, by key.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// A request to remove labels from artifacts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RemoveLabelsRequest {
+    /// The artifacts.
+    pub core_hashes: Vec<CoreHash>,
+    /// The keys of the labels.
+    pub keys: BTreeSet<String>,
 }
 
 /// A request to add a manual link. It replaces the note of an existing link.
@@ -160,6 +182,10 @@ changes! {
     PinRequest, "pin", "Protect an artifact from removal":
         |it| Annotation::Pin { core: it.core_hash, note: it.note.as_deref() };
     UnpinRequest, "unpin", "Unpin an artifact": |it| Annotation::Unpin { core: it.core_hash };
+    SetLabelsRequest, "set-labels", "Set labels on artifacts":
+        |it| Annotation::SetLabels { cores: &it.core_hashes, labels: &it.labels };
+    RemoveLabelsRequest, "remove-labels", "Remove labels from artifacts":
+        |it| Annotation::RemoveLabels { cores: &it.core_hashes, keys: &it.keys };
     AddLinkRequest, "add-link", "Add a link between two artifacts manually": |it| Annotation::AddLink {
         source: it.source,
         relation: &it.relation,

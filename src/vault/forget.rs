@@ -25,7 +25,7 @@ pub struct ForgetRequest {
     /// The policy. It must have a rule.
     pub policy: Policy,
     /// The plan of an earlier dry run with the same policy. Only artifacts that it removes are removed, and of these the
-    /// ones that the policy keeps by now are spared, because they were added again, tagged, pinned or linked to.
+    /// ones that the policy keeps by now are spared, because they were added again, tagged, labeled, pinned or linked to.
     pub plan: Option<ForgetPlan>,
     /// The reason, which the tombstones record.
     pub reason: Option<String>,
@@ -79,9 +79,9 @@ pub struct RetentionDecision {
 /// The values of a key by which artifacts are grouped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GroupValues {
-    /// `kind`, or the name of an attribute.
+    /// `kind`, `label:` and the key of a label, or the name of an attribute.
     pub name: String,
-    /// The kind, or the values of the attribute; there may be none.
+    /// The kind, or the values of the label or the attribute; there may be none.
     pub values: Vec<String>,
 }
 
@@ -220,7 +220,7 @@ fn prepared<'v>(
 struct Batch {
     /// The artifacts to remove, as they are now.
     leaving: Vec<ArtifactRecord>,
-    /// The artifacts that were seen again or tagged since.
+    /// The artifacts that were seen again, tagged or labeled since.
     spared: Vec<CoreHash>,
 }
 
@@ -233,7 +233,7 @@ fn unchanged(
     let mut batch = Batch { leaving: Vec::new(), spared: Vec::new() };
     for planned in planned {
         let Some(now) = snapshot.artifact(planned.core)? else { continue };
-        if now.arrival == planned.arrival && policy.by_tag(snapshot, &now)?.is_empty() {
+        if now.arrival == planned.arrival && policy.applies_to_annotations(snapshot, &now)? {
             batch.leaving.push(now);
         } else {
             batch.spared.push(now.core);

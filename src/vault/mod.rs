@@ -22,6 +22,7 @@ pub mod fsck;
 mod handle;
 pub mod journal;
 pub mod journal_check;
+pub mod labels;
 pub mod links;
 pub mod list;
 mod maintenance;

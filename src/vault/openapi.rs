@@ -11,8 +11,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::api::Operation;
 use crate::vault::annotate::{
-    AddLinkRequest, PinRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest, SetNoteRequest,
-    SetTagRequest, UnpinRequest,
+    AddLinkRequest, PinRequest, RemoveLabelsRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest,
+    SetLabelsRequest, SetNoteRequest, SetTagRequest, UnpinRequest,
 };
 use crate::vault::answers::AnswersRequest;
 use crate::vault::audit::AuditRequest;
@@ -27,6 +27,7 @@ use crate::vault::forks::ForksRequest;
 use crate::vault::forks_of::ForksOfRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::journal_check::CheckJournalRequest;
+use crate::vault::labels::{LabelKeysRequest, LabelValuesRequest};
 use crate::vault::links::LinksRequest;
 use crate::vault::list::ListRequest;
 use crate::vault::note::NoteRequest;
@@ -63,6 +64,8 @@ pub fn document() -> OpenApi {
     document.add::<ForksRequest>();
     document.add::<JournalHeadRequest>();
     document.add::<JournalRequest>();
+    document.add::<LabelKeysRequest>();
+    document.add::<LabelValuesRequest>();
     document.add::<LinksRequest>();
     document.add::<ListRequest>();
     document.add::<NoteRequest>();
@@ -92,6 +95,8 @@ pub fn document() -> OpenApi {
     document.add::<RemoveNoteRequest>();
     document.add::<PinRequest>();
     document.add::<UnpinRequest>();
+    document.add::<SetLabelsRequest>();
+    document.add::<RemoveLabelsRequest>();
     document.add::<AddLinkRequest>();
     document.add::<RemoveLinkRequest>();
     document.build()

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, TimeBasisName, Timestamp};
 use super::handle::Vault;
+use super::labels::LabelValueSummary;
 use crate::storage::{self, StorageError};
 
 /// A request for statistics.
@@ -14,6 +15,8 @@ use crate::storage::{self, StorageError};
 pub struct StatsRequest {
     /// The time that determines the oldest, the newest and the day of an artifact.
     pub by: TimeBasisName,
+    /// The key of labels by whose values artifacts are counted; no values are listed if there is none.
+    pub label: Option<String>,
 }
 
 /// Statistics of a vault. Stored bytes are measured and not read; removed artifacts are not counted.
@@ -44,6 +47,8 @@ pub struct StatsAnswer {
     pub pins: u64,
     /// Number of artifacts with a note.
     pub notes: u64,
+    /// Number of labels; one that several artifacts have counts for each of them.
+    pub labels: u64,
     /// Number of journal entries.
     pub journal_entries: u64,
     /// The time that determines the members below.
@@ -58,6 +63,20 @@ pub struct StatsAnswer {
     pub largest: Vec<SizedArtifact>,
     /// The content of each day that has any, in UTC, oldest first.
     pub days: Vec<DayStats>,
+    /// The content by the values of the requested key of labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_label: Option<LabelStats>,
+}
+
+/// The content by the values of a key of labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelStats {
+    /// The key.
+    pub key: String,
+    /// The values, sorted.
+    pub values: Vec<LabelValueSummary>,
+    /// Number of artifacts without this key.
+    pub unlabeled: u64,
 }
 
 /// The size of what a storage engine stores, and of its indexes.
@@ -141,7 +160,16 @@ impl Operation for StatsRequest {
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<StatsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
-        Ok(StatsAnswer::new(&snapshot.statistics(self.by.into())?, snapshot.engine_statistics()?))
+        let answer = StatsAnswer::new(&snapshot.statistics(self.by.into())?, snapshot.engine_statistics()?);
+        let Some(key) = &self.label else { return Ok(answer) };
+        let values = snapshot.label_values(key, "", usize::MAX)?;
+        let labeled: u64 = values.iter().map(|value| value.artifacts).sum();
+        let by_label = LabelStats {
+            key: key.clone(),
+            values: values.into_iter().map(LabelValueSummary::from).collect(),
+            unlabeled: answer.artifacts.saturating_sub(labeled),
+        };
+        Ok(StatsAnswer { by_label: Some(by_label), ..answer })
     }
 }
 
@@ -160,6 +188,7 @@ impl StatsAnswer {
             tags: stats.tags,
             pins: stats.pins,
             notes: stats.notes,
+            labels: stats.labels,
             journal_entries: stats.journal_entries,
             by: stats.by.into(),
             undated: stats.undated,
@@ -167,6 +196,7 @@ impl StatsAnswer {
             newest: stats.extremes.newest.as_ref().map(DatedArtifact::from),
             largest: stats.extremes.largest.iter().map(SizedArtifact::from).collect(),
             days: stats.days.iter().map(DayStats::from).collect(),
+            by_label: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod actor;
 pub(crate) mod attribute;
 pub(crate) mod bounds;
+mod ci;
 pub(crate) mod completing;
 pub(crate) mod default_vault;
 pub(crate) mod hash;
@@ -11,6 +12,7 @@ pub(crate) mod host;
 pub(crate) mod inputs;
 pub(crate) mod keys;
 pub(crate) mod kind;
+pub(crate) mod label;
 pub(crate) mod length;
 pub(crate) mod limits;
 pub(crate) mod output;

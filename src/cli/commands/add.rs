@@ -1,5 +1,6 @@
 //! `runvault add`
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -7,11 +8,15 @@ use std::time::Instant;
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
+use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Original, SourceError};
-use runvault::vault::add::{self, Examined, Monitor, Outcome, Summary};
+use runvault::vault::add::{self, CommonAnnotations, Examined, Monitor, Outcome, Summary};
+use runvault::vault::annotate::SetTagRequest;
 use serde::Serialize;
 
+use crate::cli::args::hash;
 use crate::cli::args::inputs::InputArgs;
+use crate::cli::args::label::LabelArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::index::build;
@@ -46,6 +51,17 @@ pub(crate) struct Args {
     #[command(flatten)]
     moving: MoveArgs,
 
+    #[command(flatten)]
+    labels: LabelArgs,
+
+    /// Set this tag on the artifact; it must be the only one that is given
+    #[arg(long, value_name = "NAME", value_parser = hash::tag)]
+    tag: Option<String>,
+
+    /// Set this note on every artifact that is added or already stored, replacing any other
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+
     /// Continue after documents that are rejected or cannot be read (the default)
     #[arg(long, overrides_with = "fail_fast")]
     keep_going: bool,
@@ -71,6 +87,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = ExamineOptions { allow_removed: self.allow_removed, ..self.input.options()? };
+        let annotations = CommonAnnotations { labels: self.labels.labels()?, note: self.note.clone() };
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
@@ -94,13 +111,14 @@ impl Args {
             // Standard input was read before, so that Ctrl-C ends a wait for it.
             let stop = Stop::on_signals()?;
             let inputs = stop.until_asked(inputs);
-            let summary = vault.add_items(inputs, &options, &mut printer)?;
+            let summary = vault.add_annotated(inputs, &options, &annotations, &mut printer)?;
             printer.is_interrupted = stop.has_ended_inputs();
             added_to = Some(vault);
             summary
         };
         let forks = printer.forks.take().unwrap_or_default();
         let is_interrupted = printer.is_interrupted;
+        let stored = std::mem::take(&mut printer.stored);
         let status = printer.finish(&summary, started)?;
         if is_interrupted {
             return Err(Failure::Stopped);
@@ -109,8 +127,26 @@ impl Args {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
             build::after_adding(&vault, search)?;
+            self.set_tag(&vault, &stored)?;
         }
         Ok(status)
+    }
+
+    /// Sets the tag on the only artifact.
+    fn set_tag(&self, vault: &Vault, stored: &BTreeSet<CoreHash>) -> Result<(), Failure> {
+        let Some(name) = &self.tag else { return Ok(()) };
+        let Some(core_hash) = stored.first().copied().filter(|_| stored.len() == 1) else {
+            let several = if stored.is_empty() { "no artifact was" } else { "several artifacts were" };
+            return Err(Failure::CouldNotRun(format!(
+                "@{name} was not set, because {several} stored; a tag names one artifact"
+            )));
+        };
+        let moved = match vault.run(&SetTagRequest { core_hash, name: name.clone() })?.moved_from {
+            Some(before) => format!("; it was {before:.12}"),
+            None => String::new(),
+        };
+        stdout::note(&format!("@{name} is {core_hash:.12}{moved}"));
+        Ok(())
     }
 }
 
@@ -152,6 +188,8 @@ pub(crate) struct Printer {
     vault: PathBuf,
     /// Whether Ctrl-C ended the inputs.
     is_interrupted: bool,
+    /// The first artifacts that are in the vault now, up to two.
+    stored: BTreeSet<CoreHash>,
     /// The runs that were added, if their forks are to be reported.
     pub(crate) forks: Option<ForkNotes>,
 }
@@ -177,6 +215,9 @@ impl Monitor for Printer {
             && !examined.report.violations().is_empty()
         {
             self.warned += 1;
+        }
+        if self.stored.len() < 2 && !matches!(examined.outcome, Outcome::Rejected | Outcome::Skipped) {
+            self.stored.extend(examined.core);
         }
         self.refused += u64::from(was_removed(examined));
         if self.trouble.is_some() {
@@ -212,6 +253,7 @@ impl Printer {
             fail_fast: false,
             vault: vault.to_owned(),
             is_interrupted: false,
+            stored: BTreeSet::new(),
             forks: None,
         }
     }

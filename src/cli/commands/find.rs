@@ -20,6 +20,7 @@ use crate::cli::args::attribute::{self, AttributeTest};
 use crate::cli::args::hash;
 use crate::cli::args::hash::Named;
 use crate::cli::args::kind::kind;
+use crate::cli::args::label::{self, LabelTest};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::answers;
 use crate::cli::output::columns::{self, Column};
@@ -160,6 +161,9 @@ pub(crate) struct Conditions {
     /// Has a note that contains this text, ignoring case; "" matches every note
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+    /// Has this label; KEY alone matches every value. Can be repeated
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = label::test)]
+    label: Vec<LabelTest>,
 
     /// Last seen at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
     #[arg(long, value_name = "TIME", value_parser = time::point)]
@@ -356,6 +360,7 @@ impl Conditions {
         };
         conditions.extend(self.has_error.then(failed));
         conditions.extend(note);
+        conditions.extend(self.label.iter().map(LabelTest::condition));
         let signature = |state, key_id| FindCondition::Signature { state, key_id };
         let signer = self.signed_by.clone().map(|id| signature(SignatureName::Verified, Some(id)));
         conditions.extend(signer);

@@ -1,5 +1,7 @@
 //! `runvault import`
 
+mod labels;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,6 +12,7 @@ use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::formats;
 use runvault::intake::ExamineOptions;
+use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
     self, Bundle, BundledLink, Imported, ImportedLink, ImportedNote, ImportedTag, LinkOutcome, NoteOutcome,
     TagOutcome,
@@ -17,6 +20,7 @@ use runvault::vault::bundle::{
 use serde::Serialize;
 
 use crate::cli::args::inputs::CheckArgs;
+use crate::cli::args::label::LabelArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{Printer, Shown};
@@ -33,7 +37,8 @@ use crate::cli::output::time;
 ///
 /// Every artifact is validated again, as by "add", with the same output. A bundle that does not match its manifest is
 /// rejected as a whole. Manual links are imported if both ends are in the vault; the others are listed. Tags are
-/// imported unless they already name other artifacts here, and notes unless the artifacts already have others.
+/// imported unless they already name other artifacts here, and notes and labels unless the artifacts already have
+/// others.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A bundle written by "export"; - is standard input
@@ -45,6 +50,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     create: CreateArgs,
 
+    #[command(flatten)]
+    labels: LabelArgs,
+
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
     allow_removed: bool,
@@ -53,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
 
-    /// Print one line of JSON for each capture, link, tag and note
+    /// Print one line of JSON for each capture, link, tag, note and label
     #[arg(long)]
     json: bool,
 }
@@ -62,6 +70,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(None)? };
+        let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
         let bundle = self.read(&options)?;
         let listed = self.checks.listed()?;
@@ -77,7 +86,8 @@ impl Args {
         } else {
             let vault = vault.open_to_add(self.create)?;
             let stop = Stop::on_signals()?;
-            let imported = vault.import_until(&bundle, &options, &|| stop.is_asked(), &mut printer)?;
+            let imported =
+                vault.import_until(&bundle, (&options, &annotations), &|| stop.is_asked(), &mut printer)?;
             added_to = Some(vault);
             imported
         };
@@ -89,6 +99,7 @@ impl Args {
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
+        labels::print(&mut stdout::raw(), &imported.labels, self.json, &self.done("set"))?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;

@@ -127,7 +127,8 @@ fn default_columns() -> Vec<Column> {
     let time = if terminal::is_terminal() { Column::Age } else { Column::Created };
     let [run, model, agent, steps, tokens, errors] = ATTRIBUTES.map(Column::Attribute);
     let duration = Column::Short(AttributeInfo::DURATION_MS);
-    vec![Column::Hash, Column::Kind, time, run, model, agent, steps, duration, tokens, errors, Column::Tags]
+    let (tags, labels) = (Column::Tags, Column::Labels);
+    vec![Column::Hash, Column::Kind, time, run, model, agent, steps, duration, tokens, errors, tags, labels]
 }
 
 fn cell(row: &ListRow, column: Column) -> Cell {
@@ -143,6 +144,12 @@ fn cell(row: &ListRow, column: Column) -> Cell {
         Column::Tags => {
             let tags: Vec<String> = row.tags.iter().map(|tag| format!("@{tag}")).collect();
             Cell::new(&tags.join(" "), NAME)
+        }
+        Column::Labels => {
+            let pairs =
+                row.labels.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
+            let labels: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
+            Cell::plain(&labels.join(" "))
         }
         Column::Attribute(name) => Cell::plain(&text(row, name)),
         Column::Short(info) => {

@@ -17,6 +17,7 @@ pub(crate) mod get;
 pub(crate) mod import;
 pub(crate) mod index;
 mod init;
+mod label;
 pub(crate) mod link;
 pub(crate) mod links;
 mod list;
@@ -139,6 +140,7 @@ commands! {
     Diff(diff),
     Tag(tag),
     Note(note),
+    Label(label),
     Pin(pin),
     Log(log),
     Stats(stats),

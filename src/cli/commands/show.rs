@@ -1,5 +1,6 @@
 //! `runvault show`
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use anstyle::Style;
@@ -29,7 +30,7 @@ use crate::cli::output::time;
 
 /// Show an artifact's metadata and links.
 ///
-/// Prints its kind, attributes, captures, tags, note and links.
+/// Prints its kind, attributes, captures, tags, note, labels and links.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
@@ -117,7 +118,6 @@ fn print(out: &mut dyn Write, description: &ShowAnswer) -> io::Result<()> {
 
 /// Adds the tags, note, labels and pin of the artifact.
 fn marks(description: &ShowAnswer, fields: &mut Fields) {
-    let labels = &description.labels;
     if !description.tags.is_empty() {
         let tags: Vec<String> = description.tags.iter().map(|tag| format!("@{}", escaped(tag))).collect();
         fields.push("tags", tags.join(" "), NAME);
@@ -125,14 +125,19 @@ fn marks(description: &ShowAnswer, fields: &mut Fields) {
     if let Some(note) = &description.note {
         fields.push("note", escaped(note).up_to(MAX_NOTE_BYTES).to_string(), Style::new());
     }
-    if !labels.is_empty() {
-        let labels: Vec<String> =
-            labels.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value))).collect();
-        fields.push("labels", labels.join(", "), Style::new());
-    }
+    labels(&description.labels, fields);
     if let Some(ArtifactPin { note, pinned_at }) = &description.pin {
         let why = note.as_deref().map(|note| format!(": {}", escaped(note))).unwrap_or_default();
         fields.push("pinned", format!("{}{why}", time::shown(pinned_at.0)), Style::new());
+    }
+}
+
+/// Adds the labels of an artifact.
+pub(crate) fn labels(labels: &BTreeMap<String, String>, fields: &mut Fields) {
+    let labels: Vec<String> =
+        labels.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value))).collect();
+    if !labels.is_empty() {
+        fields.push("labels", labels.join(", "), Style::new());
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) enum Column {
     KeyId,
     Label,
     Tags,
+    Labels,
     Note,
     Matches,
     /// The values of the attribute with this name.
@@ -49,7 +50,7 @@ pub(crate) enum Column {
 }
 
 /// The columns of all artifacts, by name. Attributes of kinds follow them.
-const OWN: [(&str, Column); 16] = [
+const OWN: [(&str, Column); 17] = [
     ("core", Column::Core),
     ("hash", Column::Hash),
     ("kind", Column::Kind),
@@ -64,6 +65,7 @@ const OWN: [(&str, Column); 16] = [
     ("key_id", Column::KeyId),
     ("label", Column::Label),
     ("tags", Column::Tags),
+    ("labels", Column::Labels),
     ("note", Column::Note),
     ("matches", Column::Matches),
 ];
@@ -122,7 +124,7 @@ impl Column {
                 Some(Detail::Captures)
             }
             Self::Label | Self::Attribute(_) | Self::Short(_) => Some(Detail::Attributes),
-            Self::Tags | Self::Note => Some(Detail::Annotations),
+            Self::Tags | Self::Labels | Self::Note => Some(Detail::Annotations),
             Self::Core
             | Self::Hash
             | Self::Kind
@@ -153,9 +155,13 @@ impl Column {
             Self::Short(info) if info.values == ValueType::Time => column.whole().minor(),
             Self::Size | Self::Bytes | Self::Captures | Self::Short(_) => column.whole().right(),
             Self::Attribute(name) if is_number(name) => column.whole().right(),
-            Self::KeyId | Self::Label | Self::Tags | Self::Note | Self::Matches | Self::Attribute(_) => {
-                column
-            }
+            Self::KeyId
+            | Self::Label
+            | Self::Tags
+            | Self::Labels
+            | Self::Note
+            | Self::Matches
+            | Self::Attribute(_) => column,
         }
     }
 }
@@ -207,6 +213,10 @@ impl Subject<'_> {
             Column::Tags => {
                 let tags = details.tags.iter().flatten();
                 tags.map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
+            }
+            Column::Labels => {
+                let labels = details.labels.iter().flatten();
+                labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
             }
             Column::Note => details.note.clone().unwrap_or_default(),
             Column::Matches => self.matches.iter().map(match_text).collect::<Vec<_>>().join(", "),

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Commands whose output may be long. Commands that write bytes or act on artifacts are not among them.
-const PAGED: [&str; 16] = [
+const PAGED: [&str; 17] = [
     "audit",
     "config",
     "diff",
     "find",
     "forks",
+    "label",
     "link",
     "links",
     "log",

@@ -19,7 +19,7 @@ const MAX_DAYS: usize = 120;
 /// Makes the page of statistics.
 pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
     let by = TimeBasisName::FirstSeen;
-    let answer = visit.run(&StatsRequest { by })?;
+    let answer = visit.run(&StatsRequest { by, label: None })?;
     let body = html! {
         h1 { "Statistics" }
         (kinds(&answer))
@@ -111,6 +111,7 @@ fn storage(answer: &StatsAnswer) -> Markup {
         ("tags", plain(number(answer.tags))),
         ("pins", plain(number(answer.pins))),
         ("notes", plain(number(answer.notes))),
+        ("labels", plain(number(answer.labels))),
         ("journal", plain(format!("{} entries", number(answer.journal_entries)))),
     ];
     html! { section { h2 { "Storage" } (parts::fields(&rows)) } }

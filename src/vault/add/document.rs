@@ -1,5 +1,6 @@
 //! Adding through a vault: a single document, or many inputs.
 
+use super::annotations::CommonAnnotations;
 use super::{Found, Monitor, Summary, add, conflicting, joined, removed};
 use crate::clock;
 use crate::intake::{self, ExamineOptions, Inputs};
@@ -77,6 +78,22 @@ impl Vault {
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
     ) -> Result<Summary, StorageError> {
-        add(&*self.storage, items, options, monitor)
+        self.add_annotated(items, options, &CommonAnnotations::NONE, monitor)
+    }
+
+    /// Like [`Vault::add_items`], and sets `annotations` on everything that is added or seen again. An artifact has them
+    /// when the monitor receives it.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if an annotation is not valid or an
+    /// artifact would have too many labels; otherwise the same as [`Vault::add`].
+    pub fn add_annotated(
+        &self,
+        items: impl Iterator<Item = Found> + Send,
+        options: &ExamineOptions,
+        annotations: &CommonAnnotations,
+        monitor: &mut dyn Monitor,
+    ) -> Result<Summary, StorageError> {
+        add(&*self.storage, items, (options, annotations), monitor)
     }
 }

@@ -1,5 +1,6 @@
 //! The implementation of `add` and `verify`: find, examine, store, report.
 
+mod annotations;
 mod document;
 mod examination;
 mod joining;
@@ -21,6 +22,7 @@ use crate::storage::{
 };
 use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
+pub use annotations::CommonAnnotations;
 pub use document::AddError;
 
 use examination::{Examination, Finding, Item, Rest};
@@ -186,21 +188,23 @@ impl Summary {
 /// An input to examine, or the error of reading it.
 pub type Found = std::result::Result<intake::Item, SourceError>;
 
-/// Examines all `inputs` and stores the admitted artifacts.
+/// Examines all `inputs`, and stores the admitted artifacts with `annotations`.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
 pub fn add(
     storage: &dyn Storage,
     inputs: impl Iterator<Item = Found> + Send,
-    options: &ExamineOptions,
+    (options, annotations): (&ExamineOptions, &CommonAnnotations),
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
+    annotations.check()?;
     let preparer = storage.preparer()?;
     let times = if additions(storage)? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
     let at = clock::now();
     let batch = Batch {
         storage,
+        annotations,
         policy: policy(options, monitor),
         at,
         waiting: Vec::new(),
@@ -643,6 +647,7 @@ impl<A: Into<Brief>> Examination<A> {
 /// of them in order and none too early.
 struct Batch<'s> {
     storage: &'s dyn Storage,
+    annotations: &'s CommonAnnotations,
     policy: RemovedPolicy,
     /// One time for a whole `add`, so that the order within it is not recorded.
     at: DateTime<Utc>,
@@ -721,8 +726,17 @@ impl Batch<'_> {
         Ok(true)
     }
 
+    /// Annotates the stored artifacts among the waiting ones.
+    fn annotate(&self, fates: &[Fate]) -> Result<()> {
+        let admitted = self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).zip(fates);
+        let stored = admitted.filter(|(_, fate)| matches!(fate, Fate::Has(_)));
+        let cores: Vec<CoreHash> = stored.map(|(prepared, _)| prepared.admitted().core()).collect();
+        self.annotations.set(self.storage, &cores, self.at)
+    }
+
     fn store(&mut self, reporter: &mut Reporter<'_>) -> std::result::Result<(), End> {
         let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(End::Failed)?;
+        self.annotate(&fates).map_err(End::Failed)?;
         // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
         // Originals are not removed either before their artifact is recorded as seen again, so that they can be added

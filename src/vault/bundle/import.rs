@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::labels::{self, ImportedLabel};
 use super::manifest::{BundledArtifact, BundledLink};
 use super::notes::{self, ImportedNote};
 use super::read::Bundle;
@@ -10,7 +11,7 @@ use crate::clock;
 use crate::digest::CoreHash;
 use crate::intake::{ExamineOptions, SourceError};
 use crate::storage::{Annotation, ManualLink, Result, Snapshot, Storage, Transaction};
-use crate::vault::add::{self, Examined, Monitor, Outcome, Summary};
+use crate::vault::add::{self, CommonAnnotations, Examined, Monitor, Outcome, Summary};
 use crate::vault::handle::Vault;
 
 /// The result of an import.
@@ -24,7 +25,9 @@ pub struct Imported {
     pub tags: Vec<ImportedTag>,
     /// The results for the notes, in the order of the manifest.
     pub notes: Vec<ImportedNote>,
-    /// Whether the import was interrupted before the last capture. Links, tags and notes were then not imported.
+    /// The results for the labels, in the order of the manifest.
+    pub labels: Vec<ImportedLabel>,
+    /// Whether the import was interrupted before the last capture. Links, tags, notes and labels were then not imported.
     pub is_interrupted: bool,
 }
 
@@ -72,14 +75,14 @@ pub enum LinkOutcome {
     Missing(Vec<CoreHash>),
 }
 
-/// Adds the artifacts in `bundle` as usual, and then its links, tags and notes, until `is_stopped` returns true.
+/// Adds the artifacts in `bundle` as usual, and then its links, tags, notes and labels, until `is_stopped` returns true.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
 fn add(
     storage: &dyn Storage,
     bundle: &Bundle,
-    options: &ExamineOptions,
+    options: (&ExamineOptions, &CommonAnnotations),
     is_stopped: &(dyn Fn() -> bool + Sync),
     monitor: &mut dyn Monitor,
 ) -> Result<Imported> {
@@ -90,8 +93,8 @@ fn add(
     });
     let summary = add::add(storage, items, options, monitor)?;
     if is_interrupted.into_inner() {
-        let (links, tags, notes) = (Vec::new(), Vec::new(), Vec::new());
-        return Ok(Imported { summary, links, tags, notes, is_interrupted: true });
+        let (links, tags, notes, labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        return Ok(Imported { summary, links, tags, notes, labels, is_interrupted: true });
     }
     if !storage.is_created() {
         // Nothing was admitted, so there is nothing to link or tag.
@@ -100,7 +103,8 @@ fn add(
     let links = bundle.manifest().links.iter();
     let links = links.map(|link| state(storage, link)).collect::<Result<_>>()?;
     let tags = give_tags(storage, bundle)?;
-    Ok(Imported { summary, links, tags, notes: notes::give(storage, bundle)?, is_interrupted: false })
+    let (notes, labels) = (notes::give(storage, bundle)?, labels::give(storage, bundle)?);
+    Ok(Imported { summary, links, tags, notes, labels, is_interrupted: false })
 }
 
 /// Examines everything in `bundle` without storing it, and returns what an import would do to the vault in `snapshot`, or to
@@ -119,7 +123,7 @@ pub fn dry_run(
     relate(snapshot, bundle, &witness.cores, summary)
 }
 
-/// Returns the import results for the links, tags and notes of `bundle` if the vault also contained `cores`.
+/// Returns the import results for the links, tags, notes and labels of `bundle` if the vault also contained `cores`.
 fn relate(
     snapshot: Option<&dyn Snapshot>,
     bundle: &Bundle,
@@ -144,7 +148,8 @@ fn relate(
     let tags = planned_tags(snapshot, bundle, cores)?;
     let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
     let notes = notes::dry_run(snapshot, bundle, is_there)?;
-    Ok(Imported { summary, links, tags, notes, is_interrupted: false })
+    let labels = labels::dry_run(snapshot, bundle, is_there)?;
+    Ok(Imported { summary, links, tags, notes, labels, is_interrupted: false })
 }
 
 /// Returns the outcomes for the tags of `bundle` if the vault also contained `cores`.
@@ -291,18 +296,18 @@ impl Vault {
         options: &ExamineOptions,
         monitor: &mut dyn Monitor,
     ) -> Result<Imported> {
-        self.import_until(bundle, options, &|| false, monitor)
+        self.import_until(bundle, (options, &CommonAnnotations::NONE), &|| false, monitor)
     }
 
-    /// Imports like [`Vault::import`], until `is_stopped` returns true. It is called before each capture, by any thread.
-    /// What was stored until then stays; importing the bundle again continues.
+    /// Imports like [`Vault::import`], and sets annotations on every artifact, until `is_stopped` returns true. It is
+    /// called before each capture, by any thread. What was stored until then stays; importing the bundle again continues.
     ///
     /// # Errors
     /// Same as [`Vault::import`].
     pub fn import_until(
         &self,
         bundle: &Bundle,
-        options: &ExamineOptions,
+        options: (&ExamineOptions, &CommonAnnotations),
         is_stopped: &(dyn Fn() -> bool + Sync),
         monitor: &mut dyn Monitor,
     ) -> Result<Imported> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::rules::{CONTENT, FORM, LIMITS};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::storage::{MAX_LINK_NOTE_BYTES, is_note, is_relation, is_tag};
+use crate::storage::{MAX_LABELS, MAX_LINK_NOTE_BYTES, check_labels, is_note, is_relation, is_tag};
 use crate::validation::RuleInfo;
 
 /// Maximum size of a manifest in bytes: enough for more than half a million artifacts.
@@ -40,6 +40,9 @@ pub struct BundledArtifact {
     pub core_hash: CoreHash,
     /// The name of its kind.
     pub kind: String,
+    /// Its labels, by key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
     /// Its note, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -212,6 +215,13 @@ impl BundledArtifact {
             let message = format!("the note of {core} has {bytes} bytes and is empty or too long");
             return refuse(CONTENT, message);
         }
+        if let Err(error) = check_labels(&self.labels) {
+            return refuse(CONTENT, format!("of {}: {error}", self.core_hash));
+        }
+        if self.labels.len() > MAX_LABELS {
+            let (core, count) = (self.core_hash, self.labels.len());
+            return refuse(LIMITS, format!("{core} has {count} labels, more than the limit of {MAX_LABELS}"));
+        }
         if !is_sorted(&self.tags, String::as_str) {
             let message = format!("the tags of {} are not sorted, or have duplicates", self.core_hash);
             return refuse(CONTENT, message);
@@ -294,6 +304,7 @@ mod tests {
             captures: vec![capture],
             core_hash: CoreHash(digest),
             kind: text(),
+            labels: BTreeMap::from(["b", "a.b", "Z"].map(|key| (key.to_owned(), text()))),
             note: Some(text()),
             tags: vec![text()],
         };

@@ -10,6 +10,7 @@
 
 mod container;
 mod import;
+mod labels;
 mod manifest;
 mod notes;
 mod read;
@@ -18,6 +19,7 @@ mod select;
 mod write;
 
 pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, dry_run};
+pub use labels::{ImportedLabel, LabelOutcome};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};

@@ -29,7 +29,7 @@ pub(super) const FORM: RuleInfo = rule(
 pub(super) const CONTENT: RuleInfo = rule(
     "BU4",
     "The manifest is consistent.",
-    "Artifacts, members, links and tags are sorted and listed once; the hash and the size of every capture follow from \
+    "Artifacts, members, links, tags and labels are sorted and listed once; the hash and the size of every capture follow from \
      its members; every link has an end in the bundle. Otherwise, the manifest was changed by hand.",
 );
 pub(super) const BLOBS: RuleInfo = rule(

@@ -126,6 +126,7 @@ fn describe(
         captures,
         core_hash: core,
         kind: artifact.kind.clone(),
+        labels: annotations.labels.into_iter().map(|label| (label.key, label.value)).collect(),
         note: annotations.note.map(|note| note.text),
         tags: annotations.tags.into_iter().map(|tag| tag.name).collect(),
     })

@@ -1,6 +1,6 @@
 //! Rows: what the artifacts of a run state together.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{ArtifactRecord, Attribute, Snapshot, StorageError};
+use crate::storage::{ArtifactRecord, Attribute, Label, Snapshot, StorageError};
 use crate::vault::api::{ArtifactSummary, Timestamp};
 use crate::vault::details::{ArtifactDetails, Detail};
 
@@ -56,6 +56,8 @@ pub struct ListRow {
     pub result: Option<String>,
     /// The tags of all its artifacts, by name.
     pub tags: Vec<String>,
+    /// The labels of all its artifacts: the values of each key, sorted.
+    pub labels: BTreeMap<String, BTreeSet<String>>,
     /// The requested attributes, by name.
     pub attributes: Vec<ListAttribute>,
     /// Its artifacts: recordings of the run first, those that they contain last.
@@ -140,6 +142,7 @@ struct Read {
     record: ArtifactRecord,
     attributes: Vec<Attribute>,
     tags: Vec<String>,
+    labels: Vec<Label>,
     names: Vec<String>,
     details: ArtifactDetails,
 }
@@ -162,9 +165,10 @@ pub(super) fn read(
     for ((core, record), ((stated, names), (annotations, details))) in cores.iter().zip(records).zip(rest) {
         let record = record.ok_or_else(|| StorageError::gone(*core))?;
         let tags = annotations.tags.into_iter().map(|tag| tag.name).collect();
+        let labels = annotations.labels;
         let mentioned = names.mentioned.into_iter().map(|mention| mention.handle);
         let names = names.own.into_iter().chain(mentioned).collect();
-        all.insert(*core, Read { record, attributes: stated, tags, names, details });
+        all.insert(*core, Read { record, attributes: stated, tags, labels, names, details });
     }
     let rows = batch.iter().filter_map(|unread| row(unread, &all, attributes));
     Ok(rows.collect())
@@ -176,6 +180,10 @@ fn row(unread: &Unread, all: &HashMap<CoreHash, Read>, attributes: &[String]) ->
     let number = |info: AttributeInfo| stated.number(info.name);
     let mut tags: Vec<String> = members.iter().flat_map(|member| member.tags.iter().cloned()).collect();
     tags.sort_unstable();
+    let mut labels: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for Label { key, value, .. } in members.iter().flat_map(|member| &member.labels) {
+        labels.entry(key.clone()).or_default().insert(value.clone());
+    }
     #[expect(clippy::cast_precision_loss, reason = "costs of billions of dollars may be rounded")]
     let cost_usd = number(AttributeInfo::COST_USD).map(|millionths| millionths as f64 / 1e6);
     Some(ListRow {
@@ -198,6 +206,7 @@ fn row(unread: &Unread, all: &HashMap<CoreHash, Read>, attributes: &[String]) ->
         errors: number(AttributeInfo::ERRORS),
         result: stated.texts("result").into_iter().next(),
         tags,
+        labels,
         attributes: attributes.iter().map(|name| stated.all(name)).collect(),
         members: members.iter().map(|member| listed(member, unread)).collect(),
     })

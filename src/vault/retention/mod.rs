@@ -18,13 +18,14 @@ use utoipa::ToSchema;
 
 use crate::digest::CoreHash;
 use crate::storage::{
-    Annotations, ArtifactRecord, Attribute, Filter, Order, Page, Result, Snapshot, Tag, TimeBasis, created_at,
+    Annotations, ArtifactRecord, Attribute, Filter, Label, Order, Page, Result, Snapshot, Tag, TimeBasis,
+    created_at,
 };
 
 pub use decision::{Decision, Group};
 pub use pattern::{PatternError, TagPattern};
 pub use period::{Period, Span};
-pub use policy::{GroupKey, PeriodRule, Policy};
+pub use policy::{GroupKey, LabelRule, PeriodRule, Policy};
 pub use reason::{Miss, Reason, length_text};
 
 use period::Choice;
@@ -59,7 +60,8 @@ impl Plan {
     /// Returns an error if the database cannot be read.
     pub fn new(snapshot: &dyn Snapshot, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
         let mut groups: BTreeMap<Group, Vec<Dated>> = BTreeMap::new();
-        let filter = Filter { kinds: policy.kinds.clone(), ..Filter::default() };
+        let conditions = policy.labels.iter().map(LabelRule::condition).collect();
+        let filter = Filter { kinds: policy.kinds.clone(), conditions, ..Filter::default() };
         // Newest first, and so are the artifacts of each group.
         let basis = TimeBasis::from(policy.by);
         for hit in snapshot.find(&filter, Order::Newest(basis), &Page::all())?.items {
@@ -72,7 +74,12 @@ impl Plan {
                 TimeBasis::LastSeen => Some(artifact.seen_at),
                 TimeBasis::Created => created_at(&attributes),
             };
-            let group = group(&policy, &artifact, &attributes);
+            let labels = if policy.has_label_groups() {
+                snapshot.annotations_of(artifact.core)?.labels
+            } else {
+                Vec::new()
+            };
+            let group = group(&policy, &artifact, &attributes, &labels);
             groups.entry(group).or_default().push(Dated { artifact, at });
         }
         let mut decisions = Vec::new();
@@ -109,16 +116,20 @@ struct Dated {
 }
 
 /// Returns the group of an artifact.
-fn group(policy: &Policy, artifact: &ArtifactRecord, attributes: &[Attribute]) -> Group {
+fn group(policy: &Policy, artifact: &ArtifactRecord, attributes: &[Attribute], labels: &[Label]) -> Group {
     let values = |key: &GroupKey| {
         let values = match key {
             GroupKey::Kind => vec![artifact.kind.clone()],
+            GroupKey::Label(key) => {
+                let values = labels.iter().filter(|label| label.key == *key);
+                values.map(|label| label.value.clone()).collect()
+            }
             GroupKey::Attribute(name) => {
                 let values = attributes.iter().filter(|attribute| attribute.name == *name);
                 values.map(|attribute| attribute.value.clone()).collect()
             }
         };
-        (key.name().to_owned(), values)
+        (key.name(), values)
     };
     policy.group_by.iter().map(values).collect()
 }
@@ -146,6 +157,11 @@ fn decide(
             misses.push(Miss::Tag);
         }
         reasons.extend(tagged);
+        let labeled = policy.by_labels(&annotations);
+        if labeled.is_empty() && !policy.keep_labels.is_empty() {
+            misses.push(Miss::Label);
+        }
+        reasons.extend(labeled);
         if annotations.pin.is_some() {
             reasons.push(Reason::Pinned);
         }
@@ -198,12 +214,26 @@ impl Policy {
         verdicts
     }
 
-    /// Returns the reasons to keep an artifact because of its tags.
-    pub(crate) fn by_tag(&self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Reason>> {
-        if self.keep_tags.is_empty() {
-            return Ok(Vec::new());
+    /// Returns whether the policy neither keeps an artifact because of its tags and labels, nor ceased to apply to it
+    /// because it lost a label.
+    pub(crate) fn applies_to_annotations(
+        &self,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
+    ) -> Result<bool> {
+        if self.keep_tags.is_empty() && self.keep_labels.is_empty() && self.labels.is_empty() {
+            return Ok(true);
         }
-        Ok(self.by_tags(&snapshot.annotations_of(artifact.core)?))
+        let annotations = snapshot.annotations_of(artifact.core)?;
+        let has_it = |rule: &LabelRule| annotations.labels.iter().any(|label| rule.matches(label));
+        let is_kept = !self.by_tags(&annotations).is_empty() || !self.by_labels(&annotations).is_empty();
+        Ok(!is_kept && self.labels.iter().all(has_it))
+    }
+
+    fn by_labels(&self, annotations: &Annotations) -> Vec<Reason> {
+        let is_kept = |label: &&Label| self.keep_labels.iter().any(|rule| rule.matches(label));
+        let reason = |label: &Label| Reason::Label { key: label.key.clone(), value: label.value.clone() };
+        annotations.labels.iter().filter(is_kept).map(reason).collect()
     }
 
     fn by_tags(&self, annotations: &Annotations) -> Vec<Reason> {

@@ -1,11 +1,14 @@
 //! Rules of what to keep.
 
+use std::fmt;
+
 use chrono::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::TagPattern;
 use super::period::Period;
+use crate::storage::{Condition, Label};
 use crate::vault::api::TimeBasisName;
 
 /// A retention policy: an artifact is kept if any rule keeps it.
@@ -26,15 +29,20 @@ pub struct Policy {
     /// Keep artifacts with a tag that matches one of these patterns: a tag, or the beginning of one and `*`.
     #[schema(value_type = Vec<String>)]
     pub keep_tags: Vec<TagPattern>,
+    /// Keep artifacts with one of these labels.
+    pub keep_labels: Vec<LabelRule>,
     /// The time that is used. Artifacts without this time are kept.
     pub by: TimeBasisName,
-    /// The keys by which artifacts are grouped: `kind`, or the name of an attribute. Without any, all artifacts are one
-    /// group.
+    /// The keys by which artifacts are grouped: `kind`, `label:` and the key of a label, or the name of an attribute.
+    /// Without any, all artifacts are one group.
     #[schema(value_type = Vec<String>)]
     pub group_by: Vec<GroupKey>,
     /// The ids of the kinds that the policy applies to; all if empty. Other artifacts are kept, and there is no
     /// decision on them.
     pub kinds: Vec<String>,
+    /// The labels that an artifact must all have for the policy to apply to it; any artifact if empty. Other artifacts
+    /// are kept, and there is no decision on them.
+    pub labels: Vec<LabelRule>,
     /// Remove artifacts even if a kept artifact links to them. Artifacts whose bytes a kept artifact contains are still
     /// kept.
     pub ignore_links: bool,
@@ -48,9 +56,11 @@ impl Default for Policy {
             keep_within: None,
             keep_periods: Vec::new(),
             keep_tags: Vec::new(),
+            keep_labels: Vec::new(),
             by: TimeBasisName::default(),
             group_by: vec![GroupKey::Kind],
             kinds: Vec::new(),
+            labels: Vec::new(),
             ignore_links: false,
         }
     }
@@ -65,11 +75,50 @@ impl Policy {
             || self.keep_within.is_some_and(|within| within > Duration::zero())
             || self.keep_periods.iter().any(|rule| rule.count > 0)
             || !self.keep_tags.is_empty()
+            || !self.keep_labels.is_empty()
     }
 
     /// Returns whether artifacts are grouped by attributes.
     pub(super) fn has_attributes(&self) -> bool {
-        self.group_by.iter().any(|key| *key != GroupKey::Kind)
+        self.group_by.iter().any(|key| matches!(key, GroupKey::Attribute(_)))
+    }
+
+    /// Returns whether artifacts are grouped by labels.
+    pub(super) fn has_label_groups(&self) -> bool {
+        self.group_by.iter().any(|key| matches!(key, GroupKey::Label(_)))
+    }
+}
+
+/// A label: any value of a key, or one value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = RetentionLabel)]
+pub struct LabelRule {
+    /// The key.
+    pub key: String,
+    /// The value; any if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+impl LabelRule {
+    /// Returns whether `label` is such a label.
+    pub(super) fn matches(&self, label: &Label) -> bool {
+        self.key == label.key && self.value.as_ref().is_none_or(|value| *value == label.value)
+    }
+
+    /// Returns the condition that an artifact has such a label.
+    pub(super) fn condition(&self) -> Condition {
+        Condition::Label { key: self.key.clone(), value: self.value.clone() }
+    }
+}
+
+impl fmt::Display for LabelRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.value {
+            Some(value) => write!(f, "{}={value}", self.key),
+            None => f.write_str(&self.key),
+        }
     }
 }
 
@@ -89,6 +138,8 @@ pub struct PeriodRule {
 pub enum GroupKey {
     /// The kind.
     Kind,
+    /// The value of the label with this key, if there is one.
+    Label(String),
     /// The set of values of the attribute with this name, which may be empty.
     Attribute(String),
 }
@@ -97,25 +148,33 @@ impl GroupKey {
     /// The name of the key that is the kind.
     const KIND: &'static str = "kind";
 
-    /// Returns `kind`, or the name of the attribute.
+    /// The beginning of the name of a key that is a label.
+    const LABEL: &'static str = "label:";
+
+    /// Returns `kind`, `label:` and the key of the label, or the name of the attribute.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> String {
         match self {
-            Self::Kind => Self::KIND,
-            Self::Attribute(name) => name,
+            Self::Kind => Self::KIND.to_owned(),
+            Self::Label(key) => format!("{}{key}", Self::LABEL),
+            Self::Attribute(name) => name.clone(),
         }
     }
 }
 
 impl From<String> for GroupKey {
     fn from(name: String) -> Self {
-        if name == Self::KIND { Self::Kind } else { Self::Attribute(name) }
+        match name.strip_prefix(Self::LABEL) {
+            Some(key) => Self::Label(key.to_owned()),
+            None if name == Self::KIND => Self::Kind,
+            None => Self::Attribute(name),
+        }
     }
 }
 
 impl From<GroupKey> for String {
     fn from(key: GroupKey) -> Self {
-        key.name().to_owned()
+        key.name()
     }
 }
 
@@ -152,18 +211,29 @@ mod tests {
     fn policies_are_written_as_they_are_read() {
         let text = r#"{
             "keep_last": 3, "keep_within_ms": 5400000, "keep_periods": [{"period": "day", "count": 7}],
-            "keep_tags": ["release/*"], "by": "created", "group_by": ["kind", "model_id"], "kinds": ["a"],
-            "ignore_links": true
+            "keep_tags": ["release/*"], "keep_labels": [{"key": "branch", "value": "main"}, {"key": "release"}],
+            "by": "created", "group_by": ["kind", "model_id", "label:branch"], "kinds": ["a"],
+            "labels": [{"key": "ci"}], "ignore_links": true
         }"#;
         let policy: Policy = serde_json::from_str(text).unwrap();
+        let label = |key: &str, value: Option<&str>| LabelRule {
+            key: key.to_owned(),
+            value: value.map(str::to_owned),
+        };
         let expected = Policy {
             keep_last: Some(3),
             keep_within: Some(Duration::minutes(90)),
             keep_periods: vec![PeriodRule { period: Period::Day, count: 7 }],
             keep_tags: vec!["release/*".parse().unwrap()],
+            keep_labels: vec![label("branch", Some("main")), label("release", None)],
             by: TimeBasisName::Created,
-            group_by: vec![GroupKey::Kind, GroupKey::Attribute("model_id".to_owned())],
+            group_by: vec![
+                GroupKey::Kind,
+                GroupKey::Attribute("model_id".to_owned()),
+                GroupKey::Label("branch".to_owned()),
+            ],
             kinds: vec!["a".to_owned()],
+            labels: vec![label("ci", None)],
             ignore_links: true,
         };
         assert_eq!(policy, expected);

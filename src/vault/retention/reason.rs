@@ -25,6 +25,13 @@ pub enum Reason {
         /// The tag.
         tag: String,
     },
+    /// It has a label that is kept.
+    Label {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
     /// It is pinned.
     Pinned,
     /// It does not have the time that the policy uses: it states no time of creation.
@@ -48,6 +55,8 @@ pub enum Miss {
     TooOld(Period, usize),
     /// It has no matching tag.
     Tag,
+    /// It has no label that is kept.
+    Label,
 }
 
 impl Reason {
@@ -61,6 +70,7 @@ impl Reason {
             Self::Oldest(span) => format!("oldest {} snapshot {span}", span.period().adjective()),
             Self::Tag { pattern, tag } if pattern.is_prefix() => format!("tag {pattern} ({tag})"),
             Self::Tag { tag, .. } => format!("tag {tag}"),
+            Self::Label { key, value } => format!("label {key}={value}"),
             Self::Pinned => "pinned".to_owned(),
             Self::Undated => "states no creation time".to_owned(),
             Self::Contained(artifact) => format!("contained in {} {:.12}", artifact.kind, artifact.core),
@@ -84,6 +94,10 @@ impl Miss {
             Self::Tag => {
                 let patterns: Vec<String> = policy.keep_tags.iter().map(ToString::to_string).collect();
                 format!("no tag {}", patterns.join(" or "))
+            }
+            Self::Label => {
+                let labels: Vec<String> = policy.keep_labels.iter().map(ToString::to_string).collect();
+                format!("no label {}", labels.join(" or "))
             }
         }
     }

@@ -6,6 +6,8 @@ mod step;
 pub(super) use resolve::prompt_texts;
 pub use step::{BodyFormat, BodyRoleName, BodySource, StepClassName, ViewBody, ViewStep};
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -97,6 +99,9 @@ pub struct ViewAnswer {
     pub size: u64,
     /// The attributes of the artifact, sorted by name and value.
     pub attributes: Vec<AttributeSummary>,
+    /// The labels of the artifact, by key.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
     /// The noun for a step, such as `interaction`.
     pub step_noun: String,
     /// Number of steps of the artifact.
@@ -136,6 +141,7 @@ impl ViewRequest {
         let core = self.artifact;
         let attributes = snapshot.attributes_of(core)?.into_iter();
         let kind = known(&located)?;
+        let labels = snapshot.annotations_of(core)?.labels.into_iter();
         let mut page = self.page(snapshot, &located, kind)?;
         resolve::resolve(snapshot, core, &mut page.steps, self.max_text())?;
         let states_terms = kind == formats::TERMS;
@@ -145,6 +151,7 @@ impl ViewRequest {
             capture_hash: located.capture.capture,
             size: located.capture.size,
             attributes: attributes.map(AttributeSummary::from).collect(),
+            labels: labels.map(|label| (label.key, label.value)).collect(),
             step_noun: kind.step_noun().to_owned(),
             total: page.total,
             failed: page.failed,

@@ -42,6 +42,10 @@ pub(super) enum Source {
     Values(&'static str),
     /// An attribute name, = and one of its values.
     Attributes,
+    /// A label key, and after = one of its values.
+    Labels,
+    /// The keys of labels.
+    LabelKeys,
     /// The kinds that "find" accepts.
     Plurals,
     /// Kinds, by both names.
@@ -103,6 +107,7 @@ impl Source {
             "model-mode" => Self::Values("model_mode"),
             "io-ref" => Self::Values("io_ref"),
             "attr" => Self::Attributes,
+            "label" | "keep-label" => Self::Labels,
             "mentions" => Self::Artifacts(Which::Any),
             "keep-tag" => Self::Tags,
             "expect" => Self::ArtifactsOrFiles,
@@ -123,6 +128,8 @@ impl Source {
             ("A B", _) => Self::ArtifactsOrFiles,
             // For "tag remove"; the name in "tag set" is usually new, but may be an existing one that moves.
             ("NAME", "name") if argument.get_possible_values().is_empty() => Self::Tags,
+            ("KEY=VALUE", "labels") => Self::Labels,
+            ("KEY", _) => Self::LabelKeys,
             ("WHAT", _) => Self::Plurals,
             ("ID", _) => Self::Rules,
             ("COMMAND", _) => Self::Commands,
@@ -146,6 +153,11 @@ impl Source {
             }
             Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, Which::Any)),
             Self::Values(name) => vault(&|snapshot| values(snapshot, name, typed)),
+            Self::Labels => vault(&|snapshot| labels(snapshot, typed)),
+            Self::LabelKeys => vault(&|snapshot| {
+                let keys = snapshot.label_keys()?.into_iter().map(|key| (key.key, String::new()));
+                Ok(beginning(typed, keys))
+            }),
             Self::Attributes => vault(&|snapshot| attributes(snapshot, typed)),
             Self::Plurals => {
                 let plurals = formats::ALL.into_iter().map(Kind::plural).chain(["artifacts"]);
@@ -303,6 +315,17 @@ fn attributes(snapshot: &dyn Snapshot, typed: &str) -> Result<Vec<CompletionCand
 /// Returns the ids and summaries of all rules.
 fn rules() -> impl Iterator<Item = (String, String)> {
     RulesRequest::default().answer().rules.into_iter().map(|rule| (rule.id, rule.summary))
+}
+
+fn labels(snapshot: &dyn Snapshot, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
+    let pairs: Vec<String> = match typed.split_once('=') {
+        Some((key, value)) => {
+            let values = snapshot.label_values(key, value, OFFERED)?;
+            values.into_iter().map(|label| format!("{key}={}", label.value)).collect()
+        }
+        None => snapshot.label_keys()?.into_iter().map(|key| format!("{}=", key.key)).collect(),
+    };
+    Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
 }
 
 #[cfg(test)]

@@ -138,6 +138,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ("tag set", &[("tag a run as the baseline", "runvault tag set 3941d389b337 baseline")]),
     ("tag remove", &[("remove a tag", "runvault tag remove baseline")]),
     ("tag list", &[("list all tags", "runvault tag list")]),
+    ("label", &[("list the keys of labels", "runvault label list")]),
+    (
+        "label set",
+        &[("say where a run comes from", "runvault label set 3941d389b337 commit=4f2a91c branch=main")],
+    ),
+    ("label remove", &[("remove a label", "runvault label remove 3941d389b337 branch")]),
+    ("label list", &[("list the commits, with the number of artifacts", "runvault label list commit")]),
     ("note", &[("what is noted about an artifact", "runvault note show @baseline")]),
     ("note set", &[("set a note", "runvault note set @baseline \"the run before the new prompt\"")]),
     ("note show", &[("print the note", "runvault note show @baseline")]),

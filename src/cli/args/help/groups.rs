@@ -12,8 +12,8 @@ pub(super) const SUMMARY: [Group; 1] = [(
     "Common commands",
     &[
         "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "replay", "diff", "links",
-        "sql", "stats", "tag", "note", "pin", "backup", "export", "import", "rm", "forget", "fsck", "log",
-        "help",
+        "sql", "stats", "tag", "label", "note", "pin", "backup", "export", "import", "rm", "forget", "fsck",
+        "log", "help",
     ],
 )];
 
@@ -39,7 +39,7 @@ pub(super) const GROUPS: [Group; 9] = [
     ("Replay and compare", &["replay", "diff"]),
     ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),
     ("Tables and numbers", &["sql", "stats"]),
-    ("Names, notes and protection", &["tag", "note", "pin"]),
+    ("Names, labels, notes and protection", &["tag", "label", "note", "pin"]),
     ("Copies", &["backup", "export", "import"]),
     ("Removal", &["rm", "forget", "gc", "tombstones"]),
     ("Trust", &["fsck", "index", "upgrade", "log", "rules"]),

@@ -14,6 +14,7 @@ use runvault::vault::forget::{
 use runvault::vault::retention::{Policy, Share};
 
 use crate::cli::args::kind::kind;
+use crate::cli::args::label::{self, LabelTest};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;
 use crate::cli::output::escape::{brief, escaped};
@@ -43,6 +44,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Vec<Kind>,
 
+    /// Consider only artifacts with this label; KEY alone matches every value. Can be repeated
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = label::test)]
+    label: Vec<LabelTest>,
+
     /// Print what would be removed without removing anything
     #[arg(long)]
     dry_run: bool,
@@ -68,6 +73,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let policy = Policy {
             kinds: self.kind.iter().map(|kind| kind.name().to_owned()).collect(),
+            labels: self.label.iter().map(LabelTest::rule).collect(),
             ignore_links: self.force,
             ..self.rules.policy()?
         };
@@ -114,7 +120,9 @@ impl Args {
         self.sum_up((removed.len(), size), "removed", kept + spared.len());
         if !spared.is_empty() {
             let spared = counted(spared.len() as u64, "artifact");
-            stdout::note(&format!("{spared} kept: added again, tagged or linked to in the meantime"));
+            stdout::note(&format!(
+                "{spared} kept: added again, tagged, labeled or linked to in the meantime"
+            ));
         }
         if let Some(erasure) = erasure {
             rm::warn_of_remnants(&erasure, vault);
@@ -150,9 +158,9 @@ impl Args {
     /// Returns the rules as given.
     fn stated_rules(&self) -> String {
         let kinds = self.kind.iter().map(|kind| format!("--kind {}", kind.name()));
-        let rules: Vec<String> =
-            ["forget".to_owned()].into_iter().chain(self.rules.descriptions()).chain(kinds).collect();
-        rules.join(" ")
+        let labels = self.label.iter().map(|label| format!("--label {}", label.rule()));
+        let rules = ["forget".to_owned()].into_iter().chain(self.rules.descriptions());
+        rules.chain(kinds).chain(labels).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -4,6 +4,7 @@ use chrono::Duration;
 use clap::Args;
 use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPattern, length_text};
 
+use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::columns;
 use crate::cli::output::escape::brief;
 use crate::cli::output::exit::Failure;
@@ -12,6 +13,9 @@ use crate::cli::output::time::{self, By};
 
 /// The word for an unlimited count, as in restic.
 const UNLIMITED: &str = "unlimited";
+
+/// The beginning of a group by the values of a label.
+const LABEL: &str = "label:";
 
 /// What to keep.
 #[derive(Args)]
@@ -49,12 +53,16 @@ pub(super) struct RuleArgs {
     #[arg(long, value_name = "TAG", value_parser = tag)]
     keep_tag: Vec<TagPattern>,
 
+    /// Keep artifacts with this label; KEY alone matches every value. Can be repeated
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = label::test)]
+    keep_label: Vec<LabelTest>,
+
     /// Which time is used. With "created", artifacts that state no time are kept
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
     by: By,
 
-    /// What artifacts of a group have in common: kind, label, or attributes such as `model_id`, with commas between them;
-    /// "" makes one group of all
+    /// What artifacts of a group have in common: kind, label, label:KEY, or attributes such as `model_id`, with commas
+    /// between them; "" makes one group of all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = group, default_value = "kind")]
     group_by: Vec<Grouping>,
 }
@@ -65,6 +73,7 @@ enum Grouping {
     None,
     Kind,
     Label,
+    LabelOf(String),
     Attribute(&'static str),
 }
 
@@ -81,6 +90,9 @@ fn tag(text: &str) -> Result<TagPattern, String> {
 
 fn group(text: &str) -> Result<Grouping, String> {
     let attributes = columns::attributes();
+    if let Some(key) = text.trim().strip_prefix(LABEL) {
+        return label::key(key).map(Grouping::LabelOf);
+    }
     match text.trim() {
         "" => Ok(Grouping::None),
         "kind" => Ok(Grouping::Kind),
@@ -89,7 +101,7 @@ fn group(text: &str) -> Result<Grouping, String> {
             let attribute = attributes.iter().find(|attribute| **attribute == name);
             attribute.map(|attribute| Grouping::Attribute(attribute)).ok_or_else(|| {
                 let names = attributes.join(", ");
-                format!("artifacts cannot be grouped by {}; use kind, label, {names}", brief(name))
+                format!("artifacts cannot be grouped by {}; use kind, label, label:KEY, {names}", brief(name))
             })
         }
     }
@@ -105,6 +117,7 @@ impl RuleArgs {
             keep_within: self.keep_within,
             keep_periods: periods.collect(),
             keep_tags: self.keep_tag.clone(),
+            keep_labels: self.keep_label.iter().map(LabelTest::rule).collect(),
             by: self.by.basis().into(),
             group_by: self.keys()?,
             ..Policy::default()
@@ -117,7 +130,7 @@ impl RuleArgs {
             "these rules keep nothing; if that is intended, use --keep-last 0".to_owned()
         } else {
             "give at least one rule: --keep-last, --keep-within, --keep-hourly, --keep-daily, --keep-weekly, \
-             --keep-monthly, --keep-yearly or --keep-tag"
+             --keep-monthly, --keep-yearly, --keep-tag or --keep-label"
                 .to_owned()
         }))
     }
@@ -150,6 +163,7 @@ impl RuleArgs {
                 Grouping::Label => {
                     keys.extend(TELLING.map(|name| GroupKey::Attribute(name.to_owned())));
                 }
+                Grouping::LabelOf(key) => keys.push(GroupKey::Label(key.clone())),
                 Grouping::Attribute(name) => keys.push(GroupKey::Attribute((*name).to_owned())),
             }
         }
@@ -166,20 +180,23 @@ impl RuleArgs {
         let periods = periods
             .filter_map(|(period, count)| Some(format!("--keep-{} {}", period.adjective(), number(count?))));
         let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
+        let labels = self.keep_label.iter().map(|label| format!("--keep-label {}", label.rule()));
         let by = (self.by != By::default()).then(|| format!("--by {}", time::basis_text(self.by.basis())));
-        let names: Vec<&str> = self.group_by.iter().map(Grouping::name).collect();
+        let names: Vec<String> = self.group_by.iter().map(Grouping::name).collect();
         let groups = self.has_own_groups().then(|| format!("--group-by {}", names.join(",")));
-        last.into_iter().chain(within).chain(periods).chain(tags).chain(by).chain(groups).collect()
+        let rules = last.into_iter().chain(within).chain(periods).chain(tags).chain(labels);
+        rules.chain(by).chain(groups).collect()
     }
 }
 
 impl Grouping {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> String {
         match self {
-            Self::None => "''",
-            Self::Kind => "kind",
-            Self::Label => "label",
-            Self::Attribute(name) => name,
+            Self::None => "''".to_owned(),
+            Self::Kind => "kind".to_owned(),
+            Self::Label => "label".to_owned(),
+            Self::LabelOf(key) => format!("{LABEL}{key}"),
+            Self::Attribute(name) => (*name).to_owned(),
         }
     }
 }

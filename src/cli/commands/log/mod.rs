@@ -149,6 +149,7 @@ fn what(members: &Map<String, Value>) -> String {
         Some("add") => format!("{:<8} {} {}", text("kind"), hash("core"), size("size")),
         Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
         Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
+        Some("label" | "unlabel") => labels(members),
         Some("pin" | "unpin") => hash("core"),
         Some("signature") => {
             let has_key_id = members.contains_key("key_id");
@@ -170,6 +171,22 @@ fn what(members: &Map<String, Value>) -> String {
             escaped(&own.collect::<Vec<_>>().join(" ")).to_string()
         }
     }
+}
+
+/// Describes an entry about labels, with the first of its artifacts.
+fn labels(members: &Map<String, Value>) -> String {
+    let cores = members.get("cores").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let first = cores.first().and_then(Value::as_str).and_then(Digest::parse_prefixed);
+    let first = first.map_or_else(|| "?".to_owned(), |digest| format!("{HASH}{digest:.12}{HASH:#}"));
+    let more = match cores.len().saturating_sub(1) as u64 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let set = members.get("labels").and_then(Value::as_object).into_iter().flatten();
+    let set = set.map(|(key, value)| format!("{}={}", escaped(key), escaped(value.as_str().unwrap_or("?"))));
+    let removed = members.get("keys").and_then(Value::as_array).into_iter().flatten();
+    let removed = removed.map(|key| escaped(key.as_str().unwrap_or("?")).to_string());
+    format!("{first}{more} {}", set.chain(removed).collect::<Vec<_>>().join(", "))
 }
 
 /// Formats the time of an entry.

@@ -6,19 +6,21 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use chrono::{Days, NaiveDate};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use runvault::clock;
 use runvault::vault::api::ArtifactSummary;
+use runvault::vault::labels::LabelValueSummary;
 use runvault::vault::stats::{
-    DatedArtifact, DayStats, EngineStats, KindStats, SizedArtifact, StatsAnswer, StatsRequest,
+    DatedArtifact, DayStats, EngineStats, KindStats, LabelStats, SizedArtifact, StatsAnswer, StatsRequest,
 };
 
+use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::json;
-use crate::cli::output::stdout::{self, FAINT, HASH, counted};
+use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::table::{Cell, Column, Table};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
@@ -29,12 +31,30 @@ use crate::cli::output::time::By;
 /// Stored bytes are not read, so this is fast in large vaults too. Removed artifacts are not counted. Days are in UTC.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Which time is used for the oldest, the newest and the day of an artifact
-    #[arg(long, value_enum, value_name = "TIME", default_value_t)]
-    by: By,
+    /// The time for the oldest, the newest and the day of an artifact: last-seen, first-seen or created; or label:KEY,
+    /// for the counts by the values of a label
+    #[arg(long, value_name = "WHAT", default_value = "last-seen", value_parser = grouping)]
+    by: Grouping,
     /// Print one JSON document with everything
     #[arg(long)]
     json: bool,
+}
+
+/// What artifacts are counted by.
+#[derive(Clone, Debug)]
+enum Grouping {
+    Time(By),
+    /// The values of the label with this key.
+    Label(String),
+}
+
+/// Parses `label:KEY` or a time, for clap.
+fn grouping(text: &str) -> Result<Grouping, String> {
+    if let Some(key) = text.strip_prefix("label:") {
+        return label::key(key).map(Grouping::Label);
+    }
+    let time = By::from_str(text, false).map(Grouping::Time);
+    time.map_err(|_| "expected last-seen, first-seen, created or label:KEY".to_owned())
 }
 
 /// Number of days shown, up to today.
@@ -42,12 +62,18 @@ const DAYS: u64 = 30;
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        let stats = vault.open()?.run(&StatsRequest { by: self.by.basis().into() })?;
+        let (by, label) = match &self.by {
+            Grouping::Time(by) => (*by, None),
+            Grouping::Label(key) => (By::default(), Some(key.clone())),
+        };
+        let stats = vault.open()?.run(&StatsRequest { by: by.basis().into(), label })?;
         if self.json {
             json::line(&mut stdout::raw(), &stats)?;
+        } else if let Some(labels) = &stats.by_label {
+            print_labels(labels)?;
         } else {
             let mut out = io::BufWriter::new(stdout::text());
-            print(&mut out, &stats, self.by)?;
+            print(&mut out, &stats, by)?;
             out.flush()?;
             if stats.undated > 0 {
                 let verb = if stats.undated == 1 { "states" } else { "state" };
@@ -57,6 +83,27 @@ impl Args {
         }
         Ok(Status::Done)
     }
+}
+
+/// Prints the counts by the values of a label.
+fn print_labels(labels: &LabelStats) -> Result<(), Failure> {
+    let number = |title| Column::new(title).whole().right();
+    let columns = vec![Column::new("label"), number("artifacts"), number("captures"), number("size")];
+    let mut table = Table::new(columns).titled();
+    for LabelValueSummary { value, artifacts, captures, bytes } in &labels.values {
+        table.push(vec![
+            Cell::new(&format!("{}={value}", labels.key), NAME),
+            Cell::plain(&artifacts.to_string()),
+            Cell::plain(&captures.to_string()),
+            Cell::plain(&stdout::size(*bytes)),
+        ]);
+    }
+    let mut out = io::BufWriter::new(stdout::text());
+    table.write(&mut out)?;
+    out.flush()?;
+    let without = counted(labels.unlabeled, "artifact");
+    stdout::note(&format!("{}; {without} without it", counted(labels.values.len() as u64, "value")));
+    Ok(())
 }
 
 fn print(out: &mut dyn Write, stats: &StatsAnswer, by: By) -> io::Result<()> {
@@ -154,7 +201,8 @@ fn marks(stats: &StatsAnswer, fields: &mut Fields) {
     }
     let (links, tags) = (counted(stats.stated_links, "manual link"), counted(stats.tags, "tag"));
     let (pins, notes) = (counted(stats.pins, "pin"), counted(stats.notes, "note"));
-    fields.push("annotations", format!("{links}, {tags}, {pins}, {notes}"), Style::new());
+    let labels = counted(stats.labels, "label");
+    fields.push("annotations", format!("{links}, {tags}, {pins}, {notes}, {labels}"), Style::new());
     let entries = stats.journal_entries;
     let entries = if entries == 1 { "1 entry".to_owned() } else { format!("{entries} entries") };
     fields.push("journal", entries, Style::new());

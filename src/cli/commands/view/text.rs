@@ -40,6 +40,7 @@ const WIDE: usize = 60;
 pub(super) fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io::Result<()> {
     links::heading(out, &answer.artifact.kind, answer.artifact.core_hash)?;
     let mut fields = Fields::new(ROLE_WIDTH);
+    show::labels(&answer.labels, &mut fields);
     show::attributes(&answer.attributes, &mut fields);
     if let Some(audit) = &answer.audit {
         fields.push("audit", audited(audit), Style::new());

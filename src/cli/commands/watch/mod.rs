@@ -12,9 +12,11 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
+use runvault::vault::add::CommonAnnotations;
 
 use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::kind::kind;
+use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
@@ -72,6 +74,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     moving: MoveArgs,
 
+    #[command(flatten)]
+    labels: LabelArgs,
+
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
     allow_removed: bool,
@@ -97,6 +102,7 @@ impl Args {
         let started = Instant::now();
         let checked = self.checks.options(self.kind)?;
         let options = ExamineOptions { allow_removed: self.allow_removed, strict: self.strict, ..checked };
+        let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
@@ -114,7 +120,7 @@ impl Args {
         let mover = self.moving.mover(&options)?.map(Mover::retrying);
         let mut printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
         printer.forks = Some(ForkNotes::default());
-        let taking = Taking::new(settling, printer);
+        let taking = Taking::new(settling, printer, annotations);
         let mut watch = Watch { vault, held, options, stop, taking, waiting, search };
         let unsettled = watch.run(self)?;
         let status = watch.taking.finish(started)?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Original, PollingWatcher, Scan, SourceError};
 use runvault::storage::StorageError;
-use runvault::vault::add::{Examined, Monitor, Summary};
+use runvault::vault::add::{CommonAnnotations, Examined, Monitor, Summary};
 
 use super::{Failure, Printer, Status};
 use crate::cli::output::fork_notes::ForkNotes;
@@ -20,13 +20,14 @@ pub(super) struct Taking {
     settling: PollingWatcher,
     printer: Printer,
     summary: Summary,
+    annotations: CommonAnnotations,
     /// The errors of the last scan, so that each is reported once.
     unseen: HashSet<String>,
 }
 
 impl Taking {
-    pub(super) fn new(settling: PollingWatcher, printer: Printer) -> Self {
-        Self { settling, printer, summary: Summary::default(), unseen: HashSet::new() }
+    pub(super) fn new(settling: PollingWatcher, printer: Printer, annotations: CommonAnnotations) -> Self {
+        Self { settling, printer, summary: Summary::default(), annotations, unseen: HashSet::new() }
     }
 
     /// Scans the directories and reports errors.
@@ -53,10 +54,10 @@ impl Taking {
             return Ok(());
         }
         let (paths, items): (Vec<_>, Vec<_>) = look.settled.into_iter().unzip();
-        let Self { settling, printer, summary, .. } = self;
+        let Self { settling, printer, summary, annotations, .. } = self;
         let mut reporter = Reporter { paths, settling, printer, summary, is_last };
         let items = items.into_iter().take_while(|_| !stop.is_asked());
-        vault.add_items(items.map(Ok), options, &mut reporter).map(drop)
+        vault.add_annotated(items.map(Ok), options, annotations, &mut reporter).map(drop)
     }
 
     /// Returns whether there are files to be removed later.

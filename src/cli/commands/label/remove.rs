@@ -1,0 +1,38 @@
+//! `runvault label remove`
+
+use clap::Args as ClapArgs;
+use runvault::vault::annotate::RemoveLabelsRequest;
+
+use crate::cli::args::hash::Named;
+use crate::cli::args::label;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+
+/// Remove labels from an artifact.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    hash: Named,
+
+    /// The keys of the labels
+    #[arg(required = true, value_name = "KEY", value_parser = label::key)]
+    keys: Vec<String>,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let vault = vault.open()?;
+        let core = self.hash.locate_artifact(&vault)?.artifact.core;
+        let request =
+            RemoveLabelsRequest { core_hashes: vec![core], keys: self.keys.iter().cloned().collect() };
+        if !vault.run(&request)?.changed {
+            let keys = self.keys.join(" or ");
+            return Err(Failure::No(format!(
+                "{core:.12} has no label {keys}; \"runvault show {core:.12}\" lists its labels"
+            )));
+        }
+        stdout::note("label removed");
+        Ok(Status::Done)
+    }
+}

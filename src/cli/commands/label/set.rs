@@ -1,0 +1,34 @@
+//! `runvault label set`
+
+use clap::Args as ClapArgs;
+use runvault::vault::annotate::SetLabelsRequest;
+
+use crate::cli::args::hash::Named;
+use crate::cli::args::label;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+
+/// Set labels on an artifact.
+///
+/// A value that the artifact has for the same key is replaced, and the journal records both.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    hash: Named,
+
+    /// The labels, such as commit=4f2a91c
+    #[arg(required = true, value_name = "KEY=VALUE", value_parser = label::pair)]
+    labels: Vec<(String, String)>,
+}
+
+impl Args {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+        let labels = label::unique(&self.labels)?;
+        let vault = vault.open()?;
+        let core_hashes = vec![self.hash.locate_artifact(&vault)?.artifact.core];
+        let changed = vault.run(&SetLabelsRequest { core_hashes, labels })?.changed;
+        stdout::note(if changed { "labeled" } else { "already labeled" });
+        Ok(Status::Done)
+    }
+}

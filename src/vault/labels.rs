@@ -1,0 +1,108 @@
+//! Lists the keys and values of labels.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::Operation;
+use super::handle::Vault;
+use crate::storage::{LabelKey, LabelValue, StorageError};
+
+/// A request for the keys of the labels that artifacts have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LabelKeysRequest {}
+
+/// The keys of labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelKeysAnswer {
+    /// The keys, sorted.
+    pub keys: Vec<LabelKeySummary>,
+}
+
+/// A key of labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelKeySummary {
+    /// The key.
+    pub key: String,
+    /// Number of artifacts with this key.
+    pub artifacts: u64,
+    /// Number of different values.
+    pub values: u64,
+}
+
+/// A request for the values of a key of labels.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelValuesRequest {
+    /// The key.
+    pub key: String,
+    /// The beginning of the values; all values if it is empty.
+    #[serde(default)]
+    pub prefix: String,
+    /// Maximum number of values; unlimited if there is none.
+    #[serde(default)]
+    pub limit: Option<u64>,
+}
+
+/// The values of a key of labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelValuesAnswer {
+    /// The values, sorted.
+    pub values: Vec<LabelValueSummary>,
+}
+
+/// A value of a key of labels, with the artifacts that have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelValueSummary {
+    /// The value.
+    pub value: String,
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of their captures.
+    pub captures: u64,
+    /// The size of the captures in bytes, as they were received.
+    pub bytes: u64,
+}
+
+impl Operation for LabelKeysRequest {
+    type Answer = LabelKeysAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "label-keys";
+    const SUMMARY: &'static str = "List the keys of labels";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<LabelKeysAnswer, StorageError> {
+        let keys = vault.snapshot()?.label_keys()?.into_iter();
+        Ok(LabelKeysAnswer { keys: keys.map(LabelKeySummary::from).collect() })
+    }
+}
+
+impl Operation for LabelValuesRequest {
+    type Answer = LabelValuesAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "label-values";
+    const SUMMARY: &'static str = "List the values of a key of labels";
+
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<LabelValuesAnswer, StorageError> {
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let values = vault.snapshot()?.label_values(&self.key, &self.prefix, limit)?.into_iter();
+        Ok(LabelValuesAnswer { values: values.map(LabelValueSummary::from).collect() })
+    }
+}
+
+impl From<LabelKey> for LabelKeySummary {
+    fn from(LabelKey { key, artifacts, values }: LabelKey) -> Self {
+        Self { key, artifacts, values }
+    }
+}
+
+impl From<LabelValue> for LabelValueSummary {
+    fn from(LabelValue { value, artifacts, captures, bytes }: LabelValue) -> Self {
+        Self { value, artifacts, captures, bytes }
+    }
+}
