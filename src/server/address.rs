@@ -42,6 +42,11 @@ pub(super) fn attribute(name: &str, value: &str) -> String {
     with_query("/artifacts", &[("attribute", Some(&format!("{name}={value}")))])
 }
 
+/// The address of the runs with a label.
+pub(super) fn label(key: &str, value: &str) -> String {
+    with_query("/", &[("label", Some(&format!("{key}={value}")))])
+}
+
 /// The address of the differences between an artifact and another, which a form asks for if there is none.
 pub(super) fn diff(one: CoreHash, other: Option<CoreHash>) -> String {
     let other = other.map(|other| other.to_string());

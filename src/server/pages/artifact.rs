@@ -144,7 +144,7 @@ fn badge(checked: &Checked, answer: &ShowAnswer, medium: Medium) -> Markup {
 }
 
 fn summary(answer: &ShowAnswer) -> Markup {
-    let ShowAnswer { artifact, created_at, note, tags, pinned, extended_by, mentions, .. } = answer;
+    let ShowAnswer { artifact, created_at, note, tags, labels, pinned, extended_by, mentions, .. } = answer;
     let seen = html! {
         (time(artifact.seen_at.0))
         @if artifact.added_at < artifact.seen_at { ", first " (time(artifact.added_at.0)) }
@@ -155,6 +155,11 @@ fn summary(answer: &ShowAnswer) -> Markup {
         ("created", created_at.as_deref().map(|created| html! { (line(created)) })),
         ("seen", Some(seen)),
         ("tags", (!tags.is_empty()).then(|| html! { @for tag in tags { span.tag { "@" (line(tag)) } " " } })),
+        (
+            "labels",
+            (!labels.is_empty())
+                .then(|| html! { @for (key, value) in labels { (parts::label(key, value)) " " } }),
+        ),
         ("pinned", pinned.then(|| html! { "protected from removal" })),
         ("note", note.as_deref().map(|note| html! { span.note { (block(note)) } })),
         (

@@ -7,7 +7,7 @@ use crate::artifact::Kind;
 use crate::formats;
 use crate::server::failure::PageError;
 use crate::vault::api::Timestamp;
-use crate::vault::find::FindCursor;
+use crate::vault::find::{FindCondition, FindCursor};
 
 /// Returns the value of a field that is filled in.
 pub(super) fn given(value: &str) -> Option<&str> {
@@ -38,6 +38,12 @@ pub(super) fn kinds(name: &str) -> Result<Vec<String>, PageError> {
         Some(name) if formats::named(name).is_some() => Ok(vec![name.to_owned()]),
         Some(name) => Err(PageError::BadRequest(format!("there is no kind {name}"))),
     }
+}
+
+/// Returns the condition of the key of a label, or of a key, `=` and a value.
+pub(super) fn label(text: &str) -> FindCondition {
+    let (key, value) = text.split_once('=').map_or((text, None), |(key, value)| (key, Some(value)));
+    FindCondition::Label { key: key.to_owned(), value: value.map(str::to_owned) }
 }
 
 /// Parses the end of the previous page, if there is one.

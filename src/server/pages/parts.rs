@@ -25,6 +25,11 @@ pub(super) fn artifact(artifact: &ArtifactSummary) -> Markup {
     html! { (kind(&artifact.kind)) " " (hash(artifact.core_hash)) }
 }
 
+/// Returns a label as a link to the runs that have it.
+pub(super) fn label(key: &str, value: &str) -> Markup {
+    html! { a.tag href=(address::label(key, value)) { (line(key)) "=" (line(value)) } }
+}
+
 /// Returns the noun of a kind as a label.
 pub(super) fn kind(name: &str) -> Markup {
     html! { span.kind { (line(&noun(name))) } }

@@ -38,6 +38,8 @@ struct Parameters {
     tool: String,
     agent: String,
     tag: String,
+    /// The key of a label, or a key, `=` and a value.
+    label: String,
     /// `yes` for runs with errors only.
     errors: String,
     since: String,
@@ -118,6 +120,7 @@ impl Parameters {
             let name = tag.strip_prefix('@').unwrap_or(tag);
             conditions.push(FindCondition::Tagged { name: (name != "*").then(|| name.to_owned()) });
         }
+        conditions.extend(given(&self.label).map(filters::label));
         match given(&self.errors) {
             None => {}
             Some("yes") => conditions.push(FindCondition::Range {
@@ -138,6 +141,7 @@ impl Parameters {
             ("tool", &self.tool),
             ("agent", &self.agent),
             ("tag", &self.tag),
+            ("label", &self.label),
             ("errors", &self.errors),
             ("since", &self.since),
             ("until", &self.until),
@@ -190,6 +194,7 @@ fn form(parameters: &Parameters) -> Markup {
             label { "Agent" input name="agent" value=(parameters.agent); }
             label { "Tool" input name="tool" value=(parameters.tool); }
             label { "Tag" input name="tag" value=(parameters.tag) placeholder="* is any"; }
+            label { "Label" input name="label" value=(parameters.label) placeholder="branch=main"; }
             label { "Errors" (options("errors", &errors, &parameters.errors)) }
             label { "Created since" input name="since" value=(parameters.since) placeholder="2026-11-20"; }
             label { "Created until" input name="until" value=(parameters.until) placeholder="2026-11-21"; }
@@ -210,7 +215,7 @@ pub(super) fn table(answer: &ListAnswer) -> Markup {
                     tr {
                         th { "created" } th { "run" } th { "model" } th { "agent" }
                         th.right { (formats::STEPS.name) } th.right { "duration" } th.right { "tokens" } th.right { "errors" }
-                        th { "recorded as" } th { "tags" }
+                        th { "recorded as" } th { "tags" } th { "labels" }
                     }
                 }
                 tbody { @for row in &answer.rows { (shown(row)) } }
@@ -247,6 +252,7 @@ fn shown(row: &ListRow) -> Markup {
                 }
             }
             td { @for tag in &row.tags { span.tag { "@" (line(tag)) } " " } }
+            td { @for (key, values) in &row.labels { @for value in values { (parts::label(key, value)) " " } } }
         }
     }
 }
