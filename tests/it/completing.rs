@@ -43,6 +43,16 @@ fn hashes_tags_and_what_they_are() {
     assert_eq!(offered(&sandbox, &["get", "run-t"]), ["run-triage-4711"]);
     assert!(offered(&sandbox, &["audit", "run-t"]).is_empty());
     assert_eq!(offered(&sandbox, &["tag", "remove", "t"]), ["terms"]);
+    for label in ["commit=4f2a", "commit-date=2026-11-22", "branch=main"] {
+        sandbox.run(["label", "set", "3941d389b337", label]).expect(0);
+    }
+    sandbox.run(["label", "set", "5c496a37feba", "commit=77ab", "odd=a b"]).expect(0);
+    assert_eq!(offered(&sandbox, &["find", "--label", "com"]), ["commit=", "commit-date="]);
+    assert_eq!(offered(&sandbox, &["find", "--label", "commit=4"]), ["commit=4f2a"]);
+    assert_eq!(offered(&sandbox, &["forget", "--keep-label", "commit="]), ["commit=4f2a", "commit=77ab"]);
+    assert_eq!(offered(&sandbox, &["label", "list", "b"]), ["branch"]);
+    assert_eq!(offered(&sandbox, &["label", "set", "latest", "branch=m"]), ["branch=main"]);
+    assert!(offered(&sandbox, &["find", "--label", "odd="]).is_empty());
     assert_eq!(offered(&sandbox, &["view", "3941d"]), ["3941d389b337"]);
     assert_eq!(offered(&sandbox, &["view", "3941d", "--only", ""]), ["tools", "errors"]);
     // Only what the command takes.

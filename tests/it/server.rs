@@ -428,3 +428,32 @@ fn an_address_that_cannot_be_used_is_an_error() {
     let missing = Sandbox::without_vault();
     missing.run(["serve"]).expect(2);
 }
+
+#[test]
+fn runs_are_listed_by_label() {
+    let sandbox = examples();
+    let core = "3941d389b337";
+    sandbox.run(["label", "set", core, "branch=main", "job=https://ci.example/?a=1&b=<b>"]).expect(0);
+    let serving = Serving::start(&sandbox);
+    let all = serving.get("/").expect(200);
+    assert!(all.text().contains(r#"<a class="tag" href="/?label=branch%3Dmain">branch=main</a>"#), "{}", all.text());
+    assert!(all.text().contains("job=https://ci.example/?a=1&amp;b=&lt;b&gt;"), "{}", all.text());
+    assert!(all.text().contains("/?label=job%3Dhttps://ci.example/%3Fa%3D1%26b%3D%3Cb%3E"), "{}", all.text());
+    for (query, is_found) in [
+        ("branch%3Dmain", true),
+        ("branch", true),
+        ("branch%3Dma", false),
+        ("job%3Dhttps://ci.example/%3Fa%3D1%26b%3D%3Cb%3E", true),
+        ("%3D", false),
+    ] {
+        let page = serving.get(&format!("/?label={query}")).expect(200);
+        assert_eq!(page.text().contains("No run matches."), !is_found, "{query}");
+    }
+    let artifact = serving.get(&format!("/artifact/{}", cores_with(&sandbox, core))).expect(200);
+    assert!(artifact.text().contains(">branch=main</a>"), "{}", artifact.text());
+}
+
+/// The whole core hash that begins with these digits.
+fn cores_with(sandbox: &Sandbox, digits: &str) -> String {
+    cores(sandbox).into_iter().find(|core| core.contains(digits)).unwrap()
+}

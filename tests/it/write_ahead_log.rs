@@ -289,7 +289,7 @@ fn a_damaged_log_is_copied_once() {
     assert_eq!(fs::read(killed.path(".damaged-wal-1")).unwrap(), killed.flipped(HEADER + FRAME + 3_000));
 }
 
-/// Tags, notes, pins and links of the lost part are set again, and what was removed there stays away.
+/// Tags, notes, pins, labels and links of the lost part are set again, and what was removed there stays away.
 #[test]
 fn other_changes_behind_the_damage_are_done_again() {
     let sandbox = Sandbox::new();
@@ -297,26 +297,30 @@ fn other_changes_behind_the_damage_are_done_again() {
     let open = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     open.query_row("SELECT count(*) FROM kind", [], |_| Ok(())).unwrap();
     sandbox.run(["tag", "set", &cores[0], "before"]).expect(0);
+    sandbox.run(["label", "set", &cores[0], "k=before"]).expect(0);
     let removed = sandbox.add([document(&sandbox, "a", 2)]).remove(0);
     sandbox.run(["tag", "set", &cores[0], "base"]).expect(0);
     sandbox.run(["note", &cores[1], "look at this"]).expect(0);
     sandbox.run(["pin", "add", &cores[0]]).expect(0);
+    sandbox.run(["label", "set", &cores[0], "branch=main", "commit=4f2a"]).expect(0);
     let log = fs::read(sandbox.path("v.vault-wal")).unwrap();
     let (file, index) = (fs::read(sandbox.vault()).unwrap(), fs::read(sandbox.path("v.vault-shm")).unwrap());
     drop(open);
     let mut damaged = log.clone();
-    let first = transactions(&log)[1];
+    let first = transactions(&log)[2];
     damaged[HEADER + first * FRAME + 5_000] ^= 1;
     fs::write(sandbox.vault(), &file).unwrap();
     fs::write(sandbox.path("v.vault-wal"), &damaged).unwrap();
     fs::write(sandbox.path("v.vault-shm"), &index).unwrap();
     let warned = sandbox.run(["stats"]).expect(0).stderr;
-    assert!(warned.contains("entries 4 to 7 of the journal may be missing"), "{warned}");
+    assert!(warned.contains("entries 5 to 9 of the journal may be missing"), "{warned}");
     sandbox.run(["fsck", "--repair"]).expect(0);
     sandbox.run(["fsck"]).expect(0);
     sandbox.run(["get", &removed]).expect(0);
     assert_eq!(sandbox.run(["show", "@base", "--json"]).expect(0).json()[0]["core_hash"], cores[0].as_str());
     assert!(sandbox.run(["show", &cores[1]]).expect(0).stdout.contains("look at this"));
+    let labels = sandbox.run(["show", "@base", "--json"]).expect(0).json()[0]["labels"].clone();
+    assert_eq!(labels, serde_json::json!({"branch": "main", "commit": "4f2a", "k": "before"}));
     sandbox.run(["rm", &cores[0]]).expect(1);
 }
 

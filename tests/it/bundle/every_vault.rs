@@ -8,7 +8,7 @@ use runvault::formats;
 use runvault::intake::{ExamineOptions, SourceError};
 use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StorageError, is_note};
 use runvault::vault::add::{Examined, Monitor, Outcome};
-use runvault::vault::annotate::{AddLinkRequest, SetNoteRequest, SetTagRequest};
+use runvault::vault::annotate::{AddLinkRequest, SetLabelsRequest, SetNoteRequest, SetTagRequest};
 use runvault::vault::bundle;
 use serde_json::{Value, json};
 
@@ -67,7 +67,9 @@ fn said(vault: &Vault) -> Vec<Value> {
             .map(|edge| format!("{} {} {} {:?}", edge.source, edge.relation, edge.target, edge.note))
             .collect();
         links.sort();
-        json!({"core": artifact.core.to_string(), "tags": tags, "note": note, "links": links})
+        let labels: Vec<String> =
+            annotations.labels.iter().map(|label| format!("{}={}", label.key, label.value)).collect();
+        json!({"core": artifact.core.to_string(), "tags": tags, "note": note, "labels": labels, "links": links})
     };
     snapshot.all_artifacts(None).unwrap().into_iter().map(of_one).collect()
 }
@@ -79,6 +81,12 @@ fn tag(vault: &Vault, artifact: &ArtifactRecord, name: &str) -> Result<bool, Sto
 
 fn note(vault: &Vault, artifact: &ArtifactRecord, text: &str) -> Result<bool, StorageError> {
     let request = SetNoteRequest { core_hash: artifact.core, text: text.to_owned() };
+    vault.run(&request).map(|answer| answer.changed)
+}
+
+fn label(vault: &Vault, artifact: &ArtifactRecord, key: &str, value: &str) -> Result<bool, StorageError> {
+    let labels = [(key.to_owned(), value.to_owned())].into();
+    let request = SetLabelsRequest { core_hashes: vec![artifact.core], labels };
     vault.run(&request).map(|answer| answer.changed)
 }
 
@@ -121,6 +129,11 @@ fn what_no_bundle_can_have_cannot_be_said_of_an_artifact() {
         tag(&vault, &one, &"t".repeat(101)),
         note(&vault, &one, " "),
         note(&vault, &one, &"n".repeat(4097)),
+        label(&vault, &one, "", "v"),
+        label(&vault, &one, "-k", "v"),
+        label(&vault, &one, &"k".repeat(101), "v"),
+        label(&vault, &one, "k", &"v".repeat(1_025)),
+        label(&vault, &one, "k", "two\nlines"),
         link(&vault, &one, "Not one", &two, None),
         link(&vault, &one, "r", &one, None),
         link(&vault, &one, "r", &two, Some(&long)),
@@ -143,6 +156,8 @@ proptest! {
         documents in prop::collection::vec(("[a-z]{1,3}", "\\PC{0,30}", 0..3_u8), 1..6),
         tags in prop::collection::vec((any::<prop::sample::Index>(), "[a-zA-Z0-9_./-]{1,100}"), 0..8),
         notes in prop::collection::vec((any::<prop::sample::Index>(), a_note()), 0..4),
+        labels in prop::collection::vec(
+            (any::<prop::sample::Index>(), "[a-zA-Z0-9][a-zA-Z0-9_./-]{0,99}", "\\PC{0,40}"), 0..8),
         links in prop::collection::vec(
             (any::<prop::sample::Index>(), any::<prop::sample::Index>(), "[a-z][a-z0-9-]{0,39}", prop::option::of(a_note())), 0..6),
     ) {
@@ -167,6 +182,9 @@ proptest! {
         }
         for (artifact, note) in &notes {
             self::note(&vault, artifact.get(&rows), note).unwrap();
+        }
+        for (artifact, key, value) in &labels {
+            label(&vault, artifact.get(&rows), key, value).unwrap();
         }
         for (source, target, relation, note) in &links {
             let (source, target) = (source.get(&rows), target.get(&rows));

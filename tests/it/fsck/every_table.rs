@@ -80,10 +80,11 @@ pub(crate) fn small() -> Sandbox {
         &["link", contract, "governs", trace, "--note", "agreed"],
         &["link", trace, "follows", contract],
         &["rm", small, "--force", "--reason", "small"],
+        &["label", "set", contract, "commit=4f2a", "branch=main"],
+        &["label", "set", trace, "commit=4f2a", "branch=fix"],
     ] {
         sandbox.run(arguments).expect(0);
     }
-    crate::labels::set(&sandbox, &[contract, trace], &[("commit", "4f2a"), ("branch", "main")]);
     sandbox
 }
 

@@ -9,7 +9,7 @@ use proptest::sample::Index;
 use runvault::digest::CoreHash;
 use runvault::storage::interface::{Annotation, PutOptions, Storage, Transaction};
 use runvault::storage::{Prepared, RemovedPolicy, Result, TimeBasis};
-use runvault::vault::retention::{self, GroupKey, Period, PeriodRule, Plan};
+use runvault::vault::retention::{self, GroupKey, LabelRule, Period, PeriodRule, Plan};
 
 use super::universe::UNIVERSE;
 
@@ -36,6 +36,8 @@ pub(super) struct Retention {
     keep_last: Option<usize>,
     keep_days: Option<usize>,
     keep_tag: bool,
+    keep_label: bool,
+    only_label: bool,
     by: TimeBasis,
     is_by_run: bool,
     ignores_links: bool,
@@ -118,14 +120,9 @@ fn retention() -> impl Strategy<Value = Retention> {
     let bases = [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created];
     let by = prop::sample::select(bases.to_vec());
     let keep_last = prop::option::of(0..4_usize);
-    (keep_last, prop::option::of(1..3_usize), any::<[bool; 3]>(), by).prop_map(
-        |(keep_last, keep_days, [keep_tag, is_by_run, ignores_links], by)| Retention {
-            keep_last,
-            keep_days,
-            keep_tag,
-            by,
-            is_by_run,
-            ignores_links,
+    (keep_last, prop::option::of(1..3_usize), any::<[bool; 5]>(), by).prop_map(
+        |(keep_last, keep_days, [keep_tag, keep_label, only_label, is_by_run, ignores_links], by)| {
+            Retention { keep_last, keep_days, keep_tag, keep_label, only_label, by, is_by_run, ignores_links }
         },
     )
 }
@@ -246,12 +243,20 @@ fn remove(
 }
 
 fn forget(retention: &Retention, storage: &dyn Storage, at: DateTime<Utc>) -> String {
-    let group = if retention.is_by_run { GroupKey::Attribute("run_id".to_owned()) } else { GroupKey::Kind };
+    let group = match (retention.is_by_run, retention.only_label) {
+        (true, _) => GroupKey::Attribute("run_id".to_owned()),
+        (false, true) => GroupKey::Label("ci/job".to_owned()),
+        (false, false) => GroupKey::Kind,
+    };
+    let rule =
+        |key: &str, value: Option<&str>| LabelRule { key: key.to_owned(), value: value.map(str::to_owned) };
     let days = retention.keep_days.map(|count| PeriodRule { period: Period::Day, count });
     let policy = retention::Policy {
         keep_last: retention.keep_last,
         keep_periods: days.into_iter().collect(),
         keep_tags: retention.keep_tag.then(|| "best".parse().unwrap()).into_iter().collect(),
+        keep_labels: retention.keep_label.then(|| rule("commit", Some("main"))).into_iter().collect(),
+        labels: retention.only_label.then(|| rule("commit", None)).into_iter().collect(),
         by: retention.by.into(),
         group_by: vec![group],
         ignore_links: retention.ignores_links,

@@ -177,7 +177,7 @@ fn everything_in(vault: &Vault) -> Vec<Hit> {
 
 /// Everything that only reads.
 fn read(vault: &Vault) {
-    let _ = vault.run(&StatsRequest { by: TimeBasisName::Created });
+    let _ = vault.run(&StatsRequest { by: TimeBasisName::Created, label: None });
     let _ = vault.catch_up_search(&mut |_| {});
     let _ = vault.run(&SearchRequest { words: "label*".to_owned(), ..SearchRequest::default() });
     for catalog in [false, true] {
