@@ -43,7 +43,7 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
         &["graph", "refs", "references"],
         "\"runvault links HASH\" lists links, \"runvault unresolved\" references to missing artifacts",
     ),
-    (&["label", "name", "alias", "bookmark"], "\"runvault tag set HASH NAME\" names an artifact"),
+    (&["name", "alias", "bookmark"], "\"runvault tag set HASH NAME\" names an artifact"),
     (&["keep", "protect", "lock"], "\"runvault pin add HASH\" protects an artifact from removal"),
     (&["unlock"], "a vault needs no unlocking; \"runvault pin remove HASH\" allows removal"),
     (&["play", "mock"], "\"runvault replay HASH --serve-stdio\" serves recorded responses"),

@@ -142,13 +142,13 @@ fn labels_are_set_listed_replaced_and_removed() {
     sandbox.run(["label", "set", TRACE, "commit=4f2a"]).expect(0);
     assert_eq!(labels_of(&sandbox, RUN), json!({"branch": "a=b", "commit": "4f2a"}));
     let shown = sandbox.run(["show", RUN]).expect(0).stdout;
-    assert!(shown.contains("\n  labels            branch=a=b, commit=4f2a\n"), "{shown}");
+    assert!(shown.contains("\n  labels     branch=a=b, commit=4f2a\n"), "{shown}");
     assert!(sandbox.run(["view", RUN]).expect(0).stdout.contains("branch=a=b, commit=4f2a\n"));
     assert_eq!(sandbox.run(["view", RUN, "--json"]).expect(0).json()[0]["labels"]["commit"], "4f2a");
     let keys = sandbox.run(["label", "list"]).expect(0);
     assert_eq!(
         (keys.stdout.as_str(), keys.stderr.as_str()),
-        ("branch 1 artifact   1 value\ncommit 2 artifacts 1 value\n", "2 keys\n")
+        ("branch  1 artifact 1 value\ncommit 2 artifacts 1 value\n", "2 keys\n")
     );
     let values = sandbox.run(["label", "list", "commit", "--json"]).expect(0).json();
     assert_eq!((values.len(), &values[0]["value"], &values[0]["artifacts"]), (1, &json!("4f2a"), &json!(2)));
@@ -293,10 +293,10 @@ fn labels_are_columns_counts_and_a_view() {
     let list = sandbox.run(["list", "--label", "commit=77ab", "--json"]).expect(0).json();
     assert_eq!(
         (list.len(), &list[0]["labels"]),
-        (1, &json!({"branch": ["main"], "commit": ["77ab"], "note": [""]}))
+        (1, &json!({"branch": ["main"], "commit": ["4f2a", "77ab"], "note": [""]}))
     );
     let list = sandbox.run(["list", "--label", "commit=77ab"]).expect(0).stdout;
-    assert!(list.trim_end().ends_with("branch=main commit=77ab note="), "{list}");
+    assert!(list.trim_end().ends_with("branch=main commit=4f2a commit=77ab note="), "{list}");
     let stats = sandbox.run(["stats", "--by", "label:commit"]).expect(0);
     let rows: Vec<Vec<&str>> = stats.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[1][..3], ["commit=4f2a", "2", "3"]);
@@ -365,7 +365,8 @@ fn a_retention_policy_keeps_groups_and_selects_by_label() {
 fn labels_are_carried_over_and_do_not_replace_others() {
     let sandbox = labeled();
     sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
-    let imported = on(&sandbox, "other.vault", &["import", "all.rvz", "--label", "from=export"]).expect(0);
+    let imported =
+        on(&sandbox, "other.vault", &["import", "all.rvz", "--create", "--label", "from=export"]).expect(0);
     assert!(imported.stderr.contains("7 labels set\n"), "{}", imported.stderr);
     let of_other = |core: &str| {
         on(&sandbox, "other.vault", &["show", core, "--json"]).expect(0).json()[0]["labels"].clone()

@@ -436,7 +436,11 @@ fn runs_are_listed_by_label() {
     sandbox.run(["label", "set", core, "branch=main", "job=https://ci.example/?a=1&b=<b>"]).expect(0);
     let serving = Serving::start(&sandbox);
     let all = serving.get("/").expect(200);
-    assert!(all.text().contains(r#"<a class="tag" href="/?label=branch%3Dmain">branch=main</a>"#), "{}", all.text());
+    assert!(
+        all.text().contains(r#"<a class="tag" href="/?label=branch%3Dmain">branch=main</a>"#),
+        "{}",
+        all.text()
+    );
     assert!(all.text().contains("job=https://ci.example/?a=1&amp;b=&lt;b&gt;"), "{}", all.text());
     assert!(all.text().contains("/?label=job%3Dhttps://ci.example/%3Fa%3D1%26b%3D%3Cb%3E"), "{}", all.text());
     for (query, is_found) in [

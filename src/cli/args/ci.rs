@@ -68,7 +68,10 @@ const SYSTEMS: [System; 9] = [
         repository: &["{BUILD_REPOSITORY_NAME}"],
         commit: &["{BUILD_SOURCEVERSION}"],
         branch: &["{SYSTEM_PULLREQUEST_SOURCEBRANCH}", "{BUILD_SOURCEBRANCH}"],
-        job: &["{SYSTEM_COLLECTIONURI}{SYSTEM_TEAMPROJECT}/_build/results?buildId={BUILD_BUILDID}"],
+        job: &[
+            "{SYSTEM_COLLECTIONURI}{SYSTEM_TEAMPROJECT}/_build/results?buildId={BUILD_BUILDID}",
+            "{SYSTEM_TEAMFOUNDATIONCOLLECTIONURI}{SYSTEM_TEAMPROJECT}/_build/results?buildId={BUILD_BUILDID}",
+        ],
     },
     System {
         name: "travis-ci",

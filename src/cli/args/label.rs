@@ -15,11 +15,15 @@ use crate::cli::output::stdout;
 /// Labels for everything that is added.
 #[derive(Args)]
 pub(crate) struct LabelArgs {
-    /// Set this label on every artifact that is added or already stored. Can be repeated
+    /// Set this label on everything that is added
+    ///
+    /// Artifacts that are already stored get it too. Can be repeated.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     label: Vec<(String, String)>,
 
-    /// Set the labels ci, repository, commit, branch and job, as far as the environment of a CI system states them
+    /// Set labels from the environment of a CI system
+    ///
+    /// The labels are ci, repository, commit, branch and job, as far as the environment states them.
     #[arg(long)]
     ci: bool,
 }

@@ -161,8 +161,10 @@ pub(crate) struct Conditions {
     /// Has a note that contains this text, ignoring case; "" matches every note
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Has this label; KEY alone matches every value. Can be repeated
-    #[arg(long, value_name = "KEY[=VALUE]", value_parser = label::test)]
+    /// Has this label: KEY=VALUE, or KEY for any value
+    ///
+    /// Can be repeated.
+    #[arg(long, value_name = "LABEL", value_parser = label::test)]
     label: Vec<LabelTest>,
 
     /// Last seen at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w

@@ -18,6 +18,8 @@ const DATA: &[&str] = &[
     "ErrorKind",
     "MAX_NOTE_BYTES",
     "MAX_RELATION_BYTES",
+    "MAX_LABEL_KEY_BYTES",
+    "MAX_LABEL_VALUE_BYTES",
     "MAX_TAG_BYTES",
     "Repair",
     "SCHEMA_VERSION",
@@ -27,6 +29,8 @@ const DATA: &[&str] = &[
     "Upgrade",
     "is_note",
     "is_relation",
+    "is_label_key",
+    "is_label_value",
     "is_tag",
 ];
 

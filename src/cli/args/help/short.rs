@@ -56,11 +56,12 @@ const RARE: &[&str] = &[
 
 /// Options that only `--help` lists, by command, so that the short help fits on a screen of 24 lines.
 const RARE_OF: &[(&str, &[&str])] = &[
+    ("add", &["fail-fast", "note", "tag"]),
     ("find", &["attr", "columns", "note", "sort", "until"]),
     ("list", &["attr", "note", "prompt", "run-id", "sort", "until"]),
-    ("search", &["attr", "has-error", "note", "run-id", "tool", "until"]),
+    ("search", &["attr", "has-error", "label", "note", "run-id", "tool", "until"]),
     ("replay", &["attr", "until"]),
-    ("export", &["attr", "note", "tool", "until"]),
+    ("export", &["attr", "label", "note", "tool", "until"]),
     ("forget", &["keep-hourly", "keep-yearly", "reason", "yes"]),
 ];
 

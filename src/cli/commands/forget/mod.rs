@@ -44,8 +44,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Vec<Kind>,
 
-    /// Consider only artifacts with this label; KEY alone matches every value. Can be repeated
-    #[arg(long, value_name = "KEY[=VALUE]", value_parser = label::test)]
+    /// Consider only artifacts with this label
+    ///
+    /// KEY=VALUE, or KEY for any value. Can be repeated.
+    #[arg(long, value_name = "K=V", value_parser = label::test)]
     label: Vec<LabelTest>,
 
     /// Print what would be removed without removing anything

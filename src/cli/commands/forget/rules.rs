@@ -53,8 +53,10 @@ pub(super) struct RuleArgs {
     #[arg(long, value_name = "TAG", value_parser = tag)]
     keep_tag: Vec<TagPattern>,
 
-    /// Keep artifacts with this label; KEY alone matches every value. Can be repeated
-    #[arg(long, value_name = "KEY[=VALUE]", value_parser = label::test)]
+    /// Keep artifacts with this label: KEY=VALUE or KEY
+    ///
+    /// KEY alone matches every value. Can be repeated.
+    #[arg(long, value_name = "K=V", value_parser = label::test)]
     keep_label: Vec<LabelTest>,
 
     /// Which time is used. With "created", artifacts that state no time are kept
