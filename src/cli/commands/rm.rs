@@ -70,8 +70,11 @@ impl Args {
             dry_run: self.dry_run,
         };
         let RemoveAnswer { removed, erasure } = vault.run(&request).map_err(refusal)?;
+        // Reclaiming space does not remove what a database server keeps; a warning says so.
+        let is_reclaimable = |erasure: &ErasureSummary| !erasure.remnants.contains(&RemnantSummary::Database);
+        let until_gc = erasure.as_ref().is_some_and(is_reclaimable);
         for removed in &removed {
-            if self.json { json::line(&mut stdout::raw(), removed)? } else { print(removed)? }
+            if self.json { json::line(&mut stdout::raw(), removed)? } else { print(removed, until_gc)? }
         }
         if let Some(erasure) = &erasure {
             warn_of_remnants(erasure, &vault);
@@ -80,11 +83,11 @@ impl Args {
     }
 }
 
-/// Prints what was removed, or would be.
-fn print(removed: &Removed) -> Result<(), Failure> {
+/// Prints what was removed, or would be. `until_gc` is whether reclaiming space removes what is left.
+fn print(removed: &Removed, until_gc: bool) -> Result<(), Failure> {
     let Removed { core_hash, kind, captures, size, shared, erased } = removed;
     let done = if erased.is_some() { "removed" } else { "would remove" };
-    let left = if *erased == Some(false) { "; still in the file until gc" } else { "" };
+    let left = if *erased == Some(false) && until_gc { "; still in the file until gc" } else { "" };
     let (captures, size) = (counted(captures.len() as u64, "capture"), stdout::size(*size));
     let mut out = stdout::text();
     writeln!(out, "{done} {} {captures}, {size}{left}", named(kind, *core_hash))?;

@@ -39,7 +39,7 @@ impl Failure {
         Self::Storage(StorageError::new(ErrorKind::VaultDamaged, format!("the vault is damaged: {what}")))
     }
 
-    /// Returns whether the connection was lost, so that nobody knows whether the last statement took effect.
+    /// Returns whether the connection was lost, so that it is unknown whether the last statement took effect.
     pub(super) fn is_disconnection(&self) -> bool {
         let Self::Server(error) = self else { return false };
         match error.code() {

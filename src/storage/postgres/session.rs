@@ -46,7 +46,7 @@ impl<'s> Session<'s> {
         Self::begin(server, &begin)
     }
 
-    /// Begins a transaction with these statements. Connections that were lost while nobody used them are replaced.
+    /// Begins a transaction with these statements. Connections that were lost while they were idle are replaced.
     fn begin(server: &'s Server, statements: &str) -> Outcome<Self> {
         let mut attempts = server.max_connections();
         loop {

@@ -80,7 +80,6 @@ const COMMANDS: &[(&[&str], i32)] = &[
     (&["show", "3941d389b337", "--json"], 0),
     (&["show", "4df877dec7f4"], 0),
     (&["show", "54490aab8b3f"], 0),
-    (&["captures", "4df877dec7f4", "--json"], 0),
     (&["get", "4df877dec7f4"], 0),
     (&["get", "54490aab8b3f", "--member", "run.json"], 0),
     (&["links", "5c496a37feba", "--json"], 0),
@@ -90,8 +89,8 @@ const COMMANDS: &[(&[&str], i32)] = &[
     (&["forks"], 0),
     (&["view", "3941d389b337"], 0),
     (&["diff", "4df877dec7f4", "103ef1c54b58"], 1),
-    (&["verify", "--all"], 0),
-    (&["tag", "set", "best", "4df877dec7f4"], 0),
+    (&["verify", "4df877dec7f4", "3941d389b337", "54490aab8b3f"], 0),
+    (&["tag", "set", "4df877dec7f4", "best"], 0),
     (&["tag", "list", "--json"], 0),
     (&["note", "set", "4df877dec7f4", "Ein Ärgernis"], 0),
     (&["find", "--note", "ärger", "--json"], 0),
@@ -104,8 +103,6 @@ const COMMANDS: &[(&[&str], i32)] = &[
     (&["show", "7c8de5910f63"], 1),
     (&["log", "--json"], 0),
     (&["log", "--head"], 0),
-    (&["log", "--verify"], 0),
-    (&["gc"], 0),
 ];
 
 #[test]
