@@ -17,13 +17,13 @@ fn write(address: &str, writer: usize) -> usize {
     let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: PATIENCE };
     let mut added = 0;
     for round in 0..ROUNDS {
-        let prepared = (0..10).map(|number| {
+        let batch = (0..10).map(|number| {
             let number = (number * (2 * writer + 1)) % 10;
             let document = Document::new(&format!("{round}-{number}")).mention("prompt", 0, digest("p"));
             preparer.prepare(document.admit(note()))
         });
-        let prepared: Vec<Prepared> = prepared.collect();
-        let put = storage.put(&prepared.iter().collect::<Vec<_>>(), &options).unwrap();
+        let batch: Vec<Prepared> = batch.collect();
+        let put = storage.put(&batch.iter().collect::<Vec<_>>(), &options).unwrap();
         added += put.iter().filter(|put| put.outcome == PutOutcome::Added).count();
     }
     added

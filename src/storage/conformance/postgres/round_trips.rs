@@ -13,7 +13,7 @@ use crate::storage::{JournalQuery, PATIENCE, Prepared, RemovedPolicy, TimeBasis}
 /// Stores a batch of this many artifacts, and returns the round trips that it took.
 fn fill(storage: &PostgresStorage, from: usize, count: usize) -> u64 {
     let preparer = storage.preparer().unwrap();
-    let prepared = (from..from + count).map(|number| {
+    let batch = (from..from + count).map(|number| {
         let document = Document::new(&format!("n{number}"))
             .mention("prompt", 0, digest("p"))
             .mention("reference", number, core(note(), "n0").0)
@@ -23,14 +23,16 @@ fn fill(storage: &PostgresStorage, from: usize, count: usize) -> u64 {
             .names("missing");
         preparer.prepare(document.admit(if number % 2 == 0 { note() } else { sheet() }))
     });
-    let prepared: Vec<Prepared> = prepared.collect();
+    let batch: Vec<Prepared> = batch.collect();
     let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: PATIENCE };
     let before = storage.round_trips();
-    storage.put(&prepared.iter().collect::<Vec<_>>(), &options).unwrap();
+    storage.put(&batch.iter().collect::<Vec<_>>(), &options).unwrap();
     storage.round_trips() - before
 }
 
-type Question<'q> = (&'static str, Box<dyn Fn(&dyn Snapshot) + 'q>);
+type Answer<'q> = Box<dyn Fn(&dyn Snapshot) + 'q>;
+
+type Question<'q> = (&'static str, Answer<'q>);
 
 fn filter() -> Filter {
     let conditions = vec![
@@ -41,7 +43,7 @@ fn filter() -> Filter {
 }
 
 fn questions<'q>(cores: &'q [CoreHash], digests: &'q [Digest]) -> Vec<Question<'q>> {
-    let ask = |question: &'static str, answer: Box<dyn Fn(&dyn Snapshot) + 'q>| (question, answer);
+    let ask = |question: &'static str, answer: Answer<'q>| (question, answer);
     vec![
         ask("artifacts", Box::new(|it| drop(it.artifacts(cores).unwrap()))),
         ask("captures", Box::new(|it| drop(it.captures(cores).unwrap()))),
@@ -63,7 +65,7 @@ fn questions<'q>(cores: &'q [CoreHash], digests: &'q [Digest]) -> Vec<Question<'
         ask("manual_links", Box::new(|it| drop(it.manual_links(cores).unwrap()))),
         ask("preferred", Box::new(|it| drop(it.preferred_captures(cores).unwrap()))),
         ask("journal", Box::new(|it| drop(it.journal(&JournalQuery::default(), 0, 1_000).unwrap()))),
-        ask("check_journal", Box::new(|it| drop(it.check_journal(None).unwrap()))),
+        ask("check_journal", Box::new(|it| assert_eq!(it.check_journal(None).unwrap().defect, None))),
         ask("unresolved", Box::new(|it| assert!(!it.unresolved().unwrap().is_empty()))),
         ask("count", Box::new(|it| assert_eq!(it.count(&filter()).unwrap(), cores.len() as u64))),
         ask("statistics", Box::new(|it| drop(it.statistics(TimeBasis::FirstSeen).unwrap()))),
