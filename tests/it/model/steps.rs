@@ -32,6 +32,7 @@ pub(super) enum Step {
 
 /// A retention policy.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate rule")]
 pub(super) struct Retention {
     keep_last: Option<usize>,
     keep_days: Option<usize>,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::path::Path;
 
 use runvault::digest::Digest;
 use serde_json::json;
@@ -27,9 +28,15 @@ fn export(sandbox: &Sandbox, arguments: &[&str]) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
+fn is_page(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "html")
+}
+
 fn pages(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&str, &str)> {
-    let is_page = |(name, _): &(&String, &Vec<u8>)| name.ends_with(".html");
-    files.iter().filter(is_page).map(|(name, bytes)| (name.as_str(), std::str::from_utf8(bytes).unwrap()))
+    files
+        .iter()
+        .filter(|(name, _)| is_page(name))
+        .map(|(name, bytes)| (name.as_str(), std::str::from_utf8(bytes).unwrap()))
 }
 
 /// The names of files that a page refers to, as the file system has them.
@@ -46,7 +53,7 @@ fn assert_closed(files: &BTreeMap<String, Vec<u8>>) {
     let mut reached = BTreeSet::from(["index.html".to_owned()]);
     let mut waiting = vec!["index.html".to_owned()];
     while let Some(name) = waiting.pop() {
-        if !name.ends_with(".html") {
+        if !is_page(&name) {
             continue;
         }
         let page = std::str::from_utf8(&files[&name]).unwrap();
@@ -216,7 +223,9 @@ fn only_a_new_or_empty_directory_is_written_to() {
 fn a_damaged_artifact_is_not_exported() {
     let sandbox = examples();
     let core = run_of(&sandbox);
-    let vault = rusqlite::Connection::open(sandbox.vault()).unwrap();
+    let vault =
+        rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .unwrap();
     vault.execute("UPDATE payload SET bytes = zeroblob(length(bytes))", []).unwrap();
     drop(vault);
     let refused = sandbox.run(["export", "--html", "pages", &core]).expect(2);
