@@ -22,7 +22,7 @@ use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
 
-/// List runs with their time, model, steps, duration, tokens and errors.
+/// List runs with their time, model, steps, duration and errors.
 ///
 /// The artifacts of one run are one row: the run pack, its trace, its export pack and the session in that. A row is
 /// listed if one of them matches. Values that no artifact states are empty. If several recordings have one run id, each

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::path::Path;
 
 use runvault::digest::Digest;
 use serde_json::json;
