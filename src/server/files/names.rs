@@ -97,6 +97,7 @@ impl Names {
         let (key, name) = match (path.as_slice(), artifact) {
             (["artifact", _], None) => return Target::Text,
             (["artifacts"], _) if parsed.parameter("attribute").is_some() => return Target::Text,
+            ([""], _) if parsed.parameter("label").is_some() => return Target::Text,
             (["artifact", _], Some((_, stem))) => {
                 (address.to_owned(), format!("{stem}{}.html", parsed.suffix(&[])))
             }
@@ -205,6 +206,7 @@ mod tests {
         assert!(file(names.target(&address::diff(a, Some(b)))));
         assert_eq!(names.target(&address::artifact(other)), Target::Text);
         assert_eq!(names.target(&address::attribute("a", "b")), Target::Text);
+        assert_eq!(names.target(&address::label("a", "b")), Target::Text);
         let elsewhere = [
             address::graph(other, 2),
             address::diff(b, Some(a)),

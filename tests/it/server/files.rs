@@ -94,6 +94,19 @@ fn a_run_is_written_with_what_belongs_to_it() {
 }
 
 #[test]
+fn labels_are_text() {
+    let sandbox = examples();
+    let run = run_of(&sandbox);
+    sandbox.run(["label", "set", &run, "suite=nightly"]).expect(0);
+    let files = export(&sandbox, &[&run]);
+    assert_closed(&files);
+    let shown = |name: &str| {
+        pages(&files).any(|(page, text)| page.starts_with(name) && text.contains("suite=nightly"))
+    };
+    assert!(shown("index") && shown("run-pack"));
+}
+
+#[test]
 fn bytes_are_beside_the_pages() {
     let sandbox = examples();
     let core = run_of(&sandbox);
