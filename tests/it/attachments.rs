@@ -50,6 +50,20 @@ fn contents() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[test]
+fn files_of_any_bytes_are_compared_as_attachments() {
+    let sandbox = Sandbox::new();
+    sandbox.write("one.txt", "hello\n");
+    sandbox.write("other.txt", "hallo\n");
+    let stored = add_as(&sandbox, "one.txt");
+    let core = stored["core_hash"].as_str().unwrap();
+    let refused = sandbox.run(["diff", "one.txt", "other.txt"]).expect(2);
+    assert!(refused.stderr.contains("--kind"), "{}", refused.stderr);
+    sandbox.run(["diff", "--kind", "attachment", "one.txt", "other.txt"]).expect(1);
+    sandbox.run(["diff", "--as", "attachment", core, "other.txt"]).expect(1);
+    sandbox.run(["diff", "--as", "attachment", core, "one.txt"]).expect(0);
+}
+
+#[test]
 fn any_bytes_are_added_on_request_and_come_back_as_they_were() {
     let sandbox = Sandbox::new();
     for (name, bytes) in contents() {

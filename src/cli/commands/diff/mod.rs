@@ -11,8 +11,10 @@ use std::io::{self, ErrorKind, Write};
 
 use clap::Args as ClapArgs;
 use runvault::LookupError;
+use runvault::artifact::Kind;
 use runvault::vault::diff::{Comparison, DiffExtent, Side};
 
+use crate::cli::args::kind::kind;
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
@@ -38,6 +40,10 @@ pub(crate) struct Args {
     /// Compare with this artifact, labelled as expected
     #[arg(long, value_name = "GOLDEN")]
     expect: Option<OsString>,
+
+    /// Read files as this kind instead of recognising it by content; a kind that takes any bytes is never recognised
+    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
+    kind: Option<Kind>,
 
     /// Also compare values that vary between identical runs, and values with the same canonical form, such as different
     /// line ends
@@ -75,7 +81,8 @@ impl Args {
             }
         };
         let limits = self.limits.limits()?;
-        let (one, other) = (side::load(one, vault, limits)?, side::load(other, vault, limits)?);
+        let load = |text| side::load(text, vault, self.kind, limits);
+        let (one, other) = (load(one)?, load(other)?);
         if one.kind() != other.kind() {
             let (kind, other_kind) = (one.kind().name(), other.kind().name());
             return Err(Failure::CouldNotRun(format!(

@@ -21,10 +21,15 @@ use crate::cli::output::stdout;
 
 /// Loads the artifact that `text` identifies: a hash or @ and a tag if it has that form, otherwise a path, otherwise a name
 /// in the vault.
-pub(super) fn load(text: &OsStr, vault: &VaultArgs, limits: Limits) -> Result<Side, Failure> {
+pub(super) fn load(
+    text: &OsStr,
+    vault: &VaultArgs,
+    kind: Option<Kind>,
+    limits: Limits,
+) -> Result<Side, Failure> {
     match named(text) {
         Some(named @ Named::Name(..)) if named.resolves(vault) => stored(text, &named, vault),
-        None | Some(Named::Name(..)) => file(Path::new(text), limits),
+        None | Some(Named::Name(..)) => file(Path::new(text), kind, limits),
         Some(named) => stored(text, &named, vault),
     }
 }
@@ -77,13 +82,14 @@ pub(super) fn captures(text: &OsStr, vault: &VaultArgs) -> Result<Captures, Fail
     Ok(Captures { hashes: std::iter::once(first).chain(others).collect(), core, vault })
 }
 
-fn file(path: &Path, limits: Limits) -> Result<Side, Failure> {
+fn file(path: &Path, kind: Option<Kind>, limits: Limits) -> Result<Side, Failure> {
     let name = path.to_string_lossy().into_owned();
     if !path.exists() {
         return Err(Failure::CouldNotRun(format!("{name} is neither a hash nor a file")));
     }
-    let item = only_item(path)?;
+    let item = only_item(path, kind)?;
     let options = ExamineOptions {
+        kind,
         admit: AdmitOptions { limits, ..AdmitOptions::default() },
         ..ExamineOptions::default()
     };
@@ -98,8 +104,8 @@ fn file(path: &Path, limits: Limits) -> Result<Side, Failure> {
 }
 
 /// Returns the single artifact at a path. A directory is accepted only if it is a pack.
-fn only_item(path: &Path) -> Result<Item, Failure> {
-    match Inputs::new(vec![Input::Path(PathBuf::from(path))]).next() {
+fn only_item(path: &Path, kind: Option<Kind>) -> Result<Item, Failure> {
+    match Inputs::new(vec![Input::Path(PathBuf::from(path))]).with_kind(kind).next() {
         Some(Ok(item @ (Item::Named(_) | Item::Directory { named: true, .. }))) => Ok(item),
         Some(Err(error)) => Err(Failure::CouldNotRun(error.to_string())),
         _ => {
