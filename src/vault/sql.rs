@@ -40,7 +40,7 @@ pub(super) fn reader(queries: &dyn SqlQueries) -> Result<Box<Reader<'_>>, SqlErr
 }
 
 impl Vault {
-    /// Returns an SQL reader of a snapshot of the vault. [`sql::views`] lists the available views.
+    /// Returns an SQL reader of a snapshot of the vault. [`views`] lists the available views.
     ///
     /// ```
     /// # use runvault::{Vault, artifact::Cell, intake::ExamineOptions};

@@ -215,7 +215,7 @@ impl Store {
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    /// Stores one artifact whose capture was lost, like [`Storage::put`](super::Storage::put). Restores the previously `recorded`
+    /// Stores one artifact whose capture was lost, like [`Storage::put`](crate::storage::Storage::put). Restores the previously `recorded`
     /// signature state unless the signature was checked now.
     ///
     /// # Errors
