@@ -93,6 +93,7 @@ const REMEDIES: &[(&str, &str)] = &[
          saved elsewhere.",
     ),
     ("time-differs", "`fsck --repair` uses the journal's times if its chain is intact."),
+    ("source-path-differs", "`fsck --repair` uses the journal's path if its chain is intact."),
     ("capture-lost", FROM),
     ("order-differs", "`fsck --repair` restores the journal's order if its chain is intact."),
     (

@@ -14,6 +14,8 @@ pub struct ExamineOptions {
     pub allow_removed: bool,
     /// Whether files in directories that are not artifacts are rejected instead of skipped.
     pub strict: bool,
+    /// Whether the path of a document is not recorded with its capture. Has no effect if nothing is stored.
+    pub without_source_path: bool,
 }
 
 impl ExamineOptions {

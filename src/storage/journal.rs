@@ -68,7 +68,14 @@ impl JournalDefect {
 #[serde(untagged)]
 pub(super) enum Event<'e> {
     /// A capture was added, either the first of its artifact or a further one.
-    Add { capture: CaptureHash, core: CoreHash, kind: &'e str, size: u64 },
+    Add {
+        capture: CaptureHash,
+        core: CoreHash,
+        kind: &'e str,
+        size: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        source_path: Option<&'e str>,
+    },
     /// Existing captures were added again, in this order. `cores` contains the artifact of each capture, at the same
     /// position: captures of artifacts of different kinds may have the same hash.
     Seen { captures: &'e [CaptureHash], cores: &'e [CoreHash] },
@@ -280,7 +287,8 @@ pub(super) mod tests {
         let labels = ["z", "a.b/c-d_e", "A"].map(|key| (key.to_owned(), hostile.to_owned()));
         let (labels, keys) = (BTreeMap::from(labels.clone()), labels.map(|(key, _)| key).into());
         for event in [
-            Event::Add { capture, core, kind: "trace", size },
+            Event::Add { capture, core, kind: "trace", size, source_path: None },
+            Event::Add { capture, core, kind: "trace", size, source_path: Some(hostile) },
             Event::Seen { captures: &[capture, capture], cores: &[core, core] },
             Event::Signature { capture, core, key_id: Some(hostile), state: "verified" },
             Event::Signature { capture, core, key_id: None, state: "unchecked" },

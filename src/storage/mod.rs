@@ -27,6 +27,7 @@ mod policy;
 pub mod postgres;
 mod prepared;
 mod seal;
+mod source_path;
 pub mod sqlite;
 mod tombstone;
 mod varint;
@@ -56,5 +57,6 @@ pub use labels::{
 pub(crate) use location::{Creation, Opened, file_of, only_files, open, shown_address};
 pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
+pub use source_path::SourcePath;
 pub use sqlite::{SCHEMA_VERSION, Store, Upgrade};
 pub use tombstone::Tombstone;

@@ -5,13 +5,14 @@ use std::fmt;
 
 use crate::artifact::Admitted;
 use crate::digest::Digest;
-use crate::storage::CaptureTarget;
+use crate::storage::{CaptureTarget, SourcePath};
 
 /// An artifact that an engine has prepared for storage, with what it made for that, such as compressed bytes.
 pub struct Prepared {
     admitted: Admitted,
     embedded: Vec<Prepared>,
     digests: Vec<Digest>,
+    source_path: Option<SourcePath>,
     private: Box<dyn Any + Send + Sync>,
 }
 
@@ -25,7 +26,22 @@ impl Prepared {
         let digests = removal_digests(&admitted);
         let embedded = admitted.take_embedded().into_iter().map(|part| Self::new(part, encode)).collect();
         let private = Box::new(encode(&admitted, &digests));
-        Self { admitted, embedded, digests, private }
+        Self { admitted, embedded, digests, source_path: None, private }
+    }
+
+    /// Sets the paths that are recorded with its capture and with those of the artifacts embedded in it, if they are new.
+    /// `path_of` returns the path of each artifact.
+    pub fn set_source_paths(&mut self, path_of: &dyn Fn(&Admitted) -> Option<SourcePath>) {
+        for embedded in &mut self.embedded {
+            embedded.set_source_paths(path_of);
+        }
+        self.source_path = path_of(&self.admitted);
+    }
+
+    /// Returns the path that is recorded with its capture.
+    #[must_use]
+    pub fn source_path(&self) -> Option<&str> {
+        self.source_path.as_ref().map(SourcePath::as_str)
     }
 
     /// Returns the artifact.

@@ -47,6 +47,9 @@ pub struct CaptureSummary {
     pub added_at: Timestamp,
     /// The time at which it was last added or seen again.
     pub seen_at: Timestamp,
+    /// The path that it was read from when it was first added, if that was recorded.
+    #[serde(default)]
+    pub source_path: Option<String>,
     /// The state of its signature.
     pub signature: SignatureName,
     /// The key id that it states.
@@ -99,13 +102,14 @@ impl CaptureSummary {
     }
 
     fn new(record: CaptureRecord, preferred: CaptureHash) -> Self {
-        let CaptureRecord { capture, size, added_at, seen_at, warnings, signature, .. } = record;
+        let CaptureRecord { capture, size, added_at, seen_at, warnings, signature, source_path, .. } = record;
         Self {
             capture_hash: capture,
             preferred: capture == preferred,
             size,
             added_at: added_at.into(),
             seen_at: seen_at.into(),
+            source_path,
             signature: signature.as_ref().map(|signature| signature.state).into(),
             key_id: signature.and_then(|signature| signature.key_id),
             violations: warnings,

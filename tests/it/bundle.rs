@@ -2,7 +2,7 @@
 
 mod every_vault;
 mod hostile;
-mod making;
+pub(crate) mod making;
 
 use std::collections::BTreeMap;
 

@@ -71,6 +71,7 @@ mod search;
 #[cfg(feature = "server")]
 mod server;
 mod signatures;
+mod source_paths;
 mod sql;
 mod stale;
 mod stated_values;

@@ -30,6 +30,7 @@ use tempfile::TempDir;
 pub(crate) struct Sandbox {
     directory: TempDir,
     clock: Option<&'static str>,
+    records_source_paths: bool,
 }
 
 pub(crate) struct Ran {
@@ -69,7 +70,12 @@ impl Sandbox {
     }
 
     pub(crate) fn without_vault() -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), clock: None }
+        Self { directory: tempfile::tempdir().unwrap(), clock: None, records_source_paths: false }
+    }
+
+    /// One in which the paths of captures are recorded.
+    pub(crate) fn recording_source_paths() -> Self {
+        Self { records_source_paths: true, ..Self::new() }
     }
 
     /// One in which the program's clock stands still at `time`, an RFC 3339 timestamp.
@@ -105,6 +111,8 @@ impl Sandbox {
         command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", "v.vault");
         // Not that of whoever runs the tests.
         command.env("RUNVAULT_CONFIG", self.path("config.toml"));
+        // Paths differ from one machine to the next: tests of them turn this on.
+        command.env("RUNVAULT_SOURCE_PATH", if self.records_source_paths { "on" } else { "off" });
         let kept = |(name, _): &(OsString, OsString)| {
             name.to_str().is_some_and(|name| name == "LD_PRELOAD" || name.contains("FAKE"))
         };

@@ -37,7 +37,7 @@ pub(crate) struct Response {
 }
 
 impl Response {
-    fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
@@ -48,7 +48,7 @@ impl Response {
         value
     }
 
-    fn expect(self, status: u16) -> Self {
+    pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
         self
     }
@@ -67,7 +67,7 @@ impl Serving {
         Self { child, stdout, address }
     }
 
-    fn get(&self, path: &str) -> Response {
+    pub(crate) fn get(&self, path: &str) -> Response {
         self.request("GET", path, &[("Host", &self.address.to_string())])
     }
 

@@ -15,6 +15,7 @@ const VAULTS: &[(u32, &str)] = &[
     (3, "tests/vaults/schema-3.vault.zst"),
     (4, "tests/vaults/schema-4.vault.zst"),
     (5, "tests/vaults/schema-5.vault.zst"),
+    (6, "tests/vaults/schema-6.vault.zst"),
 ];
 
 /// The examples are as they were when the first of those vaults was made.

@@ -26,7 +26,7 @@ impl Killed {
     }
 
     fn of(name: &str) -> Self {
-        let sandbox = Sandbox::new();
+        let sandbox = Sandbox::recording_source_paths();
         let mut cores = sandbox.add([document(&sandbox, name, 0)]);
         // Somebody who has the vault open keeps the last writer from emptying the log, as a kill does.
         let open = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
@@ -143,6 +143,9 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
         assert_eq!(killed.fsck().expect(0).stdout, "", "{offset}");
         let after = killed.present().len();
         assert!(after >= before && after >= ADDED - 1, "{offset}: {before} then {after} of {ADDED}");
+        let paths = "SELECT count(*) FROM captures WHERE source_path GLOB '*/adapter-[0-9].json'";
+        let counted = killed.sandbox.run(["sql", "--csv", paths]).expect(0).stdout;
+        assert_eq!(counted.lines().last(), Some(after.to_string().as_str()), "{offset}");
         assert_eq!(
             copies(&killed.sandbox.path("")),
             ["v.vault.salvaged-wal-1", "v.vault.salvaged-wal-1-shm"]

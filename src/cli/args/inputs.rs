@@ -129,6 +129,7 @@ impl CheckArgs {
             },
             allow_removed: false,
             strict: false,
+            without_source_path: false,
         })
     }
 

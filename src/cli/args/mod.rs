@@ -18,6 +18,7 @@ pub(crate) mod limits;
 pub(crate) mod output;
 pub(crate) mod prompt;
 pub(crate) mod settings;
+pub(crate) mod source_path;
 pub(crate) mod spellings;
 pub(crate) mod variable;
 pub(crate) mod vault;

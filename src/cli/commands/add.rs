@@ -18,6 +18,7 @@ use crate::cli::args::hash;
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::settings;
+use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
@@ -54,6 +55,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     labels: LabelArgs,
 
+    #[command(flatten)]
+    source_path: SourcePathArgs,
+
     /// Set this tag on the artifact; it must be the only one that is given
     #[arg(long, value_name = "NAME", value_parser = hash::tag)]
     tag: Option<String>,
@@ -86,7 +90,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.input.options()? };
+        let without_source_path = self.source_path.leaves_out()?;
+        let allow_removed = self.allow_removed;
+        let options = ExamineOptions { allow_removed, without_source_path, ..self.input.options()? };
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: self.note.clone() };
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;

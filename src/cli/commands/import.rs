@@ -22,6 +22,7 @@ use serde::Serialize;
 use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::settings;
+use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{Printer, Shown};
 use crate::cli::commands::index::build;
@@ -53,6 +54,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     labels: LabelArgs,
 
+    #[command(flatten)]
+    source_path: SourcePathArgs,
+
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
     allow_removed: bool,
@@ -69,7 +73,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
-        let options = ExamineOptions { allow_removed: self.allow_removed, ..self.checks.options(None)? };
+        let without_source_path = self.source_path.leaves_out()?;
+        let allow_removed = self.allow_removed;
+        let options = ExamineOptions { allow_removed, without_source_path, ..self.checks.options(None)? };
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
         let bundle = self.read(&options)?;

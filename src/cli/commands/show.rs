@@ -194,5 +194,9 @@ fn print_capture(
     write!(out, "{HASH}{hash}{HASH:#}")?;
     let below = fields.indent();
     Trail { taken: below + hash.len(), below, least: usize::MAX }.write(out, &rest, Style::new())?;
+    if let Some(path) = &capture.source_path {
+        let from = if path == "-" { "standard input".to_owned() } else { escaped(path).to_string() };
+        writeln!(out, "{:below$}from {from}", "")?;
+    }
     report::write_some(out, "    ", &capture.violations, report::LISTED)
 }

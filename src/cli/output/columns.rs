@@ -38,6 +38,8 @@ pub(crate) enum Column {
     Signature,
     /// The key ids that its captures state.
     KeyId,
+    /// The paths that its captures were read from.
+    SourcePath,
     Label,
     Tags,
     Labels,
@@ -50,7 +52,7 @@ pub(crate) enum Column {
 }
 
 /// The columns of all artifacts, by name. Attributes of kinds follow them.
-const OWN: [(&str, Column); 17] = [
+const OWN: [(&str, Column); 18] = [
     ("core", Column::Core),
     ("hash", Column::Hash),
     ("kind", Column::Kind),
@@ -63,6 +65,7 @@ const OWN: [(&str, Column); 17] = [
     ("captures", Column::Captures),
     ("signature", Column::Signature),
     ("key_id", Column::KeyId),
+    ("source_path", Column::SourcePath),
     ("label", Column::Label),
     ("tags", Column::Tags),
     ("labels", Column::Labels),
@@ -120,7 +123,7 @@ impl Column {
     /// Returns the detail of an artifact that the column shows, if it is one.
     pub(crate) fn detail(self) -> Option<Detail> {
         match self {
-            Self::Size | Self::Bytes | Self::Captures | Self::Signature | Self::KeyId => {
+            Self::Size | Self::Bytes | Self::Captures | Self::Signature | Self::KeyId | Self::SourcePath => {
                 Some(Detail::Captures)
             }
             Self::Label | Self::Attribute(_) | Self::Short(_) => Some(Detail::Attributes),
@@ -156,6 +159,7 @@ impl Column {
             Self::Size | Self::Bytes | Self::Captures | Self::Short(_) => column.whole().right(),
             Self::Attribute(name) if is_number(name) => column.whole().right(),
             Self::KeyId
+            | Self::SourcePath
             | Self::Label
             | Self::Tags
             | Self::Labels
@@ -208,6 +212,11 @@ impl Subject<'_> {
                 let ids: BTreeSet<&str> =
                     self.captures().iter().filter_map(|capture| capture.key_id.as_deref()).collect();
                 ids.into_iter().collect::<Vec<_>>().join(", ")
+            }
+            Column::SourcePath => {
+                let paths: BTreeSet<&str> =
+                    self.captures().iter().filter_map(|capture| capture.source_path.as_deref()).collect();
+                paths.into_iter().collect::<Vec<_>>().join(", ")
             }
             Column::Label => label(self.attributes()),
             Column::Tags => {

@@ -263,6 +263,9 @@ fn shown_capture(answer: &ShowAnswer, capture: &CaptureSummary) -> Markup {
                 @if capture.seen_at > capture.added_at { ", seen again " (time(capture.seen_at.0)) }
                 @if is_signed { ", " (parts::signature(capture.signature, capture.key_id.as_deref())) }
             }
+            @if let Some(path) = &capture.source_path {
+                p { "Read from " @if path == "-" { "standard input" } @else { code { (long_line(path)) } } }
+            }
             (downloads(answer, capture))
             @if !capture.violations.is_empty() {
                 ul {

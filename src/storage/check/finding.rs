@@ -267,6 +267,9 @@ findings! {
     TIME_DIFFERS, "time-differs",
         "The vault and its journal disagree on when a capture or artifact was added or last seen, or an entry was written.",
         "Its times may be wrong, and retention may keep the wrong artifact. The journal's times are chained.";
+    SOURCE_PATH_DIFFERS, "source-path-differs",
+        "The source path of a capture is not the one that the journal records.",
+        "Descriptions show a path that it was not read from, or none.";
     CAPTURE_LOST, "capture-lost",
         "The journal records that a capture was added and not removed, but it is not in the vault.",
         "It was removed without a journal entry, or lost.";

@@ -116,6 +116,8 @@ pub struct RecordedCapture {
     pub capture: CaptureHash,
     /// The name of its kind, if the vault still has it.
     pub kind: Option<String>,
+    /// The path that it was read from, if that is recorded.
+    pub source_path: Option<String>,
 }
 
 impl RecordedCapture {

@@ -18,6 +18,7 @@ mod references;
 mod removing;
 mod resolving;
 mod snapshots;
+mod source_paths;
 mod statistics;
 mod storing;
 
@@ -254,6 +255,10 @@ macro_rules! suite {
                 transactions_see_their_own_changes
                 dropped_transactions_change_nothing
                 writers_wait_for_each_other;
+            source_paths: each_capture_has_the_path_of_its_first_addition
+                paths_are_in_the_entries_of_additions
+                embedded_artifacts_have_paths_too
+                what_is_added_after_its_removal_has_the_path_of_that;
             statistics: an_empty_vault_has_no_statistics
                 everything_is_counted_once
                 the_time_determines_oldest_newest_and_days

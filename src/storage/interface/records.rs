@@ -42,6 +42,8 @@ pub struct CaptureRecord {
     pub warnings: Vec<Violation>,
     /// Its signature state; `None` if it has no signature.
     pub signature: Option<Signature>,
+    /// The path that it was read from when it was first added, if that was recorded. Later additions do not change it.
+    pub source_path: Option<String>,
 }
 
 /// A named value that is derived from an artifact.

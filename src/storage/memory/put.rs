@@ -92,17 +92,19 @@ impl<'w> Writer<'w> {
             PutOutcome::Present
         } else {
             self.record_seen()?;
-            self.add(admitted)?
+            self.add(prepared)?
         };
         self.record_signature(admitted)?;
         Ok(Put { core, capture, outcome })
     }
 
     /// Adds a capture, and its artifact if it is new.
-    fn add(&mut self, admitted: &Admitted) -> Result<PutOutcome> {
+    fn add(&mut self, prepared: &Prepared) -> Result<PutOutcome> {
+        let (admitted, source_path) = (prepared.admitted(), prepared.source_path());
         let (core, at) = (admitted.core(), self.recorder.at());
         let arrival = arrival(self.state.head().seq + 1, 0);
-        let capture = new_capture(admitted, self.state, at);
+        let mut capture = new_capture(admitted, self.state, at);
+        capture.source_path = source_path.map(str::to_owned);
         let outcome = if let Some(known) = self.state.artifact_mut(core) {
             known.captures.push(capture);
             (known.seen_at, known.arrival) = (at, arrival);
@@ -115,7 +117,7 @@ impl<'w> Writer<'w> {
             PutOutcome::Added
         };
         let (capture, kind, size) = (admitted.capture(), admitted.kind().name(), admitted.size());
-        self.recorder.append(self.state, &Event::Add { capture, core, kind, size })?;
+        self.recorder.append(self.state, &Event::Add { capture, core, kind, size, source_path })?;
         Ok(outcome)
     }
 
@@ -172,7 +174,7 @@ impl<'w> Writer<'w> {
     }
 }
 
-/// Returns the capture of `admitted`, without its signature, which is recorded after it.
+/// Returns the capture of `admitted`, without its source path, and without its signature, which is recorded after it.
 fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTime<chrono::Utc>) -> Capture {
     let draft = admitted.draft();
     let members = admitted.members().iter().map(|member| Member {
@@ -196,6 +198,7 @@ fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTime<chrono::
         seen_at: at,
         warnings: admitted.report().violations().to_vec(),
         signature: None,
+        source_path: None,
         members: members.collect(),
         mentions: draft.mentions.iter().cloned().collect(),
         attributes: attributes.collect::<BTreeSet<_>>(),

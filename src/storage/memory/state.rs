@@ -70,6 +70,7 @@ pub(super) struct Capture {
     pub(super) seen_at: DateTime<Utc>,
     pub(super) warnings: Vec<Violation>,
     pub(super) signature: Option<Signature>,
+    pub(super) source_path: Option<String>,
     /// Sorted by name.
     pub(super) members: Vec<Member>,
     pub(super) mentions: BTreeSet<Mention>,
@@ -277,6 +278,7 @@ impl Capture {
             seen_at: self.seen_at,
             warnings: self.warnings.clone(),
             signature: self.signature.clone(),
+            source_path: self.source_path.clone(),
         }
     }
 

@@ -9,7 +9,10 @@ use super::pool::Server;
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
-const MIGRATIONS: [&str; 1] = [include_str!("../../../migrations/postgres/0001_vault.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../../../migrations/postgres/0001_vault.sql"),
+    include_str!("../../../migrations/postgres/0002_source_path.sql"),
+];
 
 /// What to do if there is no vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,13 +33,14 @@ pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Opt
 }
 
 /// An added capture.
-pub(super) struct Addition {
+pub(super) struct Addition<'a> {
     /// The row id and the name of its kind.
     pub(super) kind: i64,
     pub(super) kind_name: &'static str,
     pub(super) core: CoreHash,
     pub(super) capture: CaptureHash,
     pub(super) size: u64,
+    pub(super) source_path: Option<&'a str>,
 }
 
 /// A writer that appends entries within a transaction.
@@ -87,12 +88,12 @@ impl Journal {
 
     /// Appends the entry of an addition. It is stored in columns, from which the view `journal_entries` builds its
     /// text.
-    pub(super) fn add(&mut self, connection: &Connection, addition: &Addition) -> rusqlite::Result<()> {
-        let Addition { kind, kind_name, core, capture, size } = *addition;
+    pub(super) fn add(&mut self, connection: &Connection, addition: &Addition<'_>) -> rusqlite::Result<()> {
+        let Addition { kind, kind_name, core, capture, size, source_path } = *addition;
         let actor = self.actor_id(connection)?;
-        self.chain_up(&Event::Add { capture, core, kind: kind_name, size })?;
+        self.chain_up(&Event::Add { capture, core, kind: kind_name, size, source_path })?;
         let chain = self.head().chain;
-        let parts: [&dyn ToSql; 8] = [
+        let parts: [&dyn ToSql; 9] = [
             &self.seq,
             &self.at().timestamp_millis(),
             &actor,
@@ -101,11 +102,12 @@ impl Journal {
             capture.0.as_bytes(),
             &size.cast_signed(),
             chain.as_bytes(),
+            &source_path,
         ];
         connection
             .prepare_cached(
-                "INSERT INTO journal (seq, at, actor, kind, core, capture, size, chain)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO journal (seq, at, actor, kind, core, capture, size, chain, source_path)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(parts)?;
         Ok(())

@@ -41,8 +41,10 @@ const MAX_CORES: usize = 1 << 20;
 macro_rules! captures {
     ($($rest:expr),+) => {
         concat!(
-            "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id
-               FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id ",
+            "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id,
+                    j.source_path
+               FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
+                    LEFT JOIN journal j ON j.seq = c.source_entry ",
             $($rest),+
         )
     };
@@ -296,5 +298,6 @@ pub(super) fn capture_row(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
         seen_at: time(row, 4)?,
         warnings,
         signature: signature(row, 6)?,
+        source_path: row.get(8)?,
     })
 }

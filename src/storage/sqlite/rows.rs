@@ -56,13 +56,15 @@ pub(crate) struct CaptureRow {
     pub warnings: Vec<Violation>,
     /// Its signature state; `None` if it has no signature.
     pub signature: Option<Signature>,
+    /// The path that it was read from when it was first added, if that was recorded.
+    pub source_path: Option<String>,
 }
 
 impl CaptureRow {
     /// Returns the capture without row ids; `artifact` is its artifact.
     pub(super) fn record(self, artifact: CoreHash) -> CaptureRecord {
-        let Self { capture, size, added_at, seen_at, warnings, signature, .. } = self;
-        CaptureRecord { capture, artifact, size, added_at, seen_at, warnings, signature }
+        let Self { capture, size, added_at, seen_at, warnings, signature, source_path, .. } = self;
+        CaptureRecord { capture, artifact, size, added_at, seen_at, warnings, signature, source_path }
     }
 }
 

@@ -26,7 +26,7 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 const PAGE_SIZE: u32 = 16_384;
 
 /// The schema version that this program writes.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The SQL of each schema version, in order.
 const MIGRATIONS: [&str; VERSION as usize] = [
@@ -36,10 +36,11 @@ const MIGRATIONS: [&str; VERSION as usize] = [
     include_str!("../../../migrations/0004_seen.sql"),
     include_str!("../../../migrations/0005_numbers.sql"),
     include_str!("../../../migrations/0006_labels.sql"),
+    include_str!("../../../migrations/0007_source_path.sql"),
 ];
 
 fn steps() -> Vec<M<'static>> {
-    let [vault, packed, everyday, seen, numbers, labels] = MIGRATIONS;
+    let [vault, packed, everyday, seen, numbers, labels, source_path] = MIGRATIONS;
     vec![
         M::up(vault),
         M::up_with_hook(packed, packed::pack_mentions),
@@ -47,6 +48,7 @@ fn steps() -> Vec<M<'static>> {
         M::up_with_hook(seen, complete_0004),
         M::up(numbers),
         M::up(labels),
+        M::up(source_path),
     ]
 }
 
@@ -329,7 +331,7 @@ mod tests {
         let longer = with_a_next_one();
         apply(&mut connection, &path, &longer, CreatePolicy::Create).unwrap();
         let message = apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap_err().to_string();
-        assert!(message.contains("schema version 7") && message.contains("up to 6"), "{message}");
+        assert!(message.contains("schema version 8") && message.contains("up to 7"), "{message}");
     }
 
     #[test]

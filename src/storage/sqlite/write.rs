@@ -169,14 +169,15 @@ impl<'t> Writer<'t> {
         let is_first = outcome == PutOutcome::Added;
         let sibling = if is_first { None } else { self.first_capture(artifact)? };
         let blobs = self.blobs(prepared, known, kind, sibling)?;
-        let new = NewCapture { id: self.capture(artifact, admitted, &blobs)?, artifact, is_first, blobs };
+        let new = NewCapture { id: self.capture(artifact, prepared, &blobs)?, artifact, is_first, blobs };
         self.index(&new, kind, admitted)?;
         if is_first && artifact % TRY_DICTIONARY == 0 {
             let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
             dictionary_training::make(payloads, kind)?;
         }
-        let entry =
-            Addition { kind, kind_name: admitted.kind().name(), core, capture, size: admitted.size() };
+        let (kind_name, size) = (admitted.kind().name(), admitted.size());
+        let source_path = prepared.source_path();
+        let entry = Addition { kind, kind_name, core, capture, size, source_path };
         self.journal.add(self.transaction, &entry)?;
         self.record_signature(new.id, admitted)?;
         Ok(Put { core, capture, outcome })
@@ -224,9 +225,10 @@ impl<'t> Writer<'t> {
     fn capture(
         &mut self,
         artifact: i64,
-        admitted: &Admitted,
+        prepared: &Prepared,
         blobs: &[StoredBlob<'_>],
     ) -> rusqlite::Result<i64> {
+        let admitted = prepared.admitted();
         let warnings = warnings(admitted)?;
         let document = admitted.kind().document_member().and(blobs.first()).map(|blob| blob.id);
         let capture = admitted.capture();
@@ -234,8 +236,8 @@ impl<'t> Writer<'t> {
         self.next_capture = after(id, "capture")?;
         self.transaction
             .prepare_cached(
-                "INSERT INTO capture (id, artifact, blob, digest, size, added_at, seen_at, warnings, seal)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8)",
+                "INSERT INTO capture (id, artifact, blob, digest, size, added_at, seen_at, warnings, seal, source_entry)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9)",
             )?
             .execute((
                 id,
@@ -246,6 +248,8 @@ impl<'t> Writer<'t> {
                 self.journal.at().timestamp_millis(),
                 warnings,
                 seal(admitted.core(), capture),
+                // The entry of the addition follows.
+                prepared.source_path().map(|_| self.journal.seq() + 1),
             ))?;
         if document.is_none() {
             for (member, blob) in admitted.members().iter().zip(blobs) {

@@ -1,7 +1,7 @@
 //! Adding through a vault: a single document, or many inputs.
 
 use super::annotations::CommonAnnotations;
-use super::{Found, Monitor, Summary, add, conflicting, joined, removed};
+use super::{Found, Monitor, Recorded, SourcePaths, Summary, add, conflicting, joined, removed};
 use crate::clock;
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::storage::{self, ErrorKind, Put, PutOptions, PutOutcome, RemovedPolicy, StorageError};
@@ -55,7 +55,8 @@ impl Vault {
         }
     }
 
-    /// Adds every artifact in `inputs`; an invalid one does not stop the others.
+    /// Adds every artifact in `inputs`; an invalid one does not stop the others. New captures are stored with the path or
+    /// name of their input, unless the options leave it out.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
@@ -94,6 +95,8 @@ impl Vault {
         annotations: &CommonAnnotations,
         monitor: &mut dyn Monitor,
     ) -> Result<Summary, StorageError> {
-        add(&*self.storage, items, (options, annotations), monitor)
+        let without = options.without_source_path;
+        let source_paths = if without { SourcePaths::LeftOut } else { SourcePaths::OfInputs };
+        add(&*self.storage, items, (options, Recorded { annotations, source_paths }), monitor)
     }
 }

@@ -4,6 +4,7 @@ mod annotations;
 mod document;
 mod examination;
 mod joining;
+mod source_paths;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -27,6 +28,7 @@ pub use document::AddError;
 
 use examination::{Examination, Finding, Item, Rest};
 use joining::{FirstPart, Joining, Target};
+pub(in crate::vault) use source_paths::SourcePaths;
 
 /// The rule that a removed artifact is not added again.
 pub const REMOVED: RuleInfo = RuleInfo {
@@ -188,23 +190,30 @@ impl Summary {
 /// An input to examine, or the error of reading it.
 pub type Found = std::result::Result<intake::Item, SourceError>;
 
-/// Examines all `inputs`, and stores the admitted artifacts with `annotations`.
+/// What is recorded with all artifacts of an addition.
+#[derive(Clone, Copy)]
+pub(in crate::vault) struct Recorded<'a> {
+    pub(in crate::vault) annotations: &'a CommonAnnotations,
+    pub(in crate::vault) source_paths: SourcePaths<'a>,
+}
+
+/// Examines all `inputs`, and stores the admitted artifacts with what is `recorded` with them.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
-pub fn add(
+pub(in crate::vault) fn add(
     storage: &dyn Storage,
     inputs: impl Iterator<Item = Found> + Send,
-    (options, annotations): (&ExamineOptions, &CommonAnnotations),
+    (options, recorded): (&ExamineOptions, Recorded<'_>),
     monitor: &mut dyn Monitor,
 ) -> Result<Summary> {
-    annotations.check()?;
+    recorded.annotations.check()?;
     let preparer = storage.preparer()?;
     let times = if additions(storage)? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
     let at = clock::now();
     let batch = Batch {
         storage,
-        annotations,
+        recorded,
         policy: policy(options, monitor),
         at,
         waiting: Vec::new(),
@@ -647,7 +656,7 @@ impl<A: Into<Brief>> Examination<A> {
 /// of them in order and none too early.
 struct Batch<'s> {
     storage: &'s dyn Storage,
-    annotations: &'s CommonAnnotations,
+    recorded: Recorded<'s>,
     policy: RemovedPolicy,
     /// One time for a whole `add`, so that the order within it is not recorded.
     at: DateTime<Utc>,
@@ -680,9 +689,12 @@ impl Batch<'_> {
     fn push(
         &mut self,
         number: usize,
-        item: Item<Prepared>,
+        mut item: Item<Prepared>,
         reporter: &mut Reporter<'_>,
     ) -> std::result::Result<(), End> {
+        if let Ok(Examination { path, verdict: Finding::Admitted(prepared), .. }) = &mut item {
+            self.recorded.source_paths.set(path, prepared);
+        }
         self.bytes += match &item {
             Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => size_with_attachments(prepared),
             Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
@@ -731,7 +743,7 @@ impl Batch<'_> {
         let admitted = self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).zip(fates);
         let stored = admitted.filter(|(_, fate)| matches!(fate, Fate::Has(_)));
         let cores: Vec<CoreHash> = stored.map(|(prepared, _)| prepared.admitted().core()).collect();
-        self.annotations.set(self.storage, &cores, self.at)
+        self.recorded.annotations.set(self.storage, &cores, self.at)
     }
 
     fn store(&mut self, reporter: &mut Reporter<'_>) -> std::result::Result<(), End> {

@@ -1,17 +1,20 @@
 //! Import of a bundle into a vault.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::labels::{self, ImportedLabel};
-use super::manifest::{BundledArtifact, BundledLink};
+use super::manifest::{BundledArtifact, BundledCapture, BundledLink};
 use super::notes::{self, ImportedNote};
 use super::read::Bundle;
 use crate::clock;
-use crate::digest::CoreHash;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{ExamineOptions, SourceError};
-use crate::storage::{Annotation, ManualLink, Result, Snapshot, Storage, Transaction};
-use crate::vault::add::{self, CommonAnnotations, Examined, Monitor, Outcome, Summary};
+use crate::storage::{Annotation, ManualLink, Result, Snapshot, SourcePath, Storage, Transaction};
+use crate::vault::add::{
+    self, CommonAnnotations, Examined, Monitor, Outcome, Recorded, SourcePaths, Summary,
+};
 use crate::vault::handle::Vault;
 
 /// The result of an import.
@@ -91,7 +94,10 @@ fn add(
         is_interrupted.fetch_or(is_stopped(), Ordering::Relaxed);
         !is_interrupted.load(Ordering::Relaxed)
     });
-    let summary = add::add(storage, items, options, monitor)?;
+    let (options, annotations) = options;
+    let stated = if options.without_source_path { HashMap::new() } else { source_paths(bundle) };
+    let recorded = Recorded { annotations, source_paths: SourcePaths::Of(&stated) };
+    let summary = add::add(storage, items, (options, recorded), monitor)?;
     if is_interrupted.into_inner() {
         let (links, tags, notes, labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         return Ok(Imported { summary, links, tags, notes, labels, is_interrupted: true });
@@ -170,6 +176,18 @@ fn planned_tags(
         Ok(ImportedTag { name: name.to_owned(), core, outcome })
     };
     tags(bundle).map(would).collect()
+}
+
+/// Returns the source paths that a bundle states.
+fn source_paths(bundle: &Bundle) -> HashMap<(CoreHash, CaptureHash), SourcePath> {
+    let artifacts = bundle.manifest().artifacts.iter();
+    let captures =
+        artifacts.flat_map(|artifact| artifact.captures.iter().map(|capture| (artifact.core_hash, capture)));
+    let path = |(core, capture): (CoreHash, &BundledCapture)| {
+        let path = SourcePath::new(OsStr::new(capture.source_path.as_deref()?))?;
+        Some(((core, capture.capture_hash), path))
+    };
+    captures.filter_map(path).collect()
 }
 
 fn has(snapshot: Option<&dyn Snapshot>, core: CoreHash) -> Result<bool> {

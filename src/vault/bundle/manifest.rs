@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::rules::{CONTENT, FORM, LIMITS};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::storage::{MAX_LABELS, MAX_LINK_NOTE_BYTES, check_labels, is_note, is_relation, is_tag};
+use crate::storage::{
+    MAX_LABELS, MAX_LINK_NOTE_BYTES, SourcePath, check_labels, is_note, is_relation, is_tag,
+};
 use crate::validation::RuleInfo;
 
 /// Maximum size of a manifest in bytes: enough for more than half a million artifacts.
@@ -63,6 +65,9 @@ pub struct BundledCapture {
     pub members: Vec<BundledMember>,
     /// Its size in bytes.
     pub size: u64,
+    /// The path that it was read from when it was first added to a vault, if that is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_path: Option<String>,
 }
 
 /// A member of a capture of a bundle.
@@ -241,6 +246,9 @@ impl BundledCapture {
                 format!("the members of {hash} are not sorted by name, or have duplicates"),
             );
         }
+        if self.source_path.as_ref().is_some_and(|path| !SourcePath::is_valid(path)) {
+            return refuse(CONTENT, format!("the source path of {hash} is empty, too long or has U+0000"));
+        }
         let sum = self.members.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.size));
         if sum != Some(self.size) {
             return refuse(CONTENT, format!("the size of the capture {hash} does not match its members"));
@@ -299,6 +307,7 @@ mod tests {
             capture_hash: CaptureHash(digest),
             members: vec![member],
             size: 0,
+            source_path: Some(text()),
         };
         let artifact = BundledArtifact {
             captures: vec![capture],

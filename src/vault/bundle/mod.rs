@@ -25,4 +25,4 @@ pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};
 pub use rules::RULES;
 pub use select::with_links;
-pub use write::{WriteError, Written, write};
+pub use write::{BundleOptions, WriteError, Written, write, write_with};

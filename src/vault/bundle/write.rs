@@ -63,13 +63,33 @@ struct Needed {
     size: u64,
 }
 
+/// What a bundle contains of its artifacts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BundleOptions {
+    /// Whether the source paths of captures are left out.
+    pub without_source_paths: bool,
+}
+
+/// Writes everything of `artifacts`: see [`write_with`].
+///
+/// # Errors
+/// Same as [`write_with`].
+pub fn write(
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
+    out: &mut dyn Write,
+) -> Result<Written, WriteError> {
+    write_with(snapshot, artifacts, BundleOptions::default(), out)
+}
+
 /// Writes `artifacts`, each with all its captures, and the manual links from or to them. Every byte is hashed again.
 ///
 /// # Errors
 /// Returns a [`WriteError`]; the output is then not a valid bundle.
-pub fn write(
+pub fn write_with(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
+    options: BundleOptions,
     out: &mut dyn Write,
 ) -> Result<Written, WriteError> {
     let by_core: BTreeMap<CoreHash, &ArtifactRecord> =
@@ -77,7 +97,11 @@ pub fn write(
     let mut needed = BTreeMap::new();
     let mut bundled = Vec::with_capacity(by_core.len());
     for artifact in by_core.values() {
-        bundled.push(describe(snapshot, artifact, &mut needed)?);
+        let mut described = describe(snapshot, artifact, &mut needed)?;
+        if options.without_source_paths {
+            described.captures.iter_mut().for_each(|capture| capture.source_path = None);
+        }
+        bundled.push(described);
     }
     let manifest = Manifest::new(bundled, links(snapshot, by_core.values().copied())?);
     // Do not write a bundle that an import would reject.
@@ -111,7 +135,7 @@ fn describe(
 ) -> Result<BundledArtifact, StorageError> {
     let core = artifact.core;
     let mut captures = Vec::new();
-    for CaptureRecord { capture, added_at, .. } in snapshot.captures_of(core)? {
+    for CaptureRecord { capture, added_at, source_path, .. } in snapshot.captures_of(core)? {
         let members: Vec<BundledMember> =
             snapshot.members(core, capture)?.into_iter().map(BundledMember::from).collect();
         for BundledMember { blob, size, .. } in &members {
@@ -119,7 +143,7 @@ fn describe(
         }
         let size = members.iter().map(|member| member.size).sum();
         let added_at = added_at.to_rfc3339_opts(SecondsFormat::Millis, true);
-        captures.push(BundledCapture { added_at, capture_hash: capture, members, size });
+        captures.push(BundledCapture { added_at, capture_hash: capture, members, size, source_path });
     }
     let annotations = snapshot.annotations_of(core)?;
     Ok(BundledArtifact {

@@ -1,6 +1,7 @@
 //! Repair of findings that have an unambiguous fix.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::reading::{Item, Reading, admit_as};
@@ -9,7 +10,7 @@ use super::sources::{Source, from_vault};
 use super::{reindex, search};
 use crate::artifact::{Admitted, KeyRing};
 use crate::clock;
-use crate::digest::BlobHash;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::formats;
 use crate::storage::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
@@ -17,12 +18,14 @@ use crate::storage::check::finding::{
     FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INSECURE_PERMISSIONS, KIND_DIFFERS,
     KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS,
     ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
-    SIGNATURE_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
+    SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE,
+    WARNINGS_DIFFER,
 };
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, Integrity, ReadCapture, RecordedSignatures, Repair, Repairs,
+    CaptureId, CheckedArtifact, Inspection, Integrity, ReadCapture, RecordedCapture, RecordedSignatures,
+    Repair, Repairs,
 };
-use crate::storage::{ErrorKind, Result, Storage, StoredMember};
+use crate::storage::{ErrorKind, Result, SourcePath, Storage, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -43,8 +46,15 @@ const OF_THE_INDEX: &[FindingInfo] = &[
 ];
 
 /// Findings that the journal's entries repair.
-const OF_THE_JOURNAL: &[FindingInfo] =
-    &[TIME_DIFFERS, ORDER_DIFFERS, ANNOTATION_LOST, ANNOTATION_DIFFERS, TOMBSTONE_DIFFERS, SIGNATURE_DIFFERS];
+const OF_THE_JOURNAL: &[FindingInfo] = &[
+    TIME_DIFFERS,
+    SOURCE_PATH_DIFFERS,
+    ORDER_DIFFERS,
+    ANNOTATION_LOST,
+    ANNOTATION_DIFFERS,
+    TOMBSTONE_DIFFERS,
+    SIGNATURE_DIFFERS,
+];
 
 /// While any of these findings exists, unreferenced bytes may be missing elsewhere and are kept.
 const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFERENCE_BROKEN, UNREADABLE];
@@ -67,6 +77,7 @@ pub(super) fn repair(
         done: Vec::new(),
         is_reordered: false,
         signatures: RecordedSignatures::default(),
+        source_paths: HashMap::new(),
     };
     as_far_as_possible(repair.file())?;
     as_far_as_possible(repair.logs())?;
@@ -111,6 +122,8 @@ struct Repairer<'r> {
     is_reordered: bool,
     /// The signature states of captures that the journal recorded before anything was added again.
     signatures: RecordedSignatures,
+    /// The source paths of lost captures that the journal or a log records.
+    source_paths: HashMap<(CoreHash, CaptureHash), SourcePath>,
 }
 
 impl<'r> Repairer<'r> {
@@ -154,6 +167,7 @@ impl<'r> Repairer<'r> {
                     continue;
                 }
                 if let Some(admitted) = from_vault(scratch, lost, self.keys)? {
+                    self.note_source_path(lost);
                     self.add(admitted)?;
                     added.insert(lost.key());
                 }
@@ -277,6 +291,7 @@ impl<'r> Repairer<'r> {
                     lost.extend(inspection.recorded_with_hash(*capture)?);
                 }
             }
+            lost.iter().for_each(|lost| self.note_source_path(lost));
             let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.key(), lost)).collect();
             for capture in lost.values().cloned().collect::<Vec<_>>() {
                 let Some(admitted) = from_vault(self.storage, &capture, self.keys)? else { continue };
@@ -323,6 +338,12 @@ impl<'r> Repairer<'r> {
         Ok(())
     }
 
+    /// Remembers the source path of a lost capture until it is added again.
+    fn note_source_path(&mut self, lost: &RecordedCapture) {
+        let path = lost.source_path.as_deref().and_then(|path| SourcePath::new(OsStr::new(path)));
+        self.source_paths.extend(path.map(|path| (lost.key(), path)));
+    }
+
     /// Adds an artifact as usual, with a journal entry. Artifacts that were removed, or contain a removed one, are not
     /// added.
     fn add(&mut self, admitted: Admitted) -> Result<()> {
@@ -339,8 +360,11 @@ impl<'r> Repairer<'r> {
         if is_damaged {
             self.done.append(&mut self.steps.drop_capture(admitted.core(), admitted.capture())?);
         }
-        let recorded = self.signatures.get(&(admitted.core(), admitted.capture())).cloned();
-        let put = self.steps.put_again(&preparer.prepare(admitted), recorded, clock::now())?;
+        let key = (admitted.core(), admitted.capture());
+        let recorded = self.signatures.get(&key).cloned();
+        let mut prepared = preparer.prepare(admitted);
+        prepared.set_source_paths(&|part| self.source_paths.get(&(part.core(), part.capture())).cloned());
+        let put = self.steps.put_again(&prepared, recorded, clock::now())?;
         if put.outcome.is_refused() {
             return Ok(());
         }

@@ -12,10 +12,11 @@ use crate::cli::args::host;
 use crate::cli::args::length::length;
 
 /// Every setting, in listing order.
-pub(crate) static ALL: [&dyn AnySetting; 10] = [
+pub(crate) static ALL: [&dyn AnySetting; 11] = [
     &VAULT,
     &ACTOR,
     &SEARCH,
+    &SOURCE_PATH,
     &SIGNING_KEY_FILE,
     &SETTLE_TRACES,
     &MAX_SIZE,
@@ -46,6 +47,14 @@ pub(crate) static SEARCH: Setting<bool> = Setting::new(
     "search",
     "Whether added artifacts are indexed for `search` at once: on or off.",
     DefaultValue::Value("off"),
+    on_or_off,
+)
+.without_argument();
+
+pub(crate) static SOURCE_PATH: Setting<bool> = Setting::new(
+    "source-path",
+    "Whether new captures are stored with the path that they were read from: on or off.",
+    DefaultValue::Value("on"),
     on_or_off,
 )
 .without_argument();

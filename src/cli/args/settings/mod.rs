@@ -15,4 +15,4 @@ pub(crate) use list::{
     SIGNING_KEY_FILE, VAULT, named,
 };
 pub(crate) use read::be_silent;
-pub(crate) use value::{Origin, path_list, search};
+pub(crate) use value::{Origin, path_list, search, source_path};

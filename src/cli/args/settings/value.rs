@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::entry::{Entry, Setting, Values};
 use super::file::{self, Place};
-use super::list::SEARCH;
+use super::list::{SEARCH, SOURCE_PATH};
 use super::read;
 use crate::cli::args::variable::variable;
 use crate::cli::output::exit::Failure;
@@ -13,6 +13,11 @@ use crate::cli::output::exit::Failure;
 /// Returns whether the full-text index is kept in sync with additions.
 pub(crate) fn search() -> Result<bool, Failure> {
     Ok(SEARCH.get()?.unwrap_or(false))
+}
+
+/// Returns whether new captures are stored with the path that they were read from.
+pub(crate) fn source_path() -> Result<bool, Failure> {
+    Ok(SOURCE_PATH.get()?.unwrap_or(true))
 }
 
 /// The source of a value.

@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::json::reader::Limits;
 use runvault::storage::{ArtifactRecord, Filter, Order, Page, Snapshot, TimeBasis};
-use runvault::vault::bundle::{self, WriteError, Written};
+use runvault::vault::bundle::{self, BundleOptions, WriteError, Written};
 use runvault::{LookupError, Vault};
 
 use crate::cli::args::hash::Named;
@@ -57,6 +57,10 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
 
+    /// Leave out the source paths of captures
+    #[arg(long)]
+    no_source_path: bool,
+
     #[command(flatten)]
     mode: ModeArgs,
 
@@ -82,15 +86,18 @@ impl Args {
         if self.with_links {
             artifacts = bundle::with_links(&*snapshot, artifacts)?;
         }
+        let content = BundleOptions { without_source_paths: self.no_source_path };
         let written = if output == Path::new("-") {
             if terminal::is_terminal() && !self.force {
                 let message = "a bundle is binary; use -o FILE, a pipe, or --force";
                 return Err(Failure::CouldNotRun(message.to_owned()));
             }
-            bundle::write(&*snapshot, &artifacts, &mut stdout::raw()).map_err(Failure::from)?
+            bundle::write_with(&*snapshot, &artifacts, content, &mut stdout::raw()).map_err(Failure::from)?
         } else {
             let options = self.mode.options(self.force, vault.path());
-            disk::write_with(output, &options, |out| Ok(bundle::write(&*snapshot, &artifacts, out)?))?
+            disk::write_with(output, &options, |out| {
+                Ok(bundle::write_with(&*snapshot, &artifacts, content, out)?)
+            })?
         };
         stdout::note(&text_of(&written));
         Ok(Status::Done)

@@ -19,6 +19,7 @@ use crate::cli::args::kind::kind;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
 use crate::cli::args::settings;
+use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{Printer, Shown};
 use crate::cli::commands::index::build;
@@ -77,6 +78,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     labels: LabelArgs,
 
+    #[command(flatten)]
+    source_path: SourcePathArgs,
+
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
     allow_removed: bool,
@@ -101,7 +105,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let checked = self.checks.options(self.kind)?;
-        let options = ExamineOptions { allow_removed: self.allow_removed, strict: self.strict, ..checked };
+        let without_source_path = self.source_path.leaves_out()?;
+        let (allow_removed, strict) = (self.allow_removed, self.strict);
+        let options = ExamineOptions { allow_removed, strict, without_source_path, ..checked };
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
         self.expect_directories()?;

@@ -9,6 +9,7 @@ use super::tables::{Attributes, Edges, Identities, Keys, Lists, Members, NameMen
 use super::updates::{update_artifacts, update_captures};
 use crate::artifact::{Admitted, NameHandle};
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::Prepared;
 use crate::storage::postgres::columns::all_cores;
 use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::lists::{self, Entry};
@@ -41,6 +42,7 @@ struct CaptureRow {
     size: i64,
     warnings: Option<String>,
     seal: [u8; 16],
+    source_path: Option<String>,
 }
 
 impl Rows {
@@ -48,10 +50,11 @@ impl Rows {
     pub(super) fn add_capture(
         &mut self,
         (artifact, capture): (i64, i64),
-        admitted: &Admitted,
+        prepared: &Prepared,
         names: Option<&Names>,
     ) -> Outcome<()> {
         let Some(names) = names else { return Ok(()) };
+        let admitted = prepared.admitted();
         let violations = admitted.report().violations();
         let warnings = (!violations.is_empty()).then(|| serde_json::to_string(violations)).transpose();
         self.captures.push(CaptureRow {
@@ -61,6 +64,7 @@ impl Rows {
             size: admitted.size().cast_signed(),
             warnings: warnings.map_err(Failure::damaged)?,
             seal: seal(admitted.core(), admitted.capture()),
+            source_path: prepared.source_path().map(|path| to_stored(path).into_owned()),
         });
         for member in admitted.members() {
             self.members.add(capture, member);
@@ -188,13 +192,16 @@ impl Rows {
             .iter()
             .map(|(_, stored)| stored.signature.as_ref()?.key_id.as_deref().map(to_stored))
             .collect();
+        let paths: Vec<Option<&String>> = rows.iter().map(|(row, _)| row.source_path.as_ref()).collect();
         let seals: Vec<&[u8]> = rows.iter().map(|(row, _)| &row.seal[..]).collect();
         session.execute(
-            "INSERT INTO capture (id, artifact, digest, size, added_at, seen_at, warnings, signature, key_id, seal)
-             SELECT n.id, n.artifact, n.digest, n.size, n.at, n.at, n.warnings, n.signature, n.key_id, n.seal
+            "INSERT INTO capture (id, artifact, digest, size, added_at, seen_at, warnings, signature, key_id, seal,
+                                  source_path)
+             SELECT n.id, n.artifact, n.digest, n.size, n.at, n.at, n.warnings, n.signature, n.key_id, n.seal,
+                    n.source_path
                FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
-                           $8::text[], $9::bytea[])
-                 AS n (id, artifact, digest, size, at, warnings, signature, key_id, seal)",
+                           $8::text[], $9::bytea[], $10::text[])
+                 AS n (id, artifact, digest, size, at, warnings, signature, key_id, seal, source_path)",
             &[
                 (&ids, Type::INT8_ARRAY),
                 (&artifacts, Type::INT8_ARRAY),
@@ -205,6 +212,7 @@ impl Rows {
                 (&signatures, Type::TEXT_ARRAY),
                 (&key_ids, Type::TEXT_ARRAY),
                 (&seals, Type::BYTEA_ARRAY),
+                (&paths, Type::TEXT_ARRAY),
             ],
         )?;
         Ok(())

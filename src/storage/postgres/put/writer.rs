@@ -121,14 +121,15 @@ impl Writer {
             PutOutcome::Present
         } else {
             self.record_seen()?;
-            self.add(admitted, names)?
+            self.add(prepared, names)?
         };
         self.record_signature(admitted)?;
         Ok(Put { core, capture, outcome })
     }
 
     /// Adds a capture, and its artifact if it is new.
-    fn add(&mut self, admitted: &Admitted, names: Option<&Names>) -> Outcome<PutOutcome> {
+    fn add(&mut self, prepared: &Prepared, names: Option<&Names>) -> Outcome<PutOutcome> {
+        let (admitted, source_path) = (prepared.admitted(), prepared.source_path());
         let (core, capture, kind) = (admitted.core(), admitted.capture(), admitted.kind().name());
         let at = self.recorder.at().timestamp_millis();
         let arrival = arrival(self.recorder.head().seq + 1, 0);
@@ -157,10 +158,10 @@ impl Writer {
         let stored = StoredCapture { id, seen_at: at, signature: None, change: Change::New };
         self.state.captures.insert((core, capture), stored);
         let artifact = self.state.artifacts.get(&core).map_or(0, |stored| stored.id);
-        self.rows.add_capture((artifact, id), admitted, names)?;
+        self.rows.add_capture((artifact, id), prepared, names)?;
         self.blobs.extend(admitted.members().iter().map(crate::artifact::Member::blob));
         let size = admitted.size();
-        self.recorder.append(&Event::Add { capture, core, kind, size })?;
+        self.recorder.append(&Event::Add { capture, core, kind, size, source_path })?;
         Ok(outcome)
     }
 

@@ -19,7 +19,8 @@ use crate::storage::seal::seal;
 use crate::storage::{PayloadDefect, StorageError, preference};
 
 /// The columns of a capture `c` of the artifact `a`, in the order that [`capture_record`] reads.
-const CAPTURE: &str = "a.core, c.digest, c.size, c.added_at, c.seen_at, c.warnings, c.signature, c.key_id";
+const CAPTURE: &str = "a.core, c.digest, c.size, c.added_at, c.seen_at, c.warnings, c.signature, c.key_id,
+                             c.source_path";
 
 /// Returns the signature in two columns from `first` on.
 pub(in crate::storage::postgres) fn signature(row: &Row, first: usize) -> Outcome<Option<Signature>> {
@@ -40,6 +41,7 @@ fn capture_record(row: &Row) -> Outcome<CaptureRecord> {
         seen_at: time(row, 4)?,
         warnings: warnings.map_err(Failure::damaged)?.unwrap_or_default(),
         signature: signature(row, 6)?,
+        source_path: optional_text(row, 8)?,
     })
 }
 

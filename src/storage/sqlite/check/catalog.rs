@@ -7,8 +7,8 @@ use super::journal_state::{JournalState, entry};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::check::CatalogCounts;
 use crate::storage::check::finding::{
-    CAPTURE_UNRECORDED, Finding, FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIZE_WRONG, Subject, TIME_DIFFERS,
-    TOMBSTONE_DIFFERS,
+    CAPTURE_UNRECORDED, Finding, FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS,
+    Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS,
 };
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::journal::time_of;
@@ -40,7 +40,8 @@ impl FileInspection<'_> {
         let mut found = Vec::new();
         self.look(Subject::Table("capture".to_owned()), findings, || {
             let mut statement = self.connection.prepare(
-                "SELECT a.core, coalesce(c.digest, b.digest), c.added_at, c.size, a.kind, c.seen_at
+                "SELECT a.core, coalesce(c.digest, b.digest), c.added_at, c.size, a.kind, c.seen_at,
+                        c.source_entry
                    FROM capture c NOT INDEXED JOIN artifact a ON a.id = c.artifact
                    LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
             )?;
@@ -164,19 +165,25 @@ struct Addition {
     at: i64,
     size: Option<i64>,
     kind: Option<i64>,
+    /// The entry itself if it has a source path.
+    source_entry: Option<i64>,
 }
 
 /// Returns the addition that the entry `seq` records. The size and the kind's row id are `None` if the first schema
 /// version wrote the entry for a kind without a row.
 fn addition(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Addition>> {
     connection
-        .prepare_cached("SELECT at, size, kind FROM journal WHERE seq = ?1")?
-        .query_row([seq], |row| Ok(Addition { at: row.get(0)?, size: row.get(1)?, kind: row.get(2)? }))
+        .prepare_cached(
+            "SELECT at, size, kind, iif(source_path IS NULL, NULL, seq) FROM journal WHERE seq = ?1",
+        )?
+        .query_row([seq], |row| {
+            Ok(Addition { at: row.get(0)?, size: row.get(1)?, kind: row.get(2)?, source_entry: row.get(3)? })
+        })
         .optional()
 }
 
 /// Compares a capture with the entry that recorded its addition. `row` has its time, its size and the row id of its
-/// kind from the third column on.
+/// kind from the third column on, and the entry with its source path in the seventh.
 fn compare_addition(
     connection: &Connection,
     seq: i64,
@@ -197,6 +204,9 @@ fn compare_addition(
     }
     if recorded.kind.is_some_and(|recorded| recorded != kind) {
         differs(KIND_WRONG, "kind");
+    }
+    if recorded.source_entry != row.get(6)? {
+        differs(SOURCE_PATH_DIFFERS, "source path");
     }
     Ok(())
 }

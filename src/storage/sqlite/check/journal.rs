@@ -53,11 +53,14 @@ impl FileInspection<'_> {
     /// Returns an error if the file cannot be read.
     pub(super) fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
-            let sql = "SELECT DISTINCT j.core, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
-                        WHERE j.capture = ?1 AND j.core IS NOT NULL ORDER BY j.core";
+            let sql = "SELECT j.core, k.name, j.source_path, max(j.seq)
+                         FROM journal j LEFT JOIN kind k ON k.id = j.kind
+                        WHERE j.capture = ?1 AND j.core IS NOT NULL GROUP BY j.core ORDER BY j.core";
             let mut statement = self.connection.prepare(sql)?;
-            let recorded =
-                |row: &Row<'_>| Ok(RecordedCapture { core: row.get(0)?, capture, kind: row.get(1)? });
+            let recorded = |row: &Row<'_>| {
+                let (core, kind, source_path) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                Ok(RecordedCapture { core, capture, kind, source_path })
+            };
             statement.query_map([capture.0.as_bytes()], recorded)?.collect()
         })?;
         Ok(recorded.unwrap_or_default())
@@ -108,12 +111,13 @@ impl FileInspection<'_> {
         let mut captures = Vec::new();
         self.look(journal(), findings, || {
             let mut statement = self.connection.prepare(
-                "SELECT j.core, j.capture, k.name FROM journal j LEFT JOIN kind k ON k.id = j.kind
+                "SELECT j.core, j.capture, k.name, j.source_path FROM journal j LEFT JOIN kind k ON k.id = j.kind
                   WHERE j.seq = ?1 AND j.core IS NOT NULL",
             )?;
             for entries in state.captures() {
                 let recorded = |row: &Row<'_>| {
-                    Ok(RecordedCapture { core: row.get(0)?, capture: row.get(1)?, kind: row.get(2)? })
+                    let (core, capture) = (row.get(0)?, row.get(1)?);
+                    Ok(RecordedCapture { core, capture, kind: row.get(2)?, source_path: row.get(3)? })
                 };
                 captures.extend(statement.query_row([entries.added], recorded).optional()?);
             }

@@ -1,4 +1,4 @@
-//! Restoring what the journal proves: times, order of addition, tags, notes, pins, labels, manual links, tombstones and
+//! Restoring what the journal proves: times, source paths, order of addition, tags, notes, pins, labels, manual links, tombstones and
 //! signature states.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -51,7 +51,7 @@ impl Store {
             }
             let state = &replay.state;
             let mut repaired = Vec::new();
-            capture_times(transaction, state, &mut repaired)?;
+            captures_added(transaction, state, &mut repaired)?;
             artifact_times(transaction, state, &mut repaired)?;
             is_reordered = order(transaction, state, &mut repaired)?;
             annotations(transaction, state, &mut repaired)?;
@@ -90,7 +90,8 @@ fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<i64> {
     Ok(journal::time_of(connection, seq)?.unwrap_or_default())
 }
 
-fn capture_times(
+/// Restores the times and the source paths of captures.
+fn captures_added(
     transaction: &Transaction<'_>,
     state: &JournalState,
     repaired: &mut Vec<Repair>,
@@ -101,6 +102,12 @@ fn capture_times(
         let (added, seen) = (time_of(transaction, entries.added)?, time_of(transaction, entries.seen)?);
         if changed(transaction, sql, (id, added, seen))? {
             repaired.push(Repair { subject: Subject::Capture(capture), did: "given the journal's time" });
+        }
+        let sql = "UPDATE capture SET source_entry = (SELECT seq FROM journal WHERE seq = ?2 AND source_path IS NOT NULL)
+                    WHERE id = ?1 AND source_entry IS NOT (SELECT seq FROM journal WHERE seq = ?2 AND source_path IS NOT NULL)";
+        if changed(transaction, sql, (id, entries.added))? {
+            let did = "given the source path in the journal";
+            repaired.push(Repair { subject: Subject::Capture(capture), did });
         }
     }
     Ok(())

@@ -113,8 +113,8 @@ impl Store {
         .map_err(failed)?
         .map_err(|source| StorageError::io(&copy.path, source))?;
         let mut captures = Vec::new();
-        for (core, capture) in lost(&missing) {
-            captures.push(RecordedCapture { core, capture, kind: None });
+        for ((core, capture), source_path) in lost(&missing) {
+            captures.push(RecordedCapture { core, capture, kind: None, source_path });
         }
         let changes = missing.iter().filter(|entry| entry.added.is_none());
         let changes = changes.map(|entry| (entry.seq, entry.text.clone())).collect();
@@ -208,20 +208,20 @@ impl Store {
     }
 }
 
-/// Returns the captures that journal entries added and no later entry removed.
-fn lost(entries: &[LoggedEntry]) -> Vec<(CoreHash, CaptureHash)> {
-    let mut lost: Vec<(CoreHash, CaptureHash)> = Vec::new();
+/// Returns the captures that journal entries added and no later entry removed, each with its source path.
+fn lost(entries: &[LoggedEntry]) -> Vec<((CoreHash, CaptureHash), Option<String>)> {
+    let mut lost: Vec<((CoreHash, CaptureHash), Option<String>)> = Vec::new();
     for entry in entries {
         if let Some(added) = entry.added {
-            if !lost.contains(&added) {
-                lost.push(added);
+            if !lost.iter().any(|(known, _)| *known == added) {
+                lost.push((added, entry.source_path.clone()));
             }
             continue;
         }
         let change = entry.text.as_deref().and_then(|text| RecordedEntry::parse(text).ok());
         if let Some(Change::Remove { captures, .. }) = change.map(|entry| entry.change) {
             let captures: HashSet<CaptureHash> = captures.into_iter().collect();
-            lost.retain(|(_, capture)| !captures.contains(capture));
+            lost.retain(|((_, capture), _)| !captures.contains(capture));
         }
     }
     lost

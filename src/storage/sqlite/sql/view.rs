@@ -66,6 +66,11 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             Column::new("size", Number, "its size in bytes"),
             Column::new("added_at", Time, "when it was added"),
             Column::new("seen_at", Time, "when it was last added or seen again"),
+            Column::new(
+                "source_path",
+                Text,
+                "the path that it was read from when it was first added, if recorded",
+            ),
             Column::new("signature", Text, "`verified`, `wrong`, `unchecked`, or `unsigned` if it has none")
                 .facet(),
             Column::new("key_id", Text, "the key of the signature"),

@@ -254,6 +254,8 @@ pub(super) struct LoggedEntry {
     pub(super) added: Option<(CoreHash, CaptureHash)>,
     /// The text of an entry that is not an addition.
     pub(super) text: Option<String>,
+    /// The source path of an addition.
+    pub(super) source_path: Option<String>,
 }
 
 /// Returns every journal entry in a log, once each, in no particular order.
@@ -278,8 +280,15 @@ fn digest(value: &Value) -> Option<Digest> {
 
 impl LoggedEntry {
     fn from_row(frame: u64, number: Option<i64>, columns: &[Value]) -> Option<Self> {
+        // Rows that were written before the last column was added do not have it.
+        let (columns, source_path) = columns.split_first_chunk::<9>()?;
         let [Value::Null, Value::Integer(_), _, _, core, capture, _, entry, chain] = columns else {
             return None;
+        };
+        let source_path = match source_path {
+            [] | [Value::Null] => None,
+            [Value::Text(path)] => Some(path.clone()),
+            _ => return None,
         };
         let added = digest(core).zip(digest(capture));
         let text = match entry {
@@ -287,7 +296,7 @@ impl LoggedEntry {
             _ => None,
         };
         let added = added.map(|(core, capture)| (CoreHash(core), CaptureHash(capture)));
-        Some(Self { frame, seq: number?, chain: digest(chain)?, added, text })
+        Some(Self { frame, seq: number?, chain: digest(chain)?, added, text, source_path })
     }
 }
 
