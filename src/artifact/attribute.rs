@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 
 use super::ColumnType::{Number, Real, Text, Time};
-use super::{CREATED_AT, Column, ColumnType};
+use super::{CREATED_AT, Column, ColumnType, FINISHED_AT};
 use crate::json::Value;
 
 /// An indexed, named value of an artifact. A name may have several values.
@@ -35,7 +35,7 @@ impl AttributeInfo {
     /// The creation time that an artifact states.
     pub const CREATED_AT: Self = Self::time(CREATED_AT, "the creation time that it states, in UTC");
     /// The time at which what an artifact records ended.
-    pub const FINISHED_AT: Self = Self::time("finished_at", "the time of its end that it states, in UTC");
+    pub const FINISHED_AT: Self = Self::time(FINISHED_AT, "the time of its end that it states, in UTC");
     /// The time of the first step that states one.
     pub const FIRST_STEP_AT: Self =
         Self::time("first_step_at", "the earliest time that a step states, in UTC");

@@ -51,7 +51,7 @@ pub use signature::{
 };
 pub use stated_content::StatedContent;
 pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Reference, Table};
-pub use timestamp::{CREATED_AT, MissingOffset, parse_timestamp, timestamp_text};
+pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
 pub use version::{KnownMajors, is_semver};
 

@@ -9,6 +9,9 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, TimeDelta, Timelike, Utc,
 /// The attribute with the creation time that an artifact states, in the form of [`timestamp_text`].
 pub const CREATED_AT: &str = "created_at";
 
+/// The attribute with the time of its end that an artifact states, in the same form.
+pub const FINISHED_AT: &str = "finished_at";
+
 /// The interpretation of a timestamp without an offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingOffset {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::interface::{ArtifactRecord, Filter, Order, Page, Snapshot, created_at};
+use super::interface::{ArtifactRecord, Filter, Order, Page, Snapshot, stated_time};
 use super::{Result, TimeBasis};
 use crate::digest::CoreHash;
 
@@ -37,9 +37,9 @@ fn times(snapshot: &dyn Snapshot, artifacts: &[ArtifactRecord], by: TimeBasis) -
     Ok(match by {
         TimeBasis::FirstSeen => artifacts.iter().map(|artifact| artifact.added_at).collect(),
         TimeBasis::LastSeen => artifacts.iter().map(|artifact| artifact.seen_at).collect(),
-        TimeBasis::Created => {
+        TimeBasis::Created | TimeBasis::Finished => {
             let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
-            snapshot.attributes(&cores)?.iter().filter_map(|attributes| created_at(attributes)).collect()
+            snapshot.attributes(&cores)?.iter().filter_map(|stated| stated_time(stated, by)).collect()
         }
     })
 }

@@ -48,7 +48,7 @@ pub use interface::{
     Pin, Preparer, PutOptions, Reclaimable, Reclaimed, ReferenceEdge, Remnant, Resolution, RoleCount, RowsOf,
     Saved, SavedTable, SearchDifferences, SearchIndex, SearchableCapture, SharedFile, Sized, Snapshot,
     SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, Statistics, Storage, StoredMember, Tag, Term,
-    Terms, Transaction, UnresolvedReference, UnresolvedTarget, View, Watch, created_at,
+    Terms, Transaction, UnresolvedReference, UnresolvedTarget, View, Watch, created_at, stated_time,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Tombstone;
-use crate::artifact::{Signature, SignatureState};
+use crate::artifact::{CREATED_AT, FINISHED_AT, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 
 /// How long a writer waits for other writers.
@@ -76,6 +76,31 @@ pub enum TimeBasis {
     LastSeen,
     /// The creation time that it states: the latest of those that its captures state. It may state none.
     Created,
+    /// The time of its end that it states: the latest of those that its captures state. It may state none.
+    Finished,
+}
+
+impl TimeBasis {
+    /// Returns the attribute that has this time, if artifacts state it.
+    #[must_use]
+    pub fn attribute(self) -> Option<&'static str> {
+        match self {
+            Self::FirstSeen | Self::LastSeen => None,
+            Self::Created => Some(CREATED_AT),
+            Self::Finished => Some(FINISHED_AT),
+        }
+    }
+
+    /// Returns the time in words, such as `creation time`.
+    #[must_use]
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::FirstSeen => "time of its first addition",
+            Self::LastSeen => "time of its last addition",
+            Self::Created => "creation time",
+            Self::Finished => "end time",
+        }
+    }
 }
 
 /// Returns the rank of a capture with this signature among the captures of one artifact: captures with a verified

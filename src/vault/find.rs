@@ -8,7 +8,7 @@ use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, TimeBa
 use super::details::{ArtifactDetails, Detail};
 use super::handle::Vault;
 use super::query::{self, Hit, Match};
-use crate::artifact::{Kind, SignatureState};
+use crate::artifact::{FINISHED_AT, Kind, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::excerpt;
@@ -417,6 +417,7 @@ impl From<TimeBasisName> for FindOrder {
             TimeBasisName::FirstSeen => Self::FirstSeen,
             TimeBasisName::LastSeen => Self::LastSeen,
             TimeBasisName::Created => Self::Created,
+            TimeBasisName::Finished => Self::Attribute { name: FINISHED_AT.to_owned() },
         }
     }
 }

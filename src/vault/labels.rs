@@ -1,11 +1,38 @@
-//! Lists the keys and values of labels.
+//! Lists the labels of an artifact, and the keys and values of labels.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
+use super::api::{Operation, Timestamp};
 use super::handle::Vault;
-use crate::storage::{LabelKey, LabelValue, StorageError};
+use crate::digest::CoreHash;
+use crate::storage::{Label, LabelKey, LabelValue, StorageError};
+
+/// A request for the labels of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LabelsRequest {
+    /// The artifact.
+    pub artifact: CoreHash,
+}
+
+/// The labels of an artifact.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelsAnswer {
+    /// The labels, by key.
+    pub labels: Vec<LabelSummary>,
+}
+
+/// A label of an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelSummary {
+    /// The key.
+    pub key: String,
+    /// The value.
+    pub value: String,
+    /// The time at which the artifact got this value.
+    pub labeled_at: Timestamp,
+}
 
 /// A request for the keys of the labels that artifacts have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -64,6 +91,24 @@ pub struct LabelValueSummary {
     pub bytes: u64,
 }
 
+impl Operation for LabelsRequest {
+    type Answer = LabelsAnswer;
+    type Error = StorageError;
+
+    const NAME: &'static str = "labels";
+    const SUMMARY: &'static str = "List the labels of an artifact";
+
+    /// # Errors
+    /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault, and
+    /// another one if the vault cannot be read.
+    fn run(&self, vault: &Vault) -> Result<LabelsAnswer, StorageError> {
+        let snapshot = vault.snapshot()?;
+        snapshot.expect_artifact(self.artifact)?;
+        let labels = snapshot.annotations_of(self.artifact)?.labels.into_iter();
+        Ok(LabelsAnswer { labels: labels.map(LabelSummary::from).collect() })
+    }
+}
+
 impl Operation for LabelKeysRequest {
     type Answer = LabelKeysAnswer;
     type Error = StorageError;
@@ -92,6 +137,12 @@ impl Operation for LabelValuesRequest {
         let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let values = vault.snapshot()?.label_values(&self.key, &self.prefix, limit)?.into_iter();
         Ok(LabelValuesAnswer { values: values.map(LabelValueSummary::from).collect() })
+    }
+}
+
+impl From<Label> for LabelSummary {
+    fn from(Label { key, value, at }: Label) -> Self {
+        Self { key, value, labeled_at: at.into() }
     }
 }
 

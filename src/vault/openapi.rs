@@ -27,7 +27,7 @@ use crate::vault::forks::ForksRequest;
 use crate::vault::forks_of::ForksOfRequest;
 use crate::vault::journal::{JournalHeadRequest, JournalRequest};
 use crate::vault::journal_check::CheckJournalRequest;
-use crate::vault::labels::{LabelKeysRequest, LabelValuesRequest};
+use crate::vault::labels::{LabelKeysRequest, LabelValuesRequest, LabelsRequest};
 use crate::vault::links::LinksRequest;
 use crate::vault::list::ListRequest;
 use crate::vault::note::NoteRequest;
@@ -66,6 +66,7 @@ pub fn document() -> OpenApi {
     document.add::<JournalRequest>();
     document.add::<LabelKeysRequest>();
     document.add::<LabelValuesRequest>();
+    document.add::<LabelsRequest>();
     document.add::<LinksRequest>();
     document.add::<ListRequest>();
     document.add::<NoteRequest>();

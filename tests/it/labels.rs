@@ -131,6 +131,22 @@ fn nothing_of_the_labels_of_a_removed_artifact_remains() {
 }
 
 #[test]
+fn the_labels_of_an_artifact_are_listed() {
+    let sandbox = labeled();
+    let listed = sandbox.run(["label", "list", "--of", TRACE, "--json"]).expect(0).json();
+    let pair =
+        |line: &Value| format!("{}={}", line["key"].as_str().unwrap(), line["value"].as_str().unwrap());
+    assert_eq!(listed.iter().map(pair).collect::<Vec<_>>(), ["branch=main", "commit=77ab", "note="]);
+    assert!(listed.iter().all(|line| line["labeled_at"].is_string()), "{listed:?}");
+    let text = sandbox.run(["label", "list", "--of", CONTRACT]).expect(0).stdout;
+    let lines: Vec<&str> = text.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(lines, ["branch=main", "commit=4f2a"]);
+    assert_eq!(sandbox.run(["label", "list", "--of", RUN, "--json"]).expect(0).stdout, "");
+    assert!(sandbox.run(["label", "list", "--of", "abcdef"]).expect(1).stdout.is_empty());
+    sandbox.run(["label", "list", "commit", "--of", RUN]).expect(3);
+}
+
+#[test]
 fn labels_are_set_listed_replaced_and_removed() {
     let sandbox = examples();
     assert_eq!(
@@ -181,7 +197,7 @@ fn invalid_labels_are_wrong_usage() {
         (&["find", "--label", "a b"], "the key of a label is"),
         (&["add", "x", "--label", "k"], "expected KEY=VALUE"),
         (&["stats", "--by", "label:"], "the key of a label is"),
-        (&["stats", "--by", "labels"], "expected last-seen, first-seen, created or label:KEY"),
+        (&["stats", "--by", "labels"], "expected last-seen, first-seen, created, finished or label:KEY"),
     ] {
         let refused = sandbox.run(arguments).expect(3).stderr;
         assert!(refused.contains(why), "{arguments:?}: {refused}");

@@ -262,6 +262,7 @@ const COMMANDS: &[&str] = &[
     "label set @one commit=4f2a91c",
     "label list",
     "label list commit",
+    "label list --of @one",
     "label remove @one commit",
     "unresolved",
     "forks",

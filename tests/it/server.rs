@@ -453,6 +453,12 @@ fn runs_are_listed_by_label() {
         let page = serving.get(&format!("/?label={query}")).expect(200);
         assert_eq!(page.text().contains("No run matches."), !is_found, "{query}");
     }
+    for (query, count) in [("branch%3Dmain", 1), ("branch", 1), ("branch%3Dma", 0), ("%20", 5)] {
+        let page = serving.get(&format!("/artifacts?label={query}&order=core")).expect(200);
+        let rows = page.text().matches("href=\"/artifact/").count();
+        assert_eq!(rows, count, "{query}: {}", page.text());
+        assert!(page.text().contains("name=\"label\""), "{}", page.text());
+    }
     let artifact = serving.get(&format!("/artifact/{}", cores_with(&sandbox, core))).expect(200);
     assert!(artifact.text().contains(">branch=main</a>"), "{}", artifact.text());
 }

@@ -82,6 +82,35 @@ fn times_are_normalised_and_what_is_no_time_is_not_one() {
 }
 
 #[test]
+fn artifacts_are_selected_by_the_time_of_their_end() {
+    let sandbox = Sandbox::at("2026-11-21T00:00:00Z");
+    sandbox.add([repository("examples")]);
+    let by =
+        |arguments: &[&str]| found(&sandbox, &[arguments, &["--by", "finished", "--all-versions"]].concat());
+    let stating = "SELECT a.core_hash FROM artifacts a JOIN attributes t ON t.artifact = a.artifact
+                    WHERE t.name = 'finished_at' GROUP BY a.artifact";
+    let stated = sandbox.run(["sql", stating, "--json"]).expect(0).json().len();
+    let all = by(&["--since", "2000-01-01"]);
+    assert!(stated > 1 && all.len() == stated, "{stated}: {all:?}");
+    assert_eq!(by(&[])[..stated], all, "those that state none come last");
+    assert_eq!(by(&["--until", "2000-01-01"]), [""; 0]);
+    let line = sandbox.run(["find", "--by", "finished", "--all-versions"]).expect(0).stdout;
+    let times = "SELECT max(t.value) AS at FROM attributes t WHERE t.name = 'finished_at'";
+    let latest = sandbox.run(["sql", times, "--json"]).expect(0).json()[0]["at"].as_str().unwrap().to_owned();
+    let shown = latest.replace('T', " ");
+    assert!(line.lines().next().unwrap().contains(&shown[..19]), "{shown}: {line}");
+    let age = sandbox
+        .run(["find", "--by", "finished", "--since", "2000-01-01", "--columns", "age"])
+        .expect(0)
+        .stdout;
+    assert!(age.lines().all(|line| line.ends_with("ago")), "{age}");
+    let stats = sandbox.run(["stats", "--by", "finished"]).expect(0);
+    assert!(stats.stderr.contains("no end time"), "{}", stats.stderr);
+    let plan = sandbox.run(["forget", "--keep-last", "1", "--by", "finished", "--dry-run"]).expect(0);
+    assert!(plan.stdout.contains("states no end time"), "{}", plan.stdout);
+}
+
+#[test]
 fn find_goes_by_what_was_last_seen() {
     let mut sandbox = Sandbox::at("2026-01-10T00:00:00Z");
     let cores = add_together(&sandbox, &["a", "b"]);

@@ -69,7 +69,9 @@ impl Args {
         let columns = columns.into_iter().filter(|_| !self.json).collect::<Vec<_>>();
         let attributes = columns.iter().filter_map(|column| Some(column.attribute()?.to_owned()));
         // The other columns are of the first artifact.
-        let is_shown = |detail: &Detail| columns.iter().any(|column| column.detail() == Some(*detail));
+        let is_shown = |detail: &Detail| {
+            columns.iter().any(|column| column.detail(TimeBasis::LastSeen) == Some(*detail))
+        };
         let details = Detail::ALL.into_iter().filter(is_shown);
         let request = ListRequest {
             filter: self.conditions.filter(&vault, self.what.kind)?,

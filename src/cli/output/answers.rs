@@ -95,6 +95,7 @@ fn print_text(out: &mut dyn Write, text: &ViewBody, indent: usize, style: Style)
 fn print_given(out: &mut dyn Write, given: &GivenAnswer) -> io::Result<()> {
     let basis = match given.time_basis {
         TimeBasisName::Created => "created",
+        TimeBasisName::Finished => "finished",
         TimeBasisName::FirstSeen | TimeBasisName::LastSeen => "added",
     };
     let model = given.model_id.as_deref().map(|model| format!(", {}", brief(model))).unwrap_or_default();

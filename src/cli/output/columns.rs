@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use runvault::artifact::{AttributeInfo, ValueType};
+use runvault::artifact::{AttributeInfo, FINISHED_AT, ValueType};
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
@@ -121,8 +121,10 @@ impl Column {
     }
 
     /// Returns the detail of an artifact that the column shows, if it is one.
-    pub(crate) fn detail(self) -> Option<Detail> {
+    /// `by` is the time that ages are of.
+    pub(crate) fn detail(self, by: TimeBasis) -> Option<Detail> {
         match self {
+            Self::Age if by == TimeBasis::Finished => Some(Detail::Attributes),
             Self::Size | Self::Bytes | Self::Captures | Self::Signature | Self::KeyId | Self::SourcePath => {
                 Some(Detail::Captures)
             }
@@ -258,6 +260,11 @@ impl Subject<'_> {
             TimeBasis::FirstSeen => Some(self.artifact.added_at.0),
             TimeBasis::LastSeen => Some(self.artifact.seen_at.0),
             TimeBasis::Created => self.details.created_at.map(|time| time.0),
+            TimeBasis::Finished => {
+                let stated = self.attributes().iter().filter(|attribute| attribute.name == FINISHED_AT);
+                let latest = stated.map(|attribute| attribute.value.as_str()).max()?;
+                DateTime::parse_from_rfc3339(latest).ok().map(|time| time.to_utc())
+            }
         }
     }
 

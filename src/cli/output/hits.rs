@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use chrono::{DateTime, Utc};
+use runvault::artifact::AttributeInfo;
 use runvault::clock;
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
@@ -23,6 +24,7 @@ fn default_columns(by: TimeBasis) -> [Column; 4] {
         TimeBasis::FirstSeen => Column::Added,
         TimeBasis::LastSeen => Column::Seen,
         TimeBasis::Created => Column::Created,
+        TimeBasis::Finished => Column::Short(AttributeInfo::FINISHED_AT),
     };
     [Column::Hash, Column::Kind, time, Column::Label]
 }
@@ -97,7 +99,7 @@ impl<'f> Hits<'f> {
             Form::Columns(columns, _) => columns.to_vec(),
             Form::Lines(template) => template.columns().collect(),
         };
-        let is_shown = |detail: &Detail| columns.iter().any(|column| column.detail() == Some(*detail));
+        let is_shown = |detail: &Detail| columns.iter().any(|column| column.detail(self.by) == Some(*detail));
         Detail::ALL.into_iter().filter(is_shown).collect()
     }
 

@@ -34,6 +34,8 @@ pub(crate) enum By {
     LastSeen,
     /// Creation time as stated by the artifact, where it states one
     Created,
+    /// Time of the end as stated by the artifact, where it states one
+    Finished,
 }
 
 impl By {
@@ -42,6 +44,7 @@ impl By {
             Self::FirstSeen => TimeBasis::FirstSeen,
             Self::LastSeen => TimeBasis::LastSeen,
             Self::Created => TimeBasis::Created,
+            Self::Finished => TimeBasis::Finished,
         }
     }
 }
@@ -52,6 +55,7 @@ pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
         TimeBasis::FirstSeen => "first-seen",
         TimeBasis::LastSeen => "last-seen",
         TimeBasis::Created => "created",
+        TimeBasis::Finished => "finished",
     }
 }
 

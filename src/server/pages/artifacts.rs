@@ -26,6 +26,8 @@ const ARTIFACTS: u64 = 50;
 struct Parameters {
     kind: String,
     tag: String,
+    /// A key, or a key and a value, such as `branch=main`.
+    label: String,
     note: String,
     /// A name and a value, such as `model_id=m`.
     attribute: String,
@@ -67,6 +69,7 @@ impl Parameters {
             let name = tag.strip_prefix('@').unwrap_or(tag);
             conditions.push(FindCondition::Tagged { name: (name != "*").then(|| name.to_owned()) });
         }
+        conditions.extend(given(&self.label).map(filters::label));
         conditions.extend(given(&self.note).map(|text| FindCondition::Note { text: text.to_owned() }));
         if let Some(text) = given(&self.attribute) {
             let (name, value) = text.split_once('=').ok_or_else(|| {
@@ -93,6 +96,7 @@ impl Parameters {
         let fields = [
             ("kind", &self.kind),
             ("tag", &self.tag),
+            ("label", &self.label),
             ("note", &self.note),
             ("attribute", &self.attribute),
             ("mention", &self.mention),
@@ -114,7 +118,8 @@ fn form(parameters: &Parameters) -> Markup {
         ("kind", "kind"),
         ("core", "hash"),
     ];
-    let times = [("", "last seen"), ("first-seen", "first seen"), ("created", "created")];
+    let times =
+        [("", "last seen"), ("first-seen", "first seen"), ("created", "created"), ("finished", "finished")];
     html! {
         form.filters action="/artifacts" {
             label {
@@ -124,6 +129,7 @@ fn form(parameters: &Parameters) -> Markup {
             label { "Attribute" input name="attribute" value=(parameters.attribute) placeholder="model_id=…"; }
             label { "Mentions" input name="mention" value=(parameters.mention) placeholder="sha256:…"; }
             label { "Tag" input name="tag" value=(parameters.tag) placeholder="* is any"; }
+            label { "Label" input name="label" value=(parameters.label) placeholder="branch=main"; }
             label { "Note" input name="note" value=(parameters.note); }
             label { "Since" input name="since" value=(parameters.since) placeholder="2026-11-20"; }
             label { "Until" input name="until" value=(parameters.until) placeholder="2026-11-21"; }

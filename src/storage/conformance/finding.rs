@@ -3,9 +3,9 @@
 use super::kinds::{Document, core, folder, note, sheet};
 use super::{Vault, digest, second, unknown};
 use crate::artifact::SignatureState::{Unchecked, Verified};
-use crate::artifact::{CREATED_AT, Place};
+use crate::artifact::{CREATED_AT, FINISHED_AT, Place};
 use crate::digest::CoreHash;
-use crate::storage::TimeBasis::{Created, FirstSeen, LastSeen};
+use crate::storage::TimeBasis::{Created, Finished, FirstSeen, LastSeen};
 use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, Period};
 
 fn only(condition: Condition) -> Filter {
@@ -227,6 +227,57 @@ pub(super) fn orders_are_total(vault: &Vault) {
     assert_eq!(found(Order::Newest(Created)), [first, third, fourth, sheet, last, undated]);
     assert_eq!(found(Order::Kind), [third, last, fourth, undated, first, sheet]);
     assert_eq!(found(Order::Core), sorted(vec![first, undated, third, fourth, last, sheet]));
+}
+
+pub(super) fn artifacts_are_found_by_the_time_of_their_end(vault: &Vault) {
+    let document = |name: &str, created: &str, finished: &str| {
+        let day = |day: &str| format!("2026-02-{day}T12:00:00.000Z");
+        let document = Document::new(name).attribute(CREATED_AT, &day(created));
+        if finished.is_empty() { document } else { document.attribute(FINISHED_AT, &day(finished)) }
+    };
+    let documents = [
+        document("a", "01", "09"),
+        document("b", "02", "03"),
+        document("c", "03", ""),
+        document("d", "04", "05"),
+    ];
+    let [long, short, open, other] = documents.each_ref().map(|document| vault.add_note(document));
+    // Equal times are in the order of arrival.
+    let same = vault.add_note(&document("e", "05", "05"));
+    let found = |filter: &Filter| vault.found(filter, Order::Newest(Finished));
+    assert_eq!(found(&Filter::default()), [long, same, other, short, open]);
+    let period = |since: Option<&str>, until: Option<&str>| {
+        let time = |text: &str| text.parse().unwrap();
+        let period = Period { basis: Finished, since: since.map(time), until: until.map(time) };
+        Filter { period: Some(period), ..Filter::default() }
+    };
+    let fifth = Some("2026-02-05T12:00:00.000Z");
+    assert_eq!(found(&period(None, None)), [long, same, other, short]);
+    assert_eq!(found(&period(fifth, None)), [long, same, other]);
+    assert_eq!(found(&period(None, fifth)), [short]);
+    let by_creation = vault.found(&period(fifth, None), Order::Newest(Created));
+    assert_eq!(by_creation, [same, other, long]);
+    // Pages continue where the previous one ended.
+    let (mut all, mut page) = (Vec::new(), Page::first(2));
+    loop {
+        let paged = vault.snapshot().find(&Filter::default(), Order::Newest(Finished), &page).unwrap();
+        all.extend(paged.items.iter().map(|hit| hit.artifact.core));
+        page.after = paged.next;
+        if page.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(all, [long, same, other, short, open]);
+    // A further capture that ended later moves the artifact.
+    let later = Document::new("b").attribute(FINISHED_AT, "2026-02-10T12:00:00.000Z");
+    vault.add_at(later.admit(note()), second(1));
+    assert_eq!(found(&Filter::default()), [short, long, same, other, open]);
+    let days = vault.snapshot().count_by_day(&period(fifth, None), Finished).unwrap();
+    let days: Vec<(String, u64)> = days.into_iter().map(|(date, count)| (date.to_string(), count)).collect();
+    let expected = [("2026-02-05", 2), ("2026-02-09", 1), ("2026-02-10", 1)];
+    assert_eq!(days, expected.map(|(date, count)| (date.to_owned(), count)));
+    let of_created = vault.snapshot().count_by_day(&period(fifth, None), Created).unwrap();
+    assert_eq!(of_created.iter().map(|(_, count)| count).sum::<u64>(), 4);
 }
 
 pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &Vault) {

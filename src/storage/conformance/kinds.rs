@@ -37,8 +37,9 @@ static ROLES: [Role; 6] = [
     },
 ];
 
-const ATTRIBUTES: [AttributeInfo; 4] = [
+const ATTRIBUTES: [AttributeInfo; 5] = [
     AttributeInfo::CREATED_AT,
+    AttributeInfo::FINISHED_AT,
     AttributeInfo::text("id", "an id"),
     AttributeInfo::text("model", "a model"),
     AttributeInfo::TOKENS,

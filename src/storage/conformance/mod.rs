@@ -203,6 +203,7 @@ macro_rules! suite {
                 digits_select_by_core_hash
                 notes_are_compared_without_case
                 orders_are_total
+                artifacts_are_found_by_the_time_of_their_end
                 attributes_are_ordered_and_compared_by_number
                 artifacts_can_be_selected_by_core_hash
                 matching_artifacts_are_counted_by_day;

@@ -6,12 +6,13 @@ use chrono::{DateTime, Utc};
 
 use super::kinds::{Document, note, sheet};
 use super::{Vault, second, start};
-use crate::artifact::CREATED_AT;
+use crate::artifact::{CREATED_AT, FINISHED_AT};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{Annotation, BlobCounts, Day, Extremes, KindStats, Statistics};
 
-const ALL: [TimeBasis; 3] = [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created];
+const ALL: [TimeBasis; 4] =
+    [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created, TimeBasis::Finished];
 
 fn statistics(vault: &Vault, by: TimeBasis) -> Statistics {
     vault.snapshot().statistics(by).unwrap()
@@ -83,7 +84,9 @@ pub(super) fn everything_is_counted_once(vault: &Vault) {
 
 pub(super) fn the_time_determines_oldest_newest_and_days(vault: &Vault) {
     let day = 24 * 60 * 60;
-    let dated = Document::new("dated").attribute(CREATED_AT, "2025-12-31T23:59:59.999Z");
+    let dated = Document::new("dated")
+        .attribute(CREATED_AT, "2025-12-31T23:59:59.999Z")
+        .attribute(FINISHED_AT, "2026-01-01T00:00:00.000Z");
     let old = vault.add_note(&dated);
     vault.add_at(Document::new("new").admit(note()), second(day));
     let new = super::kinds::core(note(), "new");
@@ -101,7 +104,9 @@ pub(super) fn the_time_determines_oldest_newest_and_days(vault: &Vault) {
     let created = "2025-12-31T23:59:59.999Z".parse().unwrap();
     assert_eq!(ends(TimeBasis::Created), [(old, created), (old, created)]);
     let undated = ALL.map(|by| statistics(vault, by).undated);
-    assert_eq!(undated, [0, 0, 1]);
+    assert_eq!(undated, [0, 0, 1, 1]);
+    let finished = "2026-01-01T00:00:00.000Z".parse().unwrap();
+    assert_eq!(ends(TimeBasis::Finished), [(old, finished), (old, finished)]);
     let on = |at: DateTime<Utc>, artifacts, captures, bytes| Day {
         date: at.date_naive(),
         artifacts,
@@ -118,6 +123,7 @@ pub(super) fn the_time_determines_oldest_newest_and_days(vault: &Vault) {
         [on(start(), 0, 1, first), on(second(day), 1, 1, other), on(second(2 * day), 1, 1, more)]
     );
     assert_eq!(days(TimeBasis::Created), [on(created, 1, 2, first + more)]);
+    assert_eq!(days(TimeBasis::Finished), [on(finished, 1, 2, first + more)]);
 }
 
 pub(super) fn removed_artifacts_are_not_counted(vault: &Vault) {

@@ -28,7 +28,7 @@ pub use search::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
     SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
 };
-pub use single::created_at;
+pub use single::{created_at, stated_time};
 pub use space::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use sql::{
     Computed, KindView, RowsOf, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement,

@@ -6,7 +6,6 @@ use super::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, Filter,
     ManualLink, Mention, NameUse, Names, Order, Page, ReferenceEdge, Snapshot, StoredMember,
 };
-use crate::artifact::CREATED_AT;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{ErrorKind, Result, StorageError, TimeBasis};
 
@@ -76,12 +75,6 @@ impl dyn Snapshot + '_ {
         self.attributes(&[core]).and_then(only)
     }
 
-    /// Returns the creation time that an artifact states: the latest of those that its captures state. `None` if it
-    /// states none.
-    pub fn created_at(&self, core: CoreHash) -> Result<Option<DateTime<Utc>>> {
-        Ok(created_at(&self.attributes_of(core)?))
-    }
-
     /// Returns the largest number of an attribute of an artifact, or `None` if it has none.
     pub fn number_of(&self, core: CoreHash, name: &str) -> Result<Option<i64>> {
         let attributes = self.attributes_of(core)?;
@@ -89,12 +82,14 @@ impl dyn Snapshot + '_ {
         Ok(named.filter_map(|attribute| attribute.number).max())
     }
 
-    /// Returns a time of an artifact, or `None` if it states no creation time.
+    /// Returns a time of an artifact, or `None` if it does not state it.
     pub fn time_of(&self, artifact: &ArtifactRecord, basis: TimeBasis) -> Result<Option<DateTime<Utc>>> {
         match basis {
             TimeBasis::FirstSeen => Ok(Some(artifact.added_at)),
             TimeBasis::LastSeen => Ok(Some(artifact.seen_at)),
-            TimeBasis::Created => self.created_at(artifact.core),
+            TimeBasis::Created | TimeBasis::Finished => {
+                Ok(stated_time(&self.attributes_of(artifact.core)?, basis))
+            }
         }
     }
 
@@ -144,11 +139,18 @@ impl dyn Snapshot + '_ {
     }
 }
 
-/// Returns the creation time that an artifact with these attributes states. An invalid value is damage, which a check
-/// reports.
+/// Returns the creation time that an artifact with these attributes states.
 #[must_use]
 pub fn created_at(attributes: &[Attribute]) -> Option<DateTime<Utc>> {
-    let stated = attributes.iter().filter(|attribute| attribute.name == CREATED_AT);
+    stated_time(attributes, TimeBasis::Created)
+}
+
+/// Returns a time that an artifact with these attributes states: the latest of those that its captures state. An invalid
+/// value is damage, which a check reports.
+#[must_use]
+pub fn stated_time(attributes: &[Attribute], basis: TimeBasis) -> Option<DateTime<Utc>> {
+    let name = basis.attribute()?;
+    let stated = attributes.iter().filter(|attribute| attribute.name == name);
     let text = stated.map(|attribute| attribute.value.as_str()).max()?;
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }

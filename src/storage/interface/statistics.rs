@@ -28,7 +28,7 @@ pub struct Statistics {
     pub extremes: Extremes,
     /// The time that determines which artifacts are oldest and newest, and the day of each.
     pub by: TimeBasis,
-    /// Number of artifacts without this time; only for [`TimeBasis::Created`] can there be any.
+    /// Number of artifacts without this time; only of times that artifacts state can there be any.
     pub undated: u64,
     /// The content of each day that has any, oldest first.
     pub days: Vec<Day>,
@@ -123,7 +123,7 @@ pub struct Day {
     pub date: NaiveDate,
     /// Number of artifacts.
     pub artifacts: u64,
-    /// Number of captures. For [`TimeBasis::Created`], those of these artifacts; otherwise, a capture belongs to the
+    /// Number of captures. Of times that artifacts state, those of these artifacts; otherwise, a capture belongs to the
     /// day on which it was itself added or last seen.
     pub captures: u64,
     /// The size of the captures in bytes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::{CREATED_AT, Kind, Mention, Signature};
+use crate::artifact::{Kind, Mention, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{
     ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, JournalRecord, Label, NameMention, Note, Period,
@@ -245,9 +245,9 @@ impl Artifact {
         match basis {
             TimeBasis::FirstSeen => Some(self.added_at),
             TimeBasis::LastSeen => Some(self.seen_at),
-            TimeBasis::Created => {
-                let attributes = self.attributes().into_iter();
-                let times = attributes.filter(|attribute| attribute.name == CREATED_AT);
+            TimeBasis::Created | TimeBasis::Finished => {
+                let (attributes, name) = (self.attributes().into_iter(), basis.attribute());
+                let times = attributes.filter(|attribute| Some(attribute.name.as_str()) == name);
                 let times = times.filter_map(|time| DateTime::parse_from_rfc3339(&time.value).ok());
                 times.map(|time| time.to_utc()).max()
             }

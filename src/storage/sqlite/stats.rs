@@ -7,7 +7,6 @@ use super::Result;
 use super::read::Snapshot;
 use super::rows::Milliseconds;
 use super::{mention_index, search};
-use crate::artifact::CREATED_AT;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
     BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics,
@@ -81,7 +80,9 @@ impl Snapshot<'_> {
         // In the order of `Chronology::newest_first`.
         let order = match by {
             TimeBasis::LastSeen => format!("entry {direction}"),
-            TimeBasis::FirstSeen | TimeBasis::Created => format!("at {direction}, entry {direction}"),
+            TimeBasis::FirstSeen | TimeBasis::Created | TimeBasis::Finished => {
+                format!("at {direction}, entry {direction}")
+            }
         };
         let sql = format!("SELECT id, at FROM ({}) WHERE at NOT NULL ORDER BY {order} LIMIT 1", dated(by));
         let found = self.rows(&sql, [], |row| Ok((row.get(0)?, row.get::<_, Milliseconds>(1)?.0)))?.pop();
@@ -92,7 +93,7 @@ impl Snapshot<'_> {
         let captures = match by {
             TimeBasis::FirstSeen => "SELECT added_at AS at, size FROM capture".to_owned(),
             TimeBasis::LastSeen => "SELECT seen_at AS at, size FROM capture".to_owned(),
-            TimeBasis::Created => {
+            TimeBasis::Created | TimeBasis::Finished => {
                 format!("SELECT d.at, c.size FROM capture c JOIN ({}) d ON d.id = c.artifact", dated(by))
             }
         };
@@ -116,12 +117,13 @@ fn dated(by: TimeBasis) -> String {
     match by {
         TimeBasis::FirstSeen => "SELECT id, added_at AS at, id AS entry FROM artifact".to_owned(),
         TimeBasis::LastSeen => "SELECT id, seen_at AS at, arrival AS entry FROM artifact".to_owned(),
-        TimeBasis::Created => format!(
-            "SELECT a.id AS id, CAST(round(unixepoch(t.created, 'subsec') * 1000) AS INTEGER) AS at, a.arrival AS entry
+        TimeBasis::Created | TimeBasis::Finished => format!(
+            "SELECT a.id AS id, CAST(round(unixepoch(t.stated, 'subsec') * 1000) AS INTEGER) AS at, a.arrival AS entry
                FROM artifact a LEFT JOIN (
-                 SELECT l.artifact AS artifact, max(v.value) AS created
+                 SELECT l.artifact AS artifact, max(v.value) AS stated
                    FROM attribute_value v JOIN attribute l ON l.value = v.id
-                  WHERE v.name = '{CREATED_AT}' GROUP BY l.artifact) t ON t.artifact = a.id"
+                  WHERE v.name = '{}' GROUP BY l.artifact) t ON t.artifact = a.id",
+            by.attribute().unwrap_or_default()
         ),
     }
 }

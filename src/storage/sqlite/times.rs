@@ -1,10 +1,9 @@
-//! The numbers of attributes, and the creation times that artifacts state.
+//! The numbers of attributes, and the times that artifacts state.
 
 use chrono::{DateTime, Utc};
 
 use super::read::Snapshot;
 use super::rows::ArtifactId;
-use crate::artifact::CREATED_AT;
 use crate::storage::Result;
 
 impl Snapshot<'_> {
@@ -18,13 +17,13 @@ impl Snapshot<'_> {
         Ok(self.rows(sql, (artifact.0, name), |row| row.get(0))?.pop().flatten())
     }
 
-    /// Returns the creation time that an artifact states: the latest of those that its captures state. `None` if it
-    /// states none.
+    /// Returns the time in an attribute of an artifact: the latest of those that its captures state. `None` if it states
+    /// none.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub(crate) fn created_at(&self, artifact: ArtifactId) -> Result<Option<DateTime<Utc>>> {
+    pub(crate) fn stated_time(&self, artifact: ArtifactId, name: &str) -> Result<Option<DateTime<Utc>>> {
         // An invalid number is damage, which a check reports.
-        Ok(self.number_of(artifact, CREATED_AT)?.and_then(DateTime::from_timestamp_millis))
+        Ok(self.number_of(artifact, name)?.and_then(DateTime::from_timestamp_millis))
     }
 }

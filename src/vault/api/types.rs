@@ -134,6 +134,8 @@ pub enum TimeBasisName {
     LastSeen,
     /// The creation time that it states, if it states one.
     Created,
+    /// The time of its end that it states, if it states one.
+    Finished,
 }
 
 impl From<TimeBasis> for TimeBasisName {
@@ -142,6 +144,7 @@ impl From<TimeBasis> for TimeBasisName {
             TimeBasis::FirstSeen => Self::FirstSeen,
             TimeBasis::LastSeen => Self::LastSeen,
             TimeBasis::Created => Self::Created,
+            TimeBasis::Finished => Self::Finished,
         }
     }
 }
@@ -152,6 +155,7 @@ impl From<TimeBasisName> for TimeBasis {
             TimeBasisName::FirstSeen => Self::FirstSeen,
             TimeBasisName::LastSeen => Self::LastSeen,
             TimeBasisName::Created => Self::Created,
+            TimeBasisName::Finished => Self::Finished,
         }
     }
 }

@@ -291,7 +291,9 @@ impl<'r> Repairer<'r> {
                     lost.extend(inspection.recorded_with_hash(*capture)?);
                 }
             }
-            lost.iter().for_each(|lost| self.note_source_path(lost));
+            for lost in &lost {
+                self.note_source_path(lost);
+            }
             let mut lost: BTreeMap<_, _> = lost.into_iter().map(|lost| (lost.key(), lost)).collect();
             for capture in lost.values().cloned().collect::<Vec<_>>() {
                 let Some(admitted) = from_vault(self.storage, &capture, self.keys)? else { continue };
@@ -362,9 +364,9 @@ impl<'r> Repairer<'r> {
         }
         let key = (admitted.core(), admitted.capture());
         let recorded = self.signatures.get(&key).cloned();
-        let mut prepared = preparer.prepare(admitted);
-        prepared.set_source_paths(&|part| self.source_paths.get(&(part.core(), part.capture())).cloned());
-        let put = self.steps.put_again(&prepared, recorded, clock::now())?;
+        let mut artifact = preparer.prepare(admitted);
+        artifact.set_source_paths(&|part| self.source_paths.get(&(part.core(), part.capture())).cloned());
+        let put = self.steps.put_again(&artifact, recorded, clock::now())?;
         if put.outcome.is_refused() {
             return Ok(());
         }

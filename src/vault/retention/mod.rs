@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 use crate::digest::CoreHash;
 use crate::storage::{
     Annotations, ArtifactRecord, Attribute, Filter, Label, Order, Page, Result, Snapshot, Tag, TimeBasis,
-    created_at,
+    stated_time,
 };
 
 pub use decision::{Decision, Group};
@@ -66,13 +66,13 @@ impl Plan {
         let basis = TimeBasis::from(policy.by);
         for hit in snapshot.find(&filter, Order::Newest(basis), &Page::all())?.items {
             let artifact = hit.artifact;
-            let needs_attributes = basis == TimeBasis::Created || policy.has_attributes();
+            let needs_attributes = basis.attribute().is_some() || policy.has_attributes();
             let attributes =
                 if needs_attributes { snapshot.attributes_of(artifact.core)? } else { Vec::new() };
             let at = match basis {
                 TimeBasis::FirstSeen => Some(artifact.added_at),
                 TimeBasis::LastSeen => Some(artifact.seen_at),
-                TimeBasis::Created => created_at(&attributes),
+                TimeBasis::Created | TimeBasis::Finished => stated_time(&attributes, basis),
             };
             let labels = if policy.has_label_groups() {
                 snapshot.annotations_of(artifact.core)?.labels
@@ -150,7 +150,7 @@ fn decide(
     for ((Dated { artifact, at }, captures), annotations) in
         artifacts.into_iter().zip(captures).zip(annotations)
     {
-        let undated = || Verdict { reasons: vec![Reason::Undated], misses: Vec::new() };
+        let undated = || Verdict { reasons: vec![Reason::Undated(policy.by.into())], misses: Vec::new() };
         let Verdict { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
         let tagged = policy.by_tags(&annotations);
         if tagged.is_empty() && !policy.keep_tags.is_empty() {

@@ -4,7 +4,7 @@ use chrono::Duration;
 
 use super::period::{Period, Span};
 use super::{Policy, TagPattern};
-use crate::storage::ArtifactRecord;
+use crate::storage::{ArtifactRecord, TimeBasis};
 use crate::vault::query::Link;
 
 /// The reason that an artifact is kept.
@@ -34,8 +34,8 @@ pub enum Reason {
     },
     /// It is pinned.
     Pinned,
-    /// It does not have the time that the policy uses: it states no time of creation.
-    Undated,
+    /// It does not have the time that the policy uses, because it does not state it.
+    Undated(TimeBasis),
     /// A kept artifact contains its bytes, as a pack contains its session, so that they would remain.
     Contained(Box<ArtifactRecord>),
     /// A kept artifact links to it.
@@ -72,7 +72,7 @@ impl Reason {
             Self::Tag { tag, .. } => format!("tag {tag}"),
             Self::Label { key, value } => format!("label {key}={value}"),
             Self::Pinned => "pinned".to_owned(),
-            Self::Undated => "states no creation time".to_owned(),
+            Self::Undated(basis) => format!("states no {}", basis.noun()),
             Self::Contained(artifact) => format!("contained in {} {:.12}", artifact.kind, artifact.core),
             Self::Linked(link) => format!("linked from {} ({})", link.target, link.relation),
         }

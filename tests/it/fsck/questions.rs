@@ -63,6 +63,8 @@ const ALWAYS: &[&[&str]] = &[
     &["find", "--json", "--label", "branch=main"],
     &["label", "list", "--json"],
     &["label", "list", "commit", "--json"],
+    &["label", "list", "--of", "latest", "--json"],
+    &["find", "--json", "--by", "finished", "--since", "2020-01-01"],
     &["stats", "--by", "label:branch"],
     &["forget", "--keep-label", "branch=main", "--group-by", "label:commit", "--dry-run", "--json"],
     &["find", "--json", "--model", "triage-large-2"],

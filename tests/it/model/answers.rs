@@ -76,7 +76,9 @@ fn condition() -> impl Strategy<Value = ConditionProbe> {
 }
 
 fn basis() -> impl Strategy<Value = TimeBasis> {
-    prop::sample::select(&[TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created][..])
+    prop::sample::select(
+        &[TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created, TimeBasis::Finished][..],
+    )
 }
 
 fn filter() -> impl Strategy<Value = FilterProbe> {
@@ -177,7 +179,7 @@ pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     };
     let filter = probe.filter.filter();
     answer(format!("count {filter:?}"), format!("{:?}", snapshot.count(&filter).unwrap()));
-    for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created] {
+    for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created, TimeBasis::Finished] {
         let days = snapshot.count_by_day(&filter, basis).unwrap();
         answer(format!("days by {basis:?} of {filter:?}"), format!("{days:?}"));
     }
@@ -262,7 +264,7 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
     answer("namesakes".to_owned(), format!("{:?}", snapshot.has_namesake(cores).unwrap()));
     answer("shared files".to_owned(), format!("{:?}", snapshot.shared_files(cores).unwrap()));
     answer("attribute names".to_owned(), format!("{:?}", snapshot.attribute_names().unwrap()));
-    for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created] {
+    for basis in [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created, TimeBasis::Finished] {
         let mut statistics = snapshot.statistics(basis).unwrap();
         // A question of its own, because a rebuild of the indexes adds one.
         answer("journal entries".to_owned(), std::mem::take(&mut statistics.journal_entries).to_string());

@@ -118,7 +118,7 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 fn retention() -> impl Strategy<Value = Retention> {
-    let bases = [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created];
+    let bases = [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created, TimeBasis::Finished];
     let by = prop::sample::select(bases.to_vec());
     let keep_last = prop::option::of(0..4_usize);
     (keep_last, prop::option::of(1..3_usize), any::<[bool; 5]>(), by).prop_map(

@@ -33,6 +33,7 @@ const RARE: &[&str] = &[
     "new-only",
     "no-header",
     "no-pager",
+    "no-source-path",
     "occurrence",
     "policy",
     "prompt-file",

@@ -27,6 +27,7 @@ use crate::cli::output::terminal;
 /// tar: tar --zstd -xf FILE.rvz. Pages are those that "serve" shows, and need no server: open DIR/index.html. The same
 /// vault and the same selection give the same bytes.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// Hashes, @tags, or latest; if none is given, all artifacts that match the conditions
     #[arg(value_name = "HASH")]

@@ -59,7 +59,7 @@ pub(super) struct RuleArgs {
     #[arg(long, value_name = "K=V", value_parser = label::test)]
     keep_label: Vec<LabelTest>,
 
-    /// Which time is used. With "created", artifacts that state no time are kept
+    /// Which time is used. With "created" and "finished", artifacts that state no time are kept
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
     by: By,
 

@@ -1,21 +1,30 @@
 //! `runvault label list`
 
 use clap::Args as ClapArgs;
-use runvault::vault::labels::{LabelKeySummary, LabelKeysRequest, LabelValueSummary, LabelValuesRequest};
+use runvault::Vault;
+use runvault::vault::labels::{
+    LabelKeySummary, LabelKeysRequest, LabelSummary, LabelValueSummary, LabelValuesRequest, LabelsRequest,
+};
 
+use crate::cli::args::hash::Named;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::list;
-use crate::cli::output::stdout::{NAME, counted};
+use crate::cli::output::stdout::{FAINT, NAME, counted};
 use crate::cli::output::table::{Cell, Column};
+use crate::cli::output::time;
 
-/// List the keys of labels, or the values of a key.
+/// List the keys of labels, the values of a key, or the labels of an artifact.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The key whose values are listed
     #[arg(value_name = "KEY", value_parser = label::key)]
     key: Option<String>,
+
+    /// List the labels of this artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(long, value_name = "HASH", conflicts_with = "key")]
+    of: Option<Named>,
 
     /// Print one line of JSON for each
     #[arg(long)]
@@ -25,6 +34,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
+        if let Some(named) = &self.of {
+            return self.print_labels_of(named, &vault);
+        }
         let number = |title| Column::new(title).whole().right();
         let Some(key) = &self.key else {
             let keys = vault.run(&LabelKeysRequest {})?.keys;
@@ -50,5 +62,15 @@ impl Args {
         };
         let columns = vec![Column::new("label"), number("artifacts")];
         list::print(&values, self.json, columns, row, &counted(values.len() as u64, "value"))
+    }
+
+    fn print_labels_of(&self, named: &Named, vault: &Vault) -> Result<Status, Failure> {
+        let artifact = named.locate_artifact(vault)?.artifact.core;
+        let labels = vault.run(&LabelsRequest { artifact })?.labels;
+        let row = |LabelSummary { key, value, labeled_at }: &LabelSummary| {
+            vec![Cell::new(&format!("{key}={value}"), NAME), Cell::new(&time::shown(labeled_at.0), FAINT)]
+        };
+        let columns = vec![Column::new("label"), Column::new("set").whole()];
+        list::print(&labels, self.json, columns, row, &counted(labels.len() as u64, "label"))
     }
 }

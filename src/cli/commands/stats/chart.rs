@@ -33,6 +33,7 @@ pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: By) -> io::Resul
         By::FirstSeen => "added",
         By::LastSeen => "last seen",
         By::Created => "created",
+        By::Finished => "finished",
     };
     let title = format!("{what} by day, at most {}", counted(most, "capture"));
     writeln!(out, "{:INDENT$}{FAINT}{title}{FAINT:#}", "")?;

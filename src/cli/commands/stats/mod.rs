@@ -31,7 +31,7 @@ use crate::cli::output::time::By;
 /// Stored bytes are not read, so this is fast in large vaults too. Removed artifacts are not counted. Days are in UTC.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The time for the oldest, the newest and the day of an artifact: last-seen, first-seen or created; or label:KEY,
+    /// The time for the oldest, the newest and the day of an artifact: last-seen, first-seen, created or finished; or label:KEY,
     /// for the counts by the values of a label
     #[arg(long, value_name = "WHAT", default_value = "last-seen", value_parser = grouping)]
     by: Grouping,
@@ -54,7 +54,7 @@ fn grouping(text: &str) -> Result<Grouping, String> {
         return label::key(key).map(Grouping::Label);
     }
     let time = By::from_str(text, false).map(Grouping::Time);
-    time.map_err(|_| "expected last-seen, first-seen, created or label:KEY".to_owned())
+    time.map_err(|_| "expected last-seen, first-seen, created, finished or label:KEY".to_owned())
 }
 
 /// Number of days shown, up to today.
@@ -78,7 +78,7 @@ impl Args {
             if stats.undated > 0 {
                 let verb = if stats.undated == 1 { "states" } else { "state" };
                 let undated = counted(stats.undated, "artifact");
-                stdout::note(&format!("{undated} {verb} no creation time"));
+                stdout::note(&format!("{undated} {verb} no {}", by.basis().noun()));
             }
         }
         Ok(Status::Done)

@@ -74,7 +74,7 @@ impl State {
         dated.sort_by_key(|(at, artifact)| match by {
             TimeBasis::LastSeen => (None, artifact.arrival),
             TimeBasis::FirstSeen => (Some(*at), artifact.addition),
-            TimeBasis::Created => (Some(*at), artifact.arrival),
+            TimeBasis::Created | TimeBasis::Finished => (Some(*at), artifact.arrival),
         });
         let one =
             |(at, artifact): &(DateTime<Utc>, &Artifact)| Dated { artifact: artifact.record(), at: *at };
@@ -121,6 +121,6 @@ fn time_of(artifact: &Artifact, capture: &Capture, by: TimeBasis) -> Option<Date
     match by {
         TimeBasis::FirstSeen => Some(capture.added_at),
         TimeBasis::LastSeen => Some(capture.seen_at),
-        TimeBasis::Created => artifact.time(by),
+        TimeBasis::Created | TimeBasis::Finished => artifact.time(by),
     }
 }

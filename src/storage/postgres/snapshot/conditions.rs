@@ -3,9 +3,9 @@
 use postgres::types::{ToSql, Type};
 
 use super::mentions::list_has;
+use super::times::column;
 use crate::artifact::relation;
 use crate::digest::Digest;
-use crate::storage::TimeBasis;
 use crate::storage::interface::{Condition, Filter, Period};
 use crate::storage::postgres::columns::ceil_millis;
 use crate::storage::postgres::keys::text_key;
@@ -61,11 +61,7 @@ impl Selection {
     }
 
     fn within(&mut self, period: &Period) -> String {
-        let time = match period.basis {
-            TimeBasis::FirstSeen => "a.added_at",
-            TimeBasis::LastSeen => "a.seen_at",
-            TimeBasis::Created => "a.created_at",
-        };
+        let time = column(period.basis);
         let mut all = vec![format!("{time} IS NOT NULL")];
         if let Some(since) = period.since {
             all.push(format!("{time} >= {}", self.bind(ceil_millis(since), Type::INT8)));

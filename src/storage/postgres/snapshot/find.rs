@@ -4,6 +4,7 @@ use postgres::Row;
 use postgres::types::Type;
 
 use super::conditions::Selection;
+use super::times::column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{ArtifactRecord, Cursor, Filter, Hit, Order, Page, Paged};
 use crate::storage::postgres::columns::{count, from_millis, limit as limit_of, value};
@@ -31,8 +32,8 @@ impl Sorting {
         match order {
             Order::Newest(TimeBasis::LastSeen) => sorted(None, "a.arrival"),
             Order::Newest(TimeBasis::FirstSeen) => sorted(Some("a.added_at".to_owned()), "a.id"),
-            Order::Newest(TimeBasis::Created) => {
-                sorted(Some(format!("coalesce(a.created_at, {NONE})")), "a.arrival")
+            Order::Newest(basis @ (TimeBasis::Created | TimeBasis::Finished)) => {
+                sorted(Some(format!("coalesce({}, {NONE})", column(basis))), "a.arrival")
             }
             Order::Largest(name) => {
                 let name = selection.bind(name, Type::TEXT);
@@ -107,7 +108,7 @@ impl View<'_> {
         }
         let limit = selection.bind(limit_of(page.limit.saturating_add(1)), Type::INT8);
         let sql = format!(
-            "SELECT {ARTIFACT}, a.created_at, {} AS sort_value, k.name AS kind_name
+            "SELECT {ARTIFACT}, {} AS sort_value, k.name AS kind_name
                FROM artifact a JOIN kind k ON k.id = a.kind WHERE {condition} ORDER BY {} LIMIT {limit}",
             sorting.value.as_deref().unwrap_or("0::bigint"),
             sorting.order_by()
@@ -127,6 +128,12 @@ impl View<'_> {
     }
 }
 
+/// Returns the value by which a row is sorted, if the artifact has it.
+fn stated(row: &Row) -> Outcome<Option<i64>> {
+    let number: i64 = value(row, 6)?;
+    Ok(Some(number).filter(|number| *number != i64::MIN))
+}
+
 /// Returns the cursor that describes the artifact of a row.
 fn cursor(row: &Row, artifact: &ArtifactRecord, order: Order) -> Outcome<Cursor> {
     let core = artifact.core;
@@ -136,14 +143,10 @@ fn cursor(row: &Row, artifact: &ArtifactRecord, order: Order) -> Outcome<Cursor>
         Order::Newest(TimeBasis::FirstSeen) => {
             Cursor { time: Some(artifact.added_at), position: artifact.addition, ..plain }
         }
-        Order::Newest(TimeBasis::Created) => {
-            let created: Option<i64> = value(row, 6)?;
-            Cursor { time: created.map(from_millis).transpose()?, ..plain }
+        Order::Newest(TimeBasis::Created | TimeBasis::Finished) => {
+            Cursor { time: stated(row)?.map(from_millis).transpose()?, ..plain }
         }
-        Order::Largest(_) => {
-            let number: i64 = value(row, 7)?;
-            Cursor { number: Some(number).filter(|number| *number != i64::MIN), ..plain }
-        }
+        Order::Largest(_) => Cursor { number: stated(row)?, ..plain },
         Order::Core => Cursor { position: 0, ..plain },
         Order::Kind => Cursor { kind: Some(artifact.kind.clone()), ..plain },
     })

@@ -13,6 +13,7 @@ mod matches;
 mod mentions;
 mod names;
 mod statistics;
+mod times;
 pub(super) mod tombstones;
 
 use std::collections::BTreeSet;

@@ -5,6 +5,7 @@ use postgres::Row;
 use postgres::types::Type;
 
 use super::conditions::Selection;
+use super::times::column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
     BlobCounts, Dated, Day, EngineStatistics, Extremes, Filter, KindStats, Sized, Statistics,
@@ -15,15 +16,6 @@ use crate::storage::postgres::view::{ARTIFACT, View};
 
 /// The length of a day in milliseconds.
 const DAY: i64 = 86_400_000;
-
-/// Returns the column with a time of an artifact `a`.
-fn column(by: TimeBasis) -> &'static str {
-    match by {
-        TimeBasis::FirstSeen => "a.added_at",
-        TimeBasis::LastSeen => "a.seen_at",
-        TimeBasis::Created => "a.created_at",
-    }
-}
 
 impl View<'_> {
     fn only_row(&self, sql: &str) -> Outcome<Row> {
@@ -101,11 +93,11 @@ impl View<'_> {
         let order = match by {
             TimeBasis::LastSeen => format!("a.arrival {direction}"),
             TimeBasis::FirstSeen => format!("a.added_at {direction}, a.id {direction}"),
-            TimeBasis::Created => format!("a.created_at {direction}, a.arrival {direction}"),
+            TimeBasis::Created | TimeBasis::Finished => format!("at {direction}, a.arrival {direction}"),
         };
         let at = column(by);
         let sql = format!(
-            "SELECT {ARTIFACT}, {at} FROM artifact a WHERE {at} IS NOT NULL ORDER BY {order} LIMIT 1"
+            "SELECT {ARTIFACT}, {at} AS at FROM artifact a WHERE {at} IS NOT NULL ORDER BY {order} LIMIT 1"
         );
         let row = self.session.row(&sql, &[])?;
         row.map(|row| Ok(Dated { artifact: self.artifact_record(&row, 0)?, at: time(&row, 6)? })).transpose()
@@ -115,7 +107,7 @@ impl View<'_> {
         let of_capture = match by {
             TimeBasis::FirstSeen => "c.added_at",
             TimeBasis::LastSeen => "c.seen_at",
-            TimeBasis::Created => "a.created_at",
+            TimeBasis::Created | TimeBasis::Finished => column(by),
         };
         let sql = format!(
             "SELECT day * {DAY}, sum(artifacts)::bigint, sum(captures)::bigint, sum(bytes)::bigint FROM

@@ -237,7 +237,9 @@ impl<'q, 's> Finder<'q, 's> {
         match basis {
             TimeBasis::FirstSeen => Ok(Some(row.added_at)),
             TimeBasis::LastSeen => Ok(Some(row.seen_at)),
-            TimeBasis::Created => self.snapshot.created_at(row.id),
+            TimeBasis::Created | TimeBasis::Finished => {
+                self.snapshot.stated_time(row.id, basis.attribute().unwrap_or_default())
+            }
         }
     }
 

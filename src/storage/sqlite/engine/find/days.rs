@@ -1,6 +1,6 @@
 //! Counting artifacts by day.
 //!
-//! The times of all matching artifacts are read: those of creation from the index of numbers, so that no artifact is
+//! The times of all matching artifacts are read: those that artifacts state from the index of numbers, so that no artifact is
 //! read, and those of arrival from the artifacts. Which artifacts match is determined first, as row ids.
 
 use std::collections::{BTreeMap, HashSet};
@@ -12,7 +12,6 @@ use super::super::super::read::Snapshot;
 use super::conditions::Known;
 use super::scan::{Where, milliseconds};
 use super::{FEW, Finder};
-use crate::artifact::CREATED_AT;
 use crate::storage::interface::{Filter, Order, Period};
 use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::{Result, TimeBasis};
@@ -32,10 +31,10 @@ impl Snapshot<'_> {
             return Ok(None);
         }
         let matching = finder.matching()?;
-        let counts = match (matching, by, finder.creation()) {
+        let counts = match (matching, by, finder.stated(by)) {
             (Some(few), ..) if few.len() <= FEW => finder.count_few(&few, by)?,
-            (matching, TimeBasis::Created, Some(range)) => {
-                finder.count_created(&range, matching.map(Ids::from_iter).as_ref())?
+            (matching, TimeBasis::Created | TimeBasis::Finished, Some(stated)) => {
+                finder.count_stated(&stated, matching.map(Ids::from_iter).as_ref())?
             }
             (matching, TimeBasis::FirstSeen, _) => {
                 finder.count_seen("a.added_at", matching.map(Ids::from_iter).as_ref())?
@@ -43,30 +42,36 @@ impl Snapshot<'_> {
             (matching, TimeBasis::LastSeen, _) => {
                 finder.count_seen("a.seen_at", matching.map(Ids::from_iter).as_ref())?
             }
-            (_, TimeBasis::Created, None) => return Ok(None),
+            (_, TimeBasis::Created | TimeBasis::Finished, None) => return Ok(None),
         };
         Ok(Some(counts.into_iter().filter_map(|(day, count)| Some((date(day)?, count))).collect()))
     }
 }
 
-/// The first and the last millisecond of a period.
-struct Range(i64, i64);
+/// A time that artifacts state, in a period.
+struct Stated {
+    /// The attribute with the time.
+    name: &'static str,
+    /// The first and the last millisecond of the period.
+    range: (i64, i64),
+}
 
 /// Numbers of artifacts, by the number of the day since 1970.
 type Counts = BTreeMap<i64, u64>;
 
 impl Finder<'_, '_> {
-    /// Returns the period of the filter if it is one of creation, or all of time if there is none; `None` if the period is
-    /// one of another time.
-    fn creation(&self) -> Option<Range> {
-        match self.filter.period {
-            None => Some(Range(i64::MIN, i64::MAX)),
-            Some(Period { basis: TimeBasis::Created, since, until }) => Some(Range(
+    /// Returns a time that artifacts state, in the period of the filter if it is one of this time, or in all of time if
+    /// there is none; `None` if the period is one of another time, or artifacts do not state the time.
+    fn stated(&self, by: TimeBasis) -> Option<Stated> {
+        let range = match self.filter.period {
+            None => (i64::MIN, i64::MAX),
+            Some(Period { basis, since, until }) if basis == by => (
                 since.map_or(i64::MIN, milliseconds),
                 until.map_or(i64::MAX, |until| milliseconds(until).saturating_sub(1)),
-            )),
-            Some(_) => None,
-        }
+            ),
+            Some(_) => return None,
+        };
+        Some(Stated { name: by.attribute()?, range })
     }
 
     /// Counts these artifacts, except those that are not selected.
@@ -83,8 +88,9 @@ impl Finder<'_, '_> {
         Ok(counts)
     }
 
-    /// Counts artifacts by the largest of their times of creation.
-    fn count_created(&self, range: &Range, matching: Option<&Ids>) -> Result<Counts> {
+    /// Counts artifacts by the largest of the times that they state.
+    fn count_stated(&self, stated: &Stated, matching: Option<&Ids>) -> Result<Counts> {
+        let (first, last) = stated.range;
         let mut open = self.selected(matching)?;
         let mut counted = Ids::default();
         let mut counts = Counts::new();
@@ -92,14 +98,14 @@ impl Finder<'_, '_> {
         let sql = "SELECT v.number, t.artifact
                      FROM attribute_value v INDEXED BY attribute_value_by_number CROSS JOIN attribute t ON t.value = v.id
                     WHERE v.name = ?1 AND v.number >= ?2 ORDER BY v.number DESC";
-        self.each(sql, (CREATED_AT, range.0), |number, artifact| {
+        self.each(sql, (stated.name, first), |number, artifact| {
             let is_first = match &mut open {
                 Some(open) => open.remove(artifact),
                 None => {
                     matching.is_none_or(|matching| matching.contains(artifact)) && counted.insert(artifact)
                 }
             };
-            if is_first && number <= range.1 {
+            if is_first && number <= last {
                 *counts.entry(number.div_euclid(DAY_MILLISECONDS)).or_default() += 1;
             }
         })?;

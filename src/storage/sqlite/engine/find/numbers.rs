@@ -8,9 +8,9 @@ use rusqlite::types::Value;
 
 use super::Finder;
 use super::scan::{NUMBER, Where, add_arrival, blob, milliseconds};
+use crate::storage::Result;
 use crate::storage::interface::{Cursor, Period};
 use crate::storage::sqlite::rows::ArtifactRow;
-use crate::storage::{Result, TimeBasis};
 
 /// Numbers of values that are read at a time: the first and the largest one. Tests have few artifacts.
 const VALUES: (usize, usize) = if cfg!(test) { (2, 4) } else { (64, 4_096) };
@@ -63,14 +63,12 @@ impl Finder<'_, '_> {
     /// Returns the smallest and the largest number of an attribute that the period allows; `None` if the period is
     /// none of this attribute.
     fn bounds(&self, name: &str) -> Option<(i64, i64)> {
-        let Some(Period { basis: TimeBasis::Created, since, until }) = self.filter.period else {
-            return None;
-        };
+        let Period { basis, since, until } = self.filter.period?;
         let bounds = (
             since.map_or(i64::MIN, milliseconds),
             until.map_or(i64::MAX, |until| milliseconds(until).saturating_sub(1)),
         );
-        (name == crate::artifact::CREATED_AT).then_some(bounds)
+        (basis.attribute() == Some(name)).then_some(bounds)
     }
 
     /// Adds artifacts with numbers in a range to `found` until there are `count`.

@@ -5,7 +5,6 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::Finder;
-use crate::artifact::CREATED_AT;
 use crate::digest::Digest;
 use crate::storage::interface::{Cursor, Order, Period};
 use crate::storage::sqlite::read::artifact_row;
@@ -126,7 +125,9 @@ impl Finder<'_, '_> {
             Order::Kind => self.by_kind(after, count),
             Order::Newest(TimeBasis::LastSeen) => self.by_arrival(after, count),
             Order::Newest(TimeBasis::FirstSeen) => self.by_addition(after, count),
-            Order::Newest(TimeBasis::Created) => self.by_number(CREATED_AT, after, count),
+            Order::Newest(basis @ (TimeBasis::Created | TimeBasis::Finished)) => {
+                self.by_number(basis.attribute().unwrap_or_default(), after, count)
+            }
             Order::Largest(name) => self.by_number(name, after, count),
         }
     }
@@ -273,7 +274,9 @@ fn add_period(selection: &mut Where, Period { basis, since, until }: &Period) {
     let (column, name) = match basis {
         TimeBasis::FirstSeen => ("a.added_at", None),
         TimeBasis::LastSeen => ("a.seen_at", None),
-        TimeBasis::Created => (NUMBER, Some(Value::Text(CREATED_AT.to_owned()))),
+        TimeBasis::Created | TimeBasis::Finished => {
+            (NUMBER, basis.attribute().map(|name| Value::Text(name.to_owned())))
+        }
     };
     let mut add = |comparison: &str, time: Option<DateTime<Utc>>| {
         let time = time.map(|time| Value::Integer(milliseconds(time)));
@@ -285,7 +288,7 @@ fn add_period(selection: &mut Where, Period { basis, since, until }: &Period) {
     if until.is_some() {
         add("< ?", *until);
     }
-    if since.is_none() && until.is_none() && *basis == TimeBasis::Created {
+    if since.is_none() && until.is_none() && basis.attribute().is_some() {
         add("IS NOT NULL", None);
     }
 }
