@@ -40,6 +40,8 @@ pub mod digest;
 pub mod display;
 pub mod files;
 pub mod formats;
+#[cfg(feature = "gateway")]
+pub mod gateway;
 pub mod intake;
 pub mod json;
 #[cfg(feature = "server")]

@@ -57,7 +57,7 @@ pub(super) fn add_allowed(status: StatusCode, headers: &mut HeaderMap) {
 
 /// Returns whether `host` names the address at which the server listens. A page of another site can give a name of its
 /// own this address and then read the response; it cannot do so with a numeric address or `localhost`.
-fn is_own(host: &str, listening: SocketAddr) -> bool {
+pub(crate) fn is_own(host: &str, listening: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
         _ => (host, Some(80)),

@@ -6,6 +6,8 @@ pub(crate) mod bounds;
 mod ci;
 pub(crate) mod completing;
 pub(crate) mod default_vault;
+#[cfg(feature = "gateway")]
+pub(crate) mod gateway;
 pub(crate) mod hash;
 pub(crate) mod help;
 pub(crate) mod host;

@@ -7,11 +7,15 @@ pub(crate) mod captures;
 mod completions;
 pub(crate) mod config;
 pub(crate) mod diff;
+#[cfg(feature = "gateway")]
+mod exec;
 pub(crate) mod export;
 pub(crate) mod find;
 pub(crate) mod forget;
 mod forks;
 pub(crate) mod fsck;
+#[cfg(feature = "gateway")]
+mod gateway;
 mod gc;
 pub(crate) mod get;
 pub(crate) mod import;
@@ -129,6 +133,10 @@ commands! {
     Search(search),
     #[cfg(feature = "server")]
     Serve(serve),
+    #[cfg(feature = "gateway")]
+    Gateway(gateway),
+    #[cfg(feature = "gateway")]
+    Exec(exec),
     Replay(replay),
     Links(links),
     Link(link),

@@ -5,6 +5,8 @@ use std::io::{self, ErrorKind};
 
 use runvault::LookupError;
 use runvault::files;
+#[cfg(feature = "gateway")]
+use runvault::gateway::{FinishError, StartError};
 use runvault::storage::{ArtifactRecord, StorageError};
 use runvault::vault::add::Summary;
 use runvault::vault::bundle::BundleError;
@@ -22,6 +24,9 @@ pub(crate) enum Status {
     No,
     /// Something could not be read or recorded, and was already reported.
     Incomplete,
+    /// A program ended with this status.
+    #[cfg(feature = "gateway")]
+    OfProgram(u8),
 }
 
 impl Status {
@@ -31,6 +36,8 @@ impl Status {
             (Self::Incomplete, _) | (_, Self::Incomplete) => Self::Incomplete,
             (Self::No, _) | (_, Self::No) => Self::No,
             (Self::Done, Self::Done) => Self::Done,
+            #[cfg(feature = "gateway")]
+            (program @ Self::OfProgram(_), _) | (_, program @ Self::OfProgram(_)) => program,
         }
     }
 
@@ -95,6 +102,24 @@ impl From<BundleError> for Failure {
             BundleError::Broken { .. } => Self::No(hints::for_bundle(&error)),
             BundleError::Io { .. } => Self::CouldNotRun(error.to_string()),
         }
+    }
+}
+
+#[cfg(feature = "gateway")]
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Vault(error) => error.into(),
+            StartError::NoRecording(_) => Self::No(error.to_string()),
+            _ => Self::CouldNotRun(error.to_string()),
+        }
+    }
+}
+
+#[cfg(feature = "gateway")]
+impl From<FinishError> for Failure {
+    fn from(error: FinishError) -> Self {
+        Self::CouldNotRun(error.to_string())
     }
 }
 

@@ -16,6 +16,8 @@ pub(crate) fn exit_code(outcome: Result<Status, Failure>) -> ExitCode {
         Ok(Status::Done) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
         Ok(Status::No) => return ExitCode::from(1),
         Ok(Status::Incomplete) => return ExitCode::from(2),
+        #[cfg(feature = "gateway")]
+        Ok(Status::OfProgram(code)) => return ExitCode::from(code),
         Err(failure) => failure,
     };
     stdout::error(&failure.to_string());

@@ -43,6 +43,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("always at the same address", "runvault serve --listen 127.0.0.1:8080"),
         ],
     ),
+    (
+        "exec",
+        &[
+            ("record what is new, replay the rest", "runvault exec -- python agent.py"),
+            ("no network, no key", "runvault exec --mode replay -- pytest"),
+        ],
+    ),
     ("show", &[("an artifact by its tag", "runvault show @baseline")]),
     (
         "view",

@@ -11,7 +11,7 @@ type Group = (&'static str, &'static [&'static str]);
 pub(super) const SUMMARY: [Group; 1] = [(
     "Common commands",
     &[
-        "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "replay", "diff", "links",
+        "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "exec", "replay", "diff", "links",
         "sql", "stats", "tag", "label", "note", "pin", "backup", "export", "import", "rm", "forget", "fsck",
         "log", "help",
     ],
@@ -36,7 +36,17 @@ pub(super) const GROUPS: [Group; 9] = [
             "serve",
         ],
     ),
-    ("Replay and compare", &["replay", "diff"]),
+    (
+        "Record, replay and compare",
+        &[
+            #[cfg(feature = "gateway")]
+            "exec",
+            #[cfg(feature = "gateway")]
+            "gateway",
+            "replay",
+            "diff",
+        ],
+    ),
     ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),
     ("Tables and numbers", &["sql", "stats"]),
     ("Names, labels, notes and protection", &["tag", "label", "note", "pin"]),

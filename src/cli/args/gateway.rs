@@ -1,0 +1,243 @@
+//! The options of a gateway as arguments.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use runvault::Vault;
+use runvault::display::counted;
+use runvault::gateway::{GatewayEvent, GatewayOptions, MatchingRules, Mode, Pace, ReplaySource, Upstream};
+
+use crate::cli::args::default_vault;
+use crate::cli::args::hash::Named;
+use crate::cli::args::label::LabelArgs;
+use crate::cli::args::length::length;
+use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::Failure;
+use crate::cli::output::stdout;
+use crate::cli::output::verbosity;
+
+/// What a gateway does with calls.
+#[derive(Clone, Copy, ValueEnum)]
+enum ModeName {
+    /// Forward and record all calls
+    Record,
+    /// Answer from recordings; never ask a server
+    Replay,
+    /// Answer what was recorded; forward and record the rest
+    Auto,
+    /// Forward all calls; record nothing
+    Pass,
+}
+
+impl From<ModeName> for Mode {
+    fn from(name: ModeName) -> Self {
+        match name {
+            ModeName::Record => Self::Record,
+            ModeName::Replay => Self::Replay,
+            ModeName::Auto => Self::Auto,
+            ModeName::Pass => Self::Pass,
+        }
+    }
+}
+
+/// How fast streams are replayed.
+#[derive(Clone, Copy, ValueEnum)]
+enum PaceName {
+    /// As fast as the client reads
+    Fast,
+    /// As they arrived
+    Recorded,
+}
+
+/// What a gateway does, with which servers, and how it compares requests.
+#[derive(Args)]
+pub(crate) struct GatewayArgs {
+    /// What to do with calls
+    #[arg(long, value_name = "MODE", default_value = "auto")]
+    mode: ModeName,
+
+    /// Replay only this recording: a hash, a tag, or latest; otherwise all recordings, last seen first
+    #[arg(long, value_name = "RUN")]
+    session: Option<Named>,
+
+    /// How fast to replay streams
+    #[arg(long, value_name = "PACE", default_value = "fast")]
+    pace: PaceName,
+
+    /// Server of a provider, instead of its own, or of another provider with JSON over POST. Can be repeated
+    #[arg(long, value_name = "NAME=URL", value_parser = upstream, visible_alias = "route")]
+    upstream: Vec<Upstream>,
+
+    /// Do not compare these members of requests: names, or JSON Pointers with * for any name or index
+    #[arg(long, value_name = "MEMBER", value_delimiter = ',', help_heading = "Comparing requests")]
+    ignore: Vec<String>,
+
+    /// Replace text before comparing requests, in all strings or at a JSON Pointer. Can be repeated
+    ///
+    /// PATTERN is a regular expression, and TEXT can refer to its groups as $1. Any character can take the place of the
+    /// slashes. The request is stored unchanged, with the rule. Example: s/\d{4}-\d\d-\d\d/DATE/
+    #[arg(long, value_name = "[POINTER=]s/PATTERN/TEXT/", help_heading = "Comparing requests")]
+    normalize: Vec<String>,
+
+    /// Replace what matches this regular expression by [REDACTED] before anything is stored. Can be repeated
+    #[arg(long, value_name = "PATTERN")]
+    redact: Vec<String>,
+
+    #[command(flatten)]
+    labels: LabelArgs,
+
+    /// Finish a run when it had no call for this long, such as 5m
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = length)]
+    idle: Duration,
+
+    /// Directory for the calls of runs that are not finished. Default: beside the vault, its name with -gateway
+    #[arg(long, value_name = "DIR")]
+    spool: Option<PathBuf>,
+
+    #[command(flatten)]
+    create: CreateArgs,
+}
+
+impl GatewayArgs {
+    /// Opens the vault: for additions, unless the gateway only replays.
+    pub(crate) fn open(&self, vault: &VaultArgs) -> Result<Vault, Failure> {
+        match self.mode {
+            ModeName::Replay => vault.open(),
+            _ => vault.open_to_add(self.create),
+        }
+    }
+
+    /// Returns the mode.
+    pub(crate) fn mode(&self) -> Mode {
+        self.mode.into()
+    }
+
+    /// Returns the options.
+    pub(crate) fn options(&self, args: &VaultArgs, vault: &Vault) -> Result<GatewayOptions, Failure> {
+        let spool = match &self.spool {
+            Some(directory) => directory.clone(),
+            None => default_spool(args)?,
+        };
+        let mut options = GatewayOptions::new(self.mode(), &spool);
+        options.source = self.source(vault)?;
+        options.pace = match self.pace {
+            PaceName::Fast => Pace::Fast,
+            PaceName::Recorded => Pace::Recorded,
+        };
+        options.rules = self.rules()?;
+        options.upstreams.clone_from(&self.upstream);
+        options.labels = self.labels.labels()?;
+        options.idle = self.idle;
+        options.report = Arc::new(report);
+        Ok(options)
+    }
+
+    fn source(&self, vault: &Vault) -> Result<ReplaySource, Failure> {
+        match &self.session {
+            None => Ok(ReplaySource::All),
+            Some(Named::Latest(0)) => Ok(ReplaySource::Latest),
+            Some(named) => Ok(ReplaySource::Artifact(named.locate(vault)?.artifact.core)),
+        }
+    }
+
+    fn rules(&self) -> Result<MatchingRules, Failure> {
+        let invalid = |error: runvault::gateway::InvalidRule| Failure::Usage(error.to_string());
+        let mut rules = MatchingRules::default();
+        for location in &self.ignore {
+            rules.ignore(location).map_err(invalid)?;
+        }
+        for text in &self.normalize {
+            let (location, pattern, with) = substitution(text).ok_or_else(|| {
+                Failure::Usage(format!("--normalize: expected [POINTER=]s/PATTERN/TEXT/, not {}", escaped(text)))
+            })?;
+            rules.replace(location, &pattern, &with).map_err(invalid)?;
+        }
+        for pattern in &self.redact {
+            rules.redact(pattern).map_err(invalid)?;
+        }
+        Ok(rules)
+    }
+}
+
+fn upstream(text: &str) -> Result<Upstream, String> {
+    Upstream::parse(text).map_err(|error| error.to_string())
+}
+
+/// Returns the directory beside the vault, or in the user's data directory for a database.
+fn default_spool(args: &VaultArgs) -> Result<PathBuf, Failure> {
+    let path = args.path()?;
+    match Vault::file_of(&path) {
+        Some(file) => {
+            let mut name = file.as_os_str().to_owned();
+            name.push("-gateway");
+            Ok(PathBuf::from(name))
+        }
+        None => Ok(default_vault::default()?.with_file_name("gateway")),
+    }
+}
+
+/// Parses `[POINTER=]s/PATTERN/TEXT/`, with any character in place of the slashes.
+fn substitution(text: &str) -> Option<(Option<&str>, String, String)> {
+    let (location, rest) = match text.strip_prefix('/') {
+        Some(_) => text.split_once("=s").map(|(location, rest)| (Some(location), rest))?,
+        None => (None, text.strip_prefix('s')?),
+    };
+    let delimiter = rest.chars().next().filter(|first| !first.is_alphanumeric())?;
+    let mut parts = rest.split(delimiter).skip(1);
+    let (pattern, with) = (parts.next()?, parts.next()?);
+    let is_whole = parts.next() == Some("") && parts.next().is_none() && !pattern.is_empty();
+    is_whole.then(|| (location, pattern.to_owned(), with.to_owned()))
+}
+
+/// Prints what a gateway reports.
+fn report(event: &GatewayEvent<'_>) {
+    match event {
+        GatewayEvent::Recorded { provider, path, status } => {
+            verbose(&format!("recorded {provider} {} ({status})", escaped(path)));
+        }
+        GatewayEvent::Replayed { provider, path, from } => {
+            verbose(&format!("replayed {provider} {} from {from}", escaped(path)));
+        }
+        GatewayEvent::Missed { provider, path, reason } => {
+            stdout::warning(&format!("not recorded: {provider} {}: {}", escaped(path), escaped(reason)));
+        }
+        GatewayEvent::NotRecorded { provider, path, reason } => {
+            stdout::warning(&format!("{provider} {}: {}", escaped(path), escaped(reason)));
+        }
+        GatewayEvent::Failed { reason } => stdout::error(&escaped(reason).to_string()),
+        GatewayEvent::Finished(run) => {
+            let calls = counted(run.calls, "call");
+            let failed = if run.failed > 0 { format!(", {} without a complete answer", run.failed) } else { String::new() };
+            let name = run.name.as_deref().map(|name| format!(" {}", escaped(name))).unwrap_or_default();
+            stdout::note(&format!("run{name}: {calls}{failed}\nrun pack {}", run.run_pack));
+            for session in &run.sessions {
+                stdout::note(&format!("session {session}"));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn verbose(text: &str) {
+    if verbosity::is_verbose() {
+        stdout::note(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn substitutions_have_a_pattern_and_a_text() {
+        let parsed = |text| substitution(text).unwrap();
+        assert_eq!(parsed(r"s/\d+/N/"), (None, r"\d+".to_owned(), "N".to_owned()));
+        assert_eq!(parsed("/messages/*=s#/tmp/x##"), (Some("/messages/*"), "/tmp/x".to_owned(), String::new()));
+        for wrong in ["", "s", "s/a", "s/a/b", "s//b/", "s/a/b/g", "x/a/b/", "/messages"] {
+            assert_eq!(substitution(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! `runvault gateway`
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use runvault::gateway::{Gateway, PROVIDERS};
+
+use crate::cli::args::gateway::GatewayArgs;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::stdout;
+use crate::cli::output::stop::Stop;
+
+/// How often the command checks whether it is to stop.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Record and replay the calls of model clients.
+///
+/// Starts an HTTP server for clients of OpenAI, Anthropic and Gemini, and of others with --upstream, and prints the
+/// variables that point clients at it. It forwards calls and archives them as a session and a run pack, or answers them
+/// from what is archived. Ctrl-C or SIGTERM finishes all runs and stops it.
+///
+/// A run is all calls with the same header x-runvault-run, or under the path /run/NAME; or all others. It is stored after
+/// POST /_runvault/finish, when it was idle, and at the end. Credentials are never stored.
+#[derive(ClapArgs)]
+pub(crate) struct Args {
+    /// Listen at this address. The system chooses the port if it is 0
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4711")]
+    listen: SocketAddr,
+
+    #[command(flatten)]
+    gateway: GatewayArgs,
+}
+
+impl Args {
+    pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, Failure> {
+        let vault = self.gateway.open(args)?;
+        let options = self.gateway.options(args, &vault)?;
+        let stop = Stop::on_signals()?;
+        let gateway = Gateway::start(vault, self.listen, options)?;
+        let address = gateway.address();
+        if !address.ip().is_loopback() {
+            stdout::warning(&format!(
+                "everyone who can reach {address} can use the gateway and read what is recorded: there are no passwords"
+            ));
+        }
+        let mut out = stdout::raw();
+        for (variable, url) in variables(address) {
+            writeln!(out, "{variable}={url}")?;
+        }
+        out.flush()?;
+        drop(out);
+        while !stop.is_asked() {
+            thread::sleep(POLL);
+        }
+        gateway.stop()?;
+        Ok(Status::Done)
+    }
+}
+
+/// Returns the variables that point the clients of each provider at a gateway.
+pub(crate) fn variables(address: SocketAddr) -> impl Iterator<Item = (&'static str, String)> {
+    PROVIDERS.iter().flat_map(move |provider| {
+        let url = move |path| format!("http://{address}/{}{path}", provider.name);
+        provider.base_urls.iter().map(move |(variable, path)| (*variable, url(path)))
+    })
+}

@@ -1,0 +1,114 @@
+//! A call of a model: what was asked, and what came back.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::json::Value;
+use crate::json::reader::{self, Limits};
+
+/// A call as it is written to disk before its last byte is sent to the client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Call {
+    /// Its number in the run, in the order in which calls arrived.
+    pub(super) number: u64,
+    pub(super) asked_at: DateTime<Utc>,
+    pub(super) provider: String,
+    /// The name of the request in the API.
+    pub(super) endpoint: String,
+    pub(super) path: String,
+    /// What the request is compared by.
+    pub(super) prompt: String,
+    /// The body of the request, as JSON without white space.
+    pub(super) request: String,
+    /// How long it took in milliseconds until all of the answer had arrived.
+    pub(super) latency_ms: u64,
+    pub(super) outcome: Outcome,
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Outcome {
+    /// The answer, complete.
+    Answered(Answer),
+    /// No answer, or only its beginning.
+    Failed {
+        /// Why, for people.
+        reason: String,
+        /// What had arrived by then.
+        partial: String,
+    },
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) content_type: Option<String>,
+    /// The value of `retry-after`: clients wait as long before they ask again.
+    pub(super) retry_after: Option<String>,
+    pub(super) body: String,
+    /// The parts in which the body arrived.
+    pub(super) chunks: Vec<Chunk>,
+}
+
+/// A part of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Chunk {
+    /// Microseconds from the request to its arrival.
+    pub(super) at_us: u64,
+    pub(super) bytes: u64,
+}
+
+/// How an answer is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    /// In one piece.
+    Whole,
+    /// As a stream of events.
+    Stream,
+}
+
+impl Form {
+    /// Returns the form that an answer with this type of content has.
+    pub(super) fn of(content_type: Option<&str>) -> Self {
+        let is_stream = content_type.is_some_and(|text| text.trim_start().starts_with("text/event-stream"));
+        if is_stream { Self::Stream } else { Self::Whole }
+    }
+}
+
+impl Call {
+    /// Returns when all of the answer had arrived.
+    pub(super) fn ended_at(&self) -> DateTime<Utc> {
+        let latency = TimeDelta::milliseconds(i64::try_from(self.latency_ms).unwrap_or(0));
+        self.asked_at.checked_add_signed(latency).unwrap_or(self.asked_at)
+    }
+
+    /// Returns the model that was asked, or the name of the API if the request names none.
+    pub(super) fn model(&self) -> String {
+        let prompt = reader::read(self.prompt.as_bytes(), &Limits::most()).ok();
+        let model = prompt.as_ref().and_then(|prompt| prompt.get("model")).and_then(Value::as_non_empty_str);
+        model.unwrap_or(&self.endpoint).to_owned()
+    }
+
+    /// Returns the digest of the prompt.
+    pub(super) fn prompt_digest(&self) -> Digest {
+        Digest::from_content(self.prompt.as_bytes())
+    }
+
+    /// Returns the answer if it is complete and not an error.
+    pub(super) fn success(&self) -> Option<&Answer> {
+        match &self.outcome {
+            Outcome::Answered(answer) if answer.is_success() => Some(answer),
+            _ => None,
+        }
+    }
+}
+
+impl Answer {
+    /// Returns whether the status is one of success.
+    pub(super) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}

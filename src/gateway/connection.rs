@@ -1,0 +1,66 @@
+//! Connections to the servers that requests are forwarded to.
+
+use std::io;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::HeaderMap;
+use axum::http::header::{
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use http_body_util::Full;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+
+/// A client of upstream servers.
+pub(super) type Upstream = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// Headers of a connection, which end at each server; `keep-alive` is one without a constant.
+const OF_CONNECTIONS: [HeaderName; 7] =
+    [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
+
+/// The beginning of the names of headers that are for the gateway.
+pub(super) const OWN_HEADERS: &str = "x-runvault-";
+
+/// Creates a client. Certificates of servers are verified with the authorities that the system trusts.
+pub(super) fn client() -> io::Result<Upstream> {
+    let mut roots = RootCertStore::empty();
+    // Without authorities, servers without encryption can still be reached.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+    let tls = builder.with_root_certificates(roots).with_no_client_auth();
+    let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
+    Ok(Client::builder(TokioExecutor::new()).build(connector))
+}
+
+/// Returns the headers of a request that are forwarded. The answer must not be compressed: it is recorded as it arrives.
+pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
+    let mut forwarded = HeaderMap::new();
+    for (name, value) in headers {
+        let is_own = name.as_str().starts_with(OWN_HEADERS);
+        if !is_own && !is_of_connection(name) && ![HOST, CONTENT_LENGTH, ACCEPT_ENCODING].contains(name) {
+            forwarded.append(name.clone(), value.clone());
+        }
+    }
+    forwarded
+}
+
+/// Returns the headers of an answer that are passed on.
+pub(super) fn returned(headers: &HeaderMap) -> HeaderMap {
+    let passed = headers.iter().filter(|(name, _)| !is_of_connection(name));
+    let mut returned = HeaderMap::new();
+    for (name, value) in passed {
+        returned.append(name.clone(), value.clone());
+    }
+    returned
+}
+
+fn is_of_connection(name: &HeaderName) -> bool {
+    OF_CONNECTIONS.contains(name) || name.as_str() == "keep-alive"
+}

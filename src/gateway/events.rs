@@ -1,0 +1,53 @@
+//! What a gateway reports while it runs.
+
+use super::finish::FinishedRun;
+use crate::digest::CoreHash;
+
+/// Something that a gateway reports.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum GatewayEvent<'e> {
+    /// A call was recorded.
+    Recorded {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// The status of the answer.
+        status: u16,
+    },
+    /// A call was answered from a run pack.
+    Replayed {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// The run pack.
+        from: CoreHash,
+    },
+    /// A call was not recorded before and could not be replayed.
+    Missed {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// What differs from the nearest recorded request.
+        reason: &'e str,
+    },
+    /// A call was forwarded and not recorded, or only as a failure.
+    NotRecorded {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// Why not.
+        reason: &'e str,
+    },
+    /// A run was stored in the vault.
+    Finished(&'e FinishedRun),
+    /// A run could not be stored. Its calls stay on disk until the next start.
+    Failed {
+        /// Why not.
+        reason: &'e str,
+    },
+}

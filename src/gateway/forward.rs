@@ -1,0 +1,304 @@
+//! Forwards requests, and records the answers on their way to the client.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use axum::http::{HeaderName, Method, Request, Response, StatusCode};
+use chrono::{DateTime, Utc};
+use http_body_util::channel::{Channel, Sender};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use tokio::task;
+use tokio::time::timeout;
+
+use super::call::{Answer, Call, Chunk, Form, Outcome};
+use super::connection::{forwarded, returned};
+use super::events::GatewayEvent;
+use super::handle::Shared;
+use super::http::problem;
+use super::route::Route;
+use super::run::Run;
+
+/// Number of chunks that wait for a slow client.
+const WAITING: usize = 16;
+
+/// Maximum size of an answer that is recorded.
+const MAX_ANSWER: usize = 128 << 20;
+
+/// How long a server may keep a connection open after the event that ends a stream.
+const AFTER_END: Duration = Duration::from_secs(1);
+
+/// The lines that end a stream of events. A line break in a value is escaped, so no text can imitate them.
+const LAST_LINES: [&[u8]; 5] = [
+    b"data: [DONE]",
+    b"event: message_stop",
+    b"event: response.completed",
+    b"event: response.failed",
+    b"event: response.incomplete",
+];
+
+/// A call that is being recorded.
+pub(super) struct Recording {
+    pub(super) run: OpenCall,
+    pub(super) asked_at: DateTime<Utc>,
+    pub(super) endpoint: &'static str,
+    pub(super) prompt: String,
+    pub(super) request: String,
+}
+
+/// A call that a run waits for.
+pub(super) struct OpenCall {
+    pub(super) run: Arc<Run>,
+    pub(super) number: u64,
+}
+
+impl Drop for OpenCall {
+    fn drop(&mut self) {
+        self.run.end();
+    }
+}
+
+/// A request as it arrived.
+pub(super) struct Received {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Forwards a request. The answer is passed on while it arrives, and recorded if `recording` is given.
+pub(super) async fn forward(
+    shared: Arc<Shared>,
+    route: Route,
+    received: Received,
+    recording: Option<Recording>,
+) -> Response<Body> {
+    let started = Instant::now();
+    let mut relay = Relay { shared, route, recording, started, body: Vec::new(), chunks: Vec::new() };
+    match relay.send(received).await {
+        Ok(response) => {
+            let (mut parts, incoming) = response.into_parts();
+            let (sender, body) = Channel::<Bytes, io::Error>::new(WAITING);
+            let headers = std::mem::take(&mut parts.headers);
+            parts.headers = returned(&headers);
+            task::spawn(relay.pass_on(parts.status, headers, incoming, sender));
+            Response::from_parts(parts, Body::new(body))
+        }
+        Err(reason) => {
+            let reason = format!("the server of {} could not be asked: {reason}", relay.route.provider);
+            let answer = problem(StatusCode::BAD_GATEWAY, "upstream failed", &reason);
+            relay.not_answered(reason).await;
+            answer
+        }
+    }
+}
+
+/// An answer on its way to the client.
+struct Relay {
+    shared: Arc<Shared>,
+    route: Route,
+    recording: Option<Recording>,
+    started: Instant,
+    body: Vec<u8>,
+    chunks: Vec<Chunk>,
+}
+
+/// The reason that passing on ended.
+enum End {
+    /// All of the answer arrived.
+    Complete,
+    /// The server broke it off.
+    Broken(String),
+    /// The client does not wait for it any more.
+    ClientLeft,
+}
+
+impl Relay {
+    async fn send(&self, received: Received) -> Result<Response<Incoming>, String> {
+        let client = self.shared.upstream.as_ref().ok_or("replaying never asks a server")?;
+        let Received { method, headers, body } = received;
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.route.url.parse().map_err(|_| "the path is not valid")?;
+        *request.headers_mut() = forwarded(&headers);
+        client.request(request).await.map_err(|error| described(&error))
+    }
+
+    /// Passes the answer on. Its last part is held back until it is on disk.
+    async fn pass_on(
+        mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+        incoming: Incoming,
+        mut sender: Sender<Bytes, io::Error>,
+    ) {
+        let mut held = Vec::new();
+        let form = Form::of(text(&headers, &CONTENT_TYPE).as_deref());
+        match self.relay(form, incoming, &mut sender, &mut held).await {
+            End::Complete => {
+                if let Err(error) = self.complete(status, &headers).await {
+                    let reason = format!("the call could not be recorded: {error}");
+                    self.shared.report(&GatewayEvent::Failed { reason: &reason });
+                    sender.abort(io::Error::other(reason));
+                    return;
+                }
+                for chunk in held {
+                    if sender.send_data(chunk).await.is_err() {
+                        break;
+                    }
+                }
+            }
+            End::Broken(reason) => {
+                let reason = format!("the answer was broken off: {reason}");
+                self.not_answered(reason.clone()).await;
+                sender.abort(io::Error::other(reason));
+            }
+            End::ClientLeft => self.not_answered("the client closed the connection".to_owned()).await,
+        }
+    }
+
+    async fn relay(
+        &mut self,
+        form: Form,
+        mut incoming: Incoming,
+        sender: &mut Sender<Bytes, io::Error>,
+        held: &mut Vec<Bytes>,
+    ) -> End {
+        let mut is_ending = false;
+        loop {
+            let frame = if is_ending {
+                match timeout(AFTER_END, incoming.frame()).await {
+                    Ok(frame) => frame,
+                    Err(_) => return End::Complete,
+                }
+            } else {
+                incoming.frame().await
+            };
+            let data = match frame {
+                None => return End::Complete,
+                Some(Err(error)) => return End::Broken(described(&error)),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => data,
+                    Err(_) => continue,
+                },
+            };
+            self.keep(&data);
+            is_ending = is_ending || form == Form::Stream && self.has_last_line(data.len());
+            if form == Form::Whole {
+                // Clients need all of it, so that its last part can wait, whichever it is.
+                for before in held.drain(..) {
+                    if sender.send_data(before).await.is_err() {
+                        return End::ClientLeft;
+                    }
+                }
+            }
+            if is_ending || form == Form::Whole {
+                held.push(data);
+            } else if sender.send_data(data).await.is_err() {
+                return End::ClientLeft;
+            }
+        }
+    }
+
+    fn keep(&mut self, data: &Bytes) {
+        if self.recording.is_none() || self.body.len() > MAX_ANSWER {
+            return;
+        }
+        let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.chunks.push(Chunk { at_us, bytes: data.len() as u64 });
+        self.body.extend_from_slice(data);
+    }
+
+    /// Returns whether a line that ends a stream is in the last `bytes`, or in a line that they complete.
+    fn has_last_line(&self, bytes: usize) -> bool {
+        let new = self.body.len().saturating_sub(bytes);
+        let before = self.body.get(..new).unwrap_or_default();
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut lines = self.body.get(start..).unwrap_or_default().split(|byte| *byte == b'\n');
+        lines.any(|line| LAST_LINES.contains(&line.trim_ascii_end()))
+    }
+
+    /// Records the answer. If it cannot be recorded as what it is, that is reported; an error means that it could not be
+    /// written.
+    async fn complete(&mut self, status: StatusCode, headers: &HeaderMap) -> io::Result<()> {
+        let Some(recording) = self.recording.take() else { return Ok(()) };
+        let body = std::mem::take(&mut self.body);
+        let reason = if body.len() > MAX_ANSWER {
+            "the answer is too large to be recorded"
+        } else if headers.contains_key(CONTENT_ENCODING) {
+            "the answer is compressed, although that was not asked for"
+        } else {
+            ""
+        };
+        let (Ok(body), true) = (String::from_utf8(body), reason.is_empty()) else {
+            let reason = if reason.is_empty() { "the answer is not text in UTF-8" } else { reason };
+            self.not_recorded(reason);
+            return Ok(());
+        };
+        let answer = Answer {
+            status: status.as_u16(),
+            content_type: text(headers, &CONTENT_TYPE),
+            retry_after: text(headers, &RETRY_AFTER),
+            body: self.shared.rules.redacted(&body).into_owned(),
+            chunks: std::mem::take(&mut self.chunks),
+        };
+        self.record(recording, Outcome::Answered(answer)).await?;
+        let Route { provider, path, .. } = &self.route;
+        self.shared.report(&GatewayEvent::Recorded { provider, path, status: status.as_u16() });
+        Ok(())
+    }
+
+    /// Records that there was no answer, or no complete one.
+    async fn not_answered(&mut self, reason: String) {
+        let Some(recording) = self.recording.take() else { return };
+        self.not_recorded(&reason);
+        let partial = String::from_utf8_lossy(&std::mem::take(&mut self.body)).into_owned();
+        let partial = self.shared.rules.redacted(&partial).into_owned();
+        let reason = self.shared.rules.redacted(&reason).into_owned();
+        if let Err(error) = self.record(recording, Outcome::Failed { reason, partial }).await {
+            let reason = format!("the failure of a call could not be recorded: {error}");
+            self.shared.report(&GatewayEvent::Failed { reason: &reason });
+        }
+    }
+
+    async fn record(&self, recording: Recording, outcome: Outcome) -> io::Result<()> {
+        let Recording { run: open, asked_at, endpoint, prompt, request } = recording;
+        let call = Call {
+            number: open.number,
+            asked_at,
+            provider: self.route.provider.clone(),
+            endpoint: endpoint.to_owned(),
+            path: self.route.path.clone(),
+            prompt,
+            request,
+            latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            outcome,
+        };
+        let shared = Arc::clone(&self.shared);
+        let recorded = task::spawn_blocking(move || open.run.record(&shared.spool, call)).await;
+        recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    fn not_recorded(&self, reason: &str) {
+        let Route { provider, path, .. } = &self.route;
+        self.shared.report(&GatewayEvent::NotRecorded { provider, path, reason });
+    }
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+/// Returns an error with its causes.
+fn described(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,407 @@
+//! Starts and stops a gateway.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{Request, Response};
+use tokio::net::TcpListener;
+use tokio::runtime::{Handle, Runtime};
+use tokio::sync::Notify;
+use tokio::task;
+use tokio::time::{sleep, timeout};
+
+use super::connection::{self, Upstream as Client};
+use super::events::GatewayEvent;
+use super::finish::{self, FinishError, FinishedRun};
+use super::http;
+use super::matching::MatchingRules;
+use super::recordings::Recordings;
+use super::replay::pack_of;
+use super::route::{Upstream, Upstreams};
+use super::run::{Run, RunHead};
+use super::spool::Spool;
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::json::compact;
+use crate::vault::{LookupError, Vault};
+
+/// How often idle runs are looked for.
+const IDLE_CHECK: Duration = Duration::from_millis(500);
+
+/// How long calls that are being answered may take once their run is to be finished.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// The default of [`GatewayOptions::idle`].
+const IDLE: Duration = Duration::from_secs(300);
+
+/// What a gateway does with calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It forwards and records all of them.
+    Record,
+    /// It answers from recordings, and never asks a server.
+    Replay,
+    /// It answers what was recorded, and forwards and records everything else.
+    Auto,
+    /// It forwards all of them and records nothing.
+    Pass,
+}
+
+impl Mode {
+    /// Returns the name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Replay => "replay",
+            Self::Auto => "auto",
+            Self::Pass => "pass",
+        }
+    }
+}
+
+/// How fast streams are replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// As fast as the client reads.
+    #[default]
+    Fast,
+    /// Each part after the time that it took.
+    Recorded,
+}
+
+/// The recordings that calls are replayed from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplaySource {
+    /// All of the vault, last seen first.
+    #[default]
+    All,
+    /// The run that a gateway recorded last.
+    Latest,
+    /// A run pack that a gateway recorded, or its session.
+    Artifact(CoreHash),
+}
+
+/// A receiver of what a gateway reports. It is called on the threads of the gateway.
+type Report = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
+
+/// The options of a gateway.
+#[derive(Clone)]
+pub struct GatewayOptions {
+    /// What it does with calls.
+    pub mode: Mode,
+    /// The recordings that calls are replayed from.
+    pub source: ReplaySource,
+    /// How fast streams are replayed.
+    pub pace: Pace,
+    /// How requests are compared, and what is not stored.
+    pub rules: MatchingRules,
+    /// Servers, in addition to those of the known providers or in their place.
+    pub upstreams: Vec<Upstream>,
+    /// The directory with the calls of runs that are not finished. It is created when a call is recorded.
+    pub spool: PathBuf,
+    /// Labels of all recorded runs.
+    pub labels: BTreeMap<String, String>,
+    /// A run is finished when it had no call for so long.
+    pub idle: Duration,
+    /// Receives what the gateway reports.
+    pub report: Report,
+}
+
+impl GatewayOptions {
+    /// Returns the default options for a mode, with a directory for the calls of runs that are not finished.
+    #[must_use]
+    pub fn new(mode: Mode, spool: &Path) -> Self {
+        Self {
+            mode,
+            source: ReplaySource::All,
+            pace: Pace::Fast,
+            rules: MatchingRules::default(),
+            upstreams: Vec::new(),
+            spool: spool.to_owned(),
+            labels: BTreeMap::new(),
+            idle: IDLE,
+            report: Arc::new(|_| {}),
+        }
+    }
+}
+
+/// The reason that a gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address is not one of this machine, or is in use; or the system permits no threads.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A run that an earlier process did not finish cannot be stored.
+    #[error("a run that was not finished cannot be stored: {0}")]
+    Recovery(#[from] FinishError),
+    /// The vault cannot be read.
+    #[error(transparent)]
+    Vault(#[from] LookupError),
+    /// There is no recording of a gateway to replay from.
+    #[error("{0}")]
+    NoRecording(String),
+}
+
+/// A gateway that runs on a thread of its own.
+pub struct Gateway {
+    shared: Arc<Shared>,
+    handle: Handle,
+    stop: Arc<Notify>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all requests share.
+pub(super) struct Shared {
+    pub(super) vault: Vault,
+    pub(super) address: SocketAddr,
+    pub(super) mode: Mode,
+    pub(super) pace: Pace,
+    /// The only run pack to replay from, if there is one.
+    pub(super) only: Option<CoreHash>,
+    pub(super) rules: MatchingRules,
+    pub(super) upstreams: Upstreams,
+    /// The client; there is none if only recordings are replayed.
+    pub(super) upstream: Option<Client>,
+    pub(super) spool: PathBuf,
+    pub(super) recordings: Recordings,
+    labels: BTreeMap<String, String>,
+    idle: Duration,
+    report: Report,
+    runs: Mutex<HashMap<Option<String>, Arc<Run>>>,
+    numbers: AtomicU64,
+}
+
+impl Gateway {
+    /// Listens at `address`, and answers requests on a thread of its own. The system chooses the port if it is 0. The runs
+    /// that an earlier process did not finish are stored first.
+    ///
+    /// # Errors
+    /// Returns an error if the address cannot be used, the vault cannot be read, a run that was not finished cannot be
+    /// stored, or there is no recording to replay from.
+    pub fn start(vault: Vault, address: SocketAddr, options: GatewayOptions) -> Result<Self, StartError> {
+        let failed = |source| StartError::Listen { address, source };
+        let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        recover(&vault, &options)?;
+        let recordings = Recordings::default();
+        let only = only(&vault, &recordings, options.source)?;
+        let upstream = if options.mode == Mode::Replay { None } else { Some(connection::client().map_err(failed)?) };
+        let shared = Arc::new(Shared {
+            vault,
+            address,
+            mode: options.mode,
+            pace: options.pace,
+            only,
+            rules: options.rules,
+            upstreams: Upstreams::new(&options.upstreams),
+            upstream,
+            spool: options.spool,
+            recordings,
+            labels: options.labels,
+            idle: options.idle,
+            report: options.report,
+            runs: Mutex::new(HashMap::new()),
+            numbers: AtomicU64::new(0),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
+        let (for_thread, stopped) = (Arc::clone(&shared), Arc::clone(&stop));
+        let thread = thread::Builder::new().name("gateway".to_owned());
+        let thread = thread.spawn(move || serve(&runtime, listener, &for_thread, &stopped)).map_err(failed)?;
+        Ok(Self { shared, handle, stop, thread: Some(thread) })
+    }
+
+    /// Returns the address at which the gateway listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.shared.address
+    }
+
+    /// Finishes a run: waits for the calls that are being answered, for up to half a minute, and stores it. Without a name,
+    /// it is the run of all calls that name none. Returns `None` if nothing was recorded.
+    ///
+    /// # Errors
+    /// Returns an error if the run cannot be stored. Its calls stay on disk until the next start.
+    pub fn finish(&self, run: Option<&str>) -> Result<Option<FinishedRun>, FinishError> {
+        let (sender, receiver) = mpsc::channel();
+        let (shared, run) = (Arc::clone(&self.shared), run.map(str::to_owned));
+        self.handle.spawn(async move {
+            // The receiver waits for exactly this.
+            let _ = sender.send(shared.finish(run.as_deref(), &BTreeMap::new()).await);
+        });
+        let ended = || FinishError::Calls(io::Error::other("the gateway has stopped"));
+        receiver.recv().unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Finishes all runs, and stops.
+    ///
+    /// # Errors
+    /// Returns an error if a run cannot be stored. Its calls stay on disk until the next start.
+    pub fn stop(mut self) -> Result<Vec<FinishedRun>, FinishError> {
+        let names: Vec<Option<String>> = self.shared.lock_runs().keys().cloned().collect();
+        let mut finished = Vec::new();
+        let mut failure = None;
+        for name in names {
+            match self.finish(name.as_deref()) {
+                Ok(run) => finished.extend(run),
+                Err(error) => failure = Some(error),
+            }
+        }
+        self.end();
+        failure.map_or(Ok(finished), Err)
+    }
+
+    fn end(&mut self) {
+        self.stop.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended, too.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Stores the runs that no process works on.
+fn recover(vault: &Vault, options: &GatewayOptions) -> Result<(), FinishError> {
+    for left in Spool::left_behind(&options.spool)? {
+        if let Some(run) = finish::store(vault, left)? {
+            (options.report)(&GatewayEvent::Finished(&run));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the only run pack to replay from, if one was chosen.
+fn only(vault: &Vault, recordings: &Recordings, source: ReplaySource) -> Result<Option<CoreHash>, StartError> {
+    let mut found = None;
+    match source {
+        ReplaySource::All => return Ok(None),
+        ReplaySource::Latest => recordings.visit(vault, None, &mut |pack| {
+            found = Some(pack.core);
+            false
+        })?,
+        ReplaySource::Artifact(core) => found = pack_of(vault, recordings, core)?,
+    }
+    if found.is_none() {
+        let missing = match source {
+            ReplaySource::Artifact(core) => format!("{core} was not recorded by a gateway"),
+            _ => "the vault has no run that a gateway recorded".to_owned(),
+        };
+        return Err(StartError::NoRecording(missing));
+    }
+    Ok(found)
+}
+
+fn serve(runtime: &Runtime, listener: std::net::TcpListener, shared: &Arc<Shared>, stop: &Notify) {
+    runtime.block_on(async {
+        let Ok(listener) = TcpListener::from_std(listener) else { return };
+        let app = Router::new().fallback(handle).with_state(Arc::clone(shared));
+        let idle = task::spawn(finish_idle(Arc::clone(shared)));
+        let server = task::spawn(async move { axum::serve(listener, app).await });
+        stop.notified().await;
+        server.abort();
+        idle.abort();
+    });
+}
+
+async fn handle(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
+    http::answer(shared, request).await
+}
+
+/// Finishes runs that had no call for a while.
+async fn finish_idle(shared: Arc<Shared>) {
+    loop {
+        sleep(IDLE_CHECK.min(shared.idle)).await;
+        let idle: Vec<Option<String>> = {
+            let runs = shared.lock_runs();
+            let idle = runs.iter().filter(|(_, run)| run.is_idle(shared.idle));
+            idle.map(|(name, _)| name.clone()).collect()
+        };
+        for name in idle {
+            if let Err(error) = shared.finish(name.as_deref(), &BTreeMap::new()).await {
+                shared.report(&GatewayEvent::Failed { reason: &error.to_string() });
+            }
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn report(&self, event: &GatewayEvent<'_>) {
+        (self.report)(event);
+    }
+
+    fn lock_runs(&self) -> std::sync::MutexGuard<'_, HashMap<Option<String>, Arc<Run>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call in a run, which is created by its first one.
+    pub(super) fn begin(&self, name: Option<&str>, labels: &BTreeMap<String, String>) -> (Arc<Run>, u64) {
+        let mut runs = self.lock_runs();
+        loop {
+            let run = runs.entry(name.map(str::to_owned)).or_insert_with(|| Arc::new(self.new_run(name)));
+            if let Some(number) = run.begin(labels) {
+                return (Arc::clone(run), number);
+            }
+            // It is being finished.
+            *run = Arc::new(self.new_run(name));
+        }
+    }
+
+    fn new_run(&self, name: Option<&str>) -> Run {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.rules.stated()));
+        head.labels.clone_from(&self.labels);
+        Run::new(head)
+    }
+
+    /// Finishes a run, after the calls that are being answered.
+    pub(super) async fn finish(
+        self: &Arc<Self>,
+        name: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Option<FinishedRun>, FinishError> {
+        let Some(run) = self.lock_runs().remove(&name.map(str::to_owned)) else { return Ok(None) };
+        run.label(labels);
+        let all_ended = async {
+            loop {
+                let ended = run.ended.notified();
+                if !run.close() {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        // What takes longer is recorded in a file that the next start stores.
+        let _ = timeout(GRACE, all_ended).await;
+        let shared = Arc::clone(self);
+        let stored = task::spawn_blocking(move || {
+            run.take()?.map_or(Ok(None), |recorded| finish::store(&shared.vault, recorded))
+        });
+        let finished = stored.await.unwrap_or_else(|error| Err(FinishError::Calls(io::Error::other(error))))?;
+        if let Some(finished) = &finished {
+            self.report(&GatewayEvent::Finished(finished));
+        }
+        Ok(finished)
+    }
+}

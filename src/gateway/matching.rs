@@ -1,0 +1,289 @@
+//! How requests are compared: what is left out of a prompt, and what is replaced in it.
+
+use std::borrow::Cow;
+
+use regex::Regex;
+
+use super::provider::Endpoint;
+use super::values::{object, text};
+use crate::json::canonical::rfc8785;
+use crate::json::reader::excerpt;
+use crate::json::{Object, Value};
+
+/// What takes the place of text that must not be stored.
+const REDACTED: &str = "[REDACTED]";
+
+/// The reason that a rule cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRule {
+    /// A regular expression cannot be compiled.
+    #[error("the regular expression {pattern} is not valid: {reason}")]
+    Pattern {
+        /// The expression.
+        pattern: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A location is neither the name of a member nor a JSON Pointer.
+    #[error("{0} is neither the name of a member nor a JSON Pointer, in which * matches every name and index")]
+    Location(String),
+}
+
+/// The rules by which requests are compared and stored.
+#[derive(Clone, Debug, Default)]
+pub struct MatchingRules {
+    ignored: Vec<Location>,
+    replaced: Vec<Replacement>,
+    redacted: Vec<Regex>,
+}
+
+/// A JSON Pointer in which `*` matches every name and index.
+#[derive(Clone, Debug)]
+struct Location {
+    text: String,
+    tokens: Vec<String>,
+}
+
+/// What replaces text in the strings at a location.
+#[derive(Clone, Debug)]
+struct Replacement {
+    location: Option<Location>,
+    pattern: Regex,
+    with: String,
+}
+
+impl MatchingRules {
+    /// Leaves a member out of prompts: a member of the request by its name, or any by a JSON Pointer in which `*` matches
+    /// every name and index.
+    ///
+    /// # Errors
+    /// Returns an error if `location` is neither.
+    pub fn ignore(&mut self, location: &str) -> Result<(), InvalidRule> {
+        self.ignored.push(Location::parse(location)?);
+        Ok(())
+    }
+
+    /// Replaces what matches the regular expression `pattern` in prompts by `with`: in the strings at a location and
+    /// inside it, or in all strings. The request is stored unchanged.
+    ///
+    /// # Errors
+    /// Returns an error if the location or the expression is not valid.
+    pub fn replace(&mut self, location: Option<&str>, pattern: &str, with: &str) -> Result<(), InvalidRule> {
+        let location = location.map(Location::parse).transpose()?;
+        self.replaced.push(Replacement { location, pattern: compiled(pattern)?, with: with.to_owned() });
+        Ok(())
+    }
+
+    /// Replaces what matches the regular expression `pattern` by `[REDACTED]` before anything is compared or stored, in
+    /// requests and in answers.
+    ///
+    /// # Errors
+    /// Returns an error if the expression is not valid.
+    pub fn redact(&mut self, pattern: &str) -> Result<(), InvalidRule> {
+        self.redacted.push(compiled(pattern)?);
+        Ok(())
+    }
+
+    /// Returns `text` as it may be stored.
+    pub(super) fn redacted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut text = Cow::Borrowed(text);
+        for pattern in &self.redacted {
+            if let Cow::Owned(changed) = pattern.replace_all(&text, REDACTED) {
+                text = Cow::Owned(changed);
+            }
+        }
+        text
+    }
+
+    /// Returns a request as it may be stored: strings and names without what must be redacted.
+    pub(super) fn redacted_value(&self, value: &Value<'_>) -> Value<'static> {
+        if self.redacted.is_empty() {
+            return value.to_owned_value();
+        }
+        match value {
+            Value::String(text) => Value::String(Cow::Owned(self.redacted(text).into_owned())),
+            Value::Array(elements) => {
+                Value::Array(elements.iter().map(|element| self.redacted_value(element)).collect())
+            }
+            Value::Object(members) => {
+                let redacted = members.iter().map(|(name, member)| {
+                    (Cow::Owned(self.redacted(name).into_owned()), self.redacted_value(member))
+                });
+                let mut unique: Vec<(Cow<'static, str>, Value<'static>)> = Vec::new();
+                for (name, member) in redacted {
+                    // Two names can become the same one.
+                    if !unique.iter().any(|(other, _)| *other == name) {
+                        unique.push((name, member));
+                    }
+                }
+                Value::Object(Object::from_members(unique))
+            }
+            other => other.to_owned_value(),
+        }
+    }
+
+    /// Returns the prompt of a request, which is what requests are compared by: the canonical form of its body without the
+    /// members that the rules or the API leave out. Returns `None` if it has none, because a number overflows.
+    pub(super) fn prompt(&self, endpoint: &Endpoint, path: &str, request: &Value<'_>) -> Option<String> {
+        let mut members = Vec::new();
+        if let Some(model) = endpoint.model(path) {
+            members.push((Cow::Borrowed("model"), text(model.to_owned())));
+        }
+        for (name, member) in request.as_object().map(Object::iter).into_iter().flatten() {
+            let is_from_path = name == "model" && !members.is_empty() && endpoint.has_model_in_path;
+            if endpoint.transport.contains(&name) || is_from_path {
+                continue;
+            }
+            if let Some(member) = self.compared(member, &mut vec![name.to_owned()]) {
+                members.push((Cow::Owned(name.to_owned()), member));
+            }
+        }
+        let prompt = rfc8785::to_vec(&Value::Object(Object::from_members(members))).ok()?;
+        String::from_utf8(prompt).ok()
+    }
+
+    /// Returns a value as it is compared, or `None` if it is ignored.
+    fn compared(&self, value: &Value<'_>, at: &mut Vec<String>) -> Option<Value<'static>> {
+        if self.ignored.iter().any(|location| location.is_at(at)) {
+            return None;
+        }
+        let mut inside = |name: String, value: &Value<'_>| {
+            at.push(name);
+            let compared = self.compared(value, at);
+            at.pop();
+            compared
+        };
+        Some(match value {
+            Value::Array(elements) => {
+                let compared = elements.iter().enumerate();
+                Value::Array(compared.filter_map(|(index, element)| inside(index.to_string(), element)).collect())
+            }
+            Value::Object(members) => {
+                let compared = members.iter().filter_map(|(name, member)| {
+                    Some((Cow::Owned(name.to_owned()), inside(name.to_owned(), member)?))
+                });
+                Value::Object(Object::from_members(compared.collect()))
+            }
+            Value::String(text) => Value::String(Cow::Owned(self.replaced_in(text, at))),
+            other => other.to_owned_value(),
+        })
+    }
+
+    fn replaced_in(&self, text: &str, at: &[String]) -> String {
+        let applies = |rule: &&Replacement| rule.location.as_ref().is_none_or(|location| location.contains(at));
+        self.replaced.iter().filter(applies).fold(text.to_owned(), |text, rule| {
+            rule.pattern.replace_all(&text, rule.with.as_str()).into_owned()
+        })
+    }
+
+    /// Returns the rules in the form in which run packs state them. Redacted patterns are only counted: they may contain
+    /// what they protect.
+    pub(super) fn stated(&self) -> Value<'_> {
+        let ignored = self.ignored.iter().map(|location| text(location.text.as_str())).collect();
+        let replaced = self.replaced.iter().map(|rule| {
+            let location = rule.location.as_ref().map_or("", |location| &location.text);
+            object([
+                ("at", text(location)),
+                ("pattern", text(rule.pattern.as_str())),
+                ("with", text(rule.with.as_str())),
+            ])
+        });
+        object([
+            ("ignored", Value::Array(ignored)),
+            ("redacted", super::values::integer(self.redacted.len() as u64)),
+            ("replaced", Value::Array(replaced.collect())),
+        ])
+    }
+}
+
+impl Location {
+    fn parse(text: &str) -> Result<Self, InvalidRule> {
+        let invalid = || InvalidRule::Location(excerpt(text));
+        let tokens: Vec<String> = match text.strip_prefix('/') {
+            Some(pointer) => pointer.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect(),
+            None if text.is_empty() || text.contains('/') => return Err(invalid()),
+            None => vec![text.to_owned()],
+        };
+        Ok(Self { text: text.to_owned(), tokens })
+    }
+
+    fn is_at(&self, at: &[String]) -> bool {
+        self.tokens.len() == at.len() && self.contains(at)
+    }
+
+    /// Returns whether a place is this one or inside it.
+    fn contains(&self, at: &[String]) -> bool {
+        self.tokens.len() <= at.len()
+            && self.tokens.iter().zip(at).all(|(token, name)| token == "*" || token == name)
+    }
+}
+
+fn compiled(pattern: &str) -> Result<Regex, InvalidRule> {
+    Regex::new(pattern).map_err(|error| {
+        let reason = error.to_string();
+        let last = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        InvalidRule::Pattern { pattern: excerpt(pattern), reason: last.to_owned() }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::provider::{ANY, Provider};
+    use crate::json::reader::{self, Limits};
+
+    fn prompt(rules: &MatchingRules, provider: &str, path: &str, request: &str) -> String {
+        let endpoint = Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&ANY);
+        let request = reader::read(request.as_bytes(), &Limits::default()).unwrap();
+        rules.prompt(endpoint, path, &request).unwrap()
+    }
+
+    #[test]
+    fn transport_members_are_not_part_of_a_prompt() {
+        let rules = MatchingRules::default();
+        let chat = r#"{"stream":true, "model":"m","user":"u","messages":[{"role":"user","content":"hi"}], "n":1.0}"#;
+        assert_eq!(
+            prompt(&rules, "openai", "/v1/chat/completions", chat),
+            r#"{"messages":[{"content":"hi","role":"user"}],"model":"m","n":1}"#
+        );
+        assert_eq!(prompt(&rules, "other", "/x", r#"{"stream":true}"#), r#"{"stream":true}"#);
+    }
+
+    #[test]
+    fn the_model_of_a_path_is_part_of_the_prompt() {
+        let rules = MatchingRules::default();
+        let path = "/v1beta/models/gemini-x:streamGenerateContent";
+        assert_eq!(prompt(&rules, "gemini", path, r#"{"contents":[]}"#), r#"{"contents":[],"model":"gemini-x"}"#);
+        assert_eq!(
+            prompt(&rules, "gemini", path, r#"{"model":"other"}"#),
+            r#"{"model":"gemini-x"}"#
+        );
+    }
+
+    #[test]
+    fn members_are_ignored_and_texts_replaced() {
+        let mut rules = MatchingRules::default();
+        rules.ignore("temperature").unwrap();
+        rules.ignore("/messages/*/name").unwrap();
+        rules.replace(Some("/messages"), r"\d{4}-\d\d-\d\d", "DATE").unwrap();
+        let request = r#"{"temperature":0,"model":"m 2024-01-02","messages":[{"name":"n","content":"on 2024-01-02"}]}"#;
+        assert_eq!(
+            prompt(&rules, "openai", "/chat/completions", request),
+            r#"{"messages":[{"content":"on DATE"}],"model":"m 2024-01-02"}"#
+        );
+        for wrong in ["", "a/b"] {
+            assert!(rules.ignore(wrong).is_err());
+        }
+        assert!(rules.replace(None, "(", "").is_err());
+    }
+
+    #[test]
+    fn what_is_redacted_is_in_no_string_and_no_name() {
+        let mut rules = MatchingRules::default();
+        rules.redact("sk-[a-z]+").unwrap();
+        let request = reader::read(br#"{"sk-abc":["x sk-def y",1],"sk-ghi":2}"#, &Limits::default()).unwrap();
+        let stored = crate::json::compact::text(&rules.redacted_value(&request));
+        assert_eq!(stored, r#"{"[REDACTED]":["x [REDACTED] y",1]}"#);
+        assert_eq!(rules.redacted("sk-a, sk-b"), "[REDACTED], [REDACTED]");
+    }
+}

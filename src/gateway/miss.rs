@@ -1,0 +1,85 @@
+//! Why a request was not answered from recordings.
+
+use serde_json::{Value as Json, json};
+
+use super::call::Form;
+use super::difference::differences;
+use super::pack::Recorded;
+use super::recordings::Wanted;
+use crate::digest::CoreHash;
+use crate::json::reader::{self, Limits};
+
+/// Maximum number of differences that are listed.
+const LISTED: usize = 5;
+
+/// The reason that there is no recorded answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Miss {
+    /// No request of the API was recorded.
+    Nothing,
+    /// The request was recorded fewer times than it was made.
+    Exhausted { recordings: usize },
+    /// Another request was recorded.
+    Different { run: CoreHash, step: usize, lines: Vec<String>, count: usize },
+    /// The request was recorded, with an answer in the other form.
+    OtherForm { run: CoreHash, step: usize, recorded: Form },
+}
+
+impl Miss {
+    /// Compares a request with a recorded one. Returns how many values differ, and the reason; `None` if one of them cannot
+    /// be read.
+    pub(super) fn compared(run: CoreHash, recorded: &Recorded, wanted: &Wanted) -> Option<(usize, Self)> {
+        let step = recorded.step;
+        if recorded.prompt == wanted.prompt {
+            let form = Form::of(recorded.answer.content_type.as_deref());
+            return Some((0, Self::OtherForm { run, step, recorded: form }));
+        }
+        let read = |text| reader::read(str::as_bytes(text), &Limits::most()).ok();
+        let (one, other) = (read(&recorded.prompt)?, read(&wanted.prompt)?);
+        let (lines, count) = differences(&one, &other, LISTED);
+        Some((count, Self::Different { run, step, lines, count }))
+    }
+
+    /// Returns the reason as a sentence without a full stop.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Self::Nothing => "no request of this API was recorded".to_owned(),
+            Self::Exhausted { recordings: 1 } => "the request was recorded only once".to_owned(),
+            Self::Exhausted { recordings } => format!("the request was recorded only {recordings} times"),
+            Self::Different { lines, count, .. } => {
+                let more = count - lines.len();
+                let more = if more > 0 { format!("; and {more} more differences") } else { String::new() };
+                format!("{}{more}", lines.join("; "))
+            }
+            Self::OtherForm { recorded: Form::Stream, .. } => {
+                "the request was recorded with a streamed answer, and was made without streaming".to_owned()
+            }
+            Self::OtherForm { recorded: Form::Whole, .. } => {
+                "the request was recorded with an answer in one piece, and was made with streaming".to_owned()
+            }
+        }
+    }
+
+    /// Returns the problem document (RFC 9457) for the client. The member `error` is where clients of providers look for a
+    /// message.
+    pub(super) fn problem(&self) -> Json {
+        let reason = self.reason();
+        let mut problem = json!({
+            "type": "about:blank",
+            "title": "not recorded",
+            "status": 404,
+            "detail": reason,
+            "error": {"message": format!("not recorded: {reason}"), "type": "not_recorded"},
+        });
+        if let (Self::Different { run, step, .. } | Self::OtherForm { run, step, .. }, Some(members)) =
+            (self, problem.as_object_mut())
+        {
+            members.insert("nearest".to_owned(), json!({"core_hash": run.to_string(), "step": step}));
+        }
+        if let (Self::Different { lines, count, .. }, Some(members)) = (self, problem.as_object_mut()) {
+            members.insert("differences".to_owned(), json!(lines));
+            members.insert("differences_count".to_owned(), json!(count));
+        }
+        problem
+    }
+}

@@ -1,0 +1,48 @@
+//! A gateway that records the calls of model clients, and replays them.
+//!
+//! A client is pointed at the gateway by its base URL. The gateway forwards its requests to the provider of the model,
+//! and archives what was asked and answered as a session (`model_io`) and a run pack (`rpk`); or it answers from what is
+//! archived, without any network. `docs/gateway.md` specifies which parts of a request are its prompt, and how calls
+//! are recorded.
+//!
+//! ```no_run
+//! use runvault::Vault;
+//! use runvault::gateway::{Gateway, GatewayOptions, Mode};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let vault = Vault::open("runs.vault".as_ref())?;
+//! let options = GatewayOptions::new(Mode::Auto, "runs.vault-gateway".as_ref());
+//! let gateway = Gateway::start(vault, "127.0.0.1:0".parse()?, options)?;
+//! println!("OPENAI_BASE_URL=http://{}/openai/v1", gateway.address());
+//! let recorded = gateway.stop()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod assembled;
+mod call;
+mod connection;
+mod difference;
+mod events;
+mod finish;
+mod forward;
+mod handle;
+mod http;
+mod matching;
+mod miss;
+mod pack;
+mod provider;
+mod recordings;
+mod replay;
+mod route;
+mod run;
+mod session;
+mod spool;
+mod values;
+
+pub use events::GatewayEvent;
+pub use finish::{FinishError, FinishedRun};
+pub use handle::{Gateway, GatewayOptions, Mode, Pace, ReplaySource, StartError};
+pub use matching::{InvalidRule, MatchingRules};
+pub use provider::{PROVIDERS, Provider};
+pub use route::{InvalidUpstream, Upstream};

@@ -1,0 +1,277 @@
+//! Makes the run pack (`rpk`) of a run, and reads it: `docs/gateway.md`, "The run pack".
+
+use chrono::{DateTime, SecondsFormat, Utc};
+
+use super::assembled;
+use super::call::{Answer, Call, Chunk, Outcome};
+use super::run::RunHead;
+use super::values::{at, integer, object, text};
+use crate::digest::Digest;
+use crate::json::canonical::replaykit::{self, Volatile};
+use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
+
+/// The member of a pack's metadata that says that a gateway made it, with the version of the profile.
+const GATEWAY: &str = "gateway";
+const PROFILE: u64 = 1;
+
+/// The member with the nanoseconds from a request to the arrival of each part of the answer, and the bytes of the part.
+const CHUNK_TIMES: &str = "captured_ns";
+
+/// The reason that a run has no run pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("what was recorded has no canonical form")]
+pub(super) struct Uncanonical;
+
+/// Returns the run pack of a run.
+pub(super) fn document(head: &RunHead, calls: &[Call]) -> Result<Vec<u8>, Uncanonical> {
+    let mut steps = Vec::new();
+    for call in calls {
+        steps.extend(call_steps(call)?);
+    }
+    let rules = reader::read(head.rules.as_bytes(), &Limits::most()).map_err(|_| Uncanonical)?;
+    let metadata = object([
+        ("created_at", text(time(head.started_at))),
+        (GATEWAY, object([("matching", rules), ("profile", integer(PROFILE))])),
+        ("run_id", text(head.id.as_str())),
+    ]);
+    let run = object([
+        ("capture_mode", text("gateway")),
+        ("environment_fingerprint", object([("os", text(std::env::consts::OS))])),
+        ("id", text(head.id.as_str())),
+        ("runtime_versions", object([("runvault", text(env!("CARGO_PKG_VERSION")))])),
+        ("source", text("runvault-gateway")),
+        ("steps", Value::Array(steps)),
+        ("timestamp", text(time(head.started_at))),
+    ]);
+    let payload = object([("run", run)]);
+    let version = text("1.0");
+    let core = [("version", &version), ("metadata", &metadata), ("payload", &payload)];
+    let checksum = digest(&core, Volatile::Kept)?;
+    let pack = object([
+        ("checksum", text(checksum.to_string())),
+        ("metadata", metadata),
+        ("payload", payload),
+        ("version", version),
+    ]);
+    Ok(compact::text(&pack).into_bytes())
+}
+
+fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+fn digest(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Digest, Uncanonical> {
+    let canonical = replaykit::object(members, volatile).map_err(|_| Uncanonical)?;
+    Ok(Digest::from_content(&canonical))
+}
+
+/// Returns the steps of a call: what was asked, and what came back.
+fn call_steps(call: &Call) -> Result<[Value<'_>; 2], Uncanonical> {
+    let request = reader::read(call.request.as_bytes(), &Limits::most()).map_err(|_| Uncanonical)?;
+    let asked = object([
+        ("endpoint", text(call.endpoint.as_str())),
+        ("model", text(call.model())),
+        ("path", text(call.path.as_str())),
+        ("payload", request),
+        ("prompt", text(call.prompt.as_str())),
+        ("provider", text(call.provider.as_str())),
+    ]);
+    let request_id = format!("call-{}", call.number);
+    let metadata = |more: Vec<(&'static str, Value<'static>)>| {
+        let common = [("provider", text(call.provider.clone())), ("request_id", text(request_id.clone()))];
+        object(common.into_iter().chain(more))
+    };
+    let request = step(call.number * 2, "model.request", call.asked_at, [
+        asked,
+        object([("status", text("sent"))]),
+        metadata(Vec::new()),
+    ])?;
+    let (step_type, input, output, chunks) = match &call.outcome {
+        Outcome::Answered(answer) => {
+            ("model.response", object([("model", text(call.model()))]), answered(answer), answer.chunks.as_slice())
+        }
+        Outcome::Failed { reason, partial } => {
+            let target = object([("boundary", text("model")), ("target", text(call.model()))]);
+            let output = [("message", text(reason.as_str())), ("partial", text(partial.as_str()))];
+            ("error.event", target, object(output), [].as_slice())
+        }
+    };
+    // When parts arrived is different in each recording, so it is in a member that step hashes leave out.
+    let arrived = chunks.iter().map(|chunk| {
+        Value::Array(vec![integer(chunk.at_us.saturating_mul(1_000)), integer(chunk.bytes)])
+    });
+    let details = metadata(vec![
+        ("chunks", object([(CHUNK_TIMES, Value::Array(arrived.collect()))])),
+        ("latency_ms", integer(call.latency_ms)),
+    ]);
+    let response = step(call.number * 2 + 1, step_type, call.ended_at(), [input, output, details])?;
+    Ok([request, response])
+}
+
+fn answered(answer: &Answer) -> Value<'_> {
+    let mut output = Vec::new();
+    if let Some(assembled) = assembled::text(answer).filter(|_| answer.is_success()) {
+        output.push(("assembled_text", text(assembled)));
+    }
+    output.push(("content", text(answer.body.as_str())));
+    if let Some(content_type) = &answer.content_type {
+        output.push(("content_type", text(content_type.as_str())));
+    }
+    let parsed = reader::read(answer.body.as_bytes(), &Limits::default()).ok();
+    if !answer.is_success() {
+        let stated = parsed.as_ref().and_then(|body| body.get("error")).map(Value::to_owned_value);
+        let stated = stated.filter(|error| !matches!(error, Value::Null | Value::Bool(false)));
+        let status = || text(format!("HTTP status {}", answer.status));
+        output.push(("error", stated.unwrap_or_else(status)));
+    }
+    if let Some(parsed) = parsed.filter(|body| body.as_object().is_some()) {
+        output.push(("output", parsed));
+    }
+    if let Some(seconds) = &answer.retry_after {
+        output.push(("retry_after", text(seconds.as_str())));
+    }
+    output.push(("status_code", integer(u64::from(answer.status))));
+    object(output)
+}
+
+/// Makes a step of its input, output and metadata.
+fn step<'v>(
+    number: u64,
+    step_type: &'static str,
+    at: DateTime<Utc>,
+    [input, output, metadata]: [Value<'v>; 3],
+) -> Result<Value<'v>, Uncanonical> {
+    let step_type = text(step_type);
+    let members = [("type", &step_type), ("input", &input), ("output", &output), ("metadata", &metadata)];
+    let hash = digest(&members, Volatile::Dropped)?;
+    Ok(object([
+        ("hash", text(hash.to_string())),
+        ("id", text(format!("step-{number:06}"))),
+        ("input", input),
+        ("metadata", metadata),
+        ("output", output),
+        ("timestamp", text(time(at))),
+        ("type", step_type),
+    ]))
+}
+
+/// A recorded answer and the request that it answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Recorded {
+    /// The number of the step with the request.
+    pub(super) step: usize,
+    pub(super) provider: String,
+    pub(super) endpoint: String,
+    /// What the request was compared by when it was recorded.
+    pub(super) prompt: String,
+    /// The body of the request.
+    pub(super) request: String,
+    pub(super) answer: Answer,
+}
+
+/// Returns the complete answers in a run pack that a gateway recorded, in the order of their requests; `None` if it is
+/// not one.
+pub(super) fn read(document: &[u8]) -> Option<Vec<Recorded>> {
+    let root = reader::read(document, &Limits::most()).ok()?;
+    at(&root, &["metadata", GATEWAY, "profile"])?;
+    let steps = at(&root, &["payload", "run", "steps"])?.as_array()?;
+    let mut recorded = Vec::new();
+    for (index, pair) in steps.windows(2).enumerate() {
+        let [request, response] = pair else { continue };
+        let is_type = |step: &Value<'_>, name: &str| step.get("type").and_then(Value::as_str) == Some(name);
+        let id = |step| at(step, &["metadata", "request_id"]);
+        if is_type(request, "model.request") && is_type(response, "model.response") && id(request) == id(response) {
+            recorded.extend(read_call(index, request, response));
+        }
+    }
+    Some(recorded)
+}
+
+fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<Recorded> {
+    let asked = |name: &str| at(request, &["input", name]).and_then(Value::as_str).map(str::to_owned);
+    let output = |name: &str| at(response, &["output", name]).and_then(Value::as_str).map(str::to_owned);
+    let status = number(at(response, &["output", "status_code"])?)?;
+    Some(Recorded {
+        step,
+        provider: asked("provider")?,
+        endpoint: asked("endpoint")?,
+        prompt: asked("prompt")?,
+        request: compact::text(at(request, &["input", "payload"])?),
+        answer: Answer {
+            status: u16::try_from(status).ok()?,
+            content_type: output("content_type"),
+            retry_after: output("retry_after"),
+            body: output("content")?,
+            chunks: chunks(response),
+        },
+    })
+}
+
+fn chunks(response: &Value<'_>) -> Vec<Chunk> {
+    let pairs = at(response, &["metadata", "chunks", CHUNK_TIMES]).and_then(Value::as_array);
+    let chunk = |pair: &Value<'_>| match pair.as_array()? {
+        [at_ns, bytes] => Some(Chunk { at_us: number(at_ns)? / 1_000, bytes: number(bytes)? }),
+        _ => None,
+    };
+    pairs.unwrap_or_default().iter().filter_map(chunk).collect()
+}
+
+fn number(value: &Value<'_>) -> Option<u64> {
+    value.as_number()?.literal().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::AdmitOptions;
+    use crate::formats;
+
+    fn call(number: u64, outcome: Outcome) -> Call {
+        Call {
+            number,
+            asked_at: DateTime::UNIX_EPOCH,
+            provider: "openai".to_owned(),
+            endpoint: "chat.completions".to_owned(),
+            path: "/v1/chat/completions".to_owned(),
+            prompt: r#"{"messages":[],"model":"m"}"#.to_owned(),
+            request: r#"{"model":"m","messages":[],"stream":true,"n":1.50}"#.to_owned(),
+            latency_ms: 7,
+            outcome,
+        }
+    }
+
+    fn answer(status: u16, content_type: &str, body: &str) -> Answer {
+        let chunks = vec![Chunk { at_us: 1, bytes: 2 }, Chunk { at_us: 5, bytes: body.len() as u64 - 2 }];
+        let content_type = Some(content_type.to_owned());
+        Answer { status, content_type, retry_after: Some("2".to_owned()), body: body.to_owned(), chunks }
+    }
+
+    #[test]
+    fn a_pack_is_valid_and_is_read_as_it_was_made() {
+        let head = RunHead::new(Some("nightly"), 3, DateTime::UNIX_EPOCH, "{}".to_owned());
+        let stream = answer(200, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"a\u{e4}\"}}]}\r\n\r\n");
+        let whole = answer(200, "application/json", r#"{"choices":[{"message":{"content":"hi"}}],"usage":{"total_tokens":3}}"#);
+        let error = answer(429, "application/json", r#"{"error":{"message":"slow down"}}"#);
+        let aborted = Outcome::Failed { reason: "the connection was lost".to_owned(), partial: "da".to_owned() };
+        let calls = [
+            call(0, Outcome::Answered(stream.clone())),
+            call(1, Outcome::Answered(whole.clone())),
+            call(2, aborted),
+            call(3, Outcome::Answered(error.clone())),
+        ];
+        let document = document(&head, &calls).unwrap();
+        let kind = formats::named("rpk").unwrap();
+        assert!(kind.admit(document.clone(), &AdmitOptions::default()).is_ok());
+        let read = read(&document).unwrap();
+        assert_eq!(read.iter().map(|recorded| recorded.answer.clone()).collect::<Vec<_>>(), [stream, whole, error]);
+        assert_eq!(read[2].step, 6);
+        assert!(read.iter().all(|recorded| recorded.prompt == calls[0].prompt && recorded.request == calls[0].request));
+    }
+
+    #[test]
+    fn other_run_packs_are_not_of_a_gateway() {
+        assert_eq!(read(br#"{"metadata":{},"payload":{"run":{"steps":[]}}}"#), None);
+        assert_eq!(read(b"not JSON"), None);
+    }
+}

@@ -1,0 +1,116 @@
+//! The providers of models, and the requests of each that can be recorded, in one table.
+
+/// A provider of models.
+#[derive(Debug)]
+pub struct Provider {
+    /// The first segment of the path of requests to it.
+    pub name: &'static str,
+    /// The URL to which its requests are forwarded, without the path that they have in the API.
+    pub url: &'static str,
+    /// The environment variables from which its clients read their base URL, with the path that it has after the name of
+    /// the provider.
+    pub base_urls: &'static [(&'static str, &'static str)],
+    /// The environment variables in which its clients expect a key.
+    pub keys: &'static [&'static str],
+    /// The requests that can be recorded.
+    pub endpoints: &'static [Endpoint],
+}
+
+/// A request of an API that can be recorded: a POST of a JSON object.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// Its name.
+    pub name: &'static str,
+    /// The end of its path.
+    pub path: &'static str,
+    /// The members of the body that are not part of the prompt: they say how the answer is sent or accounted for.
+    pub transport: &'static [&'static str],
+    /// Whether the path contains the model, between the last slash and the end.
+    pub has_model_in_path: bool,
+}
+
+/// Members of requests to `OpenAI` that do not change the answer.
+const OPENAI: &[&str] = &[
+    "metadata",
+    "prompt_cache_key",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "user",
+];
+
+/// Members of requests to Anthropic that do not change the answer.
+const ANTHROPIC: &[&str] = &["metadata", "service_tier", "stream"];
+
+/// The providers that are known.
+pub const PROVIDERS: &[Provider] = &[
+    Provider {
+        name: "openai",
+        url: "https://api.openai.com",
+        base_urls: &[("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")],
+        keys: &["OPENAI_API_KEY"],
+        endpoints: &[
+            endpoint("chat.completions", "/chat/completions", OPENAI),
+            endpoint("completions", "/completions", OPENAI),
+            endpoint("responses", "/responses", OPENAI),
+            endpoint("embeddings", "/embeddings", OPENAI),
+        ],
+    },
+    Provider {
+        name: "anthropic",
+        url: "https://api.anthropic.com",
+        base_urls: &[("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_API_BASE", "")],
+        keys: &["ANTHROPIC_API_KEY"],
+        endpoints: &[endpoint("messages", "/messages", ANTHROPIC)],
+    },
+    Provider {
+        name: "gemini",
+        url: "https://generativelanguage.googleapis.com",
+        base_urls: &[("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_BASE", "")],
+        keys: &["GEMINI_API_KEY"],
+        endpoints: &[
+            endpoint_of_model("generateContent", ":generateContent"),
+            endpoint_of_model("generateContent", ":streamGenerateContent"),
+            endpoint_of_model("embedContent", ":embedContent"),
+            endpoint_of_model("batchEmbedContents", ":batchEmbedContents"),
+        ],
+    },
+];
+
+/// Any request that is a POST of a JSON object, of a provider that is not known. All of its body is the prompt.
+pub(super) const ANY: Endpoint = endpoint("json", "", &[]);
+
+const fn endpoint(
+    name: &'static str,
+    path: &'static str,
+    transport: &'static [&'static str],
+) -> Endpoint {
+    Endpoint { name, path, transport, has_model_in_path: false }
+}
+
+const fn endpoint_of_model(name: &'static str, path: &'static str) -> Endpoint {
+    Endpoint { name, path, transport: &[], has_model_in_path: true }
+}
+
+impl Provider {
+    /// Returns the provider with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PROVIDERS.iter().find(|provider| provider.name == name)
+    }
+
+    /// Returns the request with this path.
+    pub(super) fn endpoint(&self, path: &str) -> Option<&'static Endpoint> {
+        self.endpoints.iter().find(|endpoint| path.ends_with(endpoint.path))
+    }
+}
+
+impl Endpoint {
+    /// Returns the model that a path names.
+    pub(super) fn model<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let model = path.strip_suffix(self.path).filter(|_| self.has_model_in_path)?;
+        model.rsplit('/').next().filter(|model| !model.is_empty())
+    }
+}

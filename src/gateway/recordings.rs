@@ -1,0 +1,144 @@
+//! The recorded answers in a vault.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::call::Form;
+use super::pack::{self, Recorded};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::{ErrorKind, StorageError};
+use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest};
+use crate::vault::{LookupError, Vault};
+
+/// Maximum number of run packs that are kept in memory.
+const KEPT: usize = 32;
+
+/// Number of run packs that are read at a time.
+const PAGE: u64 = 16;
+
+/// The kind of run packs, and the attribute that says that a gateway recorded one.
+const KIND: &str = "rpk";
+const SOURCE: (&str, &str) = ("source", "runvault-gateway");
+
+/// A run pack of a gateway.
+#[derive(Clone, Debug)]
+pub(super) struct Pack {
+    pub(super) core: CoreHash,
+    pub(super) recorded: Arc<Vec<Recorded>>,
+}
+
+/// A request to look up.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) provider: String,
+    pub(super) endpoint: &'static str,
+    pub(super) prompt: String,
+    pub(super) form: Form,
+}
+
+impl Wanted {
+    pub(super) fn digest(&self) -> Digest {
+        Digest::from_content(self.prompt.as_bytes())
+    }
+
+    pub(super) fn is_answered_by(&self, recorded: &Recorded) -> bool {
+        self.is_same_api(recorded)
+            && recorded.prompt == self.prompt
+            && Form::of(recorded.answer.content_type.as_deref()) == self.form_of(recorded)
+    }
+
+    /// Returns whether a recorded request is one of the same API.
+    pub(super) fn is_same_api(&self, recorded: &Recorded) -> bool {
+        recorded.provider == self.provider && recorded.endpoint == self.endpoint
+    }
+
+    /// Errors are sent in one piece, also to clients that expect a stream.
+    fn form_of(&self, recorded: &Recorded) -> Form {
+        if recorded.answer.is_success() { self.form } else { Form::Whole }
+    }
+}
+
+/// Reads run packs, and keeps those that were read last.
+#[derive(Debug, Default)]
+pub(super) struct Recordings {
+    kept: Mutex<VecDeque<Pack>>,
+}
+
+impl Recordings {
+    /// Returns a run pack, or `None` if it was not recorded by a gateway.
+    ///
+    /// # Errors
+    /// Returns an error if it is not in the vault or cannot be read.
+    pub(super) fn pack(&self, vault: &Vault, core: CoreHash) -> Result<Option<Pack>, LookupError> {
+        let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pack) = lock().iter().find(|pack| pack.core == core) {
+            return Ok(Some(pack.clone()));
+        }
+        let document = vault.get(&core.0.into())?;
+        let Some(recorded) = pack::read(&document) else { return Ok(None) };
+        let pack = Pack { core, recorded: Arc::new(recorded) };
+        let mut kept = lock();
+        kept.truncate(KEPT - 1);
+        kept.push_front(pack.clone());
+        Ok(Some(pack))
+    }
+
+    /// Calls `visit` with the run packs of gateways, last seen first, until it returns false: all of them, or those that
+    /// state a prompt.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub(super) fn visit(
+        &self,
+        vault: &Vault,
+        prompt: Option<Digest>,
+        visit: &mut dyn FnMut(Pack) -> bool,
+    ) -> Result<(), LookupError> {
+        if !vault.is_created() {
+            return Ok(());
+        }
+        let mut after = None;
+        loop {
+            let answer = vault.run(&request(prompt, after.take()))?;
+            for hit in answer.hits {
+                match self.pack(vault, hit.artifact.core_hash) {
+                    Ok(Some(pack)) => {
+                        if !visit(pack) {
+                            return Ok(());
+                        }
+                    }
+                    Ok(None) => {}
+                    // It was removed since.
+                    Err(LookupError::Store(error)) if error.kind() == ErrorKind::Gone => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            match answer.next {
+                Some(next) => after = Some(next),
+                None => return Ok(()),
+            }
+        }
+    }
+}
+
+fn request(prompt: Option<Digest>, after: Option<FindCursor>) -> FindRequest {
+    let (name, value) = SOURCE;
+    let recorded = FindCondition::Attribute { name: name.to_owned(), value: value.to_owned() };
+    let group = || Some(crate::artifact::group::PROMPT.to_owned());
+    let mentioned = prompt.map(|digest| FindCondition::Mention { group: group(), digest });
+    let conditions = mentioned.into_iter().chain([recorded]).collect();
+    let filter = ArtifactFilter { kinds: vec![KIND.to_owned()], conditions, period: None };
+    FindRequest { filter, limit: Some(PAGE), after, ..FindRequest::default() }
+}
+
+impl From<StorageError> for super::replay::ReplayFailure {
+    fn from(error: StorageError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<LookupError> for super::replay::ReplayFailure {
+    fn from(error: LookupError) -> Self {
+        Self(error.to_string())
+    }
+}

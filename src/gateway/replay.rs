@@ -1,0 +1,127 @@
+//! Finds the recorded answer to a request.
+
+use super::miss::Miss;
+use super::pack::Recorded;
+use super::recordings::{Pack, Recordings, Wanted};
+use super::run::Run;
+use crate::digest::CoreHash;
+use crate::vault::Vault;
+use crate::vault::links::{LinkDirection, LinksRequest};
+use crate::vault::LookupError;
+
+/// The vault cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the vault cannot be read: {0}")]
+pub(super) struct ReplayFailure(pub(super) String);
+
+/// A recorded answer, with the run pack that it is from.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) from: CoreHash,
+    pub(super) recorded: Recorded,
+}
+
+/// Finds the answer to a request: in the run pack `only`, or in all, last seen first. The n-th request for a prompt in a
+/// run gets its n-th recording.
+///
+/// # Errors
+/// The outer error says that the vault cannot be read, the inner one that the answer was not recorded.
+pub(super) fn find(
+    vault: &Vault,
+    recordings: &Recordings,
+    only: Option<CoreHash>,
+    (run, wanted): (&Run, &Wanted),
+) -> Result<Result<Found, Miss>, ReplayFailure> {
+    let key = (only, wanted.digest(), format!("{}/{}", wanted.provider, wanted.endpoint), wanted.form);
+    let nth = run.times_asked(key.clone());
+    let mut before = 0;
+    let mut found = None;
+    let mut look = |pack: Pack| {
+        for recorded in pack.recorded.iter().filter(|recorded| wanted.is_answered_by(recorded)) {
+            if before == nth {
+                found = Some(Found { from: pack.core, recorded: recorded.clone() });
+                return false;
+            }
+            before += 1;
+        }
+        true
+    };
+    match only {
+        Some(core) => {
+            if let Some(pack) = recordings.pack(vault, core)? {
+                look(pack);
+            }
+        }
+        None => recordings.visit(vault, Some(wanted.digest()), &mut look)?,
+    }
+    if let Some(found) = found {
+        return Ok(Ok(found));
+    }
+    run.was_not_answered(&key);
+    if before > 0 {
+        return Ok(Err(Miss::Exhausted { recordings: before }));
+    }
+    nearest(vault, recordings, only, wanted).map(Err)
+}
+
+/// Maximum number of run packs in which the nearest request is searched.
+const SEARCHED: usize = 32;
+
+/// Returns what differs from the recorded request that differs least.
+fn nearest(
+    vault: &Vault,
+    recordings: &Recordings,
+    only: Option<CoreHash>,
+    wanted: &Wanted,
+) -> Result<Miss, ReplayFailure> {
+    let mut nearest: Option<(usize, Miss)> = None;
+    let mut searched = 0;
+    let mut look = |pack: Pack| {
+        for recorded in pack.recorded.iter().filter(|recorded| wanted.is_same_api(recorded)) {
+            let Some((count, miss)) = Miss::compared(pack.core, recorded, wanted) else { continue };
+            if nearest.as_ref().is_none_or(|(least, _)| count < *least) {
+                nearest = Some((count, miss));
+            }
+        }
+        searched += 1;
+        searched < SEARCHED
+    };
+    match only {
+        Some(core) => {
+            if let Some(pack) = recordings.pack(vault, core)? {
+                look(pack);
+            }
+        }
+        None => recordings.visit(vault, None, &mut look)?,
+    }
+    Ok(nearest.map_or(Miss::Nothing, |(_, miss)| miss))
+}
+
+/// Returns the run pack from which a recording is replayed: itself, or that of a session that a gateway recorded.
+///
+/// # Errors
+/// Returns an error if the artifact is not in the vault or cannot be read.
+pub(super) fn pack_of(
+    vault: &Vault,
+    recordings: &Recordings,
+    core: CoreHash,
+) -> Result<Option<CoreHash>, LookupError> {
+    if recordings.pack(vault, core)?.is_some() {
+        return Ok(Some(core));
+    }
+    let request = LinksRequest {
+        artifact: core,
+        depth: 1,
+        relation: Some("replays".to_owned()),
+        direction: Some(LinkDirection::In),
+        limit: None,
+    };
+    for node in vault.run(&request)?.nodes {
+        if let Some(other) = node.target.core_hash.filter(|other| *other != core)
+            && recordings.pack(vault, other)?.is_some()
+        {
+            return Ok(Some(other));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,273 @@
+//! Where a request is forwarded to, and the run that it belongs to.
+
+use std::collections::BTreeMap;
+
+use axum::http::Uri;
+
+use super::provider::{ANY, Endpoint, PROVIDERS, Provider};
+use crate::json::reader::excerpt;
+
+/// The first segment of paths that are commands to the gateway.
+pub(super) const OWN: &str = "_runvault";
+
+/// A server to which requests are forwarded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    name: String,
+    /// Scheme, host and port.
+    origin: String,
+    /// The path before that of requests, without a slash at its end.
+    path: String,
+}
+
+/// The reason that a URL cannot be that of an upstream server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidUpstream {
+    /// It is not of the form `NAME=URL`.
+    #[error("an upstream server is given as NAME=URL")]
+    Form,
+    /// The name has other characters than lowercase letters, digits, hyphens and underscores, or has another meaning.
+    #[error("the name {0} of an upstream server is not a word of lowercase letters, digits, hyphens and underscores, or is reserved")]
+    Name(String),
+    /// The URL is not one of HTTP or HTTPS with a host, or has a user, a query or a fragment.
+    #[error("the URL of the upstream server {0} must begin with http:// or https:// and a host, without user and query")]
+    Url(String),
+}
+
+impl Upstream {
+    /// Parses `NAME=URL`. The name is that of a [`Provider`], whose URL is replaced, or a new one, whose requests are
+    /// recorded if they are JSON over POST.
+    ///
+    /// # Errors
+    /// Returns an error if it has another form, or the URL is not one of HTTP.
+    pub fn parse(text: &str) -> Result<Self, InvalidUpstream> {
+        let (name, url) = text.split_once('=').ok_or(InvalidUpstream::Form)?;
+        let is_word = !name.is_empty()
+            && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
+        if !is_word || [OWN, "run", "label", "v1", "v1beta"].contains(&name) {
+            return Err(InvalidUpstream::Name(excerpt(name)));
+        }
+        Self::new(name, url).ok_or_else(|| InvalidUpstream::Url(name.to_owned()))
+    }
+
+    fn new(name: &str, url: &str) -> Option<Self> {
+        let uri: Uri = url.parse().ok()?;
+        let scheme = uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme))?;
+        let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
+        if uri.query().is_some() || authority.host().is_empty() {
+            return None;
+        }
+        let path = uri.path().trim_end_matches('/').to_owned();
+        Some(Self { name: name.to_owned(), origin: format!("{scheme}://{authority}"), path })
+    }
+
+    fn of(provider: &Provider) -> Option<Self> {
+        Self::new(provider.name, provider.url)
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the URL of a request, whose path and query begin with a slash. A version that ends the URL of the server
+    /// and begins the path is not repeated: clients differ in which of the two has it.
+    fn url(&self, path: &str) -> String {
+        let version = self.path.rsplit('/').next().filter(|version| !version.is_empty());
+        let first = path.trim_start_matches('/').split(['/', '?']).next();
+        let before = match version {
+            Some(version) if first == Some(version) => self.path.strip_suffix(version).unwrap_or_default(),
+            _ => &self.path,
+        };
+        format!("{}{}{path}", self.origin, before.trim_end_matches('/'))
+    }
+}
+
+/// The servers to which requests are forwarded, by name.
+#[derive(Clone, Debug)]
+pub(super) struct Upstreams(BTreeMap<String, Upstream>);
+
+impl Upstreams {
+    /// Returns the known providers and `given`, which replace those of the same name.
+    pub(super) fn new(given: &[Upstream]) -> Self {
+        let known = PROVIDERS.iter().filter_map(Upstream::of);
+        let all = known.chain(given.iter().cloned());
+        Self(all.map(|upstream| (upstream.name.clone(), upstream)).collect())
+    }
+}
+
+/// What the path of a request says.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The run that it names.
+    pub(super) run: Option<String>,
+    /// The labels that it states.
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) destination: Destination,
+}
+
+/// Where a request goes.
+#[derive(Debug)]
+pub(super) enum Destination {
+    /// To the gateway itself: the name of a command.
+    Own(String),
+    /// To a server.
+    Upstream(Route),
+    /// Nowhere: no server has this path.
+    Unknown,
+}
+
+/// A request to a server.
+#[derive(Debug)]
+pub(super) struct Route {
+    /// The name of the provider.
+    pub(super) provider: String,
+    /// The URL.
+    pub(super) url: String,
+    /// The path in the API, without the query, which may contain a key.
+    pub(super) path: String,
+    /// The request of the API; `None` if it cannot be recorded.
+    pub(super) endpoint: Option<&'static Endpoint>,
+}
+
+/// Reads the path and query of a request.
+pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> Target {
+    let mut target = Target { run: None, labels: BTreeMap::new(), destination: Destination::Unknown };
+    let mut rest = uri.path();
+    loop {
+        let (segment, after) = first(rest);
+        let (value, after_value) = first(after);
+        match segment {
+            "run" if !value.is_empty() => target.run = Some(decoded(value)),
+            "label" if value.contains('=') => {
+                let decoded = decoded(value);
+                let (key, value) = decoded.split_once('=').unwrap_or((&decoded, ""));
+                target.labels.insert(key.to_owned(), value.to_owned());
+            }
+            _ => break,
+        }
+        rest = after_value;
+    }
+    let (name, after) = first(rest);
+    target.destination = if name == OWN {
+        Destination::Own(after.trim_matches('/').to_owned())
+    } else {
+        let route = named(upstreams, name, after, uri.query()).or_else(|| by_path(upstreams, rest, uri.query()));
+        route.map_or(Destination::Unknown, Destination::Upstream)
+    };
+    target
+}
+
+/// Returns the first segment of a path, and the rest with its slash.
+fn first(path: &str) -> (&str, &str) {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    path.split_at(path.find('/').unwrap_or(path.len()))
+}
+
+/// Returns the route of a request whose path begins with the name of a server.
+fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
+    let upstream = upstreams.0.get(name)?;
+    let endpoint = Provider::named(name).map_or(Some(&ANY), |provider| provider.endpoint(path));
+    Some(Route {
+        provider: name.to_owned(),
+        url: upstream.url(&with_query(path, query)),
+        path: path.to_owned(),
+        endpoint,
+    })
+}
+
+/// Returns the route of a request whose path is that of an API, without the name of a server.
+fn by_path(upstreams: &Upstreams, path: &str, query: Option<&str>) -> Option<Route> {
+    let provider = PROVIDERS.iter().find(|provider| provider.endpoint(path).is_some())?;
+    named(upstreams, provider.name, path, query)
+}
+
+fn with_query(path: &str, query: Option<&str>) -> String {
+    query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
+}
+
+/// Decodes `%XX`. Bytes that are not UTF-8 are replaced.
+fn decoded(segment: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = segment.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(given: &[&str], uri: &str) -> (Option<String>, BTreeMap<String, String>, Option<Route>) {
+        let given: Vec<Upstream> = given.iter().map(|text| Upstream::parse(text).unwrap()).collect();
+        let target = target(&Upstreams::new(&given), &uri.parse().unwrap());
+        let route = match target.destination {
+            Destination::Upstream(route) => Some(route),
+            _ => None,
+        };
+        (target.run, target.labels, route)
+    }
+
+    #[test]
+    fn the_first_segment_names_the_provider() {
+        let (_, _, found) = route(&[], "/openai/v1/chat/completions?a=b");
+        let found = found.unwrap();
+        assert_eq!(found.url, "https://api.openai.com/v1/chat/completions?a=b");
+        assert_eq!((found.provider.as_str(), found.path.as_str()), ("openai", "/v1/chat/completions"));
+        assert_eq!(found.endpoint.unwrap().name, "chat.completions");
+        let (_, _, models) = route(&[], "/openai/v1/models");
+        assert!(models.unwrap().endpoint.is_none());
+    }
+
+    #[test]
+    fn the_path_of_an_api_is_enough() {
+        for (path, provider) in [
+            ("/v1/chat/completions", "openai"),
+            ("/v1/messages", "anthropic"),
+            ("/v1beta/models/gemini-x:streamGenerateContent?alt=sse", "gemini"),
+        ] {
+            assert_eq!(route(&[], path).2.unwrap().provider, provider);
+        }
+        assert!(route(&[], "/favicon.ico").2.is_none());
+    }
+
+    #[test]
+    fn runs_and_labels_precede_the_provider() {
+        let (run, labels, found) = route(&[], "/run/nightly%201/label/job=7/anthropic/v1/messages");
+        assert_eq!(run.as_deref(), Some("nightly 1"));
+        assert_eq!(labels, BTreeMap::from([("job".to_owned(), "7".to_owned())]));
+        assert_eq!(found.unwrap().url, "https://api.anthropic.com/v1/messages");
+    }
+
+    #[test]
+    fn a_version_is_not_repeated() {
+        let (_, _, found) = route(&["openai=http://127.0.0.1:9/v1"], "/openai/v1/responses");
+        assert_eq!(found.unwrap().url, "http://127.0.0.1:9/v1/responses");
+        let (_, _, found) = route(&["local=http://127.0.0.1:9/api/"], "/local/generate");
+        let found = found.unwrap();
+        assert_eq!(found.url, "http://127.0.0.1:9/api/generate");
+        assert_eq!(found.endpoint.unwrap().name, "json");
+    }
+
+    #[test]
+    fn the_model_is_in_the_path_of_gemini() {
+        let (_, _, found) = route(&[], "/gemini/v1beta/models/gemini-x:generateContent?key=secret");
+        let found = found.unwrap();
+        assert_eq!(found.endpoint.unwrap().model(&found.path), Some("gemini-x"));
+        assert!(!found.path.contains("secret"));
+    }
+
+    #[test]
+    fn rejects_what_is_not_an_upstream() {
+        for text in ["", "openai", "Upper=http://h", "run=http://h", "a=ftp://h", "a=http://u:p@h", "a=http://h/?k=1"] {
+            assert!(Upstream::parse(text).is_err(), "{text}");
+        }
+    }
+}

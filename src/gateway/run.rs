@@ -1,0 +1,170 @@
+//! A run that is being recorded.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::call::{Call, Form};
+use super::spool::Spool;
+use crate::digest::{CoreHash, Digest};
+
+/// The label with the name of a run.
+pub(super) const RUN_LABEL: &str = "run";
+
+/// What is known of a run when it begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RunHead {
+    /// Its id, which no other run has.
+    pub(super) id: String,
+    /// The name that the client gave it.
+    pub(super) name: Option<String>,
+    pub(super) started_at: DateTime<Utc>,
+    pub(super) labels: BTreeMap<String, String>,
+    /// The rules by which its requests are compared, as JSON.
+    pub(super) rules: String,
+}
+
+impl RunHead {
+    /// Creates the head of a run that begins now.
+    pub(super) fn new(name: Option<&str>, number: u64, at: DateTime<Utc>, rules: String) -> Self {
+        let time = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        let id = format!("{}-{time}-{}-{number}", name.unwrap_or("gateway"), std::process::id());
+        Self { id, name: name.map(str::to_owned), started_at: at, labels: BTreeMap::new(), rules }
+    }
+
+    /// Returns the labels of what is stored, with the name of the run.
+    pub(super) fn all_labels(&self) -> BTreeMap<String, String> {
+        let mut labels = self.labels.clone();
+        if let Some(name) = &self.name {
+            labels.entry(RUN_LABEL.to_owned()).or_insert_with(|| name.clone());
+        }
+        labels
+    }
+}
+
+/// A request that was asked before in a run: how often decides which recording answers it.
+pub(super) type Asked = (Option<CoreHash>, Digest, String, Form);
+
+/// A run.
+#[derive(Debug)]
+pub(super) struct Run {
+    state: Mutex<State>,
+    /// Notified when a call ends.
+    pub(super) ended: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    head: RunHead,
+    spool: Option<Spool>,
+    next: u64,
+    open: usize,
+    last_activity: Instant,
+    calls: Vec<Call>,
+    asked: HashMap<Asked, usize>,
+    is_closed: bool,
+}
+
+impl Run {
+    pub(super) fn new(head: RunHead) -> Self {
+        let state = State {
+            head,
+            spool: None,
+            next: 0,
+            open: 0,
+            last_activity: Instant::now(),
+            calls: Vec::new(),
+            asked: HashMap::new(),
+            is_closed: false,
+        };
+        Self { state: Mutex::new(state), ended: Notify::new() }
+    }
+
+    /// A panic of another thread leaves nothing half changed.
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call, and returns its number. Returns `None` if the run is being finished.
+    pub(super) fn begin(&self, labels: &BTreeMap<String, String>) -> Option<u64> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return None;
+        }
+        state.head.labels.extend(labels.clone());
+        let number = state.next;
+        state.next += 1;
+        state.open += 1;
+        state.last_activity = Instant::now();
+        Some(number)
+    }
+
+    /// Ends a call.
+    pub(super) fn end(&self) {
+        let mut state = self.lock();
+        state.open = state.open.saturating_sub(1);
+        state.last_activity = Instant::now();
+        drop(state);
+        self.ended.notify_waiters();
+    }
+
+    /// Writes a call to disk, in `directory`.
+    pub(super) fn record(&self, directory: &Path, call: Call) -> io::Result<()> {
+        let mut state = self.lock();
+        if state.spool.is_none() {
+            state.spool = Some(Spool::create(directory, &state.head)?);
+        }
+        if let Some(spool) = &mut state.spool {
+            spool.append(&call)?;
+        }
+        state.calls.push(call);
+        Ok(())
+    }
+
+    /// Adds labels to what will be stored.
+    pub(super) fn label(&self, labels: &BTreeMap<String, String>) {
+        self.lock().head.labels.extend(labels.clone());
+    }
+
+    /// Returns how often a request was made before in this run, and counts it.
+    pub(super) fn times_asked(&self, asked: Asked) -> usize {
+        let mut state = self.lock();
+        let times = state.asked.entry(asked).or_default();
+        *times += 1;
+        *times - 1
+    }
+
+    /// Takes back the last count of a request that was not answered.
+    pub(super) fn was_not_answered(&self, asked: &Asked) {
+        if let Some(times) = self.lock().asked.get_mut(asked) {
+            *times = times.saturating_sub(1);
+        }
+    }
+
+    /// Returns whether no call is open and none was for `idle`.
+    pub(super) fn is_idle(&self, idle: std::time::Duration) -> bool {
+        let state = self.lock();
+        state.open == 0 && state.last_activity.elapsed() >= idle
+    }
+
+    /// Refuses further calls, and returns whether calls are open.
+    pub(super) fn close(&self) -> bool {
+        let mut state = self.lock();
+        state.is_closed = true;
+        state.open > 0
+    }
+
+    /// Takes what was recorded. The labels of the file on disk are brought up to date first.
+    pub(super) fn take(&self) -> io::Result<Option<(Spool, RunHead, Vec<Call>)>> {
+        let mut state = self.lock();
+        let Some(mut spool) = state.spool.take() else { return Ok(None) };
+        spool.update(&state.head)?;
+        Ok(Some((spool, state.head.clone(), std::mem::take(&mut state.calls))))
+    }
+}

@@ -1,0 +1,124 @@
+//! Makes sessions (`model_io`) of the calls of a run: `docs/gateway.md`, "The session".
+
+use chrono::SecondsFormat;
+use serde_json::json;
+
+use super::call::{Answer, Call};
+use super::run::RunHead;
+use crate::digest::Digest;
+
+/// The adapter that sessions state. The number is that of the profile in `docs/gateway.md`.
+pub(super) const ADAPTER: &str = "runvault-gateway/1";
+
+/// The limits of the format.
+const MAX_INTERACTIONS: usize = 10_000;
+const MAX_RESPONSE_BYTES: usize = 1_000_000;
+const MAX_SESSION_BYTES: usize = 100_000_000;
+
+/// Returns the sessions of a run: one, unless its answers are more than the format permits. Errors and answers that are
+/// longer than it permits are in the run pack alone.
+pub(super) fn documents(head: &RunHead, calls: &[Call]) -> Vec<Vec<u8>> {
+    let answered = calls.iter().filter_map(|call| Some((call, call.success()?)));
+    let fitting: Vec<(&Call, &Answer)> =
+        answered.filter(|(_, answer)| answer.body.len() <= MAX_RESPONSE_BYTES).collect();
+    let mut documents = Vec::new();
+    let mut rest = fitting.as_slice();
+    while !rest.is_empty() {
+        let mut bytes = 0;
+        let fits = |(_, answer): &&(&Call, &Answer)| {
+            bytes += answer.body.len();
+            bytes <= MAX_SESSION_BYTES
+        };
+        let count = rest.iter().take(MAX_INTERACTIONS).take_while(fits).count().max(1);
+        let (these, others) = rest.split_at(count);
+        documents.push(document(head, these));
+        rest = others;
+    }
+    documents
+}
+
+fn document(head: &RunHead, answered: &[(&Call, &Answer)]) -> Vec<u8> {
+    let interactions = answered.iter().enumerate().map(|(index, (call, answer))| {
+        json!({
+            "i": index,
+            "prompt_hash": call.prompt_digest().to_string(),
+            "response_hash": Digest::from_content(answer.body.as_bytes()).to_string(),
+            "response_content": answer.body,
+            "latency_ms": call.latency_ms,
+        })
+    });
+    let ended = answered.iter().map(|(call, _)| call.ended_at()).max().unwrap_or(head.started_at);
+    let session = json!({
+        "model_io_schema_version": "1.0.0",
+        "adapter_id": ADAPTER,
+        "model_id": models(answered),
+        "mode": "record",
+        "created_at_utc": head.started_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+        "ended_at_utc": ended.to_rfc3339_opts(SecondsFormat::Millis, true),
+        "interactions": interactions.collect::<Vec<_>>(),
+    });
+    session.to_string().into_bytes()
+}
+
+/// Returns the models that were asked, by name, in the order of their names.
+fn models(answered: &[(&Call, &Answer)]) -> String {
+    let mut models: Vec<String> = answered.iter().map(|(call, _)| call.model()).collect();
+    models.sort();
+    models.dedup();
+    models.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::formats;
+    use crate::gateway::call::Outcome;
+
+    fn call(number: u64, status: u16, body: String) -> Call {
+        let answer = Answer { status, content_type: None, retry_after: None, body, chunks: Vec::new() };
+        Call {
+            number,
+            asked_at: DateTime::UNIX_EPOCH,
+            provider: "openai".to_owned(),
+            endpoint: "responses".to_owned(),
+            path: "/v1/responses".to_owned(),
+            prompt: format!("{{\"input\":{number},\"model\":\"m\"}}"),
+            request: format!("{{\"input\":{number},\"model\":\"m\"}}"),
+            latency_ms: 5,
+            outcome: Outcome::Answered(answer),
+        }
+    }
+
+    fn sessions(calls: &[Call]) -> Vec<Vec<u8>> {
+        let head = RunHead::new(None, 0, DateTime::UNIX_EPOCH, "{}".to_owned());
+        let documents = documents(&head, calls);
+        for document in &documents {
+            let kind = formats::named("model_io").unwrap();
+            let admitted = kind.admit(document.clone(), &crate::artifact::AdmitOptions::default());
+            assert!(admitted.is_ok());
+        }
+        documents
+    }
+
+    #[test]
+    fn answers_become_interactions_and_errors_do_not() {
+        let calls = [call(0, 200, "one".to_owned()), call(1, 500, "error".to_owned()), call(2, 200, "two".to_owned())];
+        let documents = sessions(&calls);
+        let session: serde_json::Value = serde_json::from_slice(&documents[0]).unwrap();
+        let texts: Vec<_> =
+            session["interactions"].as_array().unwrap().iter().map(|one| one["response_content"].clone()).collect();
+        assert_eq!(texts, ["one", "two"]);
+        assert_eq!(session["model_id"], "m");
+        assert!(sessions(&[call(0, 404, String::new())]).is_empty());
+    }
+
+    #[test]
+    fn the_limits_of_the_format_are_kept() {
+        let long = "x".repeat(MAX_RESPONSE_BYTES + 1);
+        assert!(sessions(&[call(0, 200, long)]).is_empty());
+        let calls: Vec<Call> = (0..10_001).map(|number| call(number, 200, "x".to_owned())).collect();
+        assert_eq!(sessions(&calls).len(), 2);
+    }
+}
