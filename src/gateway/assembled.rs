@@ -6,11 +6,8 @@ use crate::json::Value;
 use crate::json::reader::{self, Limits};
 
 /// The locations of the text in the events of streams.
-const IN_EVENTS: &[&[&str]] = &[
-    &["choices", "0", "delta", "content"],
-    &["choices", "0", "text"],
-    &["delta", "text"],
-];
+const IN_EVENTS: &[&[&str]] =
+    &[&["choices", "0", "delta", "content"], &["choices", "0", "text"], &["delta", "text"]];
 
 /// Returns the text of an answer; `None` if it has none, such as an answer that only calls tools.
 pub(super) fn text(answer: &Answer) -> Option<String> {
@@ -86,7 +83,11 @@ mod tests {
             "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"ab\"}}\n\n",
             "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"},{\"text\":\"b\"}]}}]}\n\n",
         ] {
-            assert_eq!(assembled("text/event-stream; charset=utf-8", stream).as_deref(), Some("ab"), "{stream}");
+            assert_eq!(
+                assembled("text/event-stream; charset=utf-8", stream).as_deref(),
+                Some("ab"),
+                "{stream}"
+            );
         }
     }
 

@@ -17,10 +17,10 @@ use tokio::time::timeout;
 use super::call::{Answer, Call, Chunk, Form, Outcome};
 use super::connection::{forwarded, returned};
 use super::events::GatewayEvent;
-use super::handle::Shared;
-use super::http::problem;
+use super::problem::problem;
 use super::route::Route;
 use super::run::Run;
+use super::shared::Shared;
 
 /// Number of chunks that wait for a slow client.
 const WAITING: usize = 16;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
 use tokio::task;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::connection::{self, Upstream as Client};
+use super::connection;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun};
 use super::http;
@@ -27,57 +27,16 @@ use super::matching::MatchingRules;
 use super::recordings::Recordings;
 use super::replay::pack_of;
 use super::route::{Upstream, Upstreams};
-use super::run::{Run, RunHead};
+use super::shared::{Mode, Pace, Report, Shared};
 use super::spool::Spool;
-use crate::clock;
 use crate::digest::CoreHash;
-use crate::json::compact;
 use crate::vault::{LookupError, Vault};
 
 /// How often idle runs are looked for.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
 
-/// How long calls that are being answered may take once their run is to be finished.
-const GRACE: Duration = Duration::from_secs(30);
-
 /// The default of [`GatewayOptions::idle`].
-const IDLE: Duration = Duration::from_secs(300);
-
-/// What a gateway does with calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// It forwards and records all of them.
-    Record,
-    /// It answers from recordings, and never asks a server.
-    Replay,
-    /// It answers what was recorded, and forwards and records everything else.
-    Auto,
-    /// It forwards all of them and records nothing.
-    Pass,
-}
-
-impl Mode {
-    /// Returns the name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Record => "record",
-            Self::Replay => "replay",
-            Self::Auto => "auto",
-            Self::Pass => "pass",
-        }
-    }
-}
-
-/// How fast streams are replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pace {
-    /// As fast as the client reads.
-    #[default]
-    Fast,
-    /// Each part after the time that it took.
-    Recorded,
-}
+const IDLE: Duration = Duration::from_mins(5);
 
 /// The recordings that calls are replayed from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,9 +49,6 @@ pub enum ReplaySource {
     /// A run pack that a gateway recorded, or its session.
     Artifact(CoreHash),
 }
-
-/// A receiver of what a gateway reports. It is called on the threads of the gateway.
-type Report = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
 
 /// The options of a gateway.
 #[derive(Clone)]
@@ -165,27 +121,6 @@ pub struct Gateway {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all requests share.
-pub(super) struct Shared {
-    pub(super) vault: Vault,
-    pub(super) address: SocketAddr,
-    pub(super) mode: Mode,
-    pub(super) pace: Pace,
-    /// The only run pack to replay from, if there is one.
-    pub(super) only: Option<CoreHash>,
-    pub(super) rules: MatchingRules,
-    pub(super) upstreams: Upstreams,
-    /// The client; there is none if only recordings are replayed.
-    pub(super) upstream: Option<Client>,
-    pub(super) spool: PathBuf,
-    pub(super) recordings: Recordings,
-    labels: BTreeMap<String, String>,
-    idle: Duration,
-    report: Report,
-    runs: Mutex<HashMap<Option<String>, Arc<Run>>>,
-    numbers: AtomicU64,
-}
-
 impl Gateway {
     /// Listens at `address`, and answers requests on a thread of its own. The system chooses the port if it is 0. The runs
     /// that an earlier process did not finish are stored first.
@@ -201,7 +136,8 @@ impl Gateway {
         recover(&vault, &options)?;
         let recordings = Recordings::default();
         let only = only(&vault, &recordings, options.source)?;
-        let upstream = if options.mode == Mode::Replay { None } else { Some(connection::client().map_err(failed)?) };
+        let upstream =
+            if options.mode == Mode::Replay { None } else { Some(connection::client().map_err(failed)?) };
         let shared = Arc::new(Shared {
             vault,
             address,
@@ -215,7 +151,7 @@ impl Gateway {
             recordings,
             labels: options.labels,
             idle: options.idle,
-            report: options.report,
+            receiver: options.report,
             runs: Mutex::new(HashMap::new()),
             numbers: AtomicU64::new(0),
         });
@@ -223,7 +159,8 @@ impl Gateway {
         let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
         let (for_thread, stopped) = (Arc::clone(&shared), Arc::clone(&stop));
         let thread = thread::Builder::new().name("gateway".to_owned());
-        let thread = thread.spawn(move || serve(&runtime, listener, &for_thread, &stopped)).map_err(failed)?;
+        let thread =
+            thread.spawn(move || serve(&runtime, listener, &for_thread, &stopped)).map_err(failed)?;
         Ok(Self { shared, handle, stop, thread: Some(thread) })
     }
 
@@ -293,7 +230,11 @@ fn recover(vault: &Vault, options: &GatewayOptions) -> Result<(), FinishError> {
 }
 
 /// Returns the only run pack to replay from, if one was chosen.
-fn only(vault: &Vault, recordings: &Recordings, source: ReplaySource) -> Result<Option<CoreHash>, StartError> {
+fn only(
+    vault: &Vault,
+    recordings: &Recordings,
+    source: ReplaySource,
+) -> Result<Option<CoreHash>, StartError> {
     let mut found = None;
     match source {
         ReplaySource::All => return Ok(None),
@@ -343,65 +284,5 @@ async fn finish_idle(shared: Arc<Shared>) {
                 shared.report(&GatewayEvent::Failed { reason: &error.to_string() });
             }
         }
-    }
-}
-
-impl Shared {
-    pub(super) fn report(&self, event: &GatewayEvent<'_>) {
-        (self.report)(event);
-    }
-
-    fn lock_runs(&self) -> std::sync::MutexGuard<'_, HashMap<Option<String>, Arc<Run>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Begins a call in a run, which is created by its first one.
-    pub(super) fn begin(&self, name: Option<&str>, labels: &BTreeMap<String, String>) -> (Arc<Run>, u64) {
-        let mut runs = self.lock_runs();
-        loop {
-            let run = runs.entry(name.map(str::to_owned)).or_insert_with(|| Arc::new(self.new_run(name)));
-            if let Some(number) = run.begin(labels) {
-                return (Arc::clone(run), number);
-            }
-            // It is being finished.
-            *run = Arc::new(self.new_run(name));
-        }
-    }
-
-    fn new_run(&self, name: Option<&str>) -> Run {
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.rules.stated()));
-        head.labels.clone_from(&self.labels);
-        Run::new(head)
-    }
-
-    /// Finishes a run, after the calls that are being answered.
-    pub(super) async fn finish(
-        self: &Arc<Self>,
-        name: Option<&str>,
-        labels: &BTreeMap<String, String>,
-    ) -> Result<Option<FinishedRun>, FinishError> {
-        let Some(run) = self.lock_runs().remove(&name.map(str::to_owned)) else { return Ok(None) };
-        run.label(labels);
-        let all_ended = async {
-            loop {
-                let ended = run.ended.notified();
-                if !run.close() {
-                    return;
-                }
-                ended.await;
-            }
-        };
-        // What takes longer is recorded in a file that the next start stores.
-        let _ = timeout(GRACE, all_ended).await;
-        let shared = Arc::clone(self);
-        let stored = task::spawn_blocking(move || {
-            run.take()?.map_or(Ok(None), |recorded| finish::store(&shared.vault, recorded))
-        });
-        let finished = stored.await.unwrap_or_else(|error| Err(FinishError::Calls(io::Error::other(error))))?;
-        if let Some(finished) = &finished {
-            self.report(&GatewayEvent::Finished(finished));
-        }
-        Ok(finished)
     }
 }

@@ -10,24 +10,26 @@ use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Limited};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use tokio::task;
 use tokio::time::{Instant, sleep_until};
 
 use super::call::{Answer, Form};
 use super::events::GatewayEvent;
 use super::forward::{OpenCall, Received, Recording, forward};
-use super::handle::{Mode, Pace, Shared};
 use super::miss::Miss;
+use super::problem::{json_problem, json_response, problem};
 use super::provider::Endpoint;
 use super::recordings::Wanted;
 use super::replay::{self, Found, ReplayFailure};
 use super::route::{Destination, Route, Target, target};
 use super::run::Run;
+use super::shared::{Mode, Pace, Shared};
 use crate::clock;
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 use crate::server::is_own_host;
+use crate::storage::{check_labels, is_label_value};
 
 /// Maximum size of a request.
 const MAX_REQUEST: usize = 64 << 20;
@@ -46,14 +48,24 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
     let (parts, body) = request.into_parts();
     let Target { run, mut labels, destination } = target(&shared.upstreams, &parts.uri);
     let run = header(&parts.headers, RUN).or(run);
-    labels.extend(labels_of(&parts.headers));
+    let Some(stated) = labels_of(&parts.headers) else {
+        let reason = format!("the header {LABEL} is a label, such as job=7");
+        return problem(StatusCode::BAD_REQUEST, "not valid", &reason);
+    };
+    labels.extend(stated);
+    if check_labels(&labels).is_err() || run.as_deref().is_some_and(|run| !is_label_value(run)) {
+        let reason = "the name of the run, or a label, is not valid: both have the form of labels";
+        return problem(StatusCode::BAD_REQUEST, "not valid", reason);
+    }
     let Ok(body) = Limited::new(body, MAX_REQUEST).collect().await else {
         let reason = format!("the request is longer than {MAX_REQUEST} bytes, or was broken off");
         return problem(StatusCode::PAYLOAD_TOO_LARGE, "not read", &reason);
     };
     let body = body.to_bytes();
     match destination {
-        Destination::Own(command) => command_of(&shared, &parts.method, &command, run.as_deref(), &labels).await,
+        Destination::Own(command) => {
+            command_of(&shared, &parts.method, &command, run.as_deref(), &labels).await
+        }
         Destination::Upstream(route) => {
             let client = Client { run, labels };
             call(shared, route, client, parts, body).await
@@ -69,7 +81,10 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
 fn refusal(shared: &Shared, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     if shared.address.ip().is_loopback() && !host.is_some_and(|host| is_own_host(host, shared.address)) {
-        return Some((StatusCode::MISDIRECTED_REQUEST, "this gateway is not at the address that the request names"));
+        return Some((
+            StatusCode::MISDIRECTED_REQUEST,
+            "this gateway is not at the address that the request names",
+        ));
     }
     let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
     site.filter(|site| ["cross-site", "same-site"].contains(site))
@@ -80,9 +95,13 @@ fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-fn labels_of(headers: &HeaderMap) -> BTreeMap<String, String> {
-    let given = headers.get_all(LABEL).iter().filter_map(|value| value.to_str().ok()?.split_once('='));
-    given.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+/// Returns the labels in the headers, or `None` if a header has none.
+fn labels_of(headers: &HeaderMap) -> Option<BTreeMap<String, String>> {
+    let label = |value: &HeaderValue| {
+        let (key, value) = value.to_str().ok()?.split_once('=')?;
+        Some((key.to_owned(), value.to_owned()))
+    };
+    headers.get_all(LABEL).iter().map(label).collect()
 }
 
 /// What a client says of its run.
@@ -113,7 +132,13 @@ async fn command_of(
 }
 
 /// Answers a call of a provider.
-async fn call(shared: Arc<Shared>, route: Route, client: Client, parts: Parts, body: Bytes) -> Response<Body> {
+async fn call(
+    shared: Arc<Shared>,
+    route: Route,
+    client: Client,
+    parts: Parts,
+    body: Bytes,
+) -> Response<Body> {
     let received = Received { method: parts.method, headers: parts.headers, body };
     let comparable = route.endpoint.filter(|_| received.method == Method::POST);
     let asked = comparable.and_then(|endpoint| Asked::new(&shared, endpoint, &route, &received.body));
@@ -152,8 +177,7 @@ async fn call(shared: Arc<Shared>, route: Route, client: Client, parts: Parts, b
         }
     }
     let Asked { endpoint, prompt, request, .. } = asked;
-    let recording =
-        Recording { run: open, asked_at: clock::now(), endpoint: endpoint.name, prompt, request };
+    let recording = Recording { run: open, asked_at: clock::now(), endpoint: endpoint.name, prompt, request };
     forward(shared, route, received, Some(recording)).await
 }
 
@@ -212,7 +236,8 @@ fn play(found: Found, pace: Pace) -> Response<Body> {
         let (sender, channel) = Channel::<Bytes, std::io::Error>::new(1);
         let started = Instant::now();
         let chunks = chunks.into_iter().map(move |chunk| {
-            let wait = if pace == Pace::Recorded { Duration::from_micros(chunk.at_us) } else { Duration::ZERO };
+            let wait =
+                if pace == Pace::Recorded { Duration::from_micros(chunk.at_us) } else { Duration::ZERO };
             (started + wait, usize::try_from(chunk.bytes).unwrap_or(usize::MAX))
         });
         task::spawn(send(Bytes::from(body), chunks, sender));
@@ -221,7 +246,11 @@ fn play(found: Found, pace: Pace) -> Response<Body> {
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     let headers = response.headers_mut();
     let core = from.to_string();
-    let values = [(CONTENT_TYPE, content_type), (RETRY_AFTER, retry_after), (HeaderName::from_static(REPLAYED), Some(core))];
+    let values = [
+        (CONTENT_TYPE, content_type),
+        (RETRY_AFTER, retry_after),
+        (HeaderName::from_static(REPLAYED), Some(core)),
+    ];
     for (name, value) in values {
         if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
             headers.insert(name, value);
@@ -241,37 +270,6 @@ async fn send(
             return;
         }
     }
-}
-
-/// Returns a problem document (RFC 9457).
-pub(super) fn problem(status: StatusCode, title: &str, detail: &str) -> Response<Body> {
-    json_problem(
-        status,
-        &json!({
-            "type": "about:blank",
-            "title": title,
-            "status": status.as_u16(),
-            "detail": detail,
-            "error": {"message": format!("{title}: {detail}"), "type": title.replace(' ', "_")},
-        }),
-    )
-}
-
-fn json_problem(status: StatusCode, document: &Json) -> Response<Body> {
-    let mut response = json_response(status, document);
-    let value = HeaderValue::from_static("application/problem+json");
-    response.headers_mut().insert(CONTENT_TYPE, value);
-    // Asking again would not help, and clients would wait between their attempts.
-    let name = HeaderName::from_static("x-should-retry");
-    response.headers_mut().insert(name, HeaderValue::from_static("false"));
-    response
-}
-
-fn json_response(status: StatusCode, document: &Json) -> Response<Body> {
-    let mut response = Response::new(Body::from(format!("{document}\n")));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 #[cfg(test)]

@@ -25,7 +25,9 @@ pub enum InvalidRule {
         reason: String,
     },
     /// A location is neither the name of a member nor a JSON Pointer.
-    #[error("{0} is neither the name of a member nor a JSON Pointer, in which * matches every name and index")]
+    #[error(
+        "{0} is neither the name of a member nor a JSON Pointer, in which * matches every name and index"
+    )]
     Location(String),
 }
 
@@ -156,7 +158,9 @@ impl MatchingRules {
         Some(match value {
             Value::Array(elements) => {
                 let compared = elements.iter().enumerate();
-                Value::Array(compared.filter_map(|(index, element)| inside(index.to_string(), element)).collect())
+                Value::Array(
+                    compared.filter_map(|(index, element)| inside(index.to_string(), element)).collect(),
+                )
             }
             Value::Object(members) => {
                 let compared = members.iter().filter_map(|(name, member)| {
@@ -170,7 +174,8 @@ impl MatchingRules {
     }
 
     fn replaced_in(&self, text: &str, at: &[String]) -> String {
-        let applies = |rule: &&Replacement| rule.location.as_ref().is_none_or(|location| location.contains(at));
+        let applies =
+            |rule: &&Replacement| rule.location.as_ref().is_none_or(|location| location.contains(at));
         self.replaced.iter().filter(applies).fold(text.to_owned(), |text, rule| {
             rule.pattern.replace_all(&text, rule.with.as_str()).into_owned()
         })
@@ -200,7 +205,9 @@ impl Location {
     fn parse(text: &str) -> Result<Self, InvalidRule> {
         let invalid = || InvalidRule::Location(excerpt(text));
         let tokens: Vec<String> = match text.strip_prefix('/') {
-            Some(pointer) => pointer.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect(),
+            Some(pointer) => {
+                pointer.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect()
+            }
             None if text.is_empty() || text.contains('/') => return Err(invalid()),
             None => vec![text.to_owned()],
         };
@@ -241,7 +248,8 @@ mod tests {
     #[test]
     fn transport_members_are_not_part_of_a_prompt() {
         let rules = MatchingRules::default();
-        let chat = r#"{"stream":true, "model":"m","user":"u","messages":[{"role":"user","content":"hi"}], "n":1.0}"#;
+        let chat =
+            r#"{"stream":true, "model":"m","user":"u","messages":[{"role":"user","content":"hi"}], "n":1.0}"#;
         assert_eq!(
             prompt(&rules, "openai", "/v1/chat/completions", chat),
             r#"{"messages":[{"content":"hi","role":"user"}],"model":"m","n":1}"#
@@ -253,11 +261,11 @@ mod tests {
     fn the_model_of_a_path_is_part_of_the_prompt() {
         let rules = MatchingRules::default();
         let path = "/v1beta/models/gemini-x:streamGenerateContent";
-        assert_eq!(prompt(&rules, "gemini", path, r#"{"contents":[]}"#), r#"{"contents":[],"model":"gemini-x"}"#);
         assert_eq!(
-            prompt(&rules, "gemini", path, r#"{"model":"other"}"#),
-            r#"{"model":"gemini-x"}"#
+            prompt(&rules, "gemini", path, r#"{"contents":[]}"#),
+            r#"{"contents":[],"model":"gemini-x"}"#
         );
+        assert_eq!(prompt(&rules, "gemini", path, r#"{"model":"other"}"#), r#"{"model":"gemini-x"}"#);
     }
 
     #[test]
@@ -266,7 +274,8 @@ mod tests {
         rules.ignore("temperature").unwrap();
         rules.ignore("/messages/*/name").unwrap();
         rules.replace(Some("/messages"), r"\d{4}-\d\d-\d\d", "DATE").unwrap();
-        let request = r#"{"temperature":0,"model":"m 2024-01-02","messages":[{"name":"n","content":"on 2024-01-02"}]}"#;
+        let request =
+            r#"{"temperature":0,"model":"m 2024-01-02","messages":[{"name":"n","content":"on 2024-01-02"}]}"#;
         assert_eq!(
             prompt(&rules, "openai", "/chat/completions", request),
             r#"{"messages":[{"content":"on DATE"}],"model":"m 2024-01-02"}"#

@@ -82,11 +82,7 @@ pub const PROVIDERS: &[Provider] = &[
 /// Any request that is a POST of a JSON object, of a provider that is not known. All of its body is the prompt.
 pub(super) const ANY: Endpoint = endpoint("json", "", &[]);
 
-const fn endpoint(
-    name: &'static str,
-    path: &'static str,
-    transport: &'static [&'static str],
-) -> Endpoint {
+const fn endpoint(name: &'static str, path: &'static str, transport: &'static [&'static str]) -> Endpoint {
     Endpoint { name, path, transport, has_model_in_path: false }
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::Form;
-use super::pack::{self, Recorded};
+use super::run_pack::{self, KIND, Recorded, SOURCE};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ErrorKind, StorageError};
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest};
@@ -15,10 +15,6 @@ const KEPT: usize = 32;
 
 /// Number of run packs that are read at a time.
 const PAGE: u64 = 16;
-
-/// The kind of run packs, and the attribute that says that a gateway recorded one.
-const KIND: &str = "rpk";
-const SOURCE: (&str, &str) = ("source", "runvault-gateway");
 
 /// A run pack of a gateway.
 #[derive(Clone, Debug)]
@@ -75,7 +71,7 @@ impl Recordings {
             return Ok(Some(pack.clone()));
         }
         let document = vault.get(&core.0.into())?;
-        let Some(recorded) = pack::read(&document) else { return Ok(None) };
+        let Some(recorded) = run_pack::read(&document) else { return Ok(None) };
         let pack = Pack { core, recorded: Arc::new(recorded) };
         let mut kept = lock();
         kept.truncate(KEPT - 1);

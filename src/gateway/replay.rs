@@ -1,13 +1,13 @@
 //! Finds the recorded answer to a request.
 
 use super::miss::Miss;
-use super::pack::Recorded;
 use super::recordings::{Pack, Recordings, Wanted};
 use super::run::Run;
+use super::run_pack::Recorded;
 use crate::digest::CoreHash;
+use crate::vault::LookupError;
 use crate::vault::Vault;
 use crate::vault::links::{LinkDirection, LinksRequest};
-use crate::vault::LookupError;
 
 /// The vault cannot be read.
 #[derive(Debug, thiserror::Error)]

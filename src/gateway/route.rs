@@ -27,10 +27,14 @@ pub enum InvalidUpstream {
     #[error("an upstream server is given as NAME=URL")]
     Form,
     /// The name has other characters than lowercase letters, digits, hyphens and underscores, or has another meaning.
-    #[error("the name {0} of an upstream server is not a word of lowercase letters, digits, hyphens and underscores, or is reserved")]
+    #[error(
+        "the name {0} of an upstream server is not a word of lowercase letters, digits, hyphens and underscores, or is reserved"
+    )]
     Name(String),
     /// The URL is not one of HTTP or HTTPS with a host, or has a user, a query or a fragment.
-    #[error("the URL of the upstream server {0} must begin with http:// or https:// and a host, without user and query")]
+    #[error(
+        "the URL of the upstream server {0} must begin with http:// or https:// and a host, without user and query"
+    )]
     Url(String),
 }
 
@@ -43,7 +47,9 @@ impl Upstream {
     pub fn parse(text: &str) -> Result<Self, InvalidUpstream> {
         let (name, url) = text.split_once('=').ok_or(InvalidUpstream::Form)?;
         let is_word = !name.is_empty()
-            && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
         if !is_word || [OWN, "run", "label", "v1", "v1beta"].contains(&name) {
             return Err(InvalidUpstream::Name(excerpt(name)));
         }
@@ -153,7 +159,8 @@ pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> Target {
     target.destination = if name == OWN {
         Destination::Own(after.trim_matches('/').to_owned())
     } else {
-        let route = named(upstreams, name, after, uri.query()).or_else(|| by_path(upstreams, rest, uri.query()));
+        let route =
+            named(upstreams, name, after, uri.query()).or_else(|| by_path(upstreams, rest, uri.query()));
         route.map_or(Destination::Unknown, Destination::Upstream)
     };
     target
@@ -266,7 +273,9 @@ mod tests {
 
     #[test]
     fn rejects_what_is_not_an_upstream() {
-        for text in ["", "openai", "Upper=http://h", "run=http://h", "a=ftp://h", "a=http://u:p@h", "a=http://h/?k=1"] {
+        for text in
+            ["", "openai", "Upper=http://h", "run=http://h", "a=ftp://h", "a=http://u:p@h", "a=http://h/?k=1"]
+        {
             assert!(Upstream::parse(text).is_err(), "{text}");
         }
     }

@@ -104,11 +104,19 @@ mod tests {
 
     #[test]
     fn answers_become_interactions_and_errors_do_not() {
-        let calls = [call(0, 200, "one".to_owned()), call(1, 500, "error".to_owned()), call(2, 200, "two".to_owned())];
+        let calls = [
+            call(0, 200, "one".to_owned()),
+            call(1, 500, "error".to_owned()),
+            call(2, 200, "two".to_owned()),
+        ];
         let documents = sessions(&calls);
         let session: serde_json::Value = serde_json::from_slice(&documents[0]).unwrap();
-        let texts: Vec<_> =
-            session["interactions"].as_array().unwrap().iter().map(|one| one["response_content"].clone()).collect();
+        let texts: Vec<_> = session["interactions"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| one["response_content"].clone())
+            .collect();
         assert_eq!(texts, ["one", "two"]);
         assert_eq!(session["model_id"], "m");
         assert!(sessions(&[call(0, 404, String::new())]).is_empty());

@@ -29,8 +29,8 @@ mod svg;
 mod text;
 mod visit;
 
+pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 #[cfg(feature = "gateway")]
 pub(crate) use guard::is_own as is_own_host;
-pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 pub use http::{Server, ServerOptions};
 pub use visit::Hint;

@@ -32,6 +32,8 @@ mod faults;
 mod forks;
 mod fsck;
 mod fuzzing;
+#[cfg(feature = "gateway")]
+mod gateway;
 mod growing;
 mod growth;
 mod intake;

@@ -313,6 +313,8 @@ const OTHERS: &[&str] = &[
     "config path",
     "rules",
     "serve",
+    "exec",
+    "gateway",
     "completions",
     "man",
 ];

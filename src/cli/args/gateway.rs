@@ -151,7 +151,10 @@ impl GatewayArgs {
         }
         for text in &self.normalize {
             let (location, pattern, with) = substitution(text).ok_or_else(|| {
-                Failure::Usage(format!("--normalize: expected [POINTER=]s/PATTERN/TEXT/, not {}", escaped(text)))
+                Failure::Usage(format!(
+                    "--normalize: expected [POINTER=]s/PATTERN/TEXT/, not {}",
+                    escaped(text)
+                ))
             })?;
             rules.replace(location, &pattern, &with).map_err(invalid)?;
         }
@@ -210,7 +213,11 @@ fn report(event: &GatewayEvent<'_>) {
         GatewayEvent::Failed { reason } => stdout::error(&escaped(reason).to_string()),
         GatewayEvent::Finished(run) => {
             let calls = counted(run.calls, "call");
-            let failed = if run.failed > 0 { format!(", {} without a complete answer", run.failed) } else { String::new() };
+            let failed = if run.failed > 0 {
+                format!(", {} without a complete answer", run.failed)
+            } else {
+                String::new()
+            };
             let name = run.name.as_deref().map(|name| format!(" {}", escaped(name))).unwrap_or_default();
             stdout::note(&format!("run{name}: {calls}{failed}\nrun pack {}", run.run_pack));
             for session in &run.sessions {
@@ -235,7 +242,10 @@ mod tests {
     fn substitutions_have_a_pattern_and_a_text() {
         let parsed = |text| substitution(text).unwrap();
         assert_eq!(parsed(r"s/\d+/N/"), (None, r"\d+".to_owned(), "N".to_owned()));
-        assert_eq!(parsed("/messages/*=s#/tmp/x##"), (Some("/messages/*"), "/tmp/x".to_owned(), String::new()));
+        assert_eq!(
+            parsed("/messages/*=s#/tmp/x##"),
+            (Some("/messages/*"), "/tmp/x".to_owned(), String::new())
+        );
         for wrong in ["", "s", "s/a", "s/a/b", "s//b/", "s/a/b/g", "x/a/b/", "/messages"] {
             assert_eq!(substitution(wrong), None, "{wrong}");
         }

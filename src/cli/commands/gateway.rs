@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// Record and replay the calls of model clients.
 ///
-/// Starts an HTTP server for clients of OpenAI, Anthropic and Gemini, and of others with --upstream, and prints the
+/// Starts an HTTP server for clients of `OpenAI`, Anthropic and Gemini, and of others with --upstream, and prints the
 /// variables that point clients at it. It forwards calls and archives them as a session and a run pack, or answers them
 /// from what is archived. Ctrl-C or SIGTERM finishes all runs and stops it.
 ///

@@ -32,6 +32,8 @@ const NOT_QUESTIONS: &[&str] = &[
     "config",
     "rules",
     "serve",
+    "exec",
+    "gateway",
     "completions",
     "man",
     "help",

@@ -11,9 +11,9 @@ type Group = (&'static str, &'static [&'static str]);
 pub(super) const SUMMARY: [Group; 1] = [(
     "Common commands",
     &[
-        "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "exec", "replay", "diff", "links",
-        "sql", "stats", "tag", "label", "note", "pin", "backup", "export", "import", "rm", "forget", "fsck",
-        "log", "help",
+        "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "exec", "replay", "diff",
+        "links", "sql", "stats", "tag", "label", "note", "pin", "backup", "export", "import", "rm", "forget",
+        "fsck", "log", "help",
     ],
 )];
 

@@ -11,6 +11,10 @@ use crate::json::canonical::replaykit::{self, Volatile};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
+/// The kind, and the attribute that says that a gateway recorded a run.
+pub(super) const KIND: &str = "rpk";
+pub(super) const SOURCE: (&str, &str) = ("source", "runvault-gateway");
+
 /// The member of a pack's metadata that says that a gateway made it, with the version of the profile.
 const GATEWAY: &str = "gateway";
 const PROFILE: u64 = 1;
@@ -40,7 +44,7 @@ pub(super) fn document(head: &RunHead, calls: &[Call]) -> Result<Vec<u8>, Uncano
         ("environment_fingerprint", object([("os", text(std::env::consts::OS))])),
         ("id", text(head.id.as_str())),
         ("runtime_versions", object([("runvault", text(env!("CARGO_PKG_VERSION")))])),
-        ("source", text("runvault-gateway")),
+        (SOURCE.0, text(SOURCE.1)),
         ("steps", Value::Array(steps)),
         ("timestamp", text(time(head.started_at))),
     ]);
@@ -82,15 +86,19 @@ fn call_steps(call: &Call) -> Result<[Value<'_>; 2], Uncanonical> {
         let common = [("provider", text(call.provider.clone())), ("request_id", text(request_id.clone()))];
         object(common.into_iter().chain(more))
     };
-    let request = step(call.number * 2, "model.request", call.asked_at, [
-        asked,
-        object([("status", text("sent"))]),
-        metadata(Vec::new()),
-    ])?;
+    let request = step(
+        call.number * 2,
+        "model.request",
+        call.asked_at,
+        [asked, object([("status", text("sent"))]), metadata(Vec::new())],
+    )?;
     let (step_type, input, output, chunks) = match &call.outcome {
-        Outcome::Answered(answer) => {
-            ("model.response", object([("model", text(call.model()))]), answered(answer), answer.chunks.as_slice())
-        }
+        Outcome::Answered(answer) => (
+            "model.response",
+            object([("model", text(call.model()))]),
+            answered(answer),
+            answer.chunks.as_slice(),
+        ),
         Outcome::Failed { reason, partial } => {
             let target = object([("boundary", text("model")), ("target", text(call.model()))]);
             let output = [("message", text(reason.as_str())), ("partial", text(partial.as_str()))];
@@ -98,9 +106,9 @@ fn call_steps(call: &Call) -> Result<[Value<'_>; 2], Uncanonical> {
         }
     };
     // When parts arrived is different in each recording, so it is in a member that step hashes leave out.
-    let arrived = chunks.iter().map(|chunk| {
-        Value::Array(vec![integer(chunk.at_us.saturating_mul(1_000)), integer(chunk.bytes)])
-    });
+    let arrived = chunks
+        .iter()
+        .map(|chunk| Value::Array(vec![integer(chunk.at_us.saturating_mul(1_000)), integer(chunk.bytes)]));
     let details = metadata(vec![
         ("chunks", object([(CHUNK_TIMES, Value::Array(arrived.collect()))])),
         ("latency_ms", integer(call.latency_ms)),
@@ -181,7 +189,10 @@ pub(super) fn read(document: &[u8]) -> Option<Vec<Recorded>> {
         let [request, response] = pair else { continue };
         let is_type = |step: &Value<'_>, name: &str| step.get("type").and_then(Value::as_str) == Some(name);
         let id = |step| at(step, &["metadata", "request_id"]);
-        if is_type(request, "model.request") && is_type(response, "model.response") && id(request) == id(response) {
+        if is_type(request, "model.request")
+            && is_type(response, "model.response")
+            && id(request) == id(response)
+        {
             recorded.extend(read_call(index, request, response));
         }
     }
@@ -250,10 +261,19 @@ mod tests {
     #[test]
     fn a_pack_is_valid_and_is_read_as_it_was_made() {
         let head = RunHead::new(Some("nightly"), 3, DateTime::UNIX_EPOCH, "{}".to_owned());
-        let stream = answer(200, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"a\u{e4}\"}}]}\r\n\r\n");
-        let whole = answer(200, "application/json", r#"{"choices":[{"message":{"content":"hi"}}],"usage":{"total_tokens":3}}"#);
+        let stream = answer(
+            200,
+            "text/event-stream",
+            "data: {\"choices\":[{\"delta\":{\"content\":\"a\u{e4}\"}}]}\r\n\r\n",
+        );
+        let whole = answer(
+            200,
+            "application/json",
+            r#"{"choices":[{"message":{"content":"hi"}}],"usage":{"total_tokens":3}}"#,
+        );
         let error = answer(429, "application/json", r#"{"error":{"message":"slow down"}}"#);
-        let aborted = Outcome::Failed { reason: "the connection was lost".to_owned(), partial: "da".to_owned() };
+        let aborted =
+            Outcome::Failed { reason: "the connection was lost".to_owned(), partial: "da".to_owned() };
         let calls = [
             call(0, Outcome::Answered(stream.clone())),
             call(1, Outcome::Answered(whole.clone())),
@@ -264,9 +284,15 @@ mod tests {
         let kind = formats::named("rpk").unwrap();
         assert!(kind.admit(document.clone(), &AdmitOptions::default()).is_ok());
         let read = read(&document).unwrap();
-        assert_eq!(read.iter().map(|recorded| recorded.answer.clone()).collect::<Vec<_>>(), [stream, whole, error]);
+        assert_eq!(
+            read.iter().map(|recorded| recorded.answer.clone()).collect::<Vec<_>>(),
+            [stream, whole, error]
+        );
         assert_eq!(read[2].step, 6);
-        assert!(read.iter().all(|recorded| recorded.prompt == calls[0].prompt && recorded.request == calls[0].request));
+        assert!(
+            read.iter()
+                .all(|recorded| recorded.prompt == calls[0].prompt && recorded.request == calls[0].request)
+        );
     }
 
     #[test]

@@ -1,0 +1,150 @@
+//! What all requests to a gateway share.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::task;
+use tokio::time::timeout;
+
+use super::connection::Upstream as Client;
+use super::events::GatewayEvent;
+use super::finish::{self, FinishError, FinishedRun};
+use super::matching::MatchingRules;
+use super::recordings::Recordings;
+use super::route::Upstreams;
+use super::run::{Run, RunHead};
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::json::compact;
+use crate::vault::Vault;
+
+/// How long calls that are being answered may take once their run is to be finished.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What a gateway does with calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It forwards and records all of them.
+    Record,
+    /// It answers from recordings, and never asks a server.
+    Replay,
+    /// It answers what was recorded, and forwards and records everything else.
+    Auto,
+    /// It forwards all of them and records nothing.
+    Pass,
+}
+
+impl Mode {
+    /// Returns the name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::Replay => "replay",
+            Self::Auto => "auto",
+            Self::Pass => "pass",
+        }
+    }
+}
+
+/// How fast streams are replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pace {
+    /// As fast as the client reads.
+    #[default]
+    Fast,
+    /// Each part after the time that it took.
+    Recorded,
+}
+
+/// A receiver of what a gateway reports. It is called on the threads of the gateway.
+pub(super) type Report = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
+
+/// What all requests share.
+pub(super) struct Shared {
+    pub(super) vault: Vault,
+    pub(super) address: SocketAddr,
+    pub(super) mode: Mode,
+    pub(super) pace: Pace,
+    /// The only run pack to replay from, if there is one.
+    pub(super) only: Option<CoreHash>,
+    pub(super) rules: MatchingRules,
+    pub(super) upstreams: Upstreams,
+    /// The client; there is none if only recordings are replayed.
+    pub(super) upstream: Option<Client>,
+    pub(super) spool: PathBuf,
+    pub(super) recordings: Recordings,
+    /// Labels of all runs.
+    pub(super) labels: BTreeMap<String, String>,
+    pub(super) idle: Duration,
+    pub(super) receiver: Report,
+    pub(super) runs: Mutex<HashMap<Option<String>, Arc<Run>>>,
+    pub(super) numbers: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn report(&self, event: &GatewayEvent<'_>) {
+        (self.receiver)(event);
+    }
+
+    /// A panic of another thread leaves nothing half changed.
+    pub(super) fn lock_runs(&self) -> std::sync::MutexGuard<'_, HashMap<Option<String>, Arc<Run>>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a call in a run, which is created by its first one.
+    pub(super) fn begin(&self, name: Option<&str>, labels: &BTreeMap<String, String>) -> (Arc<Run>, u64) {
+        let mut runs = self.lock_runs();
+        loop {
+            let run = runs.entry(name.map(str::to_owned)).or_insert_with(|| Arc::new(self.new_run(name)));
+            if let Some(number) = run.begin(labels) {
+                return (Arc::clone(run), number);
+            }
+            // It is being finished.
+            *run = Arc::new(self.new_run(name));
+        }
+    }
+
+    fn new_run(&self, name: Option<&str>) -> Run {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.rules.stated()));
+        head.labels.clone_from(&self.labels);
+        Run::new(head)
+    }
+
+    /// Finishes a run, after the calls that are being answered.
+    pub(super) async fn finish(
+        self: &Arc<Self>,
+        name: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Option<FinishedRun>, FinishError> {
+        let Some(run) = self.lock_runs().remove(&name.map(str::to_owned)) else { return Ok(None) };
+        run.label(labels);
+        let all_ended = async {
+            loop {
+                let ended = run.ended.notified();
+                if !run.close() {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        // What takes longer is recorded in a file that the next start stores.
+        let _ = timeout(GRACE, all_ended).await;
+        let shared = Arc::clone(self);
+        let stored = task::spawn_blocking(move || {
+            run.take()?.map_or(Ok(None), |recorded| finish::store(&shared.vault, recorded))
+        });
+        let finished =
+            stored.await.unwrap_or_else(|error| Err(FinishError::Calls(io::Error::other(error))))?;
+        if let Some(finished) = &finished {
+            self.report(&GatewayEvent::Finished(finished));
+        }
+        Ok(finished)
+    }
+}

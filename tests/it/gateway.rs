@@ -1,0 +1,485 @@
+//! The gateway: what clients get, and what is in the vault after that.
+
+mod client;
+mod upstream;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use runvault::Vault;
+use runvault::gateway::{
+    Gateway, GatewayEvent, GatewayOptions, MatchingRules, Mode, Pace, ReplaySource, StartError,
+    Upstream as Server,
+};
+use runvault::vault::find::FindRequest;
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+use client::{chat, request};
+use upstream::Upstream;
+
+const ANYWHERE: &str = "127.0.0.1:0";
+
+/// Starts a gateway on the vault of a sandbox.
+fn start(sandbox: &Sandbox, mode: Mode, upstream: &Upstream) -> Gateway {
+    started(sandbox, options(sandbox, mode, upstream)).unwrap()
+}
+
+fn started(sandbox: &Sandbox, options: GatewayOptions) -> Result<Gateway, StartError> {
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    Gateway::start(vault, ANYWHERE.parse().unwrap(), options)
+}
+
+fn options(sandbox: &Sandbox, mode: Mode, upstream: &Upstream) -> GatewayOptions {
+    let mut options = GatewayOptions::new(mode, &sandbox.path("spool"));
+    options.upstreams = vec![Server::parse(&format!("openai=http://{}", upstream.address)).unwrap()];
+    options
+}
+
+/// The kinds of all artifacts, sorted.
+fn kinds(sandbox: &Sandbox) -> Vec<String> {
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    let hits = vault.run(&FindRequest::default()).unwrap().hits;
+    let mut kinds: Vec<String> = hits.into_iter().map(|hit| hit.artifact.kind).collect();
+    kinds.sort();
+    kinds
+}
+
+/// The steps of the run pack that was added last.
+fn steps(sandbox: &Sandbox) -> Vec<Value> {
+    let found = sandbox.run(["find", "rpk", "--json", "--limit", "1"]).expect(0).json();
+    let core = found[0]["core_hash"].as_str().unwrap().to_owned();
+    let pack: Value = serde_json::from_str(&sandbox.run(["get", &core]).expect(0).stdout).unwrap();
+    pack["payload"]["run"]["steps"].as_array().unwrap().clone()
+}
+
+/// The calls that are on disk and not in the vault.
+fn spooled(sandbox: &Sandbox) -> String {
+    let Ok(entries) = std::fs::read_dir(sandbox.path("spool")) else { return String::new() };
+    entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
+}
+
+#[test]
+fn what_was_recorded_is_replayed_byte_for_byte() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let recording = start(&sandbox, Mode::Record, &upstream);
+    let asked = [("one", false), ("one", true), ("fail", false), ("two \u{e4}\u{1f600}", true)];
+    let ask = |gateway: &Gateway| asked.map(|(prompt, stream)| chat(gateway.address(), prompt, stream));
+    let recorded = ask(&recording);
+    assert_eq!(recorded.clone().map(|answer| answer.status), [200, 200, 429, 200]);
+    assert!(recorded.iter().all(|answer| answer.is_complete));
+    let runs = recording.stop().unwrap();
+    assert_eq!((runs.len(), runs[0].calls, runs[0].failed, runs[0].sessions.len()), (1, 4, 0, 1));
+    assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
+    assert_eq!(upstream.requests(), 4);
+    let links = sandbox.run(["links", &runs[0].sessions[0].to_string()]).expect(0).stdout;
+    assert!(links.contains("replays"), "{links}");
+
+    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let replayed = ask(&replaying);
+    for (one, other) in recorded.iter().zip(&replayed) {
+        assert_eq!((one.status, &one.body, one.is_complete), (other.status, &other.body, other.is_complete));
+        assert!(other.head.contains(&format!("x-runvault-replayed: {}", runs[0].run_pack)), "{}", other.head);
+    }
+    assert_eq!(replaying.stop().unwrap(), []);
+    assert_eq!(upstream.requests(), 4);
+}
+
+#[test]
+fn a_call_is_on_disk_before_its_last_byte_is_sent() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, Mode::Record, &upstream);
+    for (number, stream) in [(0, false), (1, true)] {
+        let answer = chat(gateway.address(), "one", stream).expect(200);
+        let line = spooled(&sandbox).lines().nth(number + 1).unwrap().to_owned();
+        let call: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(call["call"]["outcome"]["answered"]["body"], json!(answer.body));
+    }
+    gateway.stop().unwrap();
+    assert_eq!(spooled(&sandbox), "");
+}
+
+#[test]
+fn an_answer_that_is_broken_off_is_never_complete() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    for stream in [false, true] {
+        let gateway = start(&sandbox, Mode::Record, &upstream);
+        let answer = chat(gateway.address(), "break", stream);
+        assert!(answer.status == 200 && !answer.is_complete, "{answer:?}");
+        let run = gateway.stop().unwrap().remove(0);
+        assert_eq!((run.calls, run.failed, run.sessions.len()), (1, 1, 0));
+        let last = steps(&sandbox).pop().unwrap();
+        assert_eq!(last["type"], "error.event");
+        let partial = last["output"]["partial"].as_str().unwrap();
+        assert!(!partial.is_empty() && partial.starts_with(&answer.body), "{partial}");
+        let replaying = start(&sandbox, Mode::Replay, &upstream);
+        let missed = chat(replaying.address(), "break", stream).expect(404);
+        assert_eq!(missed.json()["detail"], "no request of this API was recorded");
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_reported() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let mut options = options(&sandbox, Mode::Record, &upstream);
+    // A port of the loopback interface that is listened at by nobody: it was free a moment ago.
+    let free = std::net::TcpListener::bind(ANYWHERE).unwrap().local_addr().unwrap();
+    options.upstreams = vec![Server::parse(&format!("openai=http://{free}")).unwrap()];
+    let gateway = started(&sandbox, options).unwrap();
+    let answer = chat(gateway.address(), "one", false).expect(502);
+    assert!(answer.json()["detail"].as_str().unwrap().contains("could not be asked"), "{}", answer.body);
+    assert_eq!(gateway.stop().unwrap()[0].failed, 1);
+}
+
+#[test]
+fn a_miss_says_what_differs_from_the_nearest_request() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let recording = start(&sandbox, Mode::Record, &upstream);
+    for prompt in ["the first", "the second"] {
+        chat(recording.address(), prompt, false).expect(200);
+    }
+    let run = recording.stop().unwrap().remove(0);
+    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let missed = chat(replaying.address(), "the third", false).expect(404).json();
+    assert_eq!(
+        missed["detail"],
+        r#"messages[0].content differs: recorded "the first", requested "the third""#
+    );
+    assert_eq!(missed["nearest"], json!({"core_hash": run.run_pack.to_string(), "step": 0}));
+    let other_form = chat(replaying.address(), "the first", true).expect(404).json();
+    assert!(other_form["detail"].as_str().unwrap().contains("in one piece"), "{other_form}");
+}
+
+#[test]
+fn the_nth_request_gets_the_nth_recording() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recorded = [0, 1].map(|_| chat(recording.address(), "again", false).expect(200).body);
+    assert_ne!(recorded[0], recorded[1]);
+    recording.stop().unwrap();
+    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let replayed = [0, 1].map(|_| chat(replaying.address(), "again", false).expect(200).body);
+    assert_eq!(recorded, replayed);
+    let exhausted = chat(replaying.address(), "again", false).expect(404).json();
+    assert_eq!(exhausted["detail"], "the request was recorded only 2 times");
+    // Another run begins with the first recording.
+    let line = "POST /run/other/openai/v1/chat/completions";
+    let body = r#"{"model":"m-1","messages":[{"role":"user","content":"again"}]}"#;
+    assert_eq!(request(replaying.address(), line, &[], body).expect(200).body, recorded[0]);
+}
+
+#[test]
+fn auto_records_only_what_is_new() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    for (prompts, requests) in
+        [(&["one"][..], 1), (&["one", "two"], 2), (&["two", "one"], 2), (&["one", "one"], 3)]
+    {
+        let gateway = start(&sandbox, Mode::Auto, &upstream);
+        for prompt in prompts {
+            chat(gateway.address(), prompt, false).expect(200);
+        }
+        gateway.stop().unwrap();
+        assert_eq!(upstream.requests(), requests, "{prompts:?}");
+    }
+}
+
+#[test]
+fn a_chosen_recording_is_the_only_one() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let mut runs = Vec::new();
+    for prompt in ["one", "two"] {
+        let gateway = start(&sandbox, Mode::Record, &upstream);
+        chat(gateway.address(), prompt, false).expect(200);
+        runs.push(gateway.stop().unwrap().remove(0));
+    }
+    let first = &runs[0];
+    for (source, one, two) in [
+        (ReplaySource::Artifact(first.run_pack), 200, 404),
+        (ReplaySource::Artifact(first.sessions[0]), 200, 404),
+        (ReplaySource::Latest, 404, 200),
+        (ReplaySource::All, 200, 200),
+    ] {
+        let mut options = options(&sandbox, Mode::Replay, &upstream);
+        options.source = source;
+        let gateway = started(&sandbox, options).unwrap();
+        assert_eq!(chat(gateway.address(), "one", false).status, one, "{source:?}");
+        assert_eq!(chat(gateway.address(), "two", false).status, two, "{source:?}");
+    }
+    let empty = Sandbox::without_vault();
+    let mut none = options(&empty, Mode::Replay, &upstream);
+    none.source = ReplaySource::Latest;
+    assert!(matches!(started(&empty, none), Err(StartError::NoRecording(_))));
+}
+
+#[test]
+fn credentials_are_forwarded_and_never_stored() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let mut options = options(&sandbox, Mode::Record, &upstream);
+    options.rules.redact("4111[ 0-9]+").unwrap();
+    let gateway = started(&sandbox, options).unwrap();
+    let body = r#"{"model":"m-1","messages":[{"role":"user","content":"card 4111 1111 1111 1111"}]}"#;
+    let line = "POST /openai/v1/chat/completions?key=sk-query";
+    let headers = ["authorization: Bearer sk-secret", "x-api-key: sk-other", "x-runvault-label: job=7"];
+    let answer = request(gateway.address(), line, &headers, body).expect(200);
+    assert!(answer.body.contains("4111 1111"), "the client gets the answer as it is");
+    let heads = upstream.heads();
+    assert!(["sk-secret", "sk-other", "sk-query"].iter().all(|key| heads.contains(key)), "{heads}");
+    assert!(!heads.contains("x-runvault"), "{heads}");
+    let on_disk = spooled(&sandbox);
+    gateway.stop().unwrap();
+    let found = sandbox.run(["find", "--json"]).expect(0).json();
+    let mut stored = on_disk;
+    for artifact in &found {
+        stored.push_str(&sandbox.run(["get", artifact["core_hash"].as_str().unwrap()]).expect(0).stdout);
+    }
+    assert!(stored.contains("card [REDACTED]"), "{stored}");
+    for secret in ["sk-secret", "sk-other", "sk-query", "4111"] {
+        assert!(!stored.contains(secret), "{secret}: {stored}");
+    }
+}
+
+#[test]
+fn runs_have_names_and_labels() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let mut options = options(&sandbox, Mode::Record, &upstream);
+    options.labels = BTreeMap::from([("team".to_owned(), "search".to_owned())]);
+    let gateway = started(&sandbox, options).unwrap();
+    let body = |prompt: &str| format!(r#"{{"model":"m","messages":[{{"content":"{prompt}"}}]}}"#);
+    let by_path = "POST /run/nightly/label/job=7/openai/v1/chat/completions";
+    request(gateway.address(), by_path, &[], &body("one")).expect(200);
+    let by_header = ["x-runvault-run: nightly", "x-runvault-label: shard=2"];
+    request(gateway.address(), "POST /v1/chat/completions", &by_header, &body("two")).expect(200);
+    request(gateway.address(), "POST /v1/chat/completions", &[], &body("three")).expect(200);
+    let finish = "POST /_runvault/finish";
+    let finished = request(gateway.address(), finish, &["x-runvault-run: nightly"], "").expect(200).json();
+    assert_eq!(
+        (&finished["finished"]["name"], &finished["finished"]["calls"]),
+        (&json!("nightly"), &json!(2))
+    );
+    let labels = ["run=nightly", "job=7", "shard=2", "team=search"];
+    let arguments = labels.iter().flat_map(|label| ["--label", label]);
+    let found = sandbox.run(["find", "--json"].into_iter().chain(arguments)).expect(0).json();
+    assert_eq!(found.len(), 2);
+    assert_eq!(request(gateway.address(), finish, &[], "").expect(200).json()["finished"]["calls"], 1);
+    assert_eq!(request(gateway.address(), finish, &[], "").expect(200).json()["finished"], Value::Null);
+    let wrong = request(
+        gateway.address(),
+        "POST /v1/chat/completions",
+        &["x-runvault-label: no value"],
+        &body("four"),
+    );
+    wrong.expect(400);
+}
+
+#[test]
+fn what_is_ignored_and_replaced_is_stated() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let rules = || {
+        let mut rules = MatchingRules::default();
+        rules.ignore("temperature").unwrap();
+        rules.replace(Some("/messages"), r"\d{4}-\d\d-\d\d", "DATE").unwrap();
+        rules
+    };
+    let ask = |address: SocketAddr, temperature: u32, day: &str| {
+        let messages = json!([{"role": "user", "content": format!("today is {day}")}]);
+        let body = json!({"model": "m", "temperature": temperature, "messages": messages});
+        request(address, "POST /v1/chat/completions", &[], &body.to_string())
+    };
+    let gateway =
+        started(&sandbox, GatewayOptions { rules: rules(), ..options(&sandbox, Mode::Record, &upstream) });
+    let gateway = gateway.unwrap();
+    let recorded = ask(gateway.address(), 0, "2026-01-02").expect(200);
+    gateway.stop().unwrap();
+    let request = &steps(&sandbox)[0];
+    assert_eq!(request["input"]["payload"]["messages"][0]["content"], "today is 2026-01-02");
+    assert_eq!(
+        request["input"]["prompt"],
+        r#"{"messages":[{"content":"today is DATE","role":"user"}],"model":"m"}"#
+    );
+    let found = sandbox.run(["find", "rpk", "--json"]).expect(0).json();
+    let pack = sandbox.run(["get", found[0]["core_hash"].as_str().unwrap()]).expect(0).stdout;
+    let pack: Value = serde_json::from_str(&pack).unwrap();
+    assert_eq!(
+        pack["metadata"]["gateway"]["matching"],
+        json!({"ignored": ["temperature"], "redacted": 0,
+            "replaced": [{"at": "/messages", "pattern": r"\d{4}-\d\d-\d\d", "with": "DATE"}]})
+    );
+    let gateway =
+        started(&sandbox, GatewayOptions { rules: rules(), ..options(&sandbox, Mode::Replay, &upstream) });
+    assert_eq!(ask(gateway.unwrap().address(), 1, "2027-11-12").expect(200).body, recorded.body);
+    let strict = start(&sandbox, Mode::Replay, &upstream);
+    ask(strict.address(), 0, "2026-01-02").expect(404);
+}
+
+#[test]
+fn replaying_never_asks_a_server() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, Mode::Replay, &upstream);
+    chat(gateway.address(), "one", false).expect(404);
+    request(gateway.address(), "GET /openai/v1/models", &[], "").expect(404);
+    request(gateway.address(), "POST /openai/v1/chat/completions", &[], "not JSON").expect(404);
+    assert_eq!(upstream.requests(), 0);
+    let passing = start(&sandbox, Mode::Pass, &upstream);
+    chat(passing.address(), "one", false).expect(200);
+    request(passing.address(), "GET /openai/v1/models", &[], "").expect(200);
+    assert_eq!(passing.stop().unwrap(), []);
+    assert_eq!((upstream.requests(), kinds(&sandbox)), (2, vec![]));
+}
+
+#[test]
+fn pages_of_other_sites_are_refused() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let line = "POST /openai/v1/chat/completions";
+    request(gateway.address(), line, &["host: evil.example"], "{}").expect(421);
+    request(gateway.address(), line, &["sec-fetch-site: cross-site"], "{}").expect(403);
+    assert_eq!(upstream.requests(), 0);
+}
+
+#[test]
+fn many_requests_at_once_are_each_recorded_once() {
+    const CLIENTS: usize = 200;
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let ask_all = |address: SocketAddr| -> Vec<String> {
+        let ask = |number: usize| {
+            move || chat(address, &format!("question {number}"), number.is_multiple_of(2)).expect(200).body
+        };
+        let threads: Vec<_> = (0..CLIENTS).map(|number| thread::spawn(ask(number))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    };
+    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recorded = ask_all(recording.address());
+    let runs = recording.stop().unwrap();
+    assert_eq!((runs.len(), runs[0].calls, runs[0].failed), (1, CLIENTS as u64, 0));
+    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    assert_eq!(ask_all(replaying.address()), recorded);
+    assert_eq!(upstream.requests(), CLIENTS);
+}
+
+#[test]
+fn streams_can_be_replayed_as_slowly_as_they_came() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recorded = chat(recording.address(), "slow", true).expect(200);
+    recording.stop().unwrap();
+    let chunks = steps(&sandbox)[1]["metadata"]["chunks"]["captured_ns"].as_array().unwrap().clone();
+    let last = chunks.last().unwrap()[0].as_u64().unwrap();
+    assert!(chunks.len() > 1 && last > 0, "{chunks:?}");
+    let mut options = options(&sandbox, Mode::Replay, &upstream);
+    options.pace = Pace::Recorded;
+    let replaying = started(&sandbox, options).unwrap();
+    let began = Instant::now();
+    assert_eq!(chat(replaying.address(), "slow", true).expect(200).body, recorded.body);
+    assert!(began.elapsed().as_nanos() >= u128::from(last));
+}
+
+#[test]
+fn events_are_reported() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let mut options = options(&sandbox, Mode::Auto, &upstream);
+    let into = Arc::clone(&reported);
+    options.report = Arc::new(move |event| {
+        let name = match event {
+            GatewayEvent::Recorded { status, .. } => format!("recorded {status}"),
+            GatewayEvent::Replayed { .. } => "replayed".to_owned(),
+            GatewayEvent::NotRecorded { reason, .. } => (*reason).to_owned(),
+            GatewayEvent::Finished(run) => format!("finished {}", run.calls),
+            other => format!("{other:?}"),
+        };
+        into.lock().unwrap().push(name);
+    });
+    let gateway = started(&sandbox, options.clone()).unwrap();
+    chat(gateway.address(), "one", false).expect(200);
+    gateway.finish(None).unwrap();
+    chat(gateway.address(), "one", false).expect(200);
+    request(gateway.address(), "POST /openai/v1/chat/completions", &[], "not JSON").expect(200);
+    gateway.stop().unwrap();
+    let expected = [
+        "recorded 200",
+        "finished 1",
+        "replayed",
+        "the request is not a JSON object that has a canonical form",
+    ];
+    assert_eq!(*reported.lock().unwrap(), expected);
+}
+
+/// A gateway as a process.
+struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Process {
+    fn start(sandbox: &Sandbox, upstream: &Upstream) -> Self {
+        use std::io::{BufRead, BufReader};
+        let server = format!("openai=http://{}", upstream.address);
+        let mut command = sandbox.command();
+        command.args([
+            "gateway",
+            "--create",
+            "--listen",
+            ANYWHERE,
+            "--mode",
+            "record",
+            "--upstream",
+            &server,
+        ]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("OPENAI_BASE_URL=http://").unwrap();
+        let address = address.strip_suffix("/openai/v1").unwrap().parse().unwrap();
+        Self { child, address }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn calls_of_a_killed_gateway_become_a_run_at_the_next_start() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let mut killed = Process::start(&sandbox, &upstream);
+    let answers = ["one", "two"].map(|prompt| chat(killed.address, prompt, true).expect(200).body);
+    // While it runs, another one does not take its calls.
+    drop(Process::start(&sandbox, &upstream));
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    assert_eq!(kinds(&sandbox), Vec::<String>::new());
+    drop(Process::start(&sandbox, &upstream));
+    assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
+    let bodies: Vec<Value> =
+        steps(&sandbox).iter().skip(1).step_by(2).map(|step| step["output"]["content"].clone()).collect();
+    assert_eq!(bodies, answers);
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_gets_the_variables_and_its_status_is_returned() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let server = format!("openai=http://{}", upstream.address);
+    let script = r#"case "$OPENAI_BASE_URL $ANTHROPIC_BASE_URL" in
+        "$RUNVAULT_GATEWAY/openai/v1 $RUNVAULT_GATEWAY/anthropic") exit 7;; *) exit 1;; esac"#;
+    let arguments = ["exec", "--create", "--upstream", &server, "--", "sh", "-c", script];
+    let ran = sandbox.run(arguments).expect(7);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", ""));
+    sandbox.run(["exec", "--create", "--", "sh", "-c", "kill -9 $$"]).expect(137);
+    sandbox.run(["exec", "--create", "--", "no-such-program"]).expect(2);
+    sandbox.run(["exec", "--create"]).expect(3);
+    sandbox.run(["exec", "--create", "--ignore", "a/b", "--", "true"]).expect(3);
+    let key = r#"test "$OPENAI_API_KEY" = given && test -n "$GEMINI_API_KEY""#;
+    sandbox.run(["init"]).expect(0);
+    let mut command = sandbox.command();
+    command.args(["exec", "--mode", "replay", "--", "sh", "-c", key]).env("OPENAI_API_KEY", "given");
+    assert_eq!(command.env_remove("GEMINI_API_KEY").status().unwrap().code(), Some(0));
+}

@@ -1,0 +1,95 @@
+//! A client of a gateway.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How long an answer may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) head: String,
+    pub(super) body: String,
+    /// Whether all of the body arrived.
+    pub(super) is_complete: bool,
+}
+
+impl Answer {
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{}", self.body))
+    }
+
+    pub(super) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.body);
+        assert!(self.is_complete, "{}", self.body);
+        self
+    }
+}
+
+/// Makes a request.
+pub(super) fn request(address: SocketAddr, line: &str, headers: &[&str], body: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let host = if headers.iter().any(|header| header.starts_with("host:")) {
+        String::new()
+    } else {
+        format!("host: {address}\r\n")
+    };
+    let headers: Vec<String> = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    let headers = headers.concat();
+    let length = body.len();
+    let text = format!(
+        "{line} HTTP/1.1\r\n{host}{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    // An answer that is broken off may end in an error.
+    let _ = stream.read_to_end(&mut bytes);
+    parse(&bytes)
+}
+
+/// Asks for a chat completion.
+pub(super) fn chat(address: SocketAddr, prompt: &str, stream: bool) -> Answer {
+    let body = serde_json::json!({"model": "m-1", "stream": stream, "messages": [{"role": "user", "content": prompt}]});
+    request(
+        address,
+        "POST /openai/v1/chat/completions",
+        &["authorization: Bearer sk-secret"],
+        &body.to_string(),
+    )
+}
+
+fn parse(bytes: &[u8]) -> Answer {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap().to_ascii_lowercase();
+    let rest = &bytes[end + 4..];
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    let (body, is_complete) = if head.contains("transfer-encoding: chunked") {
+        unchunked(rest)
+    } else {
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+        (rest.to_vec(), length.is_some_and(|length| length.parse() == Ok(rest.len())))
+    };
+    Answer { status, head, body: String::from_utf8(body).unwrap(), is_complete }
+}
+
+/// Returns the content of chunks, and whether the last one arrived.
+fn unchunked(mut rest: &[u8]) -> (Vec<u8>, bool) {
+    let mut body = Vec::new();
+    loop {
+        let Some(line) = rest.windows(2).position(|two| two == b"\r\n") else { return (body, false) };
+        let length = std::str::from_utf8(&rest[..line]).unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        let Some(content) = rest.get(line + 2..line + 2 + length) else { return (body, false) };
+        body.extend_from_slice(content);
+        if length == 0 {
+            return (body, true);
+        }
+        rest = rest.get(line + 4 + length..).unwrap_or_default();
+    }
+}
