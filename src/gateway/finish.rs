@@ -5,8 +5,8 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::call::{Call, Outcome};
-use super::run::RunHead;
-use super::run_pack;
+use super::head::RunHead;
+use super::recorded_run;
 use super::session;
 use super::spool::Spool;
 use crate::digest::CoreHash;
@@ -62,7 +62,8 @@ pub(super) fn store(
         spool.remove()?;
         return Ok(None);
     }
-    let pack = run_pack::document(&head, &calls).map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
+    let pack =
+        recorded_run::document(&head, &calls).map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
     let options = ExamineOptions::default();
     let mut sessions = Vec::new();
     for document in session::documents(&head, &calls) {

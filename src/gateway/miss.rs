@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::call::Form;
 use super::difference::differences;
+use super::recorded_run::Recorded;
 use super::recordings::Wanted;
-use super::run_pack::Recorded;
 use crate::digest::CoreHash;
 use crate::json::reader::{self, Limits};
 

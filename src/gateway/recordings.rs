@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::Form;
-use super::run_pack::{self, KIND, Recorded, SOURCE};
+use super::recorded_run::{self, KIND, Recorded, SOURCE};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::{ErrorKind, StorageError};
+use crate::storage::ErrorKind;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest};
 use crate::vault::{LookupError, Vault};
 
@@ -71,7 +71,7 @@ impl Recordings {
             return Ok(Some(pack.clone()));
         }
         let document = vault.get(&core.0.into())?;
-        let Some(recorded) = run_pack::read(&document) else { return Ok(None) };
+        let Some(recorded) = recorded_run::read(&document) else { return Ok(None) };
         let pack = Pack { core, recorded: Arc::new(recorded) };
         let mut kept = lock();
         kept.truncate(KEPT - 1);
@@ -125,16 +125,4 @@ fn request(prompt: Option<Digest>, after: Option<FindCursor>) -> FindRequest {
     let conditions = mentioned.into_iter().chain([recorded]).collect();
     let filter = ArtifactFilter { kinds: vec![KIND.to_owned()], conditions, period: None };
     FindRequest { filter, limit: Some(PAGE), after, ..FindRequest::default() }
-}
-
-impl From<StorageError> for super::replay::ReplayFailure {
-    fn from(error: StorageError) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl From<LookupError> for super::replay::ReplayFailure {
-    fn from(error: LookupError) -> Self {
-        Self(error.to_string())
-    }
 }

@@ -1,9 +1,9 @@
 //! Finds the recorded answer to a request.
 
 use super::miss::Miss;
+use super::recorded_run::Recorded;
 use super::recordings::{Pack, Recordings, Wanted};
 use super::run::Run;
-use super::run_pack::Recorded;
 use crate::digest::CoreHash;
 use crate::vault::LookupError;
 use crate::vault::Vault;
@@ -13,6 +13,12 @@ use crate::vault::links::{LinkDirection, LinksRequest};
 #[derive(Debug, thiserror::Error)]
 #[error("the vault cannot be read: {0}")]
 pub(super) struct ReplayFailure(pub(super) String);
+
+impl From<LookupError> for ReplayFailure {
+    fn from(error: LookupError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// A recorded answer, with the run pack that it is from.
 #[derive(Debug)]

@@ -6,47 +6,12 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::call::{Call, Form};
+use super::head::RunHead;
 use super::spool::Spool;
 use crate::digest::{CoreHash, Digest};
-
-/// The label with the name of a run.
-pub(super) const RUN_LABEL: &str = "run";
-
-/// What is known of a run when it begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RunHead {
-    /// Its id, which no other run has.
-    pub(super) id: String,
-    /// The name that the client gave it.
-    pub(super) name: Option<String>,
-    pub(super) started_at: DateTime<Utc>,
-    pub(super) labels: BTreeMap<String, String>,
-    /// The rules by which its requests are compared, as JSON.
-    pub(super) rules: String,
-}
-
-impl RunHead {
-    /// Creates the head of a run that begins now.
-    pub(super) fn new(name: Option<&str>, number: u64, at: DateTime<Utc>, rules: String) -> Self {
-        let time = at.to_rfc3339_opts(SecondsFormat::Millis, true);
-        let id = format!("{}-{time}-{}-{number}", name.unwrap_or("gateway"), std::process::id());
-        Self { id, name: name.map(str::to_owned), started_at: at, labels: BTreeMap::new(), rules }
-    }
-
-    /// Returns the labels of what is stored, with the name of the run.
-    pub(super) fn all_labels(&self) -> BTreeMap<String, String> {
-        let mut labels = self.labels.clone();
-        if let Some(name) = &self.name {
-            labels.entry(RUN_LABEL.to_owned()).or_insert_with(|| name.clone());
-        }
-        labels
-    }
-}
 
 /// A request that was asked before in a run: how often decides which recording answers it.
 pub(super) type Asked = (Option<CoreHash>, Digest, String, Form);

@@ -4,7 +4,7 @@ use chrono::SecondsFormat;
 use serde_json::json;
 
 use super::call::{Answer, Call};
-use super::run::RunHead;
+use super::head::RunHead;
 use crate::digest::Digest;
 
 /// The adapter that sessions state. The number is that of the profile in `docs/gateway.md`.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
-use super::run::RunHead;
+use super::head::RunHead;
 use crate::files;
 
 /// The ending of the names of the files.

@@ -50,6 +50,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("no network, no key", "runvault exec --mode replay -- pytest"),
         ],
     ),
+    (
+        "gateway",
+        &[
+            ("record what all clients of this machine ask", "runvault gateway --mode record"),
+            ("ignore dates in prompts", "runvault gateway --normalize 's/\\d{4}-\\d\\d-\\d\\d/DATE/'"),
+        ],
+    ),
     ("show", &[("an artifact by its tag", "runvault show @baseline")]),
     (
         "view",

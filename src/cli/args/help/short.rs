@@ -28,7 +28,6 @@ const RARE: &[&str] = &[
     "max-violations",
     "mentions",
     "method",
-    "mode",
     "model-mode",
     "new-only",
     "no-header",
@@ -62,7 +61,10 @@ const RARE_OF: &[(&str, &[&str])] = &[
     ("list", &["attr", "note", "prompt", "run-id", "sort", "until"]),
     ("search", &["attr", "has-error", "label", "note", "run-id", "tool", "until"]),
     ("replay", &["attr", "until"]),
-    ("export", &["attr", "label", "note", "tool", "until"]),
+    ("exec", &["ci", "idle", "pace", "spool"]),
+    ("export", &["attr", "label", "mode", "note", "tool", "until"]),
+    ("gateway", &["ci", "idle", "label", "pace", "spool"]),
+    ("get", &["mode"]),
     ("forget", &["keep-hourly", "keep-yearly", "reason", "yes"]),
 ];
 

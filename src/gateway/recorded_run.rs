@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::assembled;
 use super::call::{Answer, Call, Chunk, Outcome};
-use super::run::RunHead;
+use super::head::RunHead;
 use super::values::{at, integer, object, text};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{self, Volatile};
