@@ -20,6 +20,7 @@
 //! | [`storage`] | the storage interface; engines: `memory`, and `sqlite`, a vault in one file | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
 //! | `server` | web pages over HTTP; only with the feature of that name | the database, the terminal |
+//! | `gateway` | recording and replaying the calls of model clients; only with the feature of that name | the database, the terminal |
 //! | `cli` | arguments, text, JSON, progress, exit statuses | the database |
 //!
 //! # Invariants

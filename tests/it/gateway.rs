@@ -1,6 +1,7 @@
 //! The gateway: what clients get, and what is in the vault after that.
 
 mod client;
+mod clients;
 mod upstream;
 
 use std::collections::BTreeMap;

@@ -59,7 +59,9 @@ pub(crate) struct GatewayArgs {
     #[arg(long, value_name = "MODE", default_value = "auto")]
     mode: ModeName,
 
-    /// Replay only this recording: a hash, a tag, or latest; otherwise all recordings, last seen first
+    /// Replay only this recording: a hash, a tag, or latest
+    ///
+    /// Without this option, calls are replayed from all recordings, last seen first.
     #[arg(long, value_name = "RUN")]
     session: Option<Named>,
 
@@ -67,22 +69,29 @@ pub(crate) struct GatewayArgs {
     #[arg(long, value_name = "PACE", default_value = "fast")]
     pace: PaceName,
 
-    /// Server of a provider, instead of its own, or of another provider with JSON over POST. Can be repeated
+    /// Forward calls of a provider to this server
+    ///
+    /// The name is openai, anthropic or gemini, or another one for a server whose requests are JSON over POST. Can be
+    /// repeated.
     #[arg(long, value_name = "NAME=URL", value_parser = upstream, visible_alias = "route")]
     upstream: Vec<Upstream>,
 
-    /// Do not compare these members of requests: names, or JSON Pointers with * for any name or index
-    #[arg(long, value_name = "MEMBER", value_delimiter = ',', help_heading = "Comparing requests")]
+    /// Leave these members of requests out of comparisons
+    ///
+    /// Names of members of the request, or JSON Pointers in which * is any name or index.
+    #[arg(long, value_name = "MEMBER", value_delimiter = ',')]
     ignore: Vec<String>,
 
-    /// Replace text before comparing requests, in all strings or at a JSON Pointer. Can be repeated
+    /// Replace text in requests before comparing them
     ///
-    /// PATTERN is a regular expression, and TEXT can refer to its groups as $1. Any character can take the place of the
+    /// The rule is s/PATTERN/TEXT/, or POINTER=s/PATTERN/TEXT/ for what is at a JSON Pointer. Can be repeated. PATTERN is a regular expression, and TEXT can refer to its groups as $1. Any character can take the place of the
     /// slashes. The request is stored unchanged, with the rule. Example: s/\d{4}-\d\d-\d\d/DATE/
-    #[arg(long, value_name = "[POINTER=]s/PATTERN/TEXT/", help_heading = "Comparing requests")]
+    #[arg(long, value_name = "RULE")]
     normalize: Vec<String>,
 
-    /// Replace what matches this regular expression by [REDACTED] before anything is stored. Can be repeated
+    /// Replace what matches by [REDACTED] before anything is stored
+    ///
+    /// PATTERN is a regular expression. Can be repeated.
     #[arg(long, value_name = "PATTERN")]
     redact: Vec<String>,
 

@@ -12,8 +12,8 @@ pub(super) const SUMMARY: [Group; 1] = [(
     "Common commands",
     &[
         "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "exec", "replay", "diff",
-        "links", "sql", "stats", "tag", "label", "note", "pin", "backup", "export", "import", "rm", "forget",
-        "fsck", "log", "help",
+        "links", "sql", "stats", "tag", "label", "pin", "backup", "export", "import", "rm", "forget", "fsck",
+        "log", "help",
     ],
 )];
 

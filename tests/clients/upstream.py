@@ -1,0 +1,147 @@
+"""A server with the form of the APIs of OpenAI, Anthropic and Gemini, for tests with their clients.
+
+It listens at a free port of the loopback interface and prints it. The answers are made of the requests, so that a
+changed request gets another answer.
+"""
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+def words_of(body):
+    asked = body.get("messages") or body.get("input") or body.get("contents")
+    return ["echo:", *json.dumps(asked)[-40:].split()]
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        path = self.path.split("?")[0]
+        if "fail" in json.dumps(body):
+            return self.whole(429, {"error": {"message": "slow down", "type": "rate_limit_error"}})
+        for ending, answer in ANSWERS.items():
+            if path.endswith(ending):
+                return answer(self, body)
+        return self.whole(404, {"error": {"message": "no such path"}})
+
+    def whole(self, status, document):
+        body = json.dumps(document).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def stream(self, events):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        for event in events:
+            part = event.encode()
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
+            self.wfile.flush()
+        self.wfile.write(b"0\r\n\r\n")
+
+    def chat(self, body):
+        usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+        common = {"id": "chat-1", "created": 1, "model": body["model"]}
+        message = {"role": "assistant", "content": " ".join(words_of(body))}
+        reason = "stop"
+        if body.get("tools"):
+            arguments = json.dumps({"city": "Paris"})
+            function = {"name": body["tools"][0]["function"]["name"], "arguments": arguments}
+            call = {"id": "call-1", "type": "function", "function": function}
+            message, reason = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
+        if not body.get("stream"):
+            choice = {"index": 0, "message": message, "finish_reason": reason}
+            return self.whole(200, {**common, "object": "chat.completion", "choices": [choice], "usage": usage})
+        deltas = [{"role": "assistant", "content": word + " "} for word in words_of(body)]
+        if "tool_calls" in message:
+            deltas = [{"role": "assistant", "tool_calls": [{"index": 0, **message["tool_calls"][0]}]}]
+        choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        choices.append({"index": 0, "delta": {}, "finish_reason": reason})
+        chunks = [{**common, "object": "chat.completion.chunk", "choices": [choice]} for choice in choices]
+        return self.stream([f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"])
+
+    def respond(self, body):
+        text = " ".join(words_of(body))
+        content = {"type": "output_text", "text": text, "annotations": []}
+        item = {"type": "message", "id": "msg-1", "role": "assistant", "status": "completed", "content": [content]}
+        response = {
+            "id": "resp-1", "object": "response", "created_at": 1, "status": "completed", "model": body["model"],
+            "output": [item], "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None,
+            "incomplete_details": None, "instructions": None, "metadata": {}, "temperature": 1.0, "top_p": 1.0,
+        }
+        if not body.get("stream"):
+            return self.whole(200, response)
+        begun = {**response, "status": "in_progress", "output": []}
+        events = [{"type": "response.created", "response": begun}]
+        at = {"item_id": "msg-1", "output_index": 0, "content_index": 0, "logprobs": []}
+        events.append({"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}})
+        part = {**content, "text": ""}
+        events.append({"type": "response.content_part.added", **at, "part": part})
+        events += [{"type": "response.output_text.delta", **at, "delta": word + " "} for word in words_of(body)]
+        events.append({"type": "response.output_text.done", **at, "text": text})
+        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
+        events.append({"type": "response.completed", "response": response})
+        numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
+        return self.stream([f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in numbered])
+
+    def embeddings(self, body):
+        data = [{"object": "embedding", "index": 0, "embedding": [0.5, 1.5]}]
+        usage = {"prompt_tokens": 1, "total_tokens": 1}
+        return self.whole(200, {"object": "list", "model": body["model"], "data": data, "usage": usage})
+
+    def messages(self, body):
+        message = {
+            "id": "msg-1", "type": "message", "role": "assistant", "model": body["model"], "content": [],
+            "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+        if not body.get("stream"):
+            content = [{"type": "text", "text": " ".join(words_of(body))}]
+            return self.whole(200, {**message, "content": content, "stop_reason": "end_turn"})
+        deltas = [{"type": "text_delta", "text": word + " "} for word in words_of(body)]
+        events = [
+            {"type": "message_start", "message": message},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            *[{"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas],
+            {"type": "content_block_stop", "index": 0},
+            {
+                "type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+                "usage": {"output_tokens": 2},
+            },
+            {"type": "message_stop"},
+        ]
+        return self.stream([f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events])
+
+    def generated(self, words):
+        candidate = {"content": {"role": "model", "parts": [{"text": " ".join(words)}]}, "finishReason": "STOP"}
+        return {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 2}}
+
+    def generate(self, body):
+        return self.whole(200, self.generated(words_of(body)))
+
+    def generate_stream(self, body):
+        parts = [self.generated([word]) for word in words_of(body)]
+        return self.stream([f"data: {json.dumps(part)}\r\n\r\n" for part in parts])
+
+
+ANSWERS = {
+    "/chat/completions": Handler.chat,
+    "/responses": Handler.respond,
+    "/embeddings": Handler.embeddings,
+    "/messages": Handler.messages,
+    ":generateContent": Handler.generate,
+    ":streamGenerateContent": Handler.generate_stream,
+}
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()

@@ -1,0 +1,122 @@
+//! The clients of model providers, for Python and Node.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Stdio};
+
+use crate::sandbox::{Ran, Sandbox, repository};
+
+/// The Python interpreter whose packages `openai`, `anthropic`, `google-genai`, `litellm` and `langchain-openai` are used.
+const PYTHON: &str = "RUNVAULT_TEST_PYTHON";
+
+/// A server with the form of the APIs of all providers.
+struct Providers {
+    child: Child,
+    port: String,
+}
+
+impl Providers {
+    fn start(python: &str) -> Self {
+        let mut command = Command::new(python);
+        command.arg(repository("tests/clients/upstream.py")).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut port = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
+        Self { child, port: port.trim_end().to_owned() }
+    }
+}
+
+impl Drop for Providers {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Says what is skipped, also if the output of tests is captured.
+fn skip(what: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {what}; {why}");
+}
+
+/// Runs a program with a gateway.
+fn exec(sandbox: &Sandbox, options: &[String], program: &[OsString]) -> Ran {
+    let mut command = sandbox.command();
+    command.args(["exec", "--create"]).args(options).arg("--").args(program);
+    // It would ask another server for prices.
+    command.env("LITELLM_LOCAL_MODEL_COST_MAP", "True");
+    for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
+        command.env(key, "sk-not-a-key");
+    }
+    Ran::from(command.output().unwrap())
+}
+
+/// Records what an agent asks, stops the servers of the providers, and replays it.
+fn records_and_replays(python: &str, agent: &[OsString]) {
+    let sandbox = Sandbox::without_vault();
+    let providers = Providers::start(python);
+    let servers = ["openai", "anthropic", "gemini"].into_iter();
+    let servers = servers.map(|name| format!("--upstream={name}=http://127.0.0.1:{}", providers.port));
+    let options: Vec<String> = servers.chain(["--mode=record".to_owned()]).collect();
+    let program = |prompt: &str| -> Vec<OsString> {
+        agent.iter().map(|word| if word == "PROMPT" { prompt.into() } else { word.clone() }).collect()
+    };
+    let recorded = exec(&sandbox, &options, &program("hello")).expect(0);
+    assert!(recorded.stderr.contains("run pack sha256:") && recorded.stdout.contains("hello"));
+    drop(providers);
+    let replay = ["--mode=replay".to_owned()];
+    let replayed = exec(&sandbox, &replay, &program("hello")).expect(0);
+    assert_eq!(replayed.stdout, recorded.stdout);
+    let changed = exec(&sandbox, &replay, &program("changed")).expect(1);
+    assert!(changed.stderr.contains("recorded \"hello\", requested \"changed\""), "{}", changed.stderr);
+}
+
+fn python_client(name: &str, module: &str) {
+    let what = format!("the gateway with {name} for Python");
+    let Ok(python) = std::env::var(PYTHON) else {
+        return skip(&what, &format!("{PYTHON} does not name an interpreter"));
+    };
+    let imported = Command::new(&python).args(["-c", &format!("import {module}")]).output().unwrap();
+    if !imported.status.success() {
+        return skip(&what, "it is not installed");
+    }
+    let agent = repository("tests/clients/agent.py").into_os_string();
+    records_and_replays(&python, &[python.clone().into(), agent, "PROMPT".into(), name.into()]);
+}
+
+#[test]
+fn openai_for_python() {
+    python_client("openai", "openai");
+}
+
+#[test]
+fn anthropic_for_python() {
+    python_client("anthropic", "anthropic");
+}
+
+#[test]
+fn gemini_for_python() {
+    python_client("google-genai", "google.genai");
+}
+
+#[test]
+fn litellm() {
+    python_client("litellm", "litellm");
+}
+
+#[test]
+fn langchain() {
+    python_client("langchain-openai", "langchain_openai");
+}
+
+#[test]
+fn openai_anthropic_and_the_ai_sdk_for_node() {
+    let what = "the gateway with clients for Node";
+    let Ok(python) = std::env::var(PYTHON) else {
+        return skip(what, &format!("{PYTHON} does not name an interpreter"));
+    };
+    if !repository("tests/clients/node_modules").is_dir() {
+        return skip(what, "the packages of tests/clients are not installed");
+    }
+    let agent = repository("tests/clients/agent.mjs").into_os_string();
+    records_and_replays(&python, &["node".into(), agent, "PROMPT".into()]);
+}
