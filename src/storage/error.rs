@@ -194,6 +194,14 @@ pub enum PayloadDefect {
         /// The expected hash.
         blob: BlobHash,
     },
+    /// An object in object storage does not have them.
+    #[error("{defect} (object {object})")]
+    Object {
+        /// The object.
+        object: String,
+        /// The defect of the bytes in it.
+        defect: Box<PayloadDefect>,
+    },
     /// They belong to another artifact or capture.
     #[error("the stored bytes belong to another artifact or capture")]
     NotItsOwn,

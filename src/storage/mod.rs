@@ -22,6 +22,8 @@ pub(crate) mod journal;
 mod labels;
 mod location;
 pub mod memory;
+#[cfg(feature = "objects")]
+mod objects;
 mod policy;
 #[cfg(feature = "postgres")]
 pub mod postgres;

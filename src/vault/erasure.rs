@@ -45,6 +45,9 @@ pub enum RemnantSummary {
     /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups.
     /// Reclaiming space does not remove them.
     Database,
+    /// Object storage: the bytes stay for a day, longer while their pack has other blobs, and in versions of objects that
+    /// the storage keeps.
+    Objects,
 }
 
 /// A copy beside the vault.
@@ -93,6 +96,7 @@ impl From<Remnant> for RemnantSummary {
             Remnant::Dictionaries(kinds) => Self::Dictionaries { kinds },
             Remnant::Log => Self::Log,
             Remnant::Database => Self::Database,
+            Remnant::Objects => Self::Objects,
         }
     }
 }

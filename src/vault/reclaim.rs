@@ -41,6 +41,8 @@ pub struct ReclaimRequest {}
 pub struct ReclaimAnswer {
     /// Number of unreferenced blobs that were removed.
     pub blobs: u64,
+    /// Number of objects in object storage that were deleted because no artifact was stored with them: interrupted uploads.
+    pub orphans: u64,
     /// Number of dictionaries that were removed.
     pub dictionaries: u64,
     /// Number of payloads that were recompressed.
@@ -90,9 +92,11 @@ impl Operation for ReclaimRequest {
 
 impl From<Reclaimed> for ReclaimAnswer {
     fn from(done: Reclaimed) -> Self {
-        let Reclaimed { blobs, dictionaries, recompressed, bytes_before, bytes_after, is_complete } = done;
+        let Reclaimed { blobs, orphans, dictionaries, recompressed, bytes_before, bytes_after, is_complete } =
+            done;
         Self {
             blobs,
+            orphans,
             dictionaries,
             recompressed,
             bytes_before,

@@ -76,5 +76,9 @@ fn print(done: &ReclaimAnswer) -> Result<(), Failure> {
     let (before, after) = (stdout::size(before), stdout::size(after));
     writeln!(stdout::text(), "{change}: {before} before, {after} after")?;
     writeln!(stdout::text(), "{blobs} and {dictionaries} removed, {recompressed} recompressed")?;
+    if done.orphans > 0 {
+        let uploads = counted(done.orphans, "interrupted upload");
+        writeln!(stdout::text(), "{uploads} deleted from object storage")?;
+    }
     Ok(())
 }

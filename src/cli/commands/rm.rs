@@ -178,6 +178,10 @@ pub(crate) fn warn_of_remnants(erasure: &ErasureSummary, vault: &Vault) {
                 "removed bytes may still be in the files of the database server: in dead rows until they are vacuumed, in \
                  its write-ahead log, in replicas and in backups",
             ),
+            RemnantSummary::Objects => stdout::warning(
+                "removed bytes are still in object storage: \"runvault gc\" deletes them when a day has passed and nothing \
+                 else is in the same object; versions of objects that the storage keeps are not deleted",
+            ),
         }
     }
     erasure.copies.iter().for_each(warn_of_copy);

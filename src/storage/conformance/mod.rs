@@ -291,3 +291,7 @@ suite!(in_memory, super::super::memory);
 suite!(sqlite, super::super::file);
 #[cfg(feature = "postgres")]
 suite!(in_postgres, super::super::postgres::vault);
+#[cfg(feature = "objects")]
+suite!(in_postgres_beside_directory, super::super::postgres::vault_beside_directory);
+#[cfg(feature = "objects")]
+suite!(in_postgres_beside_bucket, super::super::postgres::vault_beside_bucket);

@@ -20,6 +20,9 @@ pub struct Reclaimable {
 pub struct Reclaimed {
     /// Number of unreferenced blobs that were removed.
     pub blobs: u64,
+    /// Number of objects in object storage that no artifact was ever stored with, and that were deleted: uploads that were
+    /// interrupted.
+    pub orphans: u64,
     /// Number of dictionaries that were removed.
     pub dictionaries: u64,
     /// Number of payloads that were recompressed.
@@ -64,12 +67,15 @@ pub enum Remnant {
     /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups. The
     /// engine controls none of them, so this is always listed.
     Database,
+    /// Object storage: the bytes stay for a day, longer while their pack has other blobs, and in versions of objects that
+    /// the storage keeps. Which it keeps is not known, so this is always listed.
+    Objects,
 }
 
 impl Remnant {
     /// Returns whether reclaiming space removes it.
     #[must_use]
     pub fn is_reclaimable(&self) -> bool {
-        !matches!(self, Self::Database)
+        !matches!(self, Self::Database | Self::Objects)
     }
 }

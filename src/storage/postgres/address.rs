@@ -27,7 +27,17 @@ pub(super) struct Address {
     pub(super) config: Config,
     pub(super) schema: String,
     pub(super) verification: Verification,
+    /// The object storage with the bytes, if they are not in the database.
+    pub(super) blobs: Option<BlobAddress>,
 }
+
+/// The address of object storage.
+#[cfg(feature = "objects")]
+pub(super) type BlobAddress = crate::storage::objects::ObjectAddress;
+
+/// Without support for object storage, no address is valid.
+#[cfg(not(feature = "objects"))]
+pub(super) type BlobAddress = std::convert::Infallible;
 
 /// What is required of the server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +55,7 @@ impl Address {
     /// Returns an error of the kind `Invalid` if it is not one. The message has no part of its values.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
-        let (mut schema, mut root, mut mode) = (SCHEMA.to_owned(), None, None);
+        let (mut schema, mut root, mut mode, mut blobs) = (SCHEMA.to_owned(), None, None, None);
         let mut others = Vec::new();
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) =
@@ -54,7 +64,7 @@ impl Address {
                 "schema" => schema = valid_schema(&decoded(value)?)?,
                 "sslrootcert" => root = Some(PathBuf::from(decoded(value)?)),
                 "sslmode" => mode = Some(value),
-                "blobs" => return Err(invalid("blobs in object storage are not supported")),
+                "blobs" => blobs = Some(blob_address(&decoded(value)?)?),
                 _ => others.push(parameter),
             }
         }
@@ -79,7 +89,7 @@ impl Address {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        Ok(Self { config, schema, verification })
+        Ok(Self { config, schema, verification, blobs })
     }
 
     /// Sets the password if the address has none.
@@ -89,6 +99,17 @@ impl Address {
         }
         self
     }
+}
+
+#[cfg(feature = "objects")]
+fn blob_address(text: &str) -> Result<BlobAddress> {
+    BlobAddress::parse(text)
+}
+
+#[cfg(not(feature = "objects"))]
+fn blob_address(_: &str) -> Result<BlobAddress> {
+    let message = "this program was built without support for bytes in object storage";
+    Err(StorageError::new(ErrorKind::Unsupported, message))
 }
 
 /// The directory of the server's socket on Debian, which is where libpq looks.
@@ -141,7 +162,7 @@ fn decoded(text: &str) -> Result<String> {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { config, schema, .. } = self;
+        let Self { config, schema, blobs, .. } = self;
         f.write_str("postgresql://")?;
         if let Some(user) = config.get_user() {
             write!(f, "{user}@")?;
@@ -172,8 +193,12 @@ impl fmt::Display for Address {
         }
         if schema != SCHEMA {
             write!(f, "{separator}schema={schema}")?;
+            separator = '&';
         }
-        Ok(())
+        match blobs {
+            Some(blobs) => write!(f, "{separator}blobs={blobs}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -217,11 +242,28 @@ mod tests {
             "postgres://ann:s3cret@db/runs?schema=pg_s3cret",
             "postgres://ann:s3cret@db/runs?schema=%zz",
             "postgres://ann:s3cret@db/runs?sslmode=s3cret",
-            "postgres://ann:s3cret@db/runs?blobs=s3://s3cret",
+            "postgres://ann:s3cret@db/runs?blobs=s3://ann:s3cret@runs",
+            "postgres://ann:s3cret@db/runs?blobs=s3://runs/x?key=s3cret",
         ] {
             let error = Address::parse(text).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Invalid);
+            let is_unsupported = cfg!(not(feature = "objects")) && text.contains("blobs=");
+            let kind = if is_unsupported { ErrorKind::Unsupported } else { ErrorKind::Invalid };
+            assert_eq!(error.kind(), kind);
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+        }
+    }
+
+    #[cfg(feature = "objects")]
+    #[test]
+    fn object_storage_is_part_of_an_address() {
+        for (text, expected) in [
+            ("postgres://db/runs?blobs=s3://bucket/team/a", "postgresql://db/runs?blobs=s3://bucket/team/a"),
+            (
+                "postgres://db/runs?blobs=file%3A%2F%2F%2Fa%20b&schema=x",
+                "postgresql://db/runs?schema=x&blobs=file:///a b",
+            ),
+        ] {
+            assert_eq!(shown(text), expected);
         }
     }
 

@@ -47,6 +47,12 @@ pub(super) fn blob(row: &Row, index: usize) -> Outcome<BlobHash> {
     digest(row, index).map(BlobHash)
 }
 
+/// Returns the name of an object in object storage.
+pub(super) fn object_name(row: &Row, index: usize) -> Outcome<[u8; 16]> {
+    let bytes: &[u8] = value(row, index)?;
+    bytes.try_into().map_err(|_| Failure::damaged("the name of an object does not have 16 bytes"))
+}
+
 /// Returns a text.
 pub(super) fn text(row: &Row, index: usize) -> Outcome<String> {
     text::from_stored(value(row, index)?)

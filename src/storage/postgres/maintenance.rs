@@ -1,4 +1,5 @@
-//! Maintenance of a vault in a database. Its files are the server's, whose own tools check, back up and vacuum them.
+//! Maintenance of a vault in a database. Its files are the server's, whose own tools check, back up and vacuum them; the
+//! objects beside it are deleted here.
 
 use chrono::{DateTime, Utc};
 
@@ -6,55 +7,130 @@ use super::columns::count;
 use super::error::{Failure, Outcome};
 use super::journal::Recorder;
 use super::session::Session;
+use super::unreferenced::{
+    Deletable, GRACE, UNREFERENCED, condemn_all, deletable, forget_blobs, forget_objects, orphans,
+};
 use super::vault::PostgresStorage;
+use crate::clock;
 use crate::storage::interface::{Erasure, Maintenance, Reclaimable, Reclaimed, Remnant};
 use crate::storage::journal::Event;
 use crate::storage::{PATIENCE, Result};
 
-/// Blobs that nothing has: those of a batch whose artifacts were removed while it was stored.
-const UNREFERENCED: &str = "FROM blob b WHERE NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)";
-
 impl PostgresStorage {
-    fn count_reclaimable(session: &Session<'_>) -> Outcome<Reclaimable> {
-        let sql = format!("SELECT count(*), coalesce(sum(octet_length(b.bytes)), 0)::bigint {UNREFERENCED}");
+    /// Counts the blobs in the database that nothing has: those of a batch whose artifacts were removed while it was
+    /// stored.
+    fn count_unreferenced(session: &Session<'_>) -> Outcome<Reclaimable> {
+        let sql = format!(
+            "SELECT count(*), coalesce(sum(octet_length(b.bytes)), 0)::bigint FROM blob b
+              WHERE b.object IS NULL AND {UNREFERENCED}"
+        );
         let row = session.row(&sql, &[])?.ok_or_else(|| Failure::damaged("a count has no row"))?;
         Ok(Reclaimable { blobs: count(&row, 0)?, blob_bytes: count(&row, 1)?, ..Reclaimable::default() })
+    }
+
+    fn count_reclaimable(&self) -> Outcome<Reclaimable> {
+        let session = Session::to_read(&self.server)?;
+        let mut found = Self::count_unreferenced(&session)?;
+        if self.server.blobs().is_beside() {
+            let Deletable { blobs, bytes, .. } = deletable(&session, clock::now())?;
+            found.blobs += blobs;
+            found.blob_bytes += bytes;
+        }
+        Ok(found)
+    }
+
+    /// Deletes what the catalog does not need, then the orphans that a listing shows.
+    fn reclaim_all(&self, at: DateTime<Utc>) -> Outcome<Option<Reclaimed>> {
+        let reclaimed = self.reclaim_blobs(at)?;
+        if !self.server.blobs().is_beside() {
+            return Ok(reclaimed);
+        }
+        let (objects, bytes) = self.delete_orphans()?;
+        if objects == 0 {
+            return Ok(reclaimed);
+        }
+        let mut reclaimed = reclaimed.unwrap_or(Reclaimed { is_complete: true, ..Reclaimed::default() });
+        reclaimed.orphans = objects;
+        reclaimed.bytes_before += bytes;
+        Ok(Some(reclaimed))
     }
 
     fn reclaim_blobs(&self, at: DateTime<Utc>) -> Outcome<Option<Reclaimed>> {
         let session = Session::to_write(&self.server, PATIENCE)?;
         let mut recorder = Recorder::lock(&session, self.actor(), at)?;
-        let found = Self::count_reclaimable(&session)?;
-        if found.blobs == 0 {
+        // With the lock of writers, no batch can need again what is found here.
+        let (found, beside) = (Self::count_unreferenced(&session)?, self.server.blobs().is_beside());
+        let mut objects = Deletable::default();
+        if beside {
+            condemn_all(&session, recorder.at())?;
+            objects = deletable(&session, recorder.at())?;
+            forget_blobs(&session, &objects.objects)?;
+        }
+        let (blobs, bytes_before) = (found.blobs + objects.blobs, found.blob_bytes + objects.bytes);
+        if blobs == 0 && objects.objects.is_empty() {
+            if beside {
+                session.commit()?;
+            }
             return Ok(None);
         }
-        session.execute(&format!("DELETE {UNREFERENCED}"), &[])?;
-        let event = Event::Gc {
-            blobs: found.blobs,
-            bytes_after: 0,
-            bytes_before: found.blob_bytes,
-            dictionaries: 0,
-            recompressed: 0,
-        };
+        session.execute(&format!("DELETE FROM blob b WHERE b.object IS NULL AND {UNREFERENCED}"), &[])?;
+        let event = Event::Gc { blobs, bytes_after: 0, bytes_before, dictionaries: 0, recompressed: 0 };
         recorder.append(&event)?;
         recorder.flush(&session)?;
         session.commit()?;
-        let (blobs, bytes_before) = (found.blobs, found.blob_bytes);
+        self.delete_objects(&objects.objects)?;
         Ok(Some(Reclaimed { blobs, bytes_before, is_complete: true, ..Reclaimed::default() }))
+    }
+
+    /// Deletes objects that have no blobs. Their rows are deleted afterwards: what is interrupted is done next time.
+    fn delete_objects(&self, objects: &[[u8; 16]]) -> Outcome<()> {
+        if objects.is_empty() {
+            return Ok(());
+        }
+        for object in objects {
+            self.server.blobs().delete(*object)?;
+        }
+        let session = Session::to_write(&self.server, PATIENCE)?;
+        forget_objects(&session, objects)?;
+        session.commit()
+    }
+
+    /// Deletes the objects that the catalog does not have, except new ones. Returns their number and size.
+    fn delete_orphans(&self) -> Outcome<(u64, u64)> {
+        let blobs = self.server.blobs();
+        // The age of an object is by the clock that dates it: with a clock of ours that is fast, an upload that is about to
+        // be committed would seem old.
+        let latest = blobs.now()? - GRACE;
+        let (mut objects, mut bytes) = (0, 0);
+        blobs.list(&mut |listed| {
+            let session = Session::to_read(&self.server)?;
+            let found = orphans(&session, listed, latest)?;
+            drop(session);
+            for object in found {
+                blobs.delete(object.name)?;
+                objects += 1;
+                bytes += object.size;
+            }
+            Ok(())
+        })?;
+        Ok((objects, bytes))
     }
 }
 
 impl Maintenance for PostgresStorage {
     fn reclaimable(&self) -> Result<Reclaimable> {
-        let found = Session::to_read(&self.server).and_then(|session| Self::count_reclaimable(&session));
-        found.map_err(|failure| failure.at(self.server.name()))
+        self.count_reclaimable().map_err(|failure| failure.at(self.server.name()))
     }
 
     fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<Reclaimed>> {
-        self.reclaim_blobs(at).map_err(|failure| failure.at(self.server.name()))
+        self.reclaim_all(at).map_err(|failure| failure.at(self.server.name()))
     }
 
     fn erase(&self) -> Erasure {
-        Erasure { remnants: vec![Remnant::Database] }
+        let mut remnants = vec![Remnant::Database];
+        if self.server.blobs().is_beside() {
+            remnants.push(Remnant::Objects);
+        }
+        Erasure { remnants }
     }
 }

@@ -6,11 +6,16 @@
 //! that reads one state. Each answer takes a fixed number of round trips, whatever the number of keys and of hits.
 
 mod address;
+mod attach;
+mod blob_store;
 mod bytes;
 mod change;
 mod columns;
+mod encoding;
 mod engine;
 mod error;
+#[cfg(feature = "objects")]
+mod in_objects;
 mod journal;
 mod keys;
 mod lists;
@@ -23,6 +28,7 @@ mod session;
 mod snapshot;
 mod text;
 mod tls;
+mod unreferenced;
 mod vault;
 mod view;
 

@@ -11,6 +11,7 @@ use r2d2_postgres::PostgresConnectionManager;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::Address;
+use super::blob_store::{BlobStore, InDatabase};
 use super::error::{Failure, Outcome};
 use super::tls;
 use crate::storage::{ErrorKind, Result, StorageError};
@@ -34,6 +35,7 @@ pub(super) struct Server {
     role: Option<String>,
     round_trips: AtomicU64,
     failure: LastFailure,
+    blobs: Box<dyn BlobStore>,
 }
 
 /// The reason that the last attempt to connect failed, if it did.
@@ -70,7 +72,15 @@ impl Server {
             .build_unchecked(manager);
         let role = address.config.get_user().map(str::to_owned);
         let schema = address.schema.clone();
-        Ok(Self { pool, schema, name, role, round_trips: AtomicU64::new(0), failure })
+        Ok(Self {
+            pool,
+            schema,
+            name,
+            role,
+            round_trips: AtomicU64::new(0),
+            failure,
+            blobs: Box::new(InDatabase),
+        })
     }
 
     /// Returns a connection.
@@ -85,6 +95,16 @@ impl Server {
                 Failure::Server,
             )
         })
+    }
+
+    /// Sets where the bytes of blobs are: in the database, unless this is called.
+    pub(super) fn set_blobs(&mut self, blobs: Box<dyn BlobStore>) {
+        self.blobs = blobs;
+    }
+
+    /// Returns where the bytes of blobs are.
+    pub(super) fn blobs(&self) -> &dyn BlobStore {
+        &*self.blobs
     }
 
     /// Returns the schema with the tables of the vault.

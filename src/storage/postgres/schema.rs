@@ -9,9 +9,10 @@ use super::pool::Server;
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../../../migrations/postgres/0001_vault.sql"),
     include_str!("../../../migrations/postgres/0002_source_path.sql"),
+    include_str!("../../../migrations/postgres/0003_objects.sql"),
 ];
 
 /// What to do if there is no vault.
@@ -25,11 +26,24 @@ pub(super) enum CreatePolicy {
     OpenOrCreate,
 }
 
-/// Checks that the server has a vault of the current version, or creates one.
+/// The object storage of a new vault.
+#[derive(Clone, Debug)]
+pub(super) struct NewBlobStore {
+    /// The number of the vault.
+    pub(super) vault: [u8; 16],
+    pub(super) url: String,
+}
+
+/// Returns whether the server has a vault of any version.
+pub(super) fn exists(server: &Server) -> Outcome<bool> {
+    version(server).map(|version| version.is_some())
+}
+
+/// Checks that the server has a vault of the current version, or creates one, with `blobs` as its object storage.
 ///
 /// # Errors
 /// Returns an error of the kind `Missing`, `Exists`, `Newer` or `NotAVault` if what the policy expects is not there.
-pub(super) fn prepare(server: &Server, policy: CreatePolicy) -> Result<()> {
+pub(super) fn prepare(server: &Server, policy: CreatePolicy, blobs: Option<&NewBlobStore>) -> Result<()> {
     let failed = |failure: Failure| failure.at(server.name());
     let found = version(server).map_err(failed)?;
     match (found, policy) {
@@ -39,7 +53,7 @@ pub(super) fn prepare(server: &Server, policy: CreatePolicy) -> Result<()> {
         }
         (Some(version), _) => expect_current(server, version),
         (None, _) => {
-            let created = create(server).map_err(failed)?;
+            let created = create(server, blobs).map_err(failed)?;
             if !created && policy == CreatePolicy::Create {
                 return Err(StorageError::new(
                     ErrorKind::Exists,
@@ -95,9 +109,9 @@ fn version(server: &Server) -> Outcome<Option<i32>> {
 }
 
 /// Creates the vault. Returns false if another process did.
-fn create(server: &Server) -> Outcome<bool> {
+fn create(server: &Server, blobs: Option<&NewBlobStore>) -> Outcome<bool> {
     loop {
-        match try_to_create(server) {
+        match try_to_create(server, blobs) {
             // Two processes created the same table at the same time: one of them waits for the other now.
             Err(failure)
                 if failure.can_be_retried()
@@ -109,7 +123,7 @@ fn create(server: &Server) -> Outcome<bool> {
     }
 }
 
-fn try_to_create(server: &Server) -> Outcome<bool> {
+fn try_to_create(server: &Server, blobs: Option<&NewBlobStore>) -> Outcome<bool> {
     let mut client = server.lease()?;
     expect_utf8(&mut client)?;
     let schema = server.schema();
@@ -131,6 +145,10 @@ fn try_to_create(server: &Server) -> Outcome<bool> {
         version += 1;
     }
     transaction.execute_typed("UPDATE vault SET version = $1", &[(&version, Type::INT4)])?;
+    if let Some(NewBlobStore { vault, url }) = blobs.filter(|_| found == 0) {
+        let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
+        transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;
+    }
     transaction.commit()?;
     Ok(found == 0)
 }

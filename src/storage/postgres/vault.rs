@@ -1,9 +1,10 @@
 //! An open vault.
 
 use super::address::Address;
+use super::attach;
 use super::names::{NameCache, Names};
 use super::pool::Server;
-use super::schema::{self, CreatePolicy};
+use super::schema::CreatePolicy;
 use super::session::Session;
 use crate::storage::{Actor, Result};
 
@@ -46,8 +47,9 @@ impl PostgresStorage {
 
     fn connect(address: &str, password: Option<String>, policy: CreatePolicy) -> Result<Self> {
         let address = Address::parse(address)?.with_default_password(password);
-        let server = Server::connect(&address)?;
-        schema::prepare(&server, policy)?;
+        let mut server = Server::connect(&address)?;
+        let blobs = attach::prepare(&server, &address, policy)?;
+        server.set_blobs(blobs);
         let names = NameCache::default();
         let read = Session::to_read(&server).and_then(|session| Names::read(&session));
         names.set(read.map_err(|failure| failure.at(server.name()))?.into());

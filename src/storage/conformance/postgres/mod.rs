@@ -1,6 +1,8 @@
 //! Vaults in the database that `RUNVAULT_TEST_ENGINE` names, and what only an engine with a server has to show.
 
 mod connections;
+#[cfg(feature = "objects")]
+mod objects;
 mod proxy;
 mod race;
 mod round_trips;
@@ -17,4 +19,16 @@ pub(super) fn vault() -> Option<Vault> {
     let schema = Schema::new()?;
     let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
     Some(Vault { storage: Box::new(storage), _cleanup: Some(Box::new(schema)) })
+}
+
+/// Returns an empty vault in a new schema whose bytes are in a new directory, or `None` if there is no database.
+#[cfg(feature = "objects")]
+pub(super) fn vault_beside_directory() -> Option<Vault> {
+    objects::Place::directory().vault()
+}
+
+/// Returns an empty vault in a new schema whose bytes are in a bucket, or `None` if there is no database or no bucket.
+#[cfg(feature = "objects")]
+pub(super) fn vault_beside_bucket() -> Option<Vault> {
+    objects::Place::bucket()?.vault()
 }

@@ -13,6 +13,7 @@ use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::unreferenced;
 
 impl Change<'_> {
     pub(super) fn remove_artifact(&mut self, core: CoreHash, reason: Option<&str>) -> Outcome<()> {
@@ -73,10 +74,7 @@ impl Change<'_> {
         let of_captures = "capture IN (SELECT id FROM capture WHERE artifact = $1)";
         let blobs = session.rows(&format!("DELETE FROM member WHERE {of_captures} RETURNING blob"), &of)?;
         let blobs: Vec<&[u8]> = blobs.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
-        session.execute(
-            "DELETE FROM blob b WHERE b.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)",
-            &[(&blobs, Type::BYTEA_ARRAY)],
-        )?;
+        unreferenced::discard(session, &blobs, self.recorder.at())?;
         self.delete_keys(artifact)?;
         session.execute(&format!("DELETE FROM mention_list WHERE {of_captures}"), &of)?;
         for table in ["edge", "attribute", "identity", "name_mention", "capture"] {

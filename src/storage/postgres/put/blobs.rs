@@ -2,25 +2,43 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use postgres::types::Type;
 
 use super::preparation::ForPostgres;
 use crate::digest::BlobHash;
 use crate::storage::Prepared;
-use crate::storage::postgres::bytes::Encoded;
+use crate::storage::postgres::blob_store::{BlobStore, Part};
 use crate::storage::postgres::columns::{all_bytes, blob};
+use crate::storage::postgres::encoding::Encoded;
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::session::Session;
+use crate::storage::postgres::unreferenced;
 
 /// The size of a message with bytes, unless one blob is larger.
 const MESSAGE: usize = 16 << 20;
 
 /// The bytes of all members of a batch, sorted by hash: who sends several takes their locks in one order.
-pub(super) struct Blobs<'b>(BTreeMap<BlobHash, (usize, &'b Encoded)>);
+pub(super) struct Blobs<'b> {
+    all: BTreeMap<BlobHash, (usize, &'b Encoded)>,
+    /// Where those are that were stored beside the database. A batch that is stored again does not store them again.
+    stored: BTreeMap<BlobHash, Part>,
+}
+
+/// The rows of blobs to be inserted.
+#[derive(Default)]
+struct Message<'b> {
+    blobs: Vec<BlobHash>,
+    sizes: Vec<i64>,
+    encodings: Vec<i16>,
+    bytes: Vec<Option<&'b [u8]>>,
+    parts: Vec<Option<Part>>,
+    length: usize,
+}
 
 impl<'b> Blobs<'b> {
     pub(super) fn new(batch: &'b [&'b Prepared]) -> Self {
-        let mut blobs = Self(BTreeMap::new());
+        let mut blobs = Self { all: BTreeMap::new(), stored: BTreeMap::new() };
         for prepared in batch {
             blobs.add(prepared);
         }
@@ -31,11 +49,34 @@ impl<'b> Blobs<'b> {
         let encoded = prepared.private::<ForPostgres>().map(|ForPostgres(encoded)| encoded);
         let members = prepared.admitted().members().iter();
         for (member, encoded) in members.zip(encoded.into_iter().flatten()) {
-            self.0.insert(member.blob(), (member.bytes().len(), encoded));
+            self.all.insert(member.blob(), (member.bytes().len(), encoded));
         }
         for embedded in prepared.embedded() {
             self.add(embedded);
         }
+    }
+
+    /// Returns those of `wanted` that the vault does not have.
+    pub(super) fn missing(session: &Session<'_>, wanted: &BTreeSet<BlobHash>) -> Outcome<BTreeSet<BlobHash>> {
+        if wanted.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let digests = all_bytes(wanted.iter().map(|blob| &blob.0));
+        let sql = "SELECT digest FROM blob WHERE digest = ANY($1)";
+        let rows = session.rows(sql, &[(&digests, Type::BYTEA_ARRAY)])?;
+        let stored: BTreeSet<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
+        Ok(wanted.difference(&stored).copied().collect())
+    }
+
+    /// Stores the bytes of blobs where the vault has them, except in rows.
+    pub(super) fn store(&mut self, to: &dyn BlobStore, missing: &BTreeSet<BlobHash>) -> Outcome<()> {
+        let waiting = missing.iter().filter(|blob| !self.stored.contains_key(blob));
+        let waiting: Vec<(BlobHash, &Encoded)> =
+            waiting.filter_map(|blob| Some((*blob, self.all.get(blob)?.1))).collect();
+        let parts = to.store(&waiting)?;
+        let stored = waiting.iter().zip(parts).filter_map(|((blob, _), part)| Some((*blob, part?)));
+        self.stored.extend(stored);
+        Ok(())
     }
 
     /// Sends those of `wanted` that the vault does not have, and returns them.
@@ -44,65 +85,95 @@ impl<'b> Blobs<'b> {
         session: &Session<'_>,
         wanted: &BTreeSet<BlobHash>,
     ) -> Outcome<BTreeSet<BlobHash>> {
-        if wanted.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        let digests = all_bytes(wanted.iter().map(|blob| &blob.0));
-        let sql = "SELECT digest FROM blob WHERE digest = ANY($1)";
-        let rows = session.rows(sql, &[(&digests, Type::BYTEA_ARRAY)])?;
-        let stored: BTreeSet<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
-        let missing: BTreeSet<BlobHash> = wanted.difference(&stored).copied().collect();
-        let mut message = Vec::new();
-        let mut bytes = 0;
+        let missing = Self::missing(session, wanted)?;
+        self.store(session.server().blobs(), &missing)?;
+        let mut message = Message::default();
         for blob in &missing {
-            let Some((size, encoded)) = self.0.get(blob) else { continue };
-            if bytes > 0 && bytes + encoded.bytes.len() > MESSAGE {
-                insert(session, &message)?;
-                message.clear();
-                bytes = 0;
+            let Some((size, encoded)) = self.all.get(blob) else { continue };
+            let part = self.stored.get(blob);
+            let length = if part.is_some() { 0 } else { encoded.bytes.len() };
+            if message.length > 0 && message.length + length > MESSAGE {
+                std::mem::take(&mut message).insert(session)?;
             }
-            bytes += encoded.bytes.len();
-            message.push((blob, *size, *encoded));
+            message.length += length;
+            message.blobs.push(*blob);
+            message.sizes.push(i64::try_from(*size).unwrap_or(i64::MAX));
+            message.encodings.push(encoded.encoding);
+            message.bytes.push(part.is_none().then_some(&encoded.bytes[..]));
+            message.parts.push(part.copied());
         }
-        if !message.is_empty() {
-            insert(session, &message)?;
-        }
+        message.insert(session)?;
         Ok(missing)
     }
 }
 
-fn insert(session: &Session<'_>, blobs: &[(&BlobHash, usize, &Encoded)]) -> Outcome<()> {
-    let digests = all_bytes(blobs.iter().map(|(blob, ..)| &blob.0));
-    let sizes: Vec<i64> = blobs.iter().map(|(_, size, _)| i64::try_from(*size).unwrap_or(i64::MAX)).collect();
-    let encodings: Vec<i16> = blobs.iter().map(|(.., encoded)| encoded.encoding).collect();
-    let bytes: Vec<&[u8]> = blobs.iter().map(|(.., encoded)| &encoded.bytes[..]).collect();
-    session.execute(
-        "INSERT INTO blob (digest, size, encoding, bytes)
-         SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[]) ON CONFLICT (digest) DO NOTHING",
-        &[
-            (&digests, Type::BYTEA_ARRAY),
-            (&sizes, Type::INT8_ARRAY),
-            (&encodings, Type::INT2_ARRAY),
-            (&bytes, Type::BYTEA_ARRAY),
-        ],
-    )?;
+impl Message<'_> {
+    fn insert(self, session: &Session<'_>) -> Outcome<()> {
+        if self.blobs.is_empty() {
+            return Ok(());
+        }
+        self.insert_objects(session)?;
+        let digests = all_bytes(self.blobs.iter().map(|blob| &blob.0));
+        let parts = || self.parts.iter().map(Option::as_ref);
+        let objects: Vec<Option<&[u8]>> = parts().map(|part| Some(&part?.object[..])).collect();
+        let starts: Vec<Option<i64>> = parts().map(|part| Some(part?.start.cast_signed())).collect();
+        let lengths: Vec<Option<i64>> = parts().map(|part| Some(part?.length.cast_signed())).collect();
+        session.execute(
+            "INSERT INTO blob (digest, size, encoding, bytes, object, start, length)
+             SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[],
+                                  $7::bigint[])
+             ON CONFLICT (digest) DO NOTHING",
+            &[
+                (&digests, Type::BYTEA_ARRAY),
+                (&self.sizes, Type::INT8_ARRAY),
+                (&self.encodings, Type::INT2_ARRAY),
+                (&self.bytes, Type::BYTEA_ARRAY),
+                (&objects, Type::BYTEA_ARRAY),
+                (&starts, Type::INT8_ARRAY),
+                (&lengths, Type::INT8_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Inserts the objects that have the blobs.
+    fn insert_objects(&self, session: &Session<'_>) -> Outcome<()> {
+        let mut sizes: BTreeMap<&[u8], i64> = BTreeMap::new();
+        for part in self.parts.iter().flatten() {
+            let size = sizes.entry(&part.object[..]).or_default();
+            *size = (*size).max(part.start.saturating_add(part.length).cast_signed());
+        }
+        if sizes.is_empty() {
+            return Ok(());
+        }
+        let (names, sizes): (Vec<&[u8]>, Vec<i64>) = sizes.into_iter().unzip();
+        session.execute(
+            "INSERT INTO object (name, size) SELECT * FROM unnest($1::bytea[], $2::bigint[]) ON CONFLICT (name) DO NOTHING",
+            &[(&names, Type::BYTEA_ARRAY), (&sizes, Type::INT8_ARRAY)],
+        )?;
+        Ok(())
+    }
+}
+
+/// Takes back the condemnation of blobs that a batch needs. The lock of writers is held.
+pub(super) fn reprieve(session: &Session<'_>, needed: &BTreeSet<BlobHash>) -> Outcome<()> {
+    if needed.is_empty() || !session.server().blobs().is_beside() {
+        return Ok(());
+    }
+    let digests = all_bytes(needed.iter().map(|blob| &blob.0));
+    let sql = "UPDATE blob SET condemned_at = NULL WHERE digest = ANY($1) AND condemned_at IS NOT NULL";
+    session.execute(sql, &[(&digests, Type::BYTEA_ARRAY)])?;
     Ok(())
 }
 
-/// Deletes those of `sent` that are not `needed` any more and that nothing has.
+/// Discards those of `sent` that are not `needed` any more.
 pub(super) fn discard(
     session: &Session<'_>,
     sent: &BTreeSet<BlobHash>,
     needed: &BTreeSet<BlobHash>,
+    at: DateTime<Utc>,
 ) -> Outcome<()> {
     let unneeded: Vec<BlobHash> = sent.difference(needed).copied().collect();
-    if unneeded.is_empty() {
-        return Ok(());
-    }
     let digests = all_bytes(unneeded.iter().map(|blob| &blob.0));
-    session.execute(
-        "DELETE FROM blob b WHERE b.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)",
-        &[(&digests, Type::BYTEA_ARRAY)],
-    )?;
-    Ok(())
+    unreferenced::discard(session, &digests, at)
 }

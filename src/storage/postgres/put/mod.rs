@@ -45,9 +45,10 @@ impl Batch<'_> {
     pub(super) fn put(&self) -> Outcome<Vec<Put>> {
         let begun = Instant::now();
         let mut lost = None;
+        let mut blobs = Blobs::new(self.prepared);
         for attempt in 1.. {
             let left = self.options.patience.saturating_sub(begun.elapsed());
-            match self.try_put(left, &mut lost) {
+            match self.try_put(left, &mut blobs, &mut lost) {
                 Err(failure) if failure.can_be_retried() && begun.elapsed() < self.options.patience => {
                     std::thread::sleep(PAUSE.saturating_mul(attempt).min(Duration::from_secs(1)));
                 }
@@ -57,11 +58,16 @@ impl Batch<'_> {
         Ok(Vec::new())
     }
 
-    fn try_put(&self, patience: Duration, lost: &mut Option<Lost>) -> Outcome<Vec<Put>> {
+    fn try_put(
+        &self,
+        patience: Duration,
+        blobs: &mut Blobs<'_>,
+        lost: &mut Option<Lost>,
+    ) -> Outcome<Vec<Put>> {
+        self.store_beside(blobs)?;
         let session = Session::to_write(self.server, patience)?;
         let expected =
             self.plan(&session, Recorder::without_lock(&session, self.actor, self.options.at)?, None)?;
-        let mut blobs = Blobs::new(self.prepared);
         let sent = blobs.send(&session, expected.blobs())?;
         let recorder = Recorder::lock(&session, self.actor, self.options.at)?;
         if let Some((head, outcomes)) = lost.as_ref() {
@@ -74,7 +80,8 @@ impl Batch<'_> {
         let writer = self.plan(&session, recorder, Some(&names))?;
         // Others may have removed what was there, and stored or removed what this batch has.
         blobs.send(&session, writer.blobs())?;
-        blobs::discard(&session, &sent, writer.blobs())?;
+        blobs::reprieve(&session, writer.blobs())?;
+        blobs::discard(&session, &sent, writer.blobs(), self.options.at)?;
         let (outcomes, head, is_changed) = writer.write(&session)?;
         if is_changed {
             match session.commit() {
@@ -87,6 +94,21 @@ impl Batch<'_> {
             self.names.set(names);
         }
         Ok(outcomes)
+    }
+
+    /// Stores bytes that belong beside the database. Nothing is locked and no transaction waits meanwhile, however long it
+    /// takes.
+    fn store_beside(&self, blobs: &mut Blobs<'_>) -> Outcome<()> {
+        let beside = self.server.blobs();
+        if !beside.is_beside() {
+            return Ok(());
+        }
+        let session = Session::to_read(self.server)?;
+        let expected =
+            self.plan(&session, Recorder::without_lock(&session, self.actor, self.options.at)?, None)?;
+        let missing = Blobs::missing(&session, expected.blobs())?;
+        drop(session);
+        blobs.store(beside, &missing)
     }
 
     /// Returns what storing the batch changes, as far as can be seen now.

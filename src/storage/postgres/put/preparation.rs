@@ -2,7 +2,7 @@
 
 use crate::artifact::Admitted;
 use crate::storage::Prepared;
-use crate::storage::postgres::bytes::{Encoded, encoded};
+use crate::storage::postgres::encoding::{Encoded, encoded};
 
 /// What the engine prepares of an artifact: the bytes of its members, in their order.
 pub(super) struct ForPostgres(pub(super) Vec<Encoded>);

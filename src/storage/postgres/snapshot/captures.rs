@@ -116,19 +116,8 @@ impl View<'_> {
         capture: CaptureHash,
         blob: BlobHash,
     ) -> Outcome<Vec<u8>> {
-        let sql = "SELECT b.size, b.encoding, b.bytes FROM blob b
-                    WHERE b.digest = $3 AND EXISTS
-                      (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
-                        WHERE a.core = $1 AND c.digest = $2 AND m.blob = b.digest)";
-        let parameters: [Parameter<'_>; 3] = [
-            (&&core.0.as_bytes()[..], Type::BYTEA),
-            (&&capture.0.as_bytes()[..], Type::BYTEA),
-            (&&blob.0.as_bytes()[..], Type::BYTEA),
-        ];
-        let damaged = |defect| Failure::from(StorageError::damaged(core, capture, defect));
-        let row = self.session.row(sql, &parameters)?;
-        let row = row.ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
-        bytes::decoded(blob, count(&row, 0)?, value(&row, 1)?, value(&row, 2)?).map_err(damaged)
+        let read = bytes::read_of_capture(&self.session, blob, core, capture)?;
+        read.map_err(|defect| Failure::from(StorageError::damaged(core, capture, defect)))
     }
 
     pub(super) fn files_with(&self, blobs: &[BlobHash]) -> Outcome<Vec<Option<FileRecord>>> {

@@ -138,10 +138,10 @@ impl View<'_> {
         rows.iter().map(|row| Ok((from_millis(value(row, 0)?)?.date_naive(), count(row, 1)?))).collect()
     }
 
-    /// Returns the size of the tables.
+    /// Returns the size of the tables, and of the bytes wherever they are.
     pub(super) fn sizes(&self) -> Outcome<EngineStatistics> {
         let row = self.only_row(
-            "SELECT (SELECT coalesce(sum(octet_length(bytes)), 0)::bigint FROM blob),
+            "SELECT (SELECT coalesce(sum(coalesce(length, octet_length(bytes))), 0)::bigint FROM blob),
                     (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
                       WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'),
                     (SELECT count(*) FROM mention_key)",

@@ -1,0 +1,221 @@
+//! Bytes beside the database.
+
+#[path = "../../../../tests/it/postgres/place.rs"]
+mod place;
+
+use std::path::PathBuf;
+
+use chrono::TimeDelta;
+pub(super) use place::Place;
+
+use super::Schema;
+use crate::digest::CoreHash;
+use crate::storage::conformance::kinds::{Document, core, note};
+use crate::storage::conformance::{Vault, actor, second, start};
+use crate::storage::interface::Filter;
+use crate::storage::postgres::PostgresStorage;
+use crate::storage::{ErrorKind, PutOutcome, StorageError};
+
+impl Place {
+    /// Returns an empty vault in a new schema, or `None` if there is no database.
+    pub(super) fn vault(self) -> Option<Vault> {
+        let schema = Schema::new()?;
+        let storage =
+            PostgresStorage::create(&self.beside(&schema.address()), None).unwrap().acting_as(actor());
+        Some(Vault { storage: Box::new(storage), _cleanup: Some(Box::new((schema, self))) })
+    }
+
+    /// Returns the files of objects with blobs.
+    fn objects(&self) -> Vec<PathBuf> {
+        let blobs = self.path().unwrap().join("blobs");
+        let Ok(directories) = std::fs::read_dir(blobs) else { return Vec::new() };
+        let files = directories.flat_map(|directory| std::fs::read_dir(directory.unwrap().path()).unwrap());
+        files.map(|file| file.unwrap().path()).collect()
+    }
+}
+
+/// A vault whose bytes are in a directory, and what it consists of.
+struct Beside {
+    vault: Vault,
+    place: Place,
+    schema: Schema,
+}
+
+impl Beside {
+    fn new() -> Option<Self> {
+        let (schema, place) = (Schema::new()?, Place::directory());
+        let storage =
+            PostgresStorage::create(&place.beside(&schema.address()), None).unwrap().acting_as(actor());
+        Some(Self { vault: Vault { storage: Box::new(storage), _cleanup: None }, place, schema })
+    }
+
+    fn address(&self) -> String {
+        self.place.beside(&self.schema.address())
+    }
+
+    /// Returns the bytes of a document, or why there are none.
+    fn bytes(&self, core: CoreHash) -> Result<Vec<u8>, StorageError> {
+        let snapshot = self.vault.snapshot();
+        let capture = snapshot.captures(&[core]).unwrap().remove(0).remove(0).capture;
+        let member = snapshot.members(core, capture).unwrap().remove(0);
+        snapshot.read(core, capture, member.blob)
+    }
+
+    fn documents(&self, count: usize) -> Vec<CoreHash> {
+        let batch = (0..count).map(|number| Document::new(&format!("d{number}")).admit(note())).collect();
+        assert_eq!(self.vault.add_all(batch), vec![PutOutcome::Added; count]);
+        (0..count).map(|number| core(note(), &format!("d{number}"))).collect()
+    }
+}
+
+fn failure(address: &str) -> StorageError {
+    PostgresStorage::open(address, None).unwrap_err()
+}
+
+#[test]
+fn a_batch_is_one_object() {
+    let Some(beside) = Beside::new() else { return };
+    let cores = beside.documents(50);
+    assert_eq!(beside.place.objects().len(), 1);
+    assert!(cores.iter().all(|core| beside.bytes(*core).is_ok()));
+    // Nothing is uploaded for what is there.
+    beside.vault.add_note(&Document::new("d7"));
+    assert_eq!(beside.place.objects().len(), 1);
+}
+
+#[test]
+fn address_and_catalog_agree_about_object_storage() {
+    let Some(beside) = Beside::new() else { return };
+    let database = beside.schema.address();
+    let error = failure(&database);
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.to_string().contains("blobs="), "{error}");
+    // Other storage is neither used nor claimed.
+    let other = Place::directory();
+    let error = failure(&other.beside(&database));
+    assert_eq!(error.kind(), ErrorKind::Missing, "{error}");
+    assert!(other.objects().is_empty() && std::fs::read_dir(other.path().unwrap()).unwrap().next().is_none());
+    // Storage that belongs to another vault.
+    let second = Schema::new().unwrap();
+    let error = PostgresStorage::create(&beside.place.beside(&second.address()), None).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Exists, "{error}");
+    assert_eq!(failure(&second.address()).kind(), ErrorKind::Missing, "nothing was created");
+    let third = Beside::new().unwrap();
+    assert_eq!(failure(&beside.place.beside(&third.schema.address())).kind(), ErrorKind::Exists);
+    // A vault whose bytes are in the database.
+    PostgresStorage::create(&second.address(), None).unwrap();
+    let error = failure(&other.beside(&second.address()));
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+}
+
+#[test]
+fn creating_is_completed_if_it_was_interrupted_before_the_claim() {
+    let Some(beside) = Beside::new() else { return };
+    beside.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
+    let marker = beside.place.path().unwrap().join("runvault-vault");
+    let content = std::fs::read(&marker).unwrap();
+    std::fs::remove_file(&marker).unwrap();
+    PostgresStorage::open(&beside.address(), None).unwrap();
+    assert_eq!(std::fs::read(&marker).unwrap(), content);
+    // Or before the catalog knew of the claim.
+    beside.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
+    PostgresStorage::open(&beside.address(), None).unwrap();
+    std::fs::remove_file(&marker).unwrap();
+    assert_eq!(failure(&beside.address()).kind(), ErrorKind::Missing);
+}
+
+#[test]
+fn damaged_and_missing_objects_are_reported_with_their_names() {
+    let Some(beside) = Beside::new() else { return };
+    let core = beside.documents(3)[1];
+    let object = beside.place.objects().remove(0);
+    let name = object.file_name().unwrap().to_str().unwrap();
+    let whole = std::fs::read(&object).unwrap();
+    let mut damaged = whole.clone();
+    damaged.iter_mut().for_each(|byte| *byte ^= 1);
+    for content in [damaged, whole[..1].to_vec(), Vec::new()] {
+        std::fs::write(&object, content).unwrap();
+        let error = beside.bytes(core).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    std::fs::remove_file(&object).unwrap();
+    let error = beside.bytes(core).unwrap_err();
+    assert!(error.kind() == ErrorKind::Damaged && error.to_string().contains(name), "{error}");
+    std::fs::write(&object, whole).unwrap();
+    beside.bytes(core).unwrap();
+}
+
+#[test]
+fn objects_are_deleted_a_day_after_nothing_needs_them() {
+    let Some(beside) = Beside::new() else { return };
+    let maintenance = beside.vault.storage.maintenance();
+    let cores = beside.documents(2);
+    let hours = |hours: i64| start() + TimeDelta::hours(hours);
+    beside.vault.remove_at(cores[0], None, hours(1)).unwrap();
+    // The pack has another blob.
+    assert_eq!(maintenance.reclaim(hours(50)).unwrap(), None);
+    beside.vault.remove_at(cores[1], None, hours(60)).unwrap();
+    assert_eq!(maintenance.reclaim(hours(83)).unwrap(), None);
+    assert_eq!(beside.place.objects().len(), 1);
+    let reclaimed = maintenance.reclaim(hours(84)).unwrap().unwrap();
+    assert_eq!((reclaimed.blobs, reclaimed.orphans, beside.place.objects().len()), (2, 0, 0));
+    let rows = beside
+        .schema
+        .client()
+        .query_one("SELECT (SELECT count(*) FROM blob) + (SELECT count(*) FROM object)", &[]);
+    assert_eq!(rows.unwrap().get::<_, i64>(0), 0);
+    assert_eq!(beside.vault.actions().last().unwrap(), "gc");
+    assert_eq!(maintenance.reclaim(hours(200)).unwrap(), None);
+}
+
+#[test]
+fn adding_again_takes_back_the_condemnation() {
+    let Some(beside) = Beside::new() else { return };
+    let core = beside.documents(1)[0];
+    beside.vault.remove(core);
+    let admitted = Document::new("d0").admit(note());
+    beside.vault.put(vec![admitted], crate::storage::RemovedPolicy::TakeBack, second(60)).unwrap();
+    assert_eq!(beside.place.objects().len(), 1, "nothing is uploaded again");
+    assert_eq!(beside.vault.storage.maintenance().reclaim(start() + TimeDelta::days(9)).unwrap(), None);
+    beside.bytes(core).unwrap();
+}
+
+#[test]
+fn orphans_are_deleted_when_they_are_old() {
+    let Some(beside) = Beside::new() else { return };
+    let maintenance = beside.vault.storage.maintenance();
+    let core = beside.documents(1)[0];
+    let object = beside.place.objects().remove(0);
+    let orphan = |name: &str| {
+        let path = beside.place.path().unwrap().join("blobs").join(&name[..2]).join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "interrupted").unwrap();
+        path
+    };
+    let (new, old) = (orphan(&"ab".repeat(16)), orphan(&"cd".repeat(16)));
+    let foreign = orphan("notes.txt");
+    for path in [&old, &object, &foreign] {
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(file.metadata().unwrap().modified().unwrap() - std::time::Duration::from_hours(25))
+            .unwrap();
+    }
+    let reclaimed = maintenance.reclaim(start()).unwrap().unwrap();
+    assert_eq!((reclaimed.orphans, reclaimed.blobs, reclaimed.bytes_before), (1, 0, 11));
+    assert!(new.exists() && !old.exists() && foreign.exists());
+    beside.bytes(core).unwrap();
+    assert_eq!(beside.vault.snapshot().count(&Filter::default()).unwrap(), 1);
+}
+
+#[test]
+fn an_interrupted_deletion_is_completed() {
+    let Some(beside) = Beside::new() else { return };
+    let maintenance = beside.vault.storage.maintenance();
+    let core = beside.documents(1)[0];
+    beside.vault.remove(core);
+    // The rows of the blobs are deleted, and the object is not.
+    beside.schema.client().batch_execute("DELETE FROM blob").unwrap();
+    assert!(maintenance.reclaim(second(1)).unwrap().is_some());
+    assert!(beside.place.objects().is_empty());
+    assert_eq!(maintenance.reclaim(second(2)).unwrap(), None);
+}

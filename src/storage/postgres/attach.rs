@@ -1,0 +1,158 @@
+//! Finding where the bytes of a vault are: what the catalog says and what the address says must be the same, and object
+//! storage must be that of this vault. Otherwise bytes would be in two places, and found in neither.
+
+use super::address::Address;
+use super::blob_store::{BlobStore, InDatabase};
+use super::columns::value;
+use super::error::{Failure, Outcome};
+use super::pool::Server;
+use super::schema::{self, CreatePolicy};
+use super::session::Session;
+use crate::storage::{Result, StorageError};
+
+/// What the catalog says about object storage.
+struct Recorded {
+    #[cfg(feature = "objects")]
+    vault: [u8; 16],
+    url: String,
+    #[cfg(feature = "objects")]
+    is_claimed: bool,
+}
+
+/// Opens or creates the vault of a server, and returns where its bytes are.
+///
+/// # Errors
+/// Returns the errors of [`schema::prepare`], an error of the kind `Invalid` if the address and the catalog differ about
+/// object storage, and of the kind `Exists` if the object storage has the bytes of another vault.
+pub(super) fn prepare(
+    server: &Server,
+    address: &Address,
+    policy: CreatePolicy,
+) -> Result<Box<dyn BlobStore>> {
+    match &address.blobs {
+        None => {
+            schema::prepare(server, policy, None)?;
+            match recorded(server).map_err(|failure| failure.at(server.name()))? {
+                None => Ok(Box::new(InDatabase)),
+                Some(Recorded { url, .. }) => Err(StorageError::invalid(format!(
+                    "{}: the bytes of this vault are in object storage, which its address must name with blobs=; it was \
+                     created with {url}",
+                    server.name()
+                ))),
+            }
+        }
+        #[cfg(feature = "objects")]
+        Some(blobs) => beside::prepare(server, blobs, policy),
+        #[cfg(not(feature = "objects"))]
+        Some(never) => match *never {},
+    }
+}
+
+fn recorded(server: &Server) -> Outcome<Option<Recorded>> {
+    let session = Session::to_read(server)?;
+    let Some(row) = session.row("SELECT vault, url, is_claimed FROM blob_store", &[])? else {
+        return Ok(None);
+    };
+    let vault: &[u8] = value(&row, 0)?;
+    let vault: std::result::Result<[u8; 16], _> = vault.try_into();
+    let vault = vault.map_err(|_| Failure::damaged("the number of the vault does not have 16 bytes"))?;
+    #[cfg(not(feature = "objects"))]
+    let _ = vault;
+    Ok(Some(Recorded {
+        #[cfg(feature = "objects")]
+        vault,
+        url: value(&row, 1)?,
+        #[cfg(feature = "objects")]
+        is_claimed: value(&row, 2)?,
+    }))
+}
+
+#[cfg(feature = "objects")]
+mod beside {
+    //! Vaults with object storage.
+
+    use super::{Recorded, recorded};
+    use crate::storage::objects::{ObjectAddress, ObjectName, ObjectStore, claim, claimed, expect_exclusive};
+    use crate::storage::postgres::blob_store::BlobStore;
+    use crate::storage::postgres::error::Outcome;
+    use crate::storage::postgres::in_objects::InObjects;
+    use crate::storage::postgres::pool::Server;
+    use crate::storage::postgres::schema::{self, CreatePolicy, NewBlobStore};
+    use crate::storage::postgres::session::Session;
+    use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
+
+    pub(super) fn prepare(
+        server: &Server,
+        address: &ObjectAddress,
+        policy: CreatePolicy,
+    ) -> Result<Box<dyn BlobStore>> {
+        let store = ObjectStore::open(address)?;
+        let exists = || schema::exists(server).map_err(|failure| failure.at(server.name()));
+        let new = if policy == CreatePolicy::Open || exists()? { None } else { Some(new(&store)?) };
+        // A claim that was found is that of this vault if another process has created it in the meantime.
+        let new = match new {
+            Some(New::Claimed) if !exists()? => return Err(other_vault(&store)),
+            Some(New::Free(new)) => Some(new),
+            _ => None,
+        };
+        schema::prepare(server, policy, new.as_ref())?;
+        let failed = |failure: crate::storage::postgres::error::Failure| failure.at(server.name());
+        let recorded = recorded(server).map_err(failed)?.ok_or_else(|| {
+            StorageError::invalid(format!(
+                "{}: the bytes of this vault are in the database, but its address names object storage",
+                server.name()
+            ))
+        })?;
+        expect_own(server, &store, &recorded)?;
+        Ok(Box::new(InObjects::new(store)))
+    }
+
+    /// Object storage for a new vault.
+    enum New {
+        Free(NewBlobStore),
+        Claimed,
+    }
+
+    /// Checks that a new vault can use a storage.
+    fn new(store: &ObjectStore) -> Result<New> {
+        if claimed(store)?.is_some() {
+            return Ok(New::Claimed);
+        }
+        expect_exclusive(store)?;
+        Ok(New::Free(NewBlobStore { vault: ObjectName::new()?.0, url: store.name().to_owned() }))
+    }
+
+    /// Checks that a storage is that of the vault, and claims it if no vault has.
+    fn expect_own(server: &Server, store: &ObjectStore, recorded: &Recorded) -> Result<()> {
+        let vault = ObjectName(recorded.vault);
+        match claimed(store)? {
+            Some(found) if found == vault && recorded.is_claimed => Ok(()),
+            Some(found) if found != vault => Err(other_vault(store)),
+            None if recorded.is_claimed => Err(StorageError::new(
+                ErrorKind::Missing,
+                format!(
+                    "{}: the bytes of the vault are not here; it was created with {}",
+                    store.name(),
+                    recorded.url
+                ),
+            )),
+            _ => {
+                if claim(store, vault)? != vault {
+                    return Err(other_vault(store));
+                }
+                set_claimed(server).map_err(|failure| failure.at(server.name()))
+            }
+        }
+    }
+
+    fn set_claimed(server: &Server) -> Outcome<()> {
+        let session = Session::to_write(server, PATIENCE)?;
+        session.execute("UPDATE blob_store SET is_claimed = true", &[])?;
+        session.commit()
+    }
+
+    fn other_vault(store: &ObjectStore) -> StorageError {
+        let message = format!("{}: the bytes of another vault are here", store.name());
+        StorageError::new(ErrorKind::Exists, message)
+    }
+}

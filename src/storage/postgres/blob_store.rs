@@ -1,0 +1,97 @@
+//! Where the bytes of blobs are: in the database, or beside it.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+
+use super::encoding::{Encoded, decoded};
+use super::error::Outcome;
+use crate::digest::BlobHash;
+use crate::storage::PayloadDefect;
+
+/// A part of an object in object storage, with the encoded bytes of one blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) object: [u8; 16],
+    pub(super) start: u64,
+    pub(super) length: u64,
+}
+
+/// What the catalog has of a blob.
+pub(super) struct StoredBlob {
+    /// The size of the bytes before they were encoded.
+    pub(super) size: u64,
+    pub(super) encoding: i16,
+    /// The encoded bytes, if they are in the database.
+    pub(super) bytes: Option<Vec<u8>>,
+    /// Where they are if they are not.
+    pub(super) part: Option<Part>,
+}
+
+/// An object that a listing of object storage has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListedObject {
+    pub(super) name: [u8; 16],
+    pub(super) size: u64,
+    /// When it was written, by the clock of the storage.
+    pub(super) modified: DateTime<Utc>,
+}
+
+/// Bytes, or what is wrong with them.
+pub(super) type Checked = Result<Vec<u8>, PayloadDefect>;
+
+/// Where the bytes of blobs are.
+pub(super) trait BlobStore: fmt::Debug + Send + Sync {
+    /// Returns whether bytes are beside the database: they are stored before a transaction begins, and deleted long after
+    /// the catalog does not need them any more.
+    fn is_beside(&self) -> bool;
+
+    /// Stores the bytes of blobs, and returns where they are, in their order: `None` is in the row of the blob. They are
+    /// durable when this returns, and nothing refers to them yet.
+    fn store(&self, blobs: &[(BlobHash, &Encoded)]) -> Outcome<Vec<Option<Part>>>;
+
+    /// Returns the bytes of a blob, hashed again.
+    fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked>;
+
+    /// Deletes an object, if there is one, for which the catalog has no blob.
+    fn delete(&self, object: [u8; 16]) -> Outcome<()>;
+
+    /// Returns the time by the clock of the storage, which is that of its listings.
+    fn now(&self) -> Outcome<DateTime<Utc>>;
+
+    /// Calls `take` with all objects, in parts.
+    fn list(&self, take: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()>;
+}
+
+/// All bytes are in the rows of their blobs.
+#[derive(Debug)]
+pub(super) struct InDatabase;
+
+impl BlobStore for InDatabase {
+    fn is_beside(&self) -> bool {
+        false
+    }
+
+    fn store(&self, blobs: &[(BlobHash, &Encoded)]) -> Outcome<Vec<Option<Part>>> {
+        Ok(vec![None; blobs.len()])
+    }
+
+    fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
+        Ok(match stored.bytes {
+            Some(bytes) => decoded(blob, stored.size, stored.encoding, bytes),
+            None => Err(PayloadDefect::Missing { blob }),
+        })
+    }
+
+    fn delete(&self, _: [u8; 16]) -> Outcome<()> {
+        Ok(())
+    }
+
+    fn now(&self) -> Outcome<DateTime<Utc>> {
+        Ok(crate::clock::now())
+    }
+
+    fn list(&self, _: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()> {
+        Ok(())
+    }
+}

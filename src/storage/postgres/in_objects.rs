@@ -1,0 +1,165 @@
+//! Bytes in object storage: small blobs together in packs, large ones alone.
+
+use chrono::{DateTime, Utc};
+
+use super::blob_store::{BlobStore, Checked, ListedObject, Part, StoredBlob};
+use super::encoding::{Encoded, decoded};
+use super::error::Outcome;
+use crate::digest::BlobHash;
+use crate::storage::objects::{Listed, ObjectName, ObjectStore};
+use crate::storage::{PayloadDefect, Result};
+
+/// The size of encoded bytes from which a blob is an object of its own.
+const LARGE: usize = 16 << 20;
+
+/// Maximum size of a pack.
+const PACK: usize = 32 << 20;
+
+/// All bytes are in object storage.
+#[derive(Debug)]
+pub(super) struct InObjects {
+    store: ObjectStore,
+}
+
+impl InObjects {
+    pub(super) fn new(store: ObjectStore) -> Self {
+        Self { store }
+    }
+
+    /// Returns a part of an object, hashed and decoded.
+    fn fetch(&self, blob: BlobHash, stored: &StoredBlob, part: Part) -> Result<Checked> {
+        let Some(end) = part.start.checked_add(part.length) else {
+            return Ok(Err(PayloadDefect::Missing { blob }));
+        };
+        let encoded = self.store.read(ObjectName(part.object), part.start..end)?;
+        Ok(match encoded {
+            Some(encoded) => decoded(blob, stored.size, stored.encoding, encoded),
+            None => Err(PayloadDefect::Missing { blob }),
+        })
+    }
+}
+
+impl BlobStore for InObjects {
+    fn is_beside(&self) -> bool {
+        true
+    }
+
+    fn store(&self, blobs: &[(BlobHash, &Encoded)]) -> Outcome<Vec<Option<Part>>> {
+        let mut parts = vec![None; blobs.len()];
+        for object in objects(blobs) {
+            let name = ObjectName::new()?;
+            let bytes: Vec<&[u8]> = object
+                .iter()
+                .filter_map(|index| blobs.get(*index))
+                .map(|(_, encoded)| &encoded.bytes[..])
+                .collect();
+            self.store.write(name, &bytes)?;
+            let mut start = 0;
+            for (index, bytes) in object.into_iter().zip(bytes) {
+                let length = bytes.len() as u64;
+                if let Some(part) = parts.get_mut(index) {
+                    *part = Some(Part { object: name.0, start, length });
+                }
+                start += length;
+            }
+        }
+        Ok(parts)
+    }
+
+    fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
+        let Some(part) = stored.part else { return Ok(Err(PayloadDefect::Missing { blob })) };
+        let read = match self.fetch(blob, &stored, part)? {
+            Ok(bytes) => return Ok(Ok(bytes)),
+            // What was lost on the way is there when it is fetched again.
+            Err(_) => self.fetch(blob, &stored, part)?,
+        };
+        Ok(read.map_err(|defect| PayloadDefect::Object {
+            object: format!("{}/{}", self.store.name(), ObjectName(part.object).key()),
+            defect: Box::new(defect),
+        }))
+    }
+
+    fn delete(&self, object: [u8; 16]) -> Outcome<()> {
+        Ok(self.store.delete_object(ObjectName(object))?)
+    }
+
+    fn now(&self) -> Outcome<DateTime<Utc>> {
+        Ok(self.store.now()?)
+    }
+
+    fn list(&self, take: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()> {
+        for part in ObjectStore::PARTS {
+            let listed = self.store.list(part)?.into_iter();
+            take(
+                listed
+                    .map(|Listed { name, size, modified }| ListedObject { name: name.0, size, modified })
+                    .collect(),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Divides blobs among objects. Returns the positions of the blobs of each.
+fn objects(blobs: &[(BlobHash, &Encoded)]) -> Vec<Vec<usize>> {
+    let (mut objects, mut pack, mut size) = (Vec::new(), Vec::new(), 0);
+    for (index, (_, encoded)) in blobs.iter().enumerate() {
+        let length = encoded.bytes.len();
+        if length >= LARGE {
+            objects.push(vec![index]);
+            continue;
+        }
+        if size + length > PACK {
+            objects.push(std::mem::take(&mut pack));
+            size = 0;
+        }
+        pack.push(index);
+        size += length;
+    }
+    objects.push(pack);
+    objects.retain(|object| !object.is_empty());
+    objects
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::Digest;
+    use crate::storage::objects::ObjectAddress;
+
+    fn encoded(lengths: &[usize]) -> Vec<Encoded> {
+        let encoded = |(number, length): (usize, &usize)| Encoded {
+            encoding: 0,
+            bytes: vec![u8::try_from(number).unwrap(); *length],
+        };
+        lengths.iter().enumerate().map(encoded).collect()
+    }
+
+    fn with_hashes(encoded: &[Encoded]) -> Vec<(BlobHash, &Encoded)> {
+        encoded.iter().map(|encoded| (BlobHash(Digest::from_content(&encoded.bytes)), encoded)).collect()
+    }
+
+    #[test]
+    fn small_blobs_share_packs_and_large_ones_do_not() {
+        let mebibytes = encoded(&[1 << 20, 15 << 20, 16 << 20, 15 << 20, 15 << 20, 0]);
+        assert_eq!(objects(&with_hashes(&mebibytes)), [vec![2], vec![0, 1, 3], vec![4, 5]]);
+        assert!(objects(&[]).is_empty());
+    }
+
+    #[test]
+    fn bytes_come_back_from_parts_of_objects() {
+        let directory = tempfile::tempdir().unwrap();
+        let address = ObjectAddress::parse(&format!("file://{}", directory.path().display())).unwrap();
+        let blobs = InObjects::new(ObjectStore::open(&address).unwrap());
+        let encoded = encoded(&[3, 0, 5, 17 << 20]);
+        let with_hashes = with_hashes(&encoded);
+        let parts = blobs.store(&with_hashes).unwrap();
+        for ((blob, encoded), part) in with_hashes.iter().zip(&parts) {
+            let size = encoded.bytes.len() as u64;
+            let stored = StoredBlob { size, encoding: 0, bytes: None, part: *part };
+            assert_eq!(blobs.read(*blob, stored).unwrap().unwrap(), encoded.bytes);
+        }
+        assert_eq!(parts.iter().map(|part| part.unwrap().start).collect::<Vec<_>>(), [0, 3, 3, 0]);
+        assert_eq!(std::fs::read_dir(directory.path().join("blobs")).unwrap().count(), 2);
+    }
+}

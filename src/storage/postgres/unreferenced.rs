@@ -1,0 +1,107 @@
+//! Blobs that nothing has any more.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use postgres::types::Type;
+
+use super::blob_store::ListedObject;
+use super::columns::{count, object_name};
+use super::error::Outcome;
+use super::session::{Parameter, Session};
+
+/// Holds for a blob `b` that no capture has.
+pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)";
+
+/// Discards those of some blobs that nothing has: their rows with their bytes, or, if the bytes are beside the database,
+/// condemns them at a time, to be deleted later.
+pub(super) fn discard(session: &Session<'_>, blobs: &[&[u8]], at: DateTime<Utc>) -> Outcome<()> {
+    if blobs.is_empty() {
+        return Ok(());
+    }
+    let these: Parameter<'_> = (&blobs, Type::BYTEA_ARRAY);
+    if session.server().blobs().is_beside() {
+        let sql = format!(
+            "UPDATE blob b SET condemned_at = $2 WHERE b.digest = ANY($1) AND b.condemned_at IS NULL AND {UNREFERENCED}"
+        );
+        session.execute(&sql, &[these, (&at.timestamp_millis(), Type::INT8)])?;
+    } else {
+        session
+            .execute(&format!("DELETE FROM blob b WHERE b.digest = ANY($1) AND {UNREFERENCED}"), &[these])?;
+    }
+    Ok(())
+}
+
+/// What reclaiming deletes of object storage.
+#[derive(Debug, Default)]
+pub(super) struct Deletable {
+    /// Objects in which nothing is needed, and has not been for [`GRACE`].
+    pub(super) objects: Vec<[u8; 16]>,
+    /// Their size.
+    pub(super) bytes: u64,
+    /// Number of blobs in them.
+    pub(super) blobs: u64,
+}
+
+/// How long bytes beside the database stay when nothing needs them: longer than any snapshot or upload takes.
+pub(super) const GRACE: TimeDelta = TimeDelta::days(1);
+
+/// Returns what can be deleted of object storage at a time.
+pub(super) fn deletable(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<Deletable> {
+    let sql = format!(
+        "SELECT o.name, o.size, (SELECT count(*) FROM blob b WHERE b.object = o.name) FROM object o
+          WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.object = o.name
+                             AND NOT (b.condemned_at IS NOT NULL AND b.condemned_at <= $1 AND {UNREFERENCED}))"
+    );
+    let latest = (at - GRACE).timestamp_millis();
+    let mut deletable = Deletable::default();
+    for row in session.rows(&sql, &[(&latest, Type::INT8)])? {
+        deletable.objects.push(object_name(&row, 0)?);
+        deletable.bytes += count(&row, 1)?;
+        deletable.blobs += count(&row, 2)?;
+    }
+    Ok(deletable)
+}
+
+/// Condemns the blobs beside the database that nothing has and that are not condemned. They are of batches whose artifacts
+/// were removed while they were stored.
+pub(super) fn condemn_all(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<()> {
+    let sql = format!(
+        "UPDATE blob b SET condemned_at = $1 WHERE b.condemned_at IS NULL AND b.object IS NOT NULL AND {UNREFERENCED}"
+    );
+    session.execute(&sql, &[(&at.timestamp_millis(), Type::INT8)])?;
+    Ok(())
+}
+
+/// Deletes the rows of blobs in objects, so that nothing can need the objects any more.
+pub(super) fn forget_blobs(session: &Session<'_>, objects: &[[u8; 16]]) -> Outcome<()> {
+    let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
+    session.execute("DELETE FROM blob WHERE object = ANY($1)", &[(&names, Type::BYTEA_ARRAY)])?;
+    Ok(())
+}
+
+/// Deletes the rows of objects that have no blobs and were deleted.
+pub(super) fn forget_objects(session: &Session<'_>, objects: &[[u8; 16]]) -> Outcome<()> {
+    let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
+    let sql = "DELETE FROM object o WHERE o.name = ANY($1) AND NOT EXISTS (SELECT 1 FROM blob b WHERE b.object = o.name)";
+    session.execute(sql, &[(&names, Type::BYTEA_ARRAY)])?;
+    Ok(())
+}
+
+/// Returns those of `listed` that the catalog does not have and that were written before `latest`: uploads whose batch was
+/// not committed.
+pub(super) fn orphans(
+    session: &Session<'_>,
+    listed: Vec<ListedObject>,
+    latest: DateTime<Utc>,
+) -> Outcome<Vec<ListedObject>> {
+    let old: Vec<ListedObject> = listed.into_iter().filter(|object| object.modified <= latest).collect();
+    if old.is_empty() {
+        return Ok(old);
+    }
+    let names: Vec<&[u8]> = old.iter().map(|object| &object.name[..]).collect();
+    let rows =
+        session.rows("SELECT name FROM object WHERE name = ANY($1)", &[(&names, Type::BYTEA_ARRAY)])?;
+    let known: BTreeSet<[u8; 16]> = rows.iter().map(|row| object_name(row, 0)).collect::<Outcome<_>>()?;
+    Ok(old.into_iter().filter(|object| !known.contains(&object.name)).collect())
+}
