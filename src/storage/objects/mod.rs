@@ -5,6 +5,7 @@
 //! catalog of the engine that uses it.
 
 mod address;
+mod cache;
 mod error;
 mod marker;
 mod name;
@@ -12,6 +13,7 @@ mod probe;
 mod store;
 
 pub(in crate::storage) use address::ObjectAddress;
+pub(in crate::storage) use cache::Cache;
 pub(in crate::storage) use marker::{claim, claimed};
 pub(in crate::storage) use name::ObjectName;
 pub(in crate::storage) use probe::expect_exclusive;

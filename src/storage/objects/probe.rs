@@ -18,35 +18,47 @@ const ROUNDS: usize = 40;
 /// # Errors
 /// Returns an error of the kind `Unsupported` if more than one succeeds, and others if the storage cannot be written.
 pub(in crate::storage) fn expect_exclusive(store: &ObjectStore) -> Result<()> {
-    for _ in 0..ROUNDS {
-        let key = format!("{PROBES}/{}", ObjectName::new()?);
-        let outcome = race(store, &key);
-        let deleted = store.delete(&key);
-        outcome?;
-        deleted?;
-    }
-    Ok(())
+    let keys =
+        (0..ROUNDS).map(|_| Ok(format!("{PROBES}/{}", ObjectName::new()?))).collect::<Result<Vec<_>>>()?;
+    let created = race(store, &keys);
+    let checked = created.and_then(|created| {
+        let rounds: Vec<(&String, Vec<usize>)> = keys
+            .iter()
+            .enumerate()
+            .map(|(round, key)| (key, (0..WRITERS).filter(|writer| won(&created, *writer, round)).collect()))
+            .collect();
+        in_threads(&rounds, |(key, winners)| expect_one(store, key, winners))
+    });
+    in_threads(&keys, |key| store.delete(key))?;
+    checked
 }
 
-fn race(store: &ObjectStore, key: &str) -> Result<()> {
+/// Returns, for each writer, whether it created the object of each round.
+fn race(store: &ObjectStore, keys: &[String]) -> Result<Vec<Vec<Creation>>> {
     let barrier = Barrier::new(WRITERS);
-    let created: Vec<Result<Creation>> = std::thread::scope(|scope| {
-        let writer = |number: usize| {
-            let barrier = &barrier;
-            scope.spawn(move || {
-                barrier.wait();
-                store.create(key, &[&content(number)])
-            })
+    let write = |writer: usize| {
+        let create = |key: &String| {
+            barrier.wait();
+            store.create(key, &[&content(writer)])
         };
-        let writers: Vec<_> = (0..WRITERS).map(writer).collect();
-        writers.into_iter().map(|writer| writer.join().unwrap_or(Ok(Creation::Exists))).collect()
-    });
-    let created = created.into_iter().collect::<Result<Vec<_>>>()?;
-    let winners: Vec<usize> =
-        (0..WRITERS).filter(|writer| created.get(*writer) == Some(&Creation::Created)).collect();
+        // All rounds are run after an error, too: the others wait for this writer.
+        keys.iter().map(create).collect::<Vec<_>>().into_iter().collect::<Result<Vec<_>>>()
+    };
+    let write = &write;
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(move || write(writer))).collect();
+        writers.into_iter().map(|writer| writer.join().unwrap_or_else(|_| Err(lost()))).collect()
+    })
+}
+
+fn won(created: &[Vec<Creation>], writer: usize, round: usize) -> bool {
+    created.get(writer).and_then(|rounds| rounds.get(round)) == Some(&Creation::Created)
+}
+
+fn expect_one(store: &ObjectStore, key: &str, winners: &[usize]) -> Result<()> {
     let found = store.read_whole(key)?;
-    match winners[..] {
-        [winner] if found.as_deref() == Some(&content(winner)[..]) => Ok(()),
+    match winners {
+        [winner] if found.as_deref() == Some(&content(*winner)[..]) => Ok(()),
         _ => Err(StorageError::new(
             ErrorKind::Unsupported,
             format!(
@@ -59,6 +71,42 @@ fn race(store: &ObjectStore, key: &str) -> Result<()> {
     }
 }
 
+/// Calls `run` with each item, several at a time, and returns the first error.
+fn in_threads<T: Sync>(items: &[T], run: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
+    let run = &run;
+    std::thread::scope(|scope| {
+        let chunks = items.chunks(items.len().div_ceil(WRITERS).max(1));
+        let threads: Vec<_> =
+            chunks.map(|chunk| scope.spawn(move || chunk.iter().try_for_each(run))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(lost())))
+    })
+}
+
+fn lost() -> StorageError {
+    StorageError::new(ErrorKind::Io, "a thread of the test of the object storage ended")
+}
+
 fn content(writer: usize) -> Vec<u8> {
     format!("writer {writer}").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::objects::ObjectAddress;
+
+    #[test]
+    fn a_directory_passes_and_several_winners_are_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let address = ObjectAddress::parse(&format!("file://{}", directory.path().display())).unwrap();
+        let store = ObjectStore::open(&address).unwrap();
+        expect_exclusive(&store).unwrap();
+        let left = std::fs::read_dir(directory.path().join(PROBES)).map_or(0, Iterator::count);
+        assert_eq!(left, 0);
+        store.create("probe/a", &[&content(3)]).unwrap();
+        expect_one(&store, "probe/a", &[3]).unwrap();
+        for winners in [&[3, 4][..], &[], &[4]] {
+            assert_eq!(expect_one(&store, "probe/a", winners).unwrap_err().kind(), ErrorKind::Unsupported);
+        }
+    }
 }

@@ -29,6 +29,9 @@ pub(super) struct Address {
     pub(super) verification: Verification,
     /// The object storage with the bytes, if they are not in the database.
     pub(super) blobs: Option<BlobAddress>,
+    /// Whether new object storage is tested with writers that race.
+    #[cfg_attr(not(feature = "objects"), expect(dead_code, reason = "there is none"))]
+    pub(super) is_raced: bool,
 }
 
 /// The address of object storage.
@@ -89,7 +92,7 @@ impl Address {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        Ok(Self { config, schema, verification, blobs })
+        Ok(Self { config, schema, verification, blobs, is_raced: true })
     }
 
     /// Sets the password if the address has none.

@@ -42,7 +42,7 @@ pub(super) fn prepare(
             }
         }
         #[cfg(feature = "objects")]
-        Some(blobs) => beside::prepare(server, blobs, policy),
+        Some(blobs) => beside::prepare(server, (blobs, address.is_raced), policy),
         #[cfg(not(feature = "objects"))]
         Some(never) => match *never {},
     }
@@ -72,7 +72,9 @@ mod beside {
     //! Vaults with object storage.
 
     use super::{Recorded, recorded};
-    use crate::storage::objects::{ObjectAddress, ObjectName, ObjectStore, claim, claimed, expect_exclusive};
+    use crate::storage::objects::{
+        Cache, ObjectAddress, ObjectName, ObjectStore, claim, claimed, expect_exclusive,
+    };
     use crate::storage::postgres::blob_store::BlobStore;
     use crate::storage::postgres::error::Outcome;
     use crate::storage::postgres::in_objects::InObjects;
@@ -83,12 +85,12 @@ mod beside {
 
     pub(super) fn prepare(
         server: &Server,
-        address: &ObjectAddress,
+        (address, is_raced): (&ObjectAddress, bool),
         policy: CreatePolicy,
     ) -> Result<Box<dyn BlobStore>> {
         let store = ObjectStore::open(address)?;
         let exists = || schema::exists(server).map_err(|failure| failure.at(server.name()));
-        let new = if policy == CreatePolicy::Open || exists()? { None } else { Some(new(&store)?) };
+        let new = if policy == CreatePolicy::Open || exists()? { None } else { Some(new(&store, is_raced)?) };
         // A claim that was found is that of this vault if another process has created it in the meantime.
         let new = match new {
             Some(New::Claimed) if !exists()? => return Err(other_vault(&store)),
@@ -104,7 +106,7 @@ mod beside {
             ))
         })?;
         expect_own(server, &store, &recorded)?;
-        Ok(Box::new(InObjects::new(store)))
+        Ok(Box::new(InObjects::new(store, Cache::from_env())))
     }
 
     /// Object storage for a new vault.
@@ -114,11 +116,13 @@ mod beside {
     }
 
     /// Checks that a new vault can use a storage.
-    fn new(store: &ObjectStore) -> Result<New> {
+    fn new(store: &ObjectStore, is_raced: bool) -> Result<New> {
         if claimed(store)?.is_some() {
             return Ok(New::Claimed);
         }
-        expect_exclusive(store)?;
+        if is_raced {
+            expect_exclusive(store)?;
+        }
         Ok(New::Free(NewBlobStore { vault: ObjectName::new()?.0, url: store.name().to_owned() }))
     }
 

@@ -6,7 +6,7 @@ use super::blob_store::{BlobStore, Checked, ListedObject, Part, StoredBlob};
 use super::encoding::{Encoded, decoded};
 use super::error::Outcome;
 use crate::digest::BlobHash;
-use crate::storage::objects::{Listed, ObjectName, ObjectStore};
+use crate::storage::objects::{Cache, Listed, ObjectName, ObjectStore};
 use crate::storage::{PayloadDefect, Result};
 
 /// The size of encoded bytes from which a blob is an object of its own.
@@ -19,11 +19,23 @@ const PACK: usize = 32 << 20;
 #[derive(Debug)]
 pub(super) struct InObjects {
     store: ObjectStore,
+    /// Copies on this machine of what was read.
+    cache: Option<Cache>,
 }
 
 impl InObjects {
-    pub(super) fn new(store: ObjectStore) -> Self {
-        Self { store }
+    pub(super) fn new(store: ObjectStore, cache: Option<Cache>) -> Self {
+        Self { store, cache }
+    }
+
+    /// Returns the copy of a blob if there is one and it is intact. A damaged copy is removed.
+    fn copy(&self, blob: BlobHash, stored: &StoredBlob) -> Option<Vec<u8>> {
+        let (cache, key) = (self.cache.as_ref()?, key(blob, stored));
+        let bytes = decoded(blob, stored.size, stored.encoding, cache.get(&key)?);
+        if bytes.is_err() {
+            cache.remove(&key);
+        }
+        bytes.ok()
     }
 
     /// Returns a part of an object, hashed and decoded.
@@ -31,11 +43,17 @@ impl InObjects {
         let Some(end) = part.start.checked_add(part.length) else {
             return Ok(Err(PayloadDefect::Missing { blob }));
         };
-        let encoded = self.store.read(ObjectName(part.object), part.start..end)?;
-        Ok(match encoded {
-            Some(encoded) => decoded(blob, stored.size, stored.encoding, encoded),
-            None => Err(PayloadDefect::Missing { blob }),
-        })
+        let Some(encoded) = self.store.read(ObjectName(part.object), part.start..end)? else {
+            return Ok(Err(PayloadDefect::Missing { blob }));
+        };
+        let Some(cache) = &self.cache else {
+            return Ok(decoded(blob, stored.size, stored.encoding, encoded));
+        };
+        let bytes = decoded(blob, stored.size, stored.encoding, encoded.clone());
+        if bytes.is_ok() {
+            cache.put(&key(blob, stored), &encoded);
+        }
+        Ok(bytes)
     }
 }
 
@@ -68,6 +86,9 @@ impl BlobStore for InObjects {
 
     fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
         let Some(part) = stored.part else { return Ok(Err(PayloadDefect::Missing { blob })) };
+        if let Some(bytes) = self.copy(blob, &stored) {
+            return Ok(Ok(bytes));
+        }
         let read = match self.fetch(blob, &stored, part)? {
             Ok(bytes) => return Ok(Ok(bytes)),
             // What was lost on the way is there when it is fetched again.
@@ -98,6 +119,11 @@ impl BlobStore for InObjects {
         }
         Ok(())
     }
+}
+
+/// Returns the key of the copy of a blob. Vaults share copies: the key says what the bytes are.
+fn key(blob: BlobHash, stored: &StoredBlob) -> String {
+    format!("{}.{}", blob.0.hex(), stored.encoding)
 }
 
 /// Divides blobs among objects. Returns the positions of the blobs of each.
@@ -150,7 +176,7 @@ mod tests {
     fn bytes_come_back_from_parts_of_objects() {
         let directory = tempfile::tempdir().unwrap();
         let address = ObjectAddress::parse(&format!("file://{}", directory.path().display())).unwrap();
-        let blobs = InObjects::new(ObjectStore::open(&address).unwrap());
+        let blobs = InObjects::new(ObjectStore::open(&address).unwrap(), None);
         let encoded = encoded(&[3, 0, 5, 17 << 20]);
         let with_hashes = with_hashes(&encoded);
         let parts = blobs.store(&with_hashes).unwrap();
@@ -161,5 +187,30 @@ mod tests {
         }
         assert_eq!(parts.iter().map(|part| part.unwrap().start).collect::<Vec<_>>(), [0, 3, 3, 0]);
         assert_eq!(std::fs::read_dir(directory.path().join("blobs")).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn copies_are_used_only_if_they_are_intact() {
+        let (directory, copies) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let address = ObjectAddress::parse(&format!("file://{}", directory.path().display())).unwrap();
+        let cache = || Some(Cache::new(copies.path().to_owned(), 1 << 20));
+        let blobs = InObjects::new(ObjectStore::open(&address).unwrap(), cache());
+        let encoded = encoded(&[3_000]);
+        let with_hashes = with_hashes(&encoded);
+        let part = blobs.store(&with_hashes).unwrap()[0];
+        let (blob, bytes) = (with_hashes[0].0, &encoded[0].bytes);
+        let read = || blobs.read(blob, StoredBlob { size: 3_000, encoding: 0, bytes: None, part }).unwrap();
+        assert_eq!(&read().unwrap(), bytes);
+        let copy = copies.path().join(&blob.0.hex()[..2]).join(format!("{}.0", blob.0.hex()));
+        for damaged in [&b"damaged"[..], b"", &[1; 3_000]] {
+            std::fs::write(&copy, damaged).unwrap();
+            assert_eq!(&read().unwrap(), bytes);
+            assert_eq!(&std::fs::read(&copy).unwrap(), bytes, "the copy was replaced");
+        }
+        // What is copied is not fetched again.
+        std::fs::remove_dir_all(directory.path().join("blobs")).unwrap();
+        assert_eq!(&read().unwrap(), bytes);
+        std::fs::write(&copy, "damaged").unwrap();
+        assert!(matches!(read(), Err(PayloadDefect::Object { .. })));
     }
 }

@@ -46,9 +46,18 @@ impl PostgresStorage {
     }
 
     fn connect(address: &str, password: Option<String>, policy: CreatePolicy) -> Result<Self> {
-        let address = Address::parse(address)?.with_default_password(password);
-        let mut server = Server::connect(&address)?;
-        let blobs = attach::prepare(&server, &address, policy)?;
+        Self::connect_to(&Address::parse(address)?.with_default_password(password), policy)
+    }
+
+    /// Creates a vault without testing its object storage, which takes long and is the same for all of a server.
+    #[cfg(all(test, feature = "objects"))]
+    pub(in crate::storage) fn create_without_race(address: &str) -> Result<Self> {
+        Self::connect_to(&Address { is_raced: false, ..Address::parse(address)? }, CreatePolicy::Create)
+    }
+
+    fn connect_to(address: &Address, policy: CreatePolicy) -> Result<Self> {
+        let mut server = Server::connect(address)?;
+        let blobs = attach::prepare(&server, address, policy)?;
         server.set_blobs(blobs);
         let names = NameCache::default();
         let read = Session::to_read(&server).and_then(|session| Names::read(&session));

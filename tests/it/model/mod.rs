@@ -112,15 +112,27 @@ fn run_on_file(timed: &[Timed]) {
 
 #[cfg(feature = "postgres")]
 fn run_on_postgres(timed: &[Timed]) {
+    let Some(schema) = crate::postgres::Schema::new() else { return };
+    run_at(timed, &schema.address());
+}
+
+/// Runs steps on the vault at an address of a database.
+#[cfg(feature = "postgres")]
+fn run_at(timed: &[Timed], address: &str) {
     use runvault::storage::postgres::PostgresStorage;
 
-    let Some(schema) = crate::postgres::Schema::new() else { return };
-    let address = schema.address();
     let open = || {
-        let storage = PostgresStorage::open_or_create(&address, None).unwrap();
+        let storage = PostgresStorage::open_or_create(address, None).unwrap();
         Box::new(storage.acting_as(actor())) as Box<dyn Storage>
     };
     run(timed, &open);
+}
+
+#[cfg(feature = "objects")]
+fn run_beside(timed: &[Timed], place: Option<crate::postgres::Place>) {
+    let Some(place) = place else { return };
+    let Some(schema) = crate::postgres::Schema::new() else { return };
+    run_at(timed, &place.beside(&schema.address()));
 }
 
 /// Rebuilds the indexes of the file. No answer depends on that, except those about the journal, which records it.
@@ -168,5 +180,28 @@ proptest! {
         timed in prop::collection::vec((steps::step(), -500..3_000_i64, answers::probe()), 1..16)
     ) {
         run_on_postgres(&timed);
+    }
+
+    #[cfg(feature = "objects")]
+    #[test]
+    fn databases_beside_directories_give_the_same_answers(
+        timed in prop::collection::vec((steps::step(), -500..3_000_i64, answers::probe()), 1..16)
+    ) {
+        run_beside(&timed, Some(crate::postgres::Place::directory()));
+    }
+}
+
+#[cfg(feature = "objects")]
+proptest! {
+    // What differs from a directory is only how bytes get there.
+    #![proptest_config(ProptestConfig {
+        cases: cases().div_ceil(4), max_shrink_iters: 40, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn databases_beside_buckets_give_the_same_answers(
+        timed in prop::collection::vec((steps::step(), -500..3_000_i64, answers::probe()), 1..16)
+    ) {
+        run_beside(&timed, crate::postgres::Place::bucket());
     }
 }

@@ -1,9 +1,15 @@
 //! Vaults in a PostgreSQL database, with the program. Without a database, the tests say that they are skipped.
 
+#[cfg(feature = "objects")]
+mod objects;
+#[cfg(feature = "objects")]
+mod place;
 mod schema;
 
 use std::ffi::OsStr;
 
+#[cfg(feature = "objects")]
+pub(crate) use place::Place;
 pub(crate) use schema::Schema;
 
 use crate::sandbox::{Ran, Sandbox, repository};
@@ -35,6 +41,8 @@ impl Database {
     fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
         let mut command = self.sandbox.command();
         command.env("RUNVAULT_VAULT", &self.address).args(["--actor", "tester"]).args(arguments);
+        // The credentials of the bucket of the tests, if there is one.
+        command.envs(std::env::vars().filter(|(name, _)| name.starts_with("AWS_")));
         command.output().unwrap().into()
     }
 
@@ -43,6 +51,21 @@ impl Database {
         let mut command = self.sandbox.command();
         command.args(["--actor", "tester"]).args(arguments).output().unwrap().into()
     }
+}
+
+#[cfg(not(feature = "objects"))]
+#[test]
+fn object_storage_needs_a_feature() {
+    let sandbox = Sandbox::at(CLOCK);
+    let mut command = sandbox.command();
+    command.env("RUNVAULT_VAULT", "postgres:///runs?blobs=s3://ann:s3cret@bucket/prefix").arg("init");
+    let refused = Ran::from(command.output().unwrap()).expect(2);
+    assert!(
+        refused.stderr.contains("built without support for bytes in object storage"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl Place {
     pub(super) fn vault(self) -> Option<Vault> {
         let schema = Schema::new()?;
         let storage =
-            PostgresStorage::create(&self.beside(&schema.address()), None).unwrap().acting_as(actor());
+            PostgresStorage::create_without_race(&self.beside(&schema.address())).unwrap().acting_as(actor());
         Some(Vault { storage: Box::new(storage), _cleanup: Some(Box::new((schema, self))) })
     }
 
@@ -218,4 +218,21 @@ fn an_interrupted_deletion_is_completed() {
     assert!(maintenance.reclaim(second(1)).unwrap().is_some());
     assert!(beside.place.objects().is_empty());
     assert_eq!(maintenance.reclaim(second(2)).unwrap(), None);
+}
+
+#[test]
+fn new_object_storage_is_tested_with_writers_that_race() {
+    for place in [Some(Place::directory()), Place::bucket()].into_iter().flatten() {
+        let Some(schema) = Schema::new() else { return };
+        let address = place.beside(&schema.address());
+        // Processes that create the vault at the same time find each other's claim.
+        std::thread::scope(|scope| {
+            let create = || PostgresStorage::open_or_create(&address, None).unwrap();
+            let others: Vec<_> = (0..3).map(|_| scope.spawn(create)).collect();
+            for other in others {
+                other.join().unwrap();
+            }
+        });
+        PostgresStorage::open(&address, None).unwrap();
+    }
 }

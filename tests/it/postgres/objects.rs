@@ -1,0 +1,257 @@
+//! Vaults with object storage beside a database, with the program.
+
+#[path = "s3_proxy.rs"]
+mod s3_proxy;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use s3_proxy::{Fault, S3Proxy};
+
+use super::{Database, Place};
+use crate::sandbox::repository;
+
+/// A vault in a database with its bytes in a place.
+fn with_examples(place: &Place) -> Option<Database> {
+    let mut database = Database::new()?;
+    database.address = place.beside(&database.address);
+    database.run(["init"]).expect(0);
+    database.run(["add", repository("examples").to_str().unwrap()]).expect(0);
+    Some(database)
+}
+
+fn session() -> String {
+    repository("examples/session.json").to_str().unwrap().to_owned()
+}
+
+fn places() -> impl Iterator<Item = Place> {
+    [Some(Place::directory()), Place::bucket()].into_iter().flatten()
+}
+
+fn objects(directory: &Path) -> Vec<std::path::PathBuf> {
+    let directories = std::fs::read_dir(directory.join("blobs")).unwrap();
+    let files = directories.flat_map(|directory| std::fs::read_dir(directory.unwrap().path()).unwrap());
+    files.map(|file| file.unwrap().path()).collect()
+}
+
+#[test]
+fn what_goes_in_comes_out_of_object_storage() {
+    for place in places() {
+        let Some(database) = with_examples(&place) else { return };
+        let found = database.run(["find", "--json"]).expect(0).json();
+        assert!(found.len() > 3);
+        for artifact in &found {
+            database.run(["verify", artifact["core"].as_str().unwrap()]).expect(0);
+        }
+        let session = std::fs::read(session()).unwrap();
+        let stored = database.run(["get", "3941d389b337"]).expect(0);
+        assert_eq!(stored.stdout.as_bytes(), session);
+    }
+}
+
+#[test]
+fn the_address_must_name_the_storage_of_the_vault() {
+    for place in places() {
+        let Some(mut database) = with_examples(&place) else { return };
+        let address = std::mem::replace(&mut database.address, database.schema.address());
+        let without = database.run(["find"]).expect(2);
+        assert!(without.stderr.contains("must name with blobs="), "{}", without.stderr);
+        let other = Place::directory();
+        database.address = other.beside(&database.schema.address());
+        let elsewhere = database.run(["add", &session()]).expect(2);
+        assert!(elsewhere.stderr.contains("the bytes of the vault are not here"), "{}", elsewhere.stderr);
+        database.address = address;
+        database.run(["find"]).expect(0);
+    }
+}
+
+#[test]
+fn removing_says_what_stays_in_object_storage() {
+    let place = Place::directory();
+    let Some(database) = with_examples(&place) else { return };
+    let removed = database.run(["rm", "3941d389b337", "--force", "--with-containers"]).expect(0);
+    assert!(removed.stderr.contains("removed bytes are still in object storage"), "{}", removed.stderr);
+    assert!(removed.stderr.contains("versions of objects"), "{}", removed.stderr);
+}
+
+#[test]
+fn damage_is_reported_with_the_object() {
+    let place = Place::directory();
+    let Some(database) = with_examples(&place) else { return };
+    let mut names = Vec::new();
+    for object in objects(place.path().unwrap()) {
+        let mut bytes = std::fs::read(&object).unwrap();
+        bytes.iter_mut().for_each(|byte| *byte ^= 0x55);
+        std::fs::write(&object, bytes).unwrap();
+        names.push(object.file_name().unwrap().to_str().unwrap().to_owned());
+    }
+    let damaged = database.run(["get", "3941d389b337"]).expect(2);
+    assert_eq!(damaged.stdout, "");
+    assert!(names.iter().any(|name| damaged.stderr.contains(name)), "{}", damaged.stderr);
+}
+
+#[test]
+fn credentials_in_an_address_are_refused_and_not_shown() {
+    let Some(mut database) = Database::new() else { return };
+    for blobs in ["s3://ann:s3cret@bucket/x", "s3://bucket/x?key=s3cret", "s3cret://bucket"] {
+        database.address = format!("{}&blobs={blobs}", database.schema.address());
+        for arguments in [&["init"][..], &["find"], &["config"]] {
+            let ran = database.run(arguments);
+            assert!(
+                !ran.stderr.contains("s3cret") && !ran.stdout.contains("s3cret"),
+                "{} {}",
+                ran.stderr,
+                ran.stdout
+            );
+        }
+        let refused = database.run(["init"]).expect(2);
+        assert!(
+            refused.stderr.contains("the address of the object storage is not valid"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+/// A vault in a bucket behind a proxy, and the hash of an artifact in it.
+struct Behind {
+    database: Database,
+    proxy: S3Proxy,
+}
+
+const SESSION: &str = "3941d389b337";
+
+impl Behind {
+    fn new() -> Option<Self> {
+        let (place, proxy) = (Place::bucket()?, S3Proxy::start()?);
+        Some(Self { database: with_examples(&place)?, proxy })
+    }
+
+    /// The program, with the proxy in the place of the server. Requests time out after a short time.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.database.sandbox.command();
+        command.env("RUNVAULT_VAULT", &self.database.address);
+        command.envs(std::env::vars().filter(|(name, _)| name.starts_with("AWS_")));
+        command.env("AWS_ENDPOINT_URL", self.proxy.url()).env("AWS_TIMEOUT", "4 seconds");
+        command.args(["--actor", "tester"]).args(arguments);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> crate::sandbox::Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// Writes a new attachment.
+    fn document(&self, name: &str) -> String {
+        let path = self.database.sandbox.path(name);
+        std::fs::write(&path, format!("the bytes of {name}")).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    fn count(&self) -> usize {
+        self.database.run(["find", "--json"]).expect(0).json().len()
+    }
+
+    /// Expects that everything in the vault comes back, without the proxy.
+    fn expect_intact(&self) {
+        for artifact in self.database.run(["find", "--json"]).expect(0).json() {
+            self.database.run(["verify", artifact["core"].as_str().unwrap()]).expect(0);
+        }
+    }
+}
+
+#[test]
+fn reads_are_repeated_when_answers_are_spoiled() {
+    let Some(behind) = Behind::new() else { return };
+    let session = std::fs::read(session()).unwrap();
+    for (count, fault) in [
+        (2, Fault::Status(500)),
+        (2, Fault::Status(503)),
+        (1, Fault::Short),
+        (1, Fault::Wrong),
+        (1, Fault::Silent),
+    ] {
+        behind.proxy.spoil(count, "GET", fault);
+        let read = behind.run(&["get", SESSION]).expect(0);
+        assert_eq!(read.stdout.as_bytes(), session, "{fault:?}");
+        assert_eq!(behind.proxy.left(), 0, "{fault:?}");
+    }
+}
+
+#[test]
+fn reads_that_stay_spoiled_are_errors_that_show_nothing_of_the_answer() {
+    let Some(behind) = Behind::new() else { return };
+    behind.proxy.spoil(u32::MAX, "GET", Fault::Wrong);
+    let damaged = behind.run(&["get", SESSION]).expect(2);
+    assert!(damaged.stderr.contains("object s3://") && damaged.stdout.is_empty(), "{}", damaged.stderr);
+    behind.proxy.spoil(u32::MAX, "GET", Fault::Status(403));
+    let refused = behind.run(&["get", SESSION]).expect(2);
+    assert!(refused.stderr.contains("access is denied") && refused.stdout.is_empty(), "{}", refused.stderr);
+    assert!(
+        !refused.stderr.contains("s3cret") && !refused.stderr.contains("127.0.0.1"),
+        "{}",
+        refused.stderr
+    );
+    behind.proxy.spoil(0, "GET", Fault::Wrong);
+    behind.run(&["get", SESSION]).expect(0);
+}
+
+#[test]
+fn writes_are_repeated_when_they_are_refused_or_answers_are_lost() {
+    let Some(behind) = Behind::new() else { return };
+    let before = behind.count();
+    let faults = [
+        (2, Fault::Status(500)),
+        (2, Fault::Status(503)),
+        (1, Fault::StatusAfter(500)),
+        (1, Fault::Silent),
+        (1, Fault::Short),
+    ];
+    for (number, (count, fault)) in faults.into_iter().enumerate() {
+        let document = behind.document(&format!("document {number}"));
+        behind.proxy.spoil(count, "PUT", fault);
+        behind.run(&["add", "--as", "attachment", &document]).expect(0);
+        assert_eq!(behind.proxy.left(), 0, "{fault:?}");
+        assert_eq!(behind.count(), before + number + 1, "{fault:?}");
+    }
+    behind.expect_intact();
+}
+
+#[test]
+fn nothing_is_stored_when_the_storage_refuses() {
+    let Some(behind) = Behind::new() else { return };
+    let before = behind.count();
+    let document = behind.document("refused");
+    behind.proxy.spoil(u32::MAX, "PUT", Fault::Status(403));
+    let refused = behind.run(&["add", "--as", "attachment", &document]).expect(2);
+    assert!(refused.stderr.contains("access is denied"), "{}", refused.stderr);
+    assert_eq!(behind.count(), before);
+    behind.expect_intact();
+    behind.proxy.spoil(0, "PUT", Fault::Wrong);
+    behind.run(&["add", "--as", "attachment", &document]).expect(0);
+    assert_eq!(behind.count(), before + 1);
+}
+
+#[test]
+fn clients_killed_after_an_upload_leave_nothing_visible() {
+    let Some(behind) = Behind::new() else { return };
+    let before = behind.count();
+    for round in 0..3 {
+        let document = behind.document(&format!("killed {round}"));
+        behind.proxy.spoil(1, "PUT", Fault::Silent);
+        let mut client = behind.command(&["add", "--as", "attachment", &document]);
+        let mut client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // The object is there, and the client does not know.
+        behind.proxy.wait();
+        client.kill().unwrap();
+        client.wait().unwrap();
+        assert_eq!(behind.count(), before + round);
+        behind.expect_intact();
+        // What it was about to store can be stored.
+        behind.run(&["add", "--as", "attachment", &document]).expect(0);
+        assert_eq!(behind.count(), before + round + 1);
+    }
+    // The objects without a catalog are new, so that they could still be those of a client.
+    behind.database.run(["gc"]).expect(0);
+    behind.expect_intact();
+}
