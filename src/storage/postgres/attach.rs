@@ -133,7 +133,7 @@ mod beside {
             Some(found) if found == vault && recorded.is_claimed => Ok(()),
             Some(found) if found != vault => Err(other_vault(store)),
             None if recorded.is_claimed => Err(StorageError::new(
-                ErrorKind::Missing,
+                ErrorKind::Invalid,
                 format!(
                     "{}: the bytes of the vault are not here; it was created with {}",
                     store.name(),

@@ -24,6 +24,20 @@ fn session() -> String {
     repository("examples/session.json").to_str().unwrap().to_owned()
 }
 
+/// A run pack among the examples.
+const RUN: &str = "3941d389b337";
+
+fn run() -> Vec<u8> {
+    std::fs::read(repository("examples/run.rpk")).unwrap()
+}
+
+/// Expects that all artifacts are read and verified.
+fn verify_all(database: &Database) {
+    let found = database.run(["find", "--json"]).expect(0).json();
+    let hashes = found.iter().map(|artifact| artifact["core_hash"].as_str().unwrap().to_owned());
+    database.run(std::iter::once("verify".to_owned()).chain(hashes)).expect(0);
+}
+
 fn places() -> impl Iterator<Item = Place> {
     [Some(Place::directory()), Place::bucket()].into_iter().flatten()
 }
@@ -40,12 +54,9 @@ fn what_goes_in_comes_out_of_object_storage() {
         let Some(database) = with_examples(&place) else { return };
         let found = database.run(["find", "--json"]).expect(0).json();
         assert!(found.len() > 3);
-        for artifact in &found {
-            database.run(["verify", artifact["core"].as_str().unwrap()]).expect(0);
-        }
-        let session = std::fs::read(session()).unwrap();
-        let stored = database.run(["get", "3941d389b337"]).expect(0);
-        assert_eq!(stored.stdout.as_bytes(), session);
+        verify_all(&database);
+        let stored = database.run(["get", RUN]).expect(0);
+        assert_eq!(stored.stdout.as_bytes(), run());
     }
 }
 
@@ -69,7 +80,7 @@ fn the_address_must_name_the_storage_of_the_vault() {
 fn removing_says_what_stays_in_object_storage() {
     let place = Place::directory();
     let Some(database) = with_examples(&place) else { return };
-    let removed = database.run(["rm", "3941d389b337", "--force", "--with-containers"]).expect(0);
+    let removed = database.run(["rm", RUN, "--force", "--with-containers"]).expect(0);
     assert!(removed.stderr.contains("removed bytes are still in object storage"), "{}", removed.stderr);
     assert!(removed.stderr.contains("versions of objects"), "{}", removed.stderr);
 }
@@ -85,7 +96,7 @@ fn damage_is_reported_with_the_object() {
         std::fs::write(&object, bytes).unwrap();
         names.push(object.file_name().unwrap().to_str().unwrap().to_owned());
     }
-    let damaged = database.run(["get", "3941d389b337"]).expect(2);
+    let damaged = database.run(["get", RUN]).expect(2);
     assert_eq!(damaged.stdout, "");
     assert!(names.iter().any(|name| damaged.stderr.contains(name)), "{}", damaged.stderr);
 }
@@ -118,8 +129,6 @@ struct Behind {
     database: Database,
     proxy: S3Proxy,
 }
-
-const SESSION: &str = "3941d389b337";
 
 impl Behind {
     fn new() -> Option<Self> {
@@ -154,16 +163,13 @@ impl Behind {
 
     /// Expects that everything in the vault comes back, without the proxy.
     fn expect_intact(&self) {
-        for artifact in self.database.run(["find", "--json"]).expect(0).json() {
-            self.database.run(["verify", artifact["core"].as_str().unwrap()]).expect(0);
-        }
+        verify_all(&self.database);
     }
 }
 
 #[test]
 fn reads_are_repeated_when_answers_are_spoiled() {
     let Some(behind) = Behind::new() else { return };
-    let session = std::fs::read(session()).unwrap();
     for (count, fault) in [
         (2, Fault::Status(500)),
         (2, Fault::Status(503)),
@@ -172,8 +178,8 @@ fn reads_are_repeated_when_answers_are_spoiled() {
         (1, Fault::Silent),
     ] {
         behind.proxy.spoil(count, "GET", fault);
-        let read = behind.run(&["get", SESSION]).expect(0);
-        assert_eq!(read.stdout.as_bytes(), session, "{fault:?}");
+        let read = behind.run(&["get", RUN]).expect(0);
+        assert_eq!(read.stdout.as_bytes(), run(), "{fault:?}");
         assert_eq!(behind.proxy.left(), 0, "{fault:?}");
     }
 }
@@ -182,10 +188,10 @@ fn reads_are_repeated_when_answers_are_spoiled() {
 fn reads_that_stay_spoiled_are_errors_that_show_nothing_of_the_answer() {
     let Some(behind) = Behind::new() else { return };
     behind.proxy.spoil(u32::MAX, "GET", Fault::Wrong);
-    let damaged = behind.run(&["get", SESSION]).expect(2);
+    let damaged = behind.run(&["get", RUN]).expect(2);
     assert!(damaged.stderr.contains("object s3://") && damaged.stdout.is_empty(), "{}", damaged.stderr);
     behind.proxy.spoil(u32::MAX, "GET", Fault::Status(403));
-    let refused = behind.run(&["get", SESSION]).expect(2);
+    let refused = behind.run(&["get", RUN]).expect(2);
     assert!(refused.stderr.contains("access is denied") && refused.stdout.is_empty(), "{}", refused.stderr);
     assert!(
         !refused.stderr.contains("s3cret") && !refused.stderr.contains("127.0.0.1"),
@@ -193,7 +199,7 @@ fn reads_that_stay_spoiled_are_errors_that_show_nothing_of_the_answer() {
         refused.stderr
     );
     behind.proxy.spoil(0, "GET", Fault::Wrong);
-    behind.run(&["get", SESSION]).expect(0);
+    behind.run(&["get", RUN]).expect(0);
 }
 
 #[test]
