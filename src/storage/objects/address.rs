@@ -58,7 +58,7 @@ impl ObjectAddress {
     pub(in crate::storage) fn parse(text: &str) -> Result<Self> {
         let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid(FORMS))?;
         if scheme == "file" {
-            let is_absolute = rest.starts_with('/') && rest.trim_matches('/') != "";
+            let is_absolute = rest.starts_with('/') && !rest.trim_matches('/').is_empty();
             return if is_absolute { Ok(Self::Directory(rest.into())) } else { Err(invalid(FORMS)) };
         }
         let provider = Provider::ALL.into_iter().find(|provider| provider.scheme() == scheme);

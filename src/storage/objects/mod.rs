@@ -6,6 +6,7 @@
 
 mod address;
 mod cache;
+mod client;
 mod error;
 mod marker;
 mod name;

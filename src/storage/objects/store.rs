@@ -7,18 +7,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientConfigKey, Error, GetOptions, GetRange, ObjectStoreExt as _, PutMode,
-    PutMultipartOptions, PutOptions, PutPayload, RetryConfig,
+    Error, GetOptions, GetRange, ObjectStoreExt as _, PutMode, PutMultipartOptions, PutOptions, PutPayload,
 };
 use tokio::runtime::Runtime;
 
-use super::address::{ObjectAddress, Provider};
+use super::address::ObjectAddress;
+use super::client::{connect, invalid_settings};
 use super::error::{failure, is_transient};
 use super::name::{BLOBS, ObjectName, PROBES};
 use crate::storage::{ErrorKind, Result, StorageError};
@@ -30,19 +27,8 @@ const PART: usize = 8 << 20;
 /// conditional request whose answer was lost.
 const ATTEMPTS: u32 = 4;
 
-/// How long the client repeats a request that the server refuses, with growing pauses.
-const RETRY: RetryConfig = RetryConfig {
-    backoff: BackoffConfig {
-        init_backoff: Duration::from_millis(100),
-        max_backoff: Duration::from_secs(5),
-        base: 2.0,
-    },
-    max_retries: 7,
-    retry_timeout: Duration::from_mins(1),
-};
-
-/// How long a request may take if the environment does not say: enough for a pack over a slow connection.
-const TIMEOUT: &str = "120 seconds";
+/// The pause before a request is made again, which grows fourfold each time.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The result of creating an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +76,7 @@ impl ObjectStore {
                 (Arc::new(store.with_fsync(true)) as Arc<dyn object_store::ObjectStore>, Path::default())
             }
             ObjectAddress::Bucket { provider, bucket, prefix } => {
-                // The client takes the provider of the process. If there is one already, it is as good.
-                let _ = rustls::crypto::ring::default_provider().install_default();
-                let store = connect(*provider, bucket).map_err(|error| settings(&name, &error))?;
+                let store = connect(*provider, bucket).map_err(|error| invalid_settings(&name, &error))?;
                 (store, prefix.clone())
             }
         };
@@ -135,7 +119,7 @@ impl ObjectStore {
         request: impl Fn() -> F,
     ) -> Result<object_store::Result<T>> {
         self.run(async {
-            let mut pause = RETRY.backoff.init_backoff;
+            let mut pause = PAUSE;
             for _ in 1..ATTEMPTS {
                 match request().await {
                     Err(error) if is_transient(&error) => tokio::time::sleep(pause).await,
@@ -290,47 +274,6 @@ impl ObjectStore {
         });
         Ok(listed.collect())
     }
-}
-
-/// Returns the error for settings that the environment has. It names no value.
-fn settings(name: &str, error: &Error) -> StorageError {
-    let reason = match error {
-        Error::UnknownConfigurationKey { key, .. } => format!("the setting {key} is unknown"),
-        _ => "the environment has no valid settings or credentials for it".to_owned(),
-    };
-    StorageError::new(ErrorKind::Invalid, format!("{name}: {reason}"))
-}
-
-/// Returns a client with the settings and credentials that the environment has.
-fn connect(provider: Provider, bucket: &str) -> object_store::Result<Arc<dyn object_store::ObjectStore>> {
-    let timeout = ClientConfigKey::Timeout;
-    Ok(match provider {
-        Provider::S3 => {
-            let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(RETRY);
-            let key = AmazonS3ConfigKey::Client(timeout);
-            if builder.get_config_value(&key).is_none() {
-                builder = builder.with_config(key, TIMEOUT);
-            }
-            Arc::new(builder.build()?)
-        }
-        Provider::Google => {
-            let mut builder =
-                GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(RETRY);
-            let key = GoogleConfigKey::Client(timeout);
-            if builder.get_config_value(&key).is_none() {
-                builder = builder.with_config(key, TIMEOUT);
-            }
-            Arc::new(builder.build()?)
-        }
-        Provider::Azure => {
-            let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(RETRY);
-            let key = AzureConfigKey::Client(timeout);
-            if builder.get_config_value(&key).is_none() {
-                builder = builder.with_config(key, TIMEOUT);
-            }
-            Arc::new(builder.build()?)
-        }
-    })
 }
 
 impl fmt::Debug for ObjectStore {

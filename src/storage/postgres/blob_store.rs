@@ -77,9 +77,9 @@ impl BlobStore for InDatabase {
     }
 
     fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
-        Ok(match stored.bytes {
-            Some(bytes) => decoded(blob, stored.size, stored.encoding, bytes),
-            None => Err(PayloadDefect::Missing { blob }),
+        Ok(match (stored.bytes, stored.part) {
+            (Some(bytes), None) => decoded(blob, stored.size, stored.encoding, bytes),
+            _ => Err(PayloadDefect::Missing { blob }),
         })
     }
 

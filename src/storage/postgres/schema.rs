@@ -35,6 +35,7 @@ pub(super) struct NewBlobStore {
 }
 
 /// Returns whether the server has a vault of any version.
+#[cfg(feature = "objects")]
 pub(super) fn exists(server: &Server) -> Outcome<bool> {
     version(server).map(|version| version.is_some())
 }
