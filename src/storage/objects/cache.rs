@@ -76,7 +76,7 @@ impl Cache {
     /// Adds a copy. Others never see a part of it.
     pub(in crate::storage) fn put(&self, key: &str, bytes: &[u8]) {
         let size = bytes.len() as u64;
-        if size > self.limit / Self::LARGEST || self.write(&self.path(key), bytes).is_none() {
+        if size > self.limit / Self::LARGEST || Self::write(&self.path(key), bytes).is_none() {
             return;
         }
         let left =
@@ -87,7 +87,7 @@ impl Cache {
         }
     }
 
-    fn write(&self, path: &Path, bytes: &[u8]) -> Option<()> {
+    fn write(path: &Path, bytes: &[u8]) -> Option<()> {
         let directory = path.parent()?;
         // The bytes are those of a vault that others may not be allowed to read.
         let mut builder = DirBuilder::new();

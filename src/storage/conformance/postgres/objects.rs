@@ -132,7 +132,9 @@ fn damaged_and_missing_objects_are_reported_with_their_names() {
     let name = object.file_name().unwrap().to_str().unwrap();
     let whole = std::fs::read(&object).unwrap();
     let mut damaged = whole.clone();
-    damaged.iter_mut().for_each(|byte| *byte ^= 1);
+    for byte in &mut damaged {
+        *byte ^= 1;
+    }
     for content in [damaged, whole[..1].to_vec(), Vec::new()] {
         std::fs::write(&object, content).unwrap();
         let error = beside.bytes(core).unwrap_err();
