@@ -111,7 +111,7 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 fn for_store(error: &StorageError) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::Missing => "\"runvault init\" or \"runvault add --create\" creates one",
-        ErrorKind::Older => "\"runvault upgrade\" upgrades it and keeps a copy",
+        ErrorKind::Older => "\"runvault upgrade\" upgrades it",
         ErrorKind::Damaged => {
             "\"runvault fsck --repair --from PATH\" restores them if PATH is another vault or a directory that has them"
         }

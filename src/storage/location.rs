@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::interface::Storage;
-use super::{ErrorKind, Result, StorageError, Store};
+use super::{Result, Store, Upgrade};
 
 /// The beginning of the address of a file that could be mistaken for something else.
 const FILE: &str = "sqlite:";
@@ -88,26 +88,58 @@ pub(crate) fn open(address: &Path, creation: Creation) -> Result<Opened> {
     }
 }
 
+/// Upgrades the vault at an address to the current schema, and opens it.
+///
+/// # Errors
+/// Same as [`Store::upgrade`], and errors of the kind `Connection` or `Invalid` for addresses of databases.
+pub(crate) fn upgrade(address: &Path) -> Result<(Box<dyn Storage>, Upgrade)> {
+    match Location::new(address) {
+        Location::File(path) => Store::upgrade(path).map(|(store, upgrade)| (Box::new(store) as _, upgrade)),
+        Location::Database(text) => upgrade_database(text),
+    }
+}
+
+/// Returns the password in the environment, as for every client of PostgreSQL, so that it need not be in an argument that
+/// other users can list.
+#[cfg(feature = "postgres")]
+fn password() -> Option<String> {
+    std::env::var("PGPASSWORD").ok()
+}
+
 #[cfg(feature = "postgres")]
 fn open_database(address: &str, creation: Creation) -> Result<Opened> {
     use super::postgres::PostgresStorage;
 
-    // As for every client of PostgreSQL, so that it need not be in an argument that other users can list.
-    let password = std::env::var("PGPASSWORD").ok();
     let open = match creation {
         Creation::Never => PostgresStorage::open,
         Creation::WhenNeeded | Creation::IfMissing => PostgresStorage::open_or_create,
         Creation::New => PostgresStorage::create,
     };
-    let storage = open(address, password)?;
+    let storage = open(address, password())?;
     let name = storage.address().into();
     Ok(Opened { storage: Box::new(storage), name })
 }
 
+#[cfg(feature = "postgres")]
+fn upgrade_database(address: &str) -> Result<(Box<dyn Storage>, Upgrade)> {
+    let (storage, upgrade) = super::postgres::PostgresStorage::upgrade(address, password())?;
+    Ok((Box::new(storage), upgrade))
+}
+
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &str, _: Creation) -> Result<Opened> {
+    Err(without_databases())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn upgrade_database(_: &str) -> Result<(Box<dyn Storage>, Upgrade)> {
+    Err(without_databases())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn without_databases() -> super::StorageError {
     let message = "this program was built without support for vaults in PostgreSQL";
-    Err(StorageError::new(ErrorKind::Unsupported, message))
+    super::StorageError::new(super::ErrorKind::Unsupported, message)
 }
 
 #[cfg(feature = "postgres")]
@@ -118,11 +150,6 @@ fn shown_database(address: &str) -> String {
 #[cfg(not(feature = "postgres"))]
 fn shown_database(_: &str) -> String {
     "postgresql://".to_owned()
-}
-
-/// Returns the error for something that only vaults in files have.
-pub(crate) fn only_files(what: &str) -> StorageError {
-    StorageError::new(ErrorKind::Unsupported, format!("{what} is only for vaults in files"))
 }
 
 #[cfg(test)]

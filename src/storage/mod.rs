@@ -32,6 +32,7 @@ mod seal;
 mod source_path;
 pub mod sqlite;
 mod tombstone;
+mod upgrade;
 mod varint;
 
 pub use actor::{Actor, ActorError};
@@ -56,9 +57,10 @@ pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{
     MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, check_labels, is_label_key, is_label_value,
 };
-pub(crate) use location::{Creation, Opened, file_of, only_files, open, shown_address};
+pub(crate) use location::{Creation, Opened, file_of, open, shown_address, upgrade};
 pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
 pub use source_path::SourcePath;
-pub use sqlite::{SCHEMA_VERSION, Store, Upgrade};
+pub use sqlite::Store;
 pub use tombstone::Tombstone;
+pub use upgrade::Upgrade;

@@ -6,30 +6,29 @@ use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
 use crate::storage::check::Repair;
-use crate::storage::{self, Capability, StorageError, Store, Upgrade};
+use crate::storage::{self, Capability, StorageError, Upgrade};
 
 /// The result of upgrading a vault.
 #[derive(Debug)]
 pub struct Upgraded {
-    /// The changes to its file.
+    /// The change of its schema.
     pub upgrade: Upgrade,
     /// The report of rebuilding the derived data, if that was necessary.
     pub report: Option<fsck::Report>,
 }
 
 impl Vault {
-    /// Upgrades the vault at `path` to the current schema: keeps a copy of it, migrates it, and rebuilds everything
-    /// that is derived from the artifacts' bytes. A current vault is not changed. The upgrade can be interrupted at any
-    /// time; the next call continues it.
+    /// Upgrades the vault at `address` to the current schema: keeps a copy of a file, migrates the vault, and rebuilds
+    /// everything that is derived from the artifacts' bytes. A current vault is not changed. The upgrade can be interrupted
+    /// at any time; the next call continues it. A database is not copied.
     ///
     /// # Errors
-    /// Returns [`Unsupported`](crate::storage::ErrorKind::Unsupported) for the address of a database: there is one version
-    /// of its schema yet. Otherwise the same as [`Store::upgrade`].
-    pub fn upgrade(path: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StorageError> {
-        let path = storage::file_of(path).ok_or_else(|| storage::only_files("upgrading"))?;
-        let (store, upgrade) = Store::upgrade(path)?;
+    /// Same as [`Store::upgrade`](crate::storage::Store::upgrade); in a database, also the same as [`Vault::open`], and
+    /// [`Busy`](crate::storage::ErrorKind::Busy) if others do not finish in time.
+    pub fn upgrade(address: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StorageError> {
+        let (storage, upgrade) = storage::upgrade(address)?;
         let report = if upgrade.is_outdated {
-            Some(fsck::reindex(&store, &KeyRing::default(), monitor)?)
+            Some(fsck::reindex(&*storage, &KeyRing::default(), monitor)?)
         } else {
             None
         };

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
-use runvault::storage::{SCHEMA_VERSION, Upgrade};
+use runvault::storage::Upgrade;
 use runvault::{Upgraded, Vault};
 
 use crate::cli::args::vault::VaultArgs;
@@ -14,8 +14,8 @@ use crate::cli::output::stdout;
 
 /// Upgrade a vault to the current schema version.
 ///
-/// A copy of the old vault is kept beside it. An interrupted upgrade can be repeated. A current vault is left
-/// unchanged. Older versions of runvault cannot open the upgraded vault.
+/// A copy of the old vault is kept beside its file; a database is not copied. An interrupted upgrade can be repeated. A
+/// current vault is left unchanged. Older versions of runvault cannot open the upgraded vault.
 #[derive(ClapArgs)]
 pub(crate) struct Args {}
 
@@ -27,19 +27,18 @@ impl Args {
         let mut printer = Printer::new();
         let Upgraded { upgrade, report } = Vault::upgrade(&path, &mut printer)?;
         drop(printer);
-        let Upgrade { from, copy, .. } = upgrade;
-        let name = escaped(&path.to_string_lossy()).to_string();
-        if let Some(copy) = &copy {
-            let copy = copy.to_string_lossy();
-            stdout::note(&format!(
-                "{name}: schema version {from} to {SCHEMA_VERSION}; a copy of the old vault is kept as {}",
-                escaped(&copy)
-            ));
+        let Upgrade { from, to, copy, .. } = upgrade;
+        let name = escaped(&Vault::shown_address(&path).to_string_lossy()).to_string();
+        if from < to {
+            let kept = copy.map_or_else(String::new, |copy| {
+                format!("; a copy of the old vault is kept as {}", escaped(&copy.to_string_lossy()))
+            });
+            stdout::note(&format!("{name}: schema version {from} to {to}{kept}"));
         }
         if let Some(report) = report {
             return print_report(&report, started);
         }
-        stdout::note(&format!("{name} is current: schema version {SCHEMA_VERSION}"));
+        stdout::note(&format!("{name} is current: schema version {to}"));
         Ok(Status::Done)
     }
 }

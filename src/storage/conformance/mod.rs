@@ -12,7 +12,7 @@ mod mentions;
 mod names;
 mod paging;
 #[cfg(feature = "postgres")]
-mod postgres;
+pub(super) mod postgres;
 mod reading;
 mod references;
 mod removing;

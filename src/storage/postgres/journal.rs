@@ -5,6 +5,7 @@ use postgres::types::Type;
 
 use super::columns::{count, digest, from_millis, value};
 use super::error::{Failure, Outcome};
+use super::schema::expect_current;
 use super::session::Session;
 use super::text::to_stored;
 use crate::storage::journal::{Event, JournalWriter};
@@ -26,7 +27,11 @@ struct Waiting {
 impl Recorder {
     /// Waits for other writers, and creates a writer at the end of the journal.
     pub(super) fn lock(session: &Session<'_>, actor: Option<&Actor>, at: DateTime<Utc>) -> Outcome<Self> {
-        Self::read(session, "SELECT seq, at, chain FROM head WHERE id = 1 FOR UPDATE", actor, at)
+        // An upgrade locks the same rows. Under the lock, the version is what it is, not what it was when the transaction
+        // began.
+        let sql = "SELECT h.seq, h.at, h.chain, v.version FROM head h, vault v WHERE h.id = 1 AND v.id = 1
+                      FOR UPDATE OF h FOR SHARE OF v";
+        Self::read(session, sql, actor, at)
     }
 
     /// Creates a writer at what is the end of the journal now, to see what would be written.
@@ -35,11 +40,13 @@ impl Recorder {
         actor: Option<&Actor>,
         at: DateTime<Utc>,
     ) -> Outcome<Self> {
-        Self::read(session, "SELECT seq, at, chain FROM head WHERE id = 1", actor, at)
+        let sql = "SELECT h.seq, h.at, h.chain, v.version FROM head h, vault v WHERE h.id = 1 AND v.id = 1";
+        Self::read(session, sql, actor, at)
     }
 
     fn read(session: &Session<'_>, sql: &str, actor: Option<&Actor>, at: DateTime<Utc>) -> Outcome<Self> {
         let row = session.row(sql, &[])?.ok_or_else(|| Failure::damaged("the journal has no head"))?;
+        expect_current(session.server().name(), value(&row, 3)?)?;
         let head = Head { seq: count(&row, 0)?, chain: digest(&row, 2)? };
         let last = value::<Option<i64>>(&row, 1)?.map(from_millis).transpose()?;
         Ok(Self { writer: JournalWriter::new(head, last, actor, at), waiting: Vec::new() })

@@ -1,12 +1,15 @@
 //! The tables of a vault, and their versions.
 
+use std::time::{Duration, Instant};
+
+use postgres::Transaction;
 use postgres::error::SqlState;
 use postgres::types::Type;
 
 use super::columns::value;
 use super::error::{Failure, Outcome};
 use super::pool::Server;
-use crate::storage::{ErrorKind, Result, StorageError};
+use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
 const MIGRATIONS: [&str; 3] = [
@@ -52,7 +55,7 @@ pub(super) fn prepare(server: &Server, policy: CreatePolicy, blobs: Option<&NewB
         (Some(_), CreatePolicy::Create) => {
             Err(StorageError::new(ErrorKind::Exists, format!("{} already exists", server.name())))
         }
-        (Some(version), _) => expect_current(server, version),
+        (Some(version), _) => expect_current(server.name(), version),
         (None, _) => {
             let created = create(server, blobs).map_err(failed)?;
             if !created && policy == CreatePolicy::Create {
@@ -63,7 +66,7 @@ pub(super) fn prepare(server: &Server, policy: CreatePolicy, blobs: Option<&NewB
             }
             version(server)
                 .map_err(failed)?
-                .map_or_else(|| Err(missing(server)), |found| expect_current(server, found))
+                .map_or_else(|| Err(missing(server)), |found| expect_current(server.name(), found))
         }
     }
 }
@@ -72,23 +75,96 @@ fn missing(server: &Server) -> StorageError {
     StorageError::new(ErrorKind::Missing, format!("there is no vault at {}", server.name()))
 }
 
-fn expect_current(server: &Server, version: i32) -> Result<()> {
-    let current = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
+/// Returns the version that this program writes.
+pub(super) fn current() -> i32 {
+    latest(&MIGRATIONS)
+}
+
+fn latest(migrations: &[&str]) -> i32 {
+    i32::try_from(migrations.len()).unwrap_or(i32::MAX)
+}
+
+/// Checks that the vault `name` has the version that this program writes. Every transaction does, because another program
+/// may upgrade the vault at any time.
+///
+/// # Errors
+/// Returns an error of the kind `Newer` or `Older`.
+pub(super) fn expect_current(name: &str, version: i32) -> Result<()> {
+    let current = current();
     if version > current {
-        let message = format!(
-            "{} has schema version {version}, but this version of runvault supports versions up to {current}; use a newer \
-             runvault",
-            server.name()
-        );
-        return Err(StorageError::new(ErrorKind::Newer, message));
+        return Err(newer(name, version, current));
     }
     if version < current {
         let message = format!(
-            "{} was written by an older version of runvault (schema version {version}) and must be upgraded first",
-            server.name()
+            "{name} was written by an older version of runvault (schema version {version}, the current one is {current}) and \
+             must be upgraded first"
         );
         return Err(StorageError::new(ErrorKind::Older, message));
     }
+    Ok(())
+}
+
+fn newer(name: &str, version: i32, current: i32) -> StorageError {
+    let message = format!(
+        "{name} has schema version {version}, but this version of runvault supports versions up to {current}; use a newer \
+         runvault"
+    );
+    StorageError::new(ErrorKind::Newer, message)
+}
+
+/// Applies the migrations that the vault does not have yet, in one transaction. Several processes can do this at once: they
+/// wait for each other and for writers. Returns the former version.
+///
+/// # Errors
+/// Returns an error of the kind `Missing` if there is no vault, `Newer` if a newer program made it, and `Busy` if others do
+/// not finish in time.
+pub(super) fn upgrade(server: &Server) -> Result<i32> {
+    upgrade_with(server, &MIGRATIONS)
+}
+
+fn upgrade_with(server: &Server, migrations: &[&str]) -> Result<i32> {
+    let failed = |failure: Failure| failure.at(server.name());
+    let begun = Instant::now();
+    let current = latest(migrations);
+    let mut found = version(server).map_err(failed)?.ok_or_else(|| missing(server))?;
+    while found < current {
+        match try_to_upgrade(server, migrations) {
+            Err(failure) if failure.can_be_retried() && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(failure) => return Err(failed(failure)),
+            Ok(former) if former <= current => return Ok(former),
+            Ok(former) => found = former,
+        }
+    }
+    if found > current { Err(newer(server.name(), found, current)) } else { Ok(found) }
+}
+
+fn try_to_upgrade(server: &Server, migrations: &[&str]) -> Outcome<i32> {
+    let mut client = server.lease()?;
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute(&format!(
+        "SET LOCAL search_path TO \"{}\"; SET LOCAL lock_timeout = '{}ms'",
+        server.schema(),
+        PATIENCE.as_millis()
+    ))?;
+    // Writers lock the same rows, so that each of them writes before the upgrade or finds out about it.
+    let sql =
+        "SELECT v.version FROM head h, vault v WHERE h.id = 1 AND v.id = 1 FOR UPDATE OF h FOR UPDATE OF v";
+    let found = value(&transaction.query_typed_one(sql, &[])?, 0)?;
+    if found < latest(migrations) {
+        apply(&mut transaction, migrations, found)?;
+        transaction.commit()?;
+    }
+    Ok(found)
+}
+
+/// Applies the migrations after version `from`, and sets the version.
+fn apply(transaction: &mut Transaction<'_>, migrations: &[&str], from: i32) -> Outcome<()> {
+    for migration in migrations.iter().skip(usize::try_from(from).unwrap_or(0)) {
+        transaction.batch_execute(migration)?;
+    }
+    transaction.execute_typed("UPDATE vault SET version = $1", &[(&latest(migrations), Type::INT4)])?;
     Ok(())
 }
 
@@ -139,18 +215,14 @@ fn try_to_create(server: &Server, blobs: Option<&NewBlobStore>) -> Outcome<bool>
     ))?;
     let row = transaction.query_typed_one("SELECT version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
     let found: i32 = value(&row, 0)?;
-    let missing = MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0));
-    let mut version = found;
-    for migration in missing {
-        transaction.batch_execute(migration)?;
-        version += 1;
+    if found == 0 {
+        apply(&mut transaction, &MIGRATIONS, 0)?;
+        if let Some(NewBlobStore { vault, url }) = blobs {
+            let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
+            transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;
+        }
+        transaction.commit()?;
     }
-    transaction.execute_typed("UPDATE vault SET version = $1", &[(&version, Type::INT4)])?;
-    if let Some(NewBlobStore { vault, url }) = blobs.filter(|_| found == 0) {
-        let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
-        transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;
-    }
-    transaction.commit()?;
     Ok(found == 0)
 }
 
@@ -163,4 +235,109 @@ fn expect_utf8(client: &mut postgres::Client) -> Outcome<()> {
     }
     let message = format!("the database has the encoding {encoding}, but a vault needs UTF8");
     Err(StorageError::new(ErrorKind::NotAVault, message).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::conformance::postgres::Schema;
+    use crate::storage::postgres::address::Address;
+    use crate::storage::postgres::journal::Recorder;
+    use crate::storage::postgres::session::Session;
+
+    /// What is upgraded is a schema with a version more than this program has.
+    const NEXT: &str = "CREATE TABLE next (x integer); INSERT INTO next SELECT count(*) FROM journal";
+
+    fn with_next(next: &'static str) -> Vec<&'static str> {
+        MIGRATIONS.into_iter().chain([next]).collect()
+    }
+
+    fn server(schema: &Schema) -> Server {
+        Server::connect(&Address::parse(&schema.address()).unwrap()).unwrap()
+    }
+
+    fn is_newer<T>(outcome: Outcome<T>) -> bool {
+        matches!(outcome, Err(Failure::Storage(error)) if error.kind() == ErrorKind::Newer)
+    }
+
+    #[test]
+    fn several_processes_upgrade_a_vault_once() {
+        let Some(schema) = Schema::new() else { return };
+        prepare(&server(&schema), CreatePolicy::Create).unwrap();
+        let former: Vec<i32> = std::thread::scope(|scope| {
+            let upgrade = || upgrade_with(&server(&schema), &with_next(NEXT)).unwrap();
+            let running: Vec<_> = (0..6).map(|_| scope.spawn(upgrade)).collect();
+            running.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(former.iter().filter(|former| **former == current()).count(), 1, "{former:?}");
+        assert!(former.iter().all(|former| [current(), current() + 1].contains(former)), "{former:?}");
+        let rows = schema.client().query("SELECT x FROM next", &[]).unwrap();
+        assert_eq!(rows.len(), 1);
+    }
+
+    #[test]
+    fn a_vault_that_was_upgraded_is_not_used_by_older_programs() {
+        let Some(schema) = Schema::new() else { return };
+        let server = server(&schema);
+        prepare(&server, CreatePolicy::Create).unwrap();
+        let writing = Session::to_write(&server, PATIENCE).unwrap();
+        assert_eq!(upgrade_with(&server, &with_next(NEXT)).unwrap(), current());
+        assert!(is_newer(Recorder::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
+        assert!(is_newer(Session::to_write(&server, PATIENCE)));
+        assert!(is_newer(Session::to_read(&server)));
+        for outcome in [prepare(&server, CreatePolicy::OpenOrCreate), upgrade(&server).map(drop)] {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Newer);
+            assert!(error.to_string().contains(&format!("supports versions up to {}", current())), "{error}");
+        }
+    }
+
+    #[test]
+    fn writers_and_upgrades_wait_for_each_other() {
+        let Some(schema) = Schema::new() else { return };
+        let server = server(&schema);
+        prepare(&server, CreatePolicy::Create).unwrap();
+        let writing = Session::to_write(&server, PATIENCE).unwrap();
+        Recorder::lock(&writing, None, chrono::DateTime::UNIX_EPOCH).unwrap();
+        let insert = "INSERT INTO journal VALUES (1, 0, 'x', 'x', decode(repeat('00', 32), 'hex'))";
+        writing.execute(insert, &[]).unwrap();
+        std::thread::scope(|scope| {
+            let upgrade = scope.spawn(|| upgrade_with(&server, &with_next(NEXT)));
+            let waiting = "SELECT 1 FROM pg_stat_activity a, pg_locks l
+                            WHERE l.pid = a.pid AND NOT l.granted AND a.query LIKE '%FOR UPDATE OF v%'";
+            let mut client = schema.client();
+            while client.query(waiting, &[]).unwrap().is_empty() {
+                std::thread::yield_now();
+            }
+            writing.commit().unwrap();
+            assert_eq!(upgrade.join().unwrap().unwrap(), current());
+        });
+        let seen: i32 = schema.client().query_one("SELECT x FROM next", &[]).unwrap().get(0);
+        assert_eq!(seen, 1);
+    }
+
+    #[test]
+    fn an_upgrade_that_fails_changes_nothing() {
+        let Some(schema) = Schema::new() else { return };
+        let server = server(&schema);
+        assert_eq!(upgrade(&server).unwrap_err().kind(), ErrorKind::Missing);
+        prepare(&server, CreatePolicy::Create).unwrap();
+        upgrade_with(&server, &with_next("CREATE TABLE next (x integer); SELECT 1 / 0")).unwrap_err();
+        assert_eq!(version(&server).unwrap(), Some(current()));
+        assert!(schema.client().query("SELECT x FROM next", &[]).is_err());
+    }
+
+    #[test]
+    fn a_vault_of_an_older_program_is_refused_until_it_is_upgraded() {
+        let Some(schema) = Schema::new() else { return };
+        let server = server(&schema);
+        prepare(&server, CreatePolicy::Create).unwrap();
+        schema.client().batch_execute("UPDATE vault SET version = version - 1").unwrap();
+        for policy in [CreatePolicy::Open, CreatePolicy::OpenOrCreate] {
+            let error = prepare(&server, policy).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Older);
+            let versions = format!("(schema version {}, the current one is {})", current() - 1, current());
+            assert!(error.to_string().contains(&versions), "{error}");
+        }
+    }
 }

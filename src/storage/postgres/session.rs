@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use postgres::fallible_iterator::FallibleIterator as _;
 use postgres::types::{ToSql, Type};
-use postgres::{Client, Row};
+use postgres::{Client, Row, SimpleQueryMessage};
 
 use super::error::{Failure, Outcome};
 use super::pool::{Lease, Server};
+use super::schema::expect_current;
 
 /// A parameter of a statement. Its type is stated, so that no round trip asks the server for it.
 pub(super) type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
@@ -25,7 +26,7 @@ impl<'s> Session<'s> {
     pub(super) fn to_read(server: &'s Server) -> Outcome<Self> {
         // The state is that of the first statement that reads.
         let begin = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT seq FROM head",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT version FROM vault",
             server.schema()
         );
         Self::begin(server, &begin)
@@ -39,20 +40,23 @@ impl<'s> Session<'s> {
             "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO \"{}\"; SET LOCAL lock_timeout = '{}ms';
              SET LOCAL idle_in_transaction_session_timeout = '5min';
              SELECT set_config('synchronous_commit', 'on', true)
-              WHERE current_setting('synchronous_commit') = 'off'",
+              WHERE current_setting('synchronous_commit') = 'off';
+             SELECT version FROM vault",
             server.schema(),
             patience.as_millis().clamp(1, 1 << 30)
         );
         Self::begin(server, &begin)
     }
 
-    /// Begins a transaction with these statements. Connections that were lost while they were idle are replaced.
+    /// Begins a transaction with these statements, the last of which returns the version of the vault. Connections that
+    /// were lost while they were idle are replaced.
     fn begin(server: &'s Server, statements: &str) -> Outcome<Self> {
         let mut attempts = server.max_connections();
         loop {
             let mut client = server.lease()?;
             server.count_round_trip();
-            match client.batch_execute(statements).map_err(Failure::from) {
+            let begun = client.simple_query(statements).map_err(Failure::from);
+            match begun.and_then(|answers| expect_version(server, &answers)) {
                 Ok(()) => return Ok(Self { server, client: RefCell::new(client), is_open: Cell::new(true) }),
                 Err(failure) if failure.is_disconnection() && attempts > 0 => attempts -= 1,
                 Err(failure) => {
@@ -118,6 +122,17 @@ impl<'s> Session<'s> {
         self.is_open.set(false);
         self.batch("COMMIT")
     }
+}
+
+/// Checks that the vault has the version of this program, which is in the last row of the answers.
+fn expect_version(server: &Server, answers: &[SimpleQueryMessage]) -> Outcome<()> {
+    let last = answers.iter().rev().find_map(|answer| match answer {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let version = last.and_then(|version| version.parse().ok());
+    let version = version.ok_or_else(|| Failure::damaged("it has no version"))?;
+    Ok(expect_current(server.name(), version)?)
 }
 
 impl Drop for Session<'_> {

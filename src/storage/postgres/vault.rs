@@ -4,9 +4,9 @@ use super::address::Address;
 use super::attach;
 use super::names::{NameCache, Names};
 use super::pool::Server;
-use super::schema::CreatePolicy;
+use super::schema::{self, CreatePolicy};
 use super::session::Session;
-use crate::storage::{Actor, Result};
+use crate::storage::{Actor, Result, Upgrade};
 
 /// A vault in a PostgreSQL database.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ impl PostgresStorage {
     /// # Errors
     /// Returns an error of the kind [`Missing`](crate::storage::ErrorKind::Missing) if the database or the vault does not
     /// exist, [`Connection`](crate::storage::ErrorKind::Connection) if the server cannot be reached or refuses the
-    /// connection, [`Newer`](crate::storage::ErrorKind::Newer) if a newer program made the vault, and
-    /// [`Invalid`](crate::storage::ErrorKind::Invalid) if the address is not valid.
+    /// connection, [`Newer`](crate::storage::ErrorKind::Newer) or [`Older`](crate::storage::ErrorKind::Older) if another
+    /// version of this program made the vault, and [`Invalid`](crate::storage::ErrorKind::Invalid) if the address is not valid.
     pub fn open(address: &str, password: Option<String>) -> Result<Self> {
         Self::connect(address, password, CreatePolicy::Open)
     }
@@ -43,6 +43,19 @@ impl PostgresStorage {
     /// Same as [`PostgresStorage::open`], except that the vault need not exist.
     pub fn open_or_create(address: &str, password: Option<String>) -> Result<Self> {
         Self::connect(address, password, CreatePolicy::OpenOrCreate)
+    }
+
+    /// Applies the migrations that the vault at an address does not have yet, in one transaction. Readers and writers of
+    /// older versions of this program get an error of the kind [`Newer`](crate::storage::ErrorKind::Newer) from then on.
+    ///
+    /// # Errors
+    /// Same as [`PostgresStorage::open`], except [`Older`](crate::storage::ErrorKind::Older);
+    /// [`Busy`](crate::storage::ErrorKind::Busy) if others do not finish in time.
+    pub fn upgrade(address: &str, password: Option<String>) -> Result<(Self, Upgrade)> {
+        let address = Address::parse(address)?.with_default_password(password);
+        let from = schema::upgrade(&Server::connect(&address)?)?.into();
+        let upgrade = Upgrade { from, to: schema::current().into(), copy: None, is_outdated: false };
+        Ok((Self::connect_to(&address, CreatePolicy::Open)?, upgrade))
     }
 
     fn connect(address: &str, password: Option<String>, policy: CreatePolicy) -> Result<Self> {

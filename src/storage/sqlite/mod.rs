@@ -55,7 +55,6 @@ mod write;
 mod write_lock;
 
 pub(crate) use read::Snapshot;
-pub use schema::VERSION as SCHEMA_VERSION;
-pub use store::{Store, Upgrade};
+pub use store::Store;
 
 use crate::storage::{Result, StorageError};

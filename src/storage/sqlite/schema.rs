@@ -26,7 +26,7 @@ const APPLICATION_ID: i64 = 0x7275_6e76;
 const PAGE_SIZE: u32 = 16_384;
 
 /// The schema version that this program writes.
-pub const VERSION: u32 = 7;
+pub(super) const VERSION: u32 = 7;
 
 /// The SQL of each schema version, in order.
 const MIGRATIONS: [&str; VERSION as usize] = [

@@ -23,7 +23,7 @@ use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
 use crate::storage::check::{Readmitted, Reindexed};
 use crate::storage::interface::LogDamage;
-use crate::storage::{Actor, ErrorKind, Prepared, Put, RemovedPolicy, Result, StorageError};
+use crate::storage::{Actor, ErrorKind, Prepared, Put, RemovedPolicy, Result, StorageError, Upgrade};
 
 /// A vault file.
 ///
@@ -39,17 +39,6 @@ pub struct Store {
     pub(super) log_damage: Option<Box<LogDamage>>,
     /// Set once the file exists. Must be the last field: the vault is open while the others are dropped.
     pub(super) created: OnceLock<Registration>,
-}
-
-/// The result of upgrading a vault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Upgrade {
-    /// The previous schema version.
-    pub from: i64,
-    /// The copy of the vault before the upgrade, if its schema was changed.
-    pub copy: Option<PathBuf>,
-    /// Whether the data derived from the artifacts has to be derived again.
-    pub is_outdated: bool,
 }
 
 impl Store {
@@ -96,7 +85,7 @@ impl Store {
         let copy = (from < i64::from(VERSION)).then(|| schema::copy_path(path, from));
         let is_outdated = derived::expect_current(&*store.connection()?, path)
             .is_err_and(|error| error.kind() == ErrorKind::Older);
-        Ok((store, Upgrade { from, copy, is_outdated }))
+        Ok((store, Upgrade { from, to: i64::from(VERSION), copy, is_outdated }))
     }
 
     /// Returns the copies of the vault beside it that were kept before its schema was changed, oldest first.

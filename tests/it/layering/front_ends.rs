@@ -22,7 +22,6 @@ const DATA: &[&str] = &[
     "MAX_LABEL_VALUE_BYTES",
     "MAX_TAG_BYTES",
     "Repair",
-    "SCHEMA_VERSION",
     "StorageError",
     "StoredMember",
     "TimeBasis",

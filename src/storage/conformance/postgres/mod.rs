@@ -9,7 +9,7 @@ mod round_trips;
 #[path = "../../../../tests/it/postgres/schema.rs"]
 mod schema;
 
-use schema::Schema;
+pub(in crate::storage) use schema::Schema;
 
 use super::{Vault, actor};
 use crate::storage::postgres::PostgresStorage;
