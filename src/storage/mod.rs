@@ -17,6 +17,7 @@ pub mod check;
 mod conformance;
 mod days;
 pub(crate) mod error;
+mod full_text;
 pub mod interface;
 pub(crate) mod journal;
 mod labels;

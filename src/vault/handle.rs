@@ -77,7 +77,7 @@ impl Vault {
     }
 
     /// Creates an empty vault in memory, which is lost when it is dropped. Operations that need a file, such as SQL
-    /// queries, backups and the search index, return an error of the kind [`ErrorKind::Unsupported`](crate::storage::ErrorKind::Unsupported).
+    /// queries and backups, return an error of the kind [`ErrorKind::Unsupported`](crate::storage::ErrorKind::Unsupported).
     ///
     /// ```
     /// use runvault::Vault;

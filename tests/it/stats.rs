@@ -2,7 +2,7 @@
 
 use runvault::Vault;
 use runvault::intake::ExamineOptions;
-use runvault::storage::ErrorKind;
+use runvault::vault::search::SearchRequest;
 use runvault::vault::stats::StatsRequest;
 use serde_json::Value;
 
@@ -105,10 +105,17 @@ fn vaults_in_memory_have_the_same_statistics_but_those_about_files() {
 }
 
 #[test]
-fn full_text_search_is_unsupported_in_memory() {
-    let error = Vault::in_memory().search_index().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert_eq!(error.to_string(), "this storage engine does not support full-text search");
+fn text_is_found_in_memory() {
+    let vault = Vault::in_memory();
+    let session = std::fs::read(repository("examples/session.json")).unwrap();
+    vault.add_document(session, &ExamineOptions::default()).unwrap();
+    assert_eq!(vault.search_index().unwrap(), None);
+    vault.build_search(&mut |_| {}).unwrap();
+    let search = |words: &str| {
+        let request = SearchRequest { words: words.to_owned(), ..SearchRequest::default() };
+        vault.run(&request).unwrap().hits.len()
+    };
+    assert_eq!((search("bug"), search("nothing-has-this")), (1, 0));
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod reading;
 mod references;
 mod removing;
 mod resolving;
+mod searching;
 mod snapshots;
 mod source_paths;
 mod statistics;
@@ -264,6 +265,15 @@ macro_rules! suite {
                 everything_is_counted_once
                 the_time_determines_oldest_newest_and_days
                 removed_artifacts_are_not_counted;
+            searching: there_is_no_index_until_one_is_built
+                captures_are_indexed_in_the_order_of_addition
+                documented_queries_match
+                any_text_matches_as_the_tokenizer_says
+                long_texts_match_as_the_tokenizer_says
+                hits_can_be_grouped_restricted_and_limited
+                removed_artifacts_are_removed_from_the_index
+                what_was_removed_while_it_was_read_is_not_indexed
+                differences_between_index_and_passages_are_found;
             capabilities: what_an_engine_cannot_do_is_unsupported
                 nothing_is_left_to_reclaim_after_reclaiming;
         });

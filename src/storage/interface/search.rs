@@ -213,3 +213,10 @@ pub struct Terms {
     /// The fields; all if empty.
     pub fields: Vec<Field>,
 }
+
+impl Terms {
+    /// Returns whether there are no terms.
+    pub(in crate::storage) fn is_empty(&self) -> bool {
+        self.alternatives.iter().all(Vec::is_empty)
+    }
+}

@@ -7,7 +7,7 @@ use super::transaction::Change;
 use super::vault::MemoryStorage;
 use crate::artifact::Admitted;
 use crate::storage::interface::{
-    Capabilities, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
+    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
 };
 use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
 
@@ -43,8 +43,12 @@ impl Storage for MemoryStorage {
         self
     }
 
+    fn full_text(&self) -> Result<&dyn FullText> {
+        Ok(self)
+    }
+
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        Capabilities::new(&[Capability::FullText])
     }
 }
 

@@ -5,6 +5,7 @@
 //! copy, which replaces the content when it is committed.
 
 mod engine;
+mod full_text;
 mod maintenance;
 mod put;
 mod recorder;

@@ -8,8 +8,8 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Kind, Mention, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{
-    ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, JournalRecord, Label, NameMention, Note, Period,
-    Pin, Tag,
+    ArtifactRecord, Attribute, CapturePassages, CaptureRecord, CaptureTarget, JournalRecord, Label,
+    NameMention, Note, Period, Pin, Tag,
 };
 use crate::storage::{Head, Result, StorageError, TimeBasis, Tombstone};
 use crate::validation::Violation;
@@ -30,6 +30,17 @@ pub(super) struct State {
     /// a capture with the same hash.
     pub(super) tombstones: BTreeMap<(Digest, u64), Tombstone>,
     pub(super) journal: Vec<Arc<JournalEntry>>,
+    /// The texts that are searched, if there is an index.
+    pub(super) search: Option<IndexedTexts>,
+}
+
+/// The texts that are searched.
+#[derive(Clone, Default)]
+pub(super) struct IndexedTexts {
+    /// The position of the last indexed capture. None before it is missing.
+    pub(super) last: i64,
+    /// The passages of each capture, by its position.
+    pub(super) captures: BTreeMap<i64, Arc<CapturePassages>>,
 }
 
 /// A journal entry with its action.

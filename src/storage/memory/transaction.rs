@@ -154,7 +154,9 @@ impl<'s> Change<'s> {
         let (kind, captures) = (artifact.kind.name(), artifact.captures.clone());
         let hashes: Vec<CaptureHash> = captures.iter().map(|capture| capture.capture).collect();
         let size = captures.iter().map(super::state::Capture::size).sum();
-        self.parts().0.artifacts.remove(&core);
+        let state = self.parts().0;
+        state.artifacts.remove(&core);
+        state.forget_texts(&captures);
         self.record(&Event::Remove { captures: &hashes, core, kind, left: 0, reason, size })?;
         let tombstone = Tombstone {
             digest: core.0,

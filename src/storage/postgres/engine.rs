@@ -10,7 +10,7 @@ use super::vault::PostgresStorage;
 use super::view::View;
 use crate::artifact::Admitted;
 use crate::storage::interface::{
-    Capabilities, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
+    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
 };
 use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
 
@@ -46,8 +46,12 @@ impl Storage for PostgresStorage {
         self
     }
 
+    fn full_text(&self) -> Result<&dyn FullText> {
+        Ok(self)
+    }
+
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        Capabilities::new(&[Capability::FullText])
     }
 }
 

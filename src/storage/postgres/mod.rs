@@ -14,6 +14,7 @@ mod columns;
 mod encoding;
 mod engine;
 mod error;
+mod full_text;
 #[cfg(feature = "objects")]
 mod in_objects;
 mod journal;

@@ -12,10 +12,11 @@ use super::pool::Server;
 use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!("../../../migrations/postgres/0001_vault.sql"),
     include_str!("../../../migrations/postgres/0002_source_path.sql"),
     include_str!("../../../migrations/postgres/0003_objects.sql"),
+    include_str!("../../../migrations/postgres/0004_search.sql"),
 ];
 
 /// What to do if there is no vault.
@@ -303,10 +304,10 @@ mod tests {
         writing.execute(insert, &[]).unwrap();
         std::thread::scope(|scope| {
             let upgrade = scope.spawn(|| upgrade_with(&server, &with_next(NEXT)));
-            let waiting = "SELECT 1 FROM pg_stat_activity a, pg_locks l
+            let blocked = "SELECT 1 FROM pg_stat_activity a, pg_locks l
                             WHERE l.pid = a.pid AND NOT l.granted AND a.query LIKE '%FOR UPDATE OF v%'";
             let mut client = schema.client();
-            while client.query(waiting, &[]).unwrap().is_empty() {
+            while client.query(blocked, &[]).unwrap().is_empty() {
                 std::thread::yield_now();
             }
             writing.commit().unwrap();

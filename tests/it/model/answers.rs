@@ -1,16 +1,16 @@
 //! The answers that engines are compared by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use runvault::artifact::SignatureState;
-use runvault::digest::{BlobHash, DigestPrefix};
+use runvault::digest::{BlobHash, CoreHash, DigestPrefix};
 use runvault::storage::interface::{
     CaptureTarget, Condition, Containment, Direction, Filter, Order, Page, Period, Snapshot,
 };
-use runvault::storage::{JournalQuery, TimeBasis};
+use runvault::storage::{Grouping, JournalQuery, Term, Terms, TimeBasis};
 
 use super::steps::time;
 use super::universe::UNIVERSE;
@@ -32,7 +32,11 @@ pub(super) struct Probe {
     last: Option<u32>,
     /// Two artifacts, and a distance.
     path: (Index, Index, usize),
+    search: Vec<Vec<(&'static str, bool)>>,
 }
+
+/// Words and phrases of the inputs, and one that none of them has.
+const WORDS: [&str; 9] = ["a", "e", "r", "p", "tool", "step", "the", "x y", "nothing-has-this"];
 
 #[derive(Clone, Debug)]
 struct FilterProbe {
@@ -115,10 +119,26 @@ pub(super) fn probe() -> impl Strategy<Value = Probe> {
         (any::<Index>(), 6..65_usize, prop::collection::vec(any::<Index>(), 0..3)),
         (0..12_u64, action, prop::option::of(0..9_u32)),
         (any::<Index>(), any::<Index>(), 1..4_usize),
+        prop::collection::vec(
+            prop::collection::vec((prop::sample::select(&WORDS[..]), any::<bool>()), 1..3),
+            1..3,
+        ),
     )
-        .prop_map(|((filter, order, limit), (digest, digits, kinds), (from, action, last), path)| {
-            Probe { filter, order, limit, digest, digits, kinds, from, action, last, path }
-        })
+        .prop_map(
+            |((filter, order, limit), (digest, digits, kinds), (from, action, last), path, search)| Probe {
+                filter,
+                order,
+                limit,
+                digest,
+                digits,
+                kinds,
+                from,
+                action,
+                last,
+                path,
+                search,
+            },
+        )
 }
 
 impl FilterProbe {
@@ -223,9 +243,33 @@ pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     let beginning: String = value.chars().take(probe.limit - 1).collect();
     let values = snapshot.attribute_values(name, &beginning, probe.limit).unwrap();
     answer(format!("values {name} {beginning:?}"), format!("{values:?}"));
+    search(snapshot, probe, &mut answers);
     let (one, other, depth) = &probe.path;
     answers.extend(super::queries::probed(snapshot, one, other, *depth));
     answers
+}
+
+/// Adds what a search finds. The order of what it finds is the engine's.
+fn search(snapshot: &dyn Snapshot, probe: &Probe, answers: &mut Answers) {
+    let index = snapshot.full_text().unwrap();
+    let state = index.search_index().unwrap();
+    answers.insert("search index".to_owned(), format!("{state:?}"));
+    if state.is_none() {
+        return;
+    }
+    let term = |(word, is_prefix): &(&str, bool)| Term { text: (*word).to_owned(), is_prefix: *is_prefix };
+    let alternatives = probe.search.iter().map(|terms| terms.iter().map(term).collect()).collect();
+    let terms = Terms { alternatives, fields: Vec::new() };
+    let among = probe.filter.among.as_ref();
+    let among: Option<Vec<CoreHash>> =
+        among.map(|among| among.iter().map(|core| *core.get(&UNIVERSE.cores)).collect());
+    let found = index.search(&terms, among.as_deref(), Grouping::Passage, usize::MAX).unwrap();
+    let passages: BTreeSet<_> = found.iter().map(|it| (it.artifact, it.capture, it.number)).collect();
+    assert_eq!(passages.len(), found.len(), "each passage is found once");
+    answers.insert(format!("passages {terms:?} {among:?}"), format!("{passages:?}"));
+    let found = index.search(&terms, among.as_deref(), Grouping::Artifact, usize::MAX).unwrap();
+    let artifacts: BTreeSet<_> = found.iter().map(|found| (found.artifact, found.more)).collect();
+    answers.insert(format!("artifacts with {terms:?} {among:?}"), format!("{artifacts:?}"));
 }
 
 /// Returns some answers, to compare what transactions and held snapshots see.

@@ -10,6 +10,7 @@ use runvault::digest::CoreHash;
 use runvault::storage::interface::{Annotation, PutOptions, Storage, Transaction};
 use runvault::storage::{Prepared, RemovedPolicy, Result, TimeBasis};
 use runvault::vault::retention::{self, GroupKey, LabelRule, Period, PeriodRule, Plan};
+use runvault::vault::search;
 
 use super::universe::UNIVERSE;
 
@@ -24,6 +25,8 @@ pub(super) enum Step {
     Remove { artifacts: Vec<Index>, reason: Option<&'static str>, is_committed: bool },
     /// Removes what a retention policy does not keep.
     Forget(Retention),
+    /// Builds the search index, or drops it.
+    Index { is_built: bool },
     /// Takes a snapshot, which must not change while it is held.
     Hold,
     /// Closes and opens the vault.
@@ -141,6 +144,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
             Step::Remove { artifacts, reason, is_committed }
         }),
         1 => retention().prop_map(Step::Forget),
+        1 => prop::bool::weighted(0.8).prop_map(|is_built| Step::Index { is_built }),
         1 => Just(Step::Hold),
         1 => Just(Step::Reopen),
     ]
@@ -189,6 +193,8 @@ pub(super) fn run(step: &Step, storage: &dyn Storage, at: DateTime<Utc>) -> Stri
             remove(artifacts, *reason, *is_committed, storage, at)
         }
         Step::Forget(retention) => forget(retention, storage, at),
+        Step::Index { is_built: true } => described(search::build(storage, &mut |_| {})),
+        Step::Index { is_built: false } => described(storage.full_text().unwrap().drop_index()),
         Step::Hold | Step::Reopen => String::new(),
     }
 }

@@ -5,6 +5,8 @@ mod objects;
 #[cfg(feature = "objects")]
 mod place;
 mod schema;
+mod search;
+mod upgrade;
 
 use std::ffi::OsStr;
 
@@ -166,8 +168,6 @@ fn what_a_database_cannot_do_is_said() {
     let Some(database) = Database::with_examples() else { return };
     for arguments in [
         &["sql", "SELECT 1"][..],
-        &["search", "ticket"],
-        &["index", "build"],
         &["index", "rebuild"],
         &["backup", "copy.vault"],
         &["fsck"],

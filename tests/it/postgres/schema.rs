@@ -35,6 +35,12 @@ impl Schema {
         format!("{}{separator}schema={}", self.url, self.name)
     }
 
+    /// Returns its name.
+    #[allow(dead_code, reason = "one of the two crates that have this file needs it")]
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns a connection that is not of the engine.
     pub(crate) fn client(&self) -> Client {
         let mut client = Client::connect(&self.url, NoTls).unwrap();

@@ -18,8 +18,9 @@ use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, FileRecord,
-    Filter, Hit, JournalRecord, LabelKey, LabelValue, ManualLink, MemberRecord, Mention, NameUse, Names,
-    Order, Page, Paged, ReferenceEdge, Resolution, SharedFile, Snapshot, Statistics, UnresolvedReference,
+    Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue, ManualLink, MemberRecord, Mention,
+    NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution, SharedFile, Snapshot, Statistics,
+    UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, TimeBasis, Tombstone};
@@ -221,5 +222,9 @@ impl Snapshot for View {
 
     fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
         Ok(self.0.statistics(by))
+    }
+
+    fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
+        Ok(self)
     }
 }

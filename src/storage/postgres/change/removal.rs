@@ -11,6 +11,7 @@ use crate::storage::interface::{ManualLink, Snapshot as _};
 use crate::storage::journal::Event;
 use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::full_text::index::forget;
 use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::unreferenced;
@@ -75,6 +76,7 @@ impl Change<'_> {
         let blobs = session.rows(&format!("DELETE FROM member WHERE {of_captures} RETURNING blob"), &of)?;
         let blobs: Vec<&[u8]> = blobs.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
         unreferenced::discard(session, &blobs, self.recorder.at())?;
+        forget(session, artifact)?;
         self.delete_keys(artifact)?;
         session.execute(&format!("DELETE FROM mention_list WHERE {of_captures}"), &of)?;
         for table in ["edge", "attribute", "identity", "name_mention", "capture"] {

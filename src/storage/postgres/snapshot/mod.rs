@@ -25,9 +25,9 @@ use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
-    EngineStatistics, FileRecord, Filter, Hit, JournalRecord, LabelKey, LabelValue, ManualLink, MemberRecord,
-    Mention, NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution, RoleCount, SharedFile, Snapshot,
-    Statistics, UnresolvedReference,
+    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
+    ManualLink, MemberRecord, Mention, NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution,
+    RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
@@ -219,5 +219,9 @@ impl Snapshot for View<'_> {
 
     fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
         self.answer(self.sizes().map(Some))
+    }
+
+    fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
+        Ok(self)
     }
 }

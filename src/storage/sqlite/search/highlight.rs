@@ -112,7 +112,10 @@ fn ranges(marked: &str, [open, close]: [char; 2]) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::storage::full_text::{self, words};
     use crate::storage::interface::Term;
 
     fn matches(words: &[&str], text: &str) -> Option<Vec<String>> {
@@ -148,5 +151,78 @@ mod tests {
         assert_eq!(matches(&["cafe au", "E"], text).unwrap(), ["é", "CAFÉ au"]);
         assert_eq!(matches(&["refund", "missing"], text), None);
         assert_eq!(matches(&["of refund"], text).unwrap(), ["of refund"]);
+    }
+
+    /// Returns the words of texts as SQLite's tokenizer finds them.
+    fn words_in_sqlite(texts: &[String]) -> Vec<Vec<String>> {
+        let connection = in_memory().unwrap();
+        let schema = "CREATE VIRTUAL TABLE t USING fts5 (x, tokenize = 'unicode61 remove_diacritics 2');
+                      CREATE VIRTUAL TABLE v USING fts5vocab (t, instance); BEGIN";
+        connection.execute_batch(schema).unwrap();
+        let mut insert = connection.prepare("INSERT INTO t (rowid, x) VALUES (?1, ?2)").unwrap();
+        for (row, text) in texts.iter().enumerate() {
+            insert.execute((i64::try_from(row).unwrap(), text)).unwrap();
+        }
+        let mut found = vec![Vec::new(); texts.len()];
+        let mut select = connection.prepare("SELECT doc, offset, term FROM v ORDER BY doc, offset").unwrap();
+        let mut rows = select.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            found[row.get::<_, usize>(0).unwrap()].push(row.get(2).unwrap());
+        }
+        found
+    }
+
+    fn ours(text: &str) -> Vec<String> {
+        words(text).map(|word| String::from_utf8(word.form).unwrap()).collect()
+    }
+
+    #[test]
+    fn every_character_is_treated_as_by_the_shared_tokenizer() {
+        // Where nothing is assigned, some have to do.
+        let blocks = [
+            '\0'..='\u{32fff}',
+            '\u{e0000}'..='\u{e0fff}',
+            '\u{f0000}'..='\u{f0fff}',
+            '\u{10ff00}'..=char::MAX,
+        ];
+        let all: Vec<char> = blocks.into_iter().flatten().collect();
+        let text = |chunk: &[char]| chunk.iter().map(|it| format!("x{it}y {it}{it}z ")).collect::<String>();
+        let texts: Vec<String> = all.chunks(64).map(text).collect();
+        for (found, text) in words_in_sqlite(&texts).iter().zip(&texts) {
+            assert_eq!(*found, ours(text), "{text:?}");
+        }
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let parts = prop_oneof![
+            4 => "[abÄé1 ]{1,3}",
+            2 => prop::sample::select(&[" ", "a", "b", "ab", "\u{301}", "e\u{301}", "\0", "ß", "İ", "-"][..])
+                .prop_map(str::to_owned),
+            1 => any::<char>().prop_map(String::from),
+        ];
+        prop::collection::vec(parts, 0..14).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn the_shared_matcher_finds_the_same_places(
+            text in any_text(),
+            alternatives in prop::collection::vec(
+                prop::collection::vec((any_text(), any::<bool>()), 0..3), 0..3
+            ),
+            is_other_field in prop::bool::weighted(0.1)
+        ) {
+            let term = |(text, is_prefix): (String, bool)| Term { text, is_prefix };
+            let alternatives: Vec<Vec<Term>> =
+                alternatives.into_iter().map(|terms| terms.into_iter().map(term).collect()).collect();
+            let fields = if is_other_field { vec![Field::STEP] } else { vec![Field::TOOL, Field::OUTPUT] };
+            let terms = Terms { alternatives, fields };
+            prop_assert_eq!(words_in_sqlite(&[text.clone()]).remove(0), ours(&text));
+            if !terms.is_empty() {
+                let expected = Matcher::new(Path::new("v.vault")).unwrap();
+                let expected = expected.matches(&terms, Field::TOOL, &text).unwrap();
+                prop_assert_eq!(full_text::Matcher.matches(&terms, Field::TOOL, &text).unwrap(), expected);
+            }
+        }
     }
 }

@@ -3,11 +3,6 @@
 use crate::storage::interface::{Term, Terms};
 
 impl Terms {
-    /// Returns whether there are no terms.
-    pub(super) fn is_empty(&self) -> bool {
-        self.alternatives.iter().all(Vec::is_empty)
-    }
-
     /// Returns the FTS5 expression. Only the words of a text have a meaning in it, so every text is valid.
     pub(super) fn expression(&self) -> String {
         let alternatives = self.alternatives.iter().filter(|terms| !terms.is_empty());

@@ -1,0 +1,8 @@
+//! The words of texts, and which texts match, by the rules of SQLite's FTS5: for engines whose database has others.
+
+mod characters;
+mod query;
+mod words;
+
+pub(in crate::storage) use query::{Matcher, Occurrence, Phrase, Query};
+pub(in crate::storage) use words::words;

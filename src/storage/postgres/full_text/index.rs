@@ -1,0 +1,209 @@
+//! Additions to the index and removals from it.
+
+use std::collections::HashMap;
+
+use postgres::types::Type;
+
+use super::vector::Vector;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::interface::{CapturePassages, SearchIndex, SearchableCapture};
+use crate::storage::postgres::columns::{capture, core, count, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::schema::expect_current;
+use crate::storage::postgres::session::Session;
+use crate::storage::postgres::view::{ARTIFACT, View};
+
+/// The version of the content. It is increased when it changes, or when kinds produce different passages.
+pub(super) const VERSION: i32 = 1;
+
+/// The progress of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) version: i32,
+    /// The last indexed capture.
+    pub(super) capture: i64,
+}
+
+/// Returns the state of the index, or `None` if there is none.
+pub(super) fn state(session: &Session<'_>) -> Outcome<Option<State>> {
+    let row = session.row("SELECT version, capture FROM search_state", &[])?;
+    row.map(|row| Ok(State { version: value(&row, 0)?, capture: value(&row, 1)? })).transpose()
+}
+
+/// Waits for others that change the index, and returns its state.
+fn lock(session: &Session<'_>) -> Outcome<Option<State>> {
+    let sql =
+        "SELECT s.version, s.capture, v.version FROM search_state s, vault v WHERE s.id = 1 AND v.id = 1
+                  FOR UPDATE OF s FOR SHARE OF v";
+    let Some(row) = session.row(sql, &[])? else { return Ok(None) };
+    expect_current(session.server().name(), value(&row, 2)?)?;
+    Ok(Some(State { version: value(&row, 0)?, capture: value(&row, 1)? }))
+}
+
+pub(super) fn describe(session: &Session<'_>) -> Outcome<Option<SearchIndex>> {
+    let sql = "SELECT s.version, (SELECT count(*) FROM capture c WHERE c.id > s.capture) FROM search_state s";
+    let row = session.row(sql, &[])?;
+    let index =
+        |row| Ok(SearchIndex { waiting: count(&row, 1)?, is_current: value::<i32>(&row, 0)? == VERSION });
+    row.map(index).transpose()
+}
+
+/// Begins an empty index.
+pub(super) fn begin(session: &Session<'_>) -> Outcome<()> {
+    let sql = "INSERT INTO search_state (id, version, capture) VALUES (1, $1, 0)
+               ON CONFLICT (id) DO UPDATE SET version = $1, capture = 0";
+    session.execute(sql, &[(&VERSION, Type::INT4)])?;
+    session.batch("DELETE FROM search_passage; DELETE FROM search_capture")
+}
+
+/// Removes the index, and returns whether there was one.
+pub(super) fn drop(session: &Session<'_>) -> Outcome<bool> {
+    let is_there = lock(session)?.is_some();
+    session.batch("DELETE FROM search_passage; DELETE FROM search_capture; DELETE FROM search_state")?;
+    Ok(is_there)
+}
+
+/// Adds the passages of captures. Returns false if they are not those that come next.
+pub(super) fn add(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<bool> {
+    let Some(state) = lock(session)?.filter(|state| state.version == VERSION) else { return Ok(false) };
+    let Some(first) = batch.first() else { return Ok(true) };
+    let next = session.row("SELECT min(id) FROM capture WHERE id > $1", &[(&state.capture, Type::INT8)])?;
+    let next: Option<i64> = next.map(|row| value(&row, 0)).transpose()?.flatten();
+    // It may have been removed in the meantime, along with others before it.
+    if first.id <= state.capture || next.is_some_and(|next| next < first.id) {
+        return Ok(false);
+    }
+    let keys = keys(session, batch)?;
+    let mut rows = Rows::default();
+    let mut last = state.capture;
+    for capture in batch {
+        match keys.get(&capture.id) {
+            Some(key) if *key == (capture.core, capture.hash) => {}
+            // It was removed, and another capture got its number.
+            Some(_) => break,
+            // It was removed, and another capture may get an earlier number.
+            None => continue,
+        }
+        rows.add(capture);
+        last = capture.id;
+    }
+    rows.write(session)?;
+    session.execute("UPDATE search_state SET capture = $1", &[(&last, Type::INT8)])?;
+    Ok(true)
+}
+
+/// Returns the keys of those captures of a batch that exist.
+fn keys(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<HashMap<i64, (CoreHash, CaptureHash)>> {
+    let ids: Vec<i64> = batch.iter().map(|capture| capture.id).collect();
+    let sql = "SELECT c.id, a.core, c.digest FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ANY($1)";
+    let rows = session.rows(sql, &[(&ids, Type::INT8_ARRAY)])?;
+    rows.iter().map(|row| Ok((value(row, 0)?, (core(row, 1)?, capture(row, 2)?)))).collect()
+}
+
+/// Removes the passages of an artifact that is about to be removed.
+pub(in crate::storage::postgres) fn forget(session: &Session<'_>, artifact: i64) -> Outcome<()> {
+    // Who adds passages holds this lock, and finds out under it which captures exist.
+    if lock(session)?.is_none() {
+        return Ok(());
+    }
+    for table in ["search_passage", "search_capture"] {
+        let sql =
+            format!("DELETE FROM {table} WHERE capture IN (SELECT id FROM capture WHERE artifact = $1)");
+        session.execute(&sql, &[(&artifact, Type::INT8)])?;
+    }
+    // The number of the last capture is used again.
+    let sql = "UPDATE search_state SET capture =
+                 least(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE artifact <> $1))";
+    session.execute(sql, &[(&artifact, Type::INT8)])?;
+    Ok(())
+}
+
+/// The rows of captures, by column.
+#[derive(Default)]
+struct Rows {
+    captures: Vec<i64>,
+    counts: Vec<i32>,
+    of: Vec<i64>,
+    numbers: Vec<i32>,
+    fields: Vec<&'static str>,
+    words: Vec<Option<String>>,
+    rests: Vec<Option<Vec<u8>>>,
+}
+
+impl Rows {
+    fn add(&mut self, capture: &CapturePassages) {
+        let passages = capture.passages();
+        self.captures.push(capture.id);
+        self.counts.push(i32::try_from(passages.len()).unwrap_or(i32::MAX));
+        for (number, passage) in (0..).zip(passages) {
+            let Some((field, text)) = passage else { continue };
+            let Some(Vector { words, rest }) = Vector::new(text) else { continue };
+            self.of.push(capture.id);
+            self.numbers.push(number);
+            self.fields.push(field.name());
+            self.words.push(words);
+            self.rests.push(rest);
+        }
+    }
+
+    fn write(&self, session: &Session<'_>) -> Outcome<()> {
+        session.execute(
+            "INSERT INTO search_capture (capture, passages) SELECT * FROM unnest($1::bigint[], $2::integer[])",
+            &[(&self.captures, Type::INT8_ARRAY), (&self.counts, Type::INT4_ARRAY)],
+        )?;
+        session.execute(
+            "INSERT INTO search_passage (capture, number, field, words, rest)
+             SELECT capture, number, field, words::tsvector, rest
+               FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::bytea[])
+                 AS p (capture, number, field, words, rest)",
+            &[
+                (&self.of, Type::INT8_ARRAY),
+                (&self.numbers, Type::INT4_ARRAY),
+                (&self.fields, Type::TEXT_ARRAY),
+                (&self.words, Type::TEXT_ARRAY),
+                (&self.rests, Type::BYTEA_ARRAY),
+            ],
+        )?;
+        Ok(())
+    }
+}
+
+impl View<'_> {
+    /// Returns the next captures that are not in the index; none if there is no index of this version.
+    pub(super) fn unindexed_captures(&self, limit: u32) -> Outcome<Vec<SearchableCapture>> {
+        match state(&self.session)?.filter(|state| state.version == VERSION) {
+            None => Ok(Vec::new()),
+            Some(state) => self.captures_between(state.capture, i64::MAX, limit),
+        }
+    }
+
+    /// Returns captures that should be in the index.
+    pub(super) fn indexed_captures(
+        &self,
+        after: Option<&SearchableCapture>,
+        limit: u32,
+    ) -> Outcome<Vec<SearchableCapture>> {
+        match state(&self.session)? {
+            None => Ok(Vec::new()),
+            Some(state) => self.captures_between(after.map_or(0, |after| after.id), state.capture, limit),
+        }
+    }
+
+    fn captures_between(&self, after: i64, last: i64, limit: u32) -> Outcome<Vec<SearchableCapture>> {
+        let sql = format!(
+            "SELECT {ARTIFACT}, c.id, c.digest, f.digest
+               FROM capture c JOIN artifact a ON a.id = c.artifact
+               JOIN capture f ON f.id = (SELECT min(id) FROM capture o WHERE o.artifact = c.artifact)
+              WHERE c.id > $1 AND c.id <= $2 ORDER BY c.id LIMIT $3"
+        );
+        let parameters: [_; 3] =
+            [(&after as _, Type::INT8), (&last as _, Type::INT8), (&i64::from(limit) as _, Type::INT8)];
+        let searchable = |row: &postgres::Row| {
+            let (hash, first) = (capture(row, 7)?, capture(row, 8)?);
+            let artifact = self.artifact_record(row, 0)?;
+            let first = (first != hash).then_some(first);
+            Ok(SearchableCapture { id: value(row, 6)?, capture: hash, artifact, first })
+        };
+        self.session.rows(&sql, &parameters)?.iter().map(searchable).collect()
+    }
+}

@@ -1,0 +1,110 @@
+//! The search index: the words of passages as `tsvector`, made by the tokenizer that all engines share.
+//!
+//! A vector has no room for every word and place of a long text. Then all words of the text are stored beside it, the
+//! vector finds more than what matches, and the words decide.
+
+mod compare;
+mod expression;
+pub(super) mod index;
+mod search;
+mod vector;
+
+use std::time::Duration;
+
+use super::columns::count;
+use super::error::{Failure, Outcome};
+use super::session::Session;
+use super::vault::PostgresStorage;
+use super::view::View;
+use crate::digest::CoreHash;
+use crate::storage::full_text::Matcher;
+use crate::storage::interface::{
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
+    SearchIndex, SearchableCapture, Terms,
+};
+use crate::storage::{PATIENCE, Result};
+
+impl FullText for PostgresStorage {
+    fn matcher(&self) -> Result<Box<dyn PassageMatcher>> {
+        Ok(Box::new(Matcher))
+    }
+
+    fn begin_index(&self, patience: Duration) -> Result<()> {
+        self.change(patience, |session| index::begin(session).map(|()| true)).map(drop)
+    }
+
+    fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+        self.change(patience, |session| index::add(session, batch))
+    }
+
+    fn drop_index(&self) -> Result<bool> {
+        self.change(PATIENCE, index::drop)
+    }
+
+    fn has_index_parts(&self) -> Result<bool> {
+        let session = Session::to_read(&self.server);
+        let has_rows = session.and_then(|session| Ok(index::state(&session)?.is_some()));
+        has_rows.map_err(|failure| failure.at(self.server.name()))
+    }
+}
+
+impl PostgresStorage {
+    /// Makes a change of the index, and commits it if it returns true.
+    fn change(&self, patience: Duration, change: impl FnOnce(&Session<'_>) -> Outcome<bool>) -> Result<bool> {
+        let session = Session::to_write(&self.server, patience);
+        let outcome = session.and_then(|session| {
+            let is_changed = change(&session)?;
+            if is_changed {
+                session.commit()?;
+            }
+            Ok(is_changed)
+        });
+        outcome.map_err(|failure| failure.at(self.server.name()))
+    }
+}
+
+impl FullTextSnapshot for View<'_> {
+    fn search_index(&self) -> Result<Option<SearchIndex>> {
+        self.answer(index::describe(&self.session))
+    }
+
+    fn search_index_size(&self) -> Result<u64> {
+        self.answer(size(&self.session))
+    }
+
+    fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        self.answer(self.unindexed_captures(limit))
+    }
+
+    fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        self.answer(self.indexed_captures(after, limit))
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        among: Option<&[CoreHash]>,
+        grouping: Grouping,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>> {
+        self.answer(self.search_passages(terms, among, grouping, limit))
+    }
+
+    fn compare_search_index(
+        &self,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<Box<dyn IndexComparison>>> {
+        let begun = self.answer(compare::begin(&self.session, watch))?;
+        Ok(begun.map(|comparison| -> Box<dyn IndexComparison> { Box::new(comparison) }))
+    }
+}
+
+/// Returns the number of bytes that the tables of an index take; 0 if there is none.
+fn size(session: &Session<'_>) -> Outcome<u64> {
+    if index::state(session)?.is_none() {
+        return Ok(0);
+    }
+    let sql = "SELECT pg_total_relation_size('search_passage') + pg_total_relation_size('search_capture')
+                 + pg_total_relation_size('search_state')";
+    count(&session.row(sql, &[])?.ok_or_else(|| Failure::damaged("a size has no row"))?, 0)
+}
