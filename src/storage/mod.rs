@@ -35,6 +35,7 @@ pub mod sqlite;
 mod tombstone;
 mod upgrade;
 mod varint;
+mod views;
 
 pub use actor::{Actor, ActorError};
 pub use annotations::{

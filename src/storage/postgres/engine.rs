@@ -10,7 +10,8 @@ use super::vault::PostgresStorage;
 use super::view::View;
 use crate::artifact::Admitted;
 use crate::storage::interface::{
-    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
+    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries, Storage,
+    Transaction,
 };
 use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
 
@@ -50,8 +51,12 @@ impl Storage for PostgresStorage {
         Ok(self)
     }
 
+    fn sql(&self) -> Result<&dyn SqlQueries> {
+        Ok(self)
+    }
+
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[Capability::FullText])
+        Capabilities::new(&[Capability::Sql, Capability::FullText])
     }
 }
 

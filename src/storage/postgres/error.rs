@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use postgres::Error;
-use postgres::error::SqlState;
+use postgres::error::{DbError, SqlState};
 
 use crate::storage::{ErrorKind, StorageError};
 
@@ -63,6 +63,12 @@ impl Failure {
             [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code)
         });
         is_conflict || self.is_disconnection()
+    }
+
+    /// Returns what the server reports.
+    pub(super) fn reported(&self) -> Option<&DbError> {
+        let Self::Server(error) = self else { return None };
+        error.as_db_error()
     }
 
     /// Returns whether the server reports this state.

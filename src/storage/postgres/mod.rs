@@ -27,6 +27,7 @@ mod put;
 mod schema;
 mod session;
 mod snapshot;
+mod sql;
 mod text;
 mod tls;
 mod unreferenced;

@@ -32,6 +32,15 @@ impl<'s> Session<'s> {
         Self::begin(server, &begin)
     }
 
+    /// Begins a transaction that reads one state, in which temporary tables can be created.
+    pub(super) fn to_query(server: &'s Server) -> Outcome<Self> {
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL search_path TO \"{}\"; SELECT version FROM vault",
+            server.schema()
+        );
+        Self::begin(server, &begin)
+    }
+
     /// Begins a transaction that writes, and waits for locks no longer than `patience`.
     pub(super) fn to_write(server: &'s Server, patience: Duration) -> Outcome<Self> {
         // Zero would be no limit. A writer that the network has cut off must not hold the lock of all writers until the
@@ -88,6 +97,13 @@ impl<'s> Session<'s> {
     /// Returns the first row of a query, if there is any.
     pub(super) fn row(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Option<Row>> {
         Ok(self.rows(sql, parameters)?.into_iter().next())
+    }
+
+    /// Returns the names and the types of the columns of a query.
+    pub(super) fn describe(&self, sql: &str) -> Outcome<Vec<(String, Type)>> {
+        let statement = self.with(|client| client.prepare(sql))?;
+        let columns = statement.columns().iter();
+        Ok(columns.map(|column| (column.name().to_owned(), column.type_().clone())).collect())
     }
 
     /// Calls `take` with each row of a query as they arrive, without keeping them. `take` must not use the session.

@@ -6,6 +6,7 @@ mod objects;
 mod place;
 mod schema;
 mod search;
+mod sql;
 mod upgrade;
 
 use std::ffi::OsStr;
@@ -166,13 +167,8 @@ fn the_corpus_is_stored_alike_in_a_database_and_in_a_file() {
 #[test]
 fn what_a_database_cannot_do_is_said() {
     let Some(database) = Database::with_examples() else { return };
-    for arguments in [
-        &["sql", "SELECT 1"][..],
-        &["index", "rebuild"],
-        &["backup", "copy.vault"],
-        &["fsck"],
-        &["fsck", "--repair"],
-    ] {
+    for arguments in [&["index", "rebuild"][..], &["backup", "copy.vault"], &["fsck"], &["fsck", "--repair"]]
+    {
         let ran = database.run(arguments).expect(2);
         assert!(ran.stderr.contains("does not support"), "{arguments:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{arguments:?}");

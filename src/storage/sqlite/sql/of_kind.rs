@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::artifact::{Column, ColumnType};
 use crate::storage::interface::KindView;
+use crate::storage::views::attribute_value;
 
 /// Returns the statement that creates a view.
 pub(super) fn statement(of_kind: &KindView) -> String {
     let mut columns = String::new();
     for column in of_kind.view.columns {
-        let (name, value) = (column.name, value(*column));
+        let (name, value) = (column.name, attribute_value(*column));
         // Writing to a string cannot fail.
         let _ = write!(
             columns,
@@ -23,15 +23,4 @@ pub(super) fn statement(of_kind: &KindView) -> String {
            FROM main.artifacts a WHERE a.kind = '{}'",
         of_kind.name, of_kind.kind
     )
-}
-
-/// Returns the expression for one of the values of an attribute `t`.
-fn value(column: Column) -> &'static str {
-    match column.sort {
-        ColumnType::Number => "max(t.number)",
-        // Decimal numbers are stored in millionths.
-        ColumnType::Real => "max(t.number) / 1000000.0",
-        ColumnType::Time => "max(t.value)",
-        ColumnType::Text | ColumnType::Hash | ColumnType::Json | ColumnType::Any => "min(t.value)",
-    }
 }

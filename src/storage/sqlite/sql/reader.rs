@@ -4,12 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode};
 
+use super::bound::Bound;
 use super::computed::Source;
 use super::guard::Guard;
 use super::of_kind;
+use super::save::write_file;
 use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
@@ -19,6 +21,7 @@ use crate::storage::interface::{
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::{Store, connection, schema};
+use crate::storage::views::{known_columns, known_tables};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
@@ -123,7 +126,7 @@ impl SqlReader for Reader<'_> {
         force: bool,
         watch: &mut Watch<'_>,
     ) -> Result<Saved, SqlError> {
-        Self::write_file(self, tables, path, force, watch)
+        write_file(self, tables, path, force, watch)
     }
 
     fn vault_path(&self) -> &Path {
@@ -132,16 +135,7 @@ impl SqlReader for Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// Returns the path of the vault.
-    pub(super) fn path(&self) -> &Path {
-        self.path
-    }
-
-    pub(super) fn statement(
-        &self,
-        query: &str,
-        parameters: &[(&str, Cell)],
-    ) -> Result<Statement<'_>, SqlError> {
+    fn statement(&self, query: &str, parameters: &[(&str, Cell)]) -> Result<Statement<'_>, SqlError> {
         if query.contains('\0') {
             return Err(SqlError::Query("the query has a NUL character".to_owned()));
         }
@@ -182,22 +176,12 @@ impl Reader<'_> {
     /// Returns a hint that lists the existing views or columns, if the query refers to one that does not exist.
     fn hint(&self, message: &str, query: &str) -> String {
         if message.starts_with("no such table") {
-            let names: Vec<&str> = self.views.iter().map(|view| view.name).collect();
-            return format!("; tables: {}", names.join(", "));
+            known_tables(&self.views)
+        } else if message.starts_with("no such column") {
+            known_columns(&self.views, query)
+        } else {
+            String::new()
         }
-        if !message.starts_with("no such column") {
-            return String::new();
-        }
-        let is_named = |view: &&View| {
-            query
-                .split(|c: char| !c.is_alphanumeric() && c != '_')
-                .any(|word| word.eq_ignore_ascii_case(view.name))
-        };
-        let columns = self.views.iter().filter(is_named).map(|view| {
-            let names: Vec<&str> = view.columns.iter().map(|column| column.name).collect();
-            format!("; {} has {}", view.name, names.join(", "))
-        });
-        columns.collect()
     }
 }
 
@@ -246,21 +230,6 @@ fn bind(
     match left.first() {
         None => Ok(()),
         Some(name) => Err(SqlError::Parameter(format!("the query has no parameter :{name}"))),
-    }
-}
-
-/// A cell to be bound to a statement.
-pub(super) struct Bound<'c>(pub(super) &'c Cell);
-
-impl ToSql for Bound<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self.0 {
-            Cell::Null => ValueRef::Null,
-            Cell::Integer(integer) => ValueRef::Integer(*integer),
-            Cell::Real(real) => ValueRef::Real(*real),
-            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
-            Cell::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
     }
 }
 

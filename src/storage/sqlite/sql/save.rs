@@ -4,9 +4,9 @@ use std::path::Path;
 
 use rusqlite::{Connection, Statement, Transaction, params_from_iter};
 
-use super::reader::{Bound, Reader};
+use super::bound::Bound;
 use crate::artifact::{Cell, Column, ColumnType};
-use crate::storage::interface::{Saved, SavedTable, SqlError, SqlStatement, Watch};
+use crate::storage::interface::{Saved, SavedTable, SqlError, SqlReader, Watch};
 use crate::storage::sqlite::staging::{PlaceError, StagedFile};
 use crate::storage::sqlite::{StorageError, connection};
 
@@ -20,62 +20,60 @@ impl From<PlaceError> for SqlError {
     }
 }
 
-impl Reader<'_> {
-    /// Same as [`SqlReader::write_file`](crate::storage::interface::SqlReader::write_file).
-    pub(super) fn write_file(
-        &self,
-        tables: &[SavedTable],
-        path: &Path,
-        force: bool,
-        watch: &mut Watch<'_>,
-    ) -> Result<Saved, SqlError> {
-        let place = StagedFile::at(path, self.path(), force)?;
-        let unfinished = place.temp_path().to_owned();
-        connection::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
-        let failed = |error| StorageError::from_sqlite(path, error);
-        let mut target = connection::connect(&unfinished).map_err(failed)?;
-        // The file is not visible until it is complete, so nothing needs to be undone, and tables can refer to later ones.
-        let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF;";
-        target.execute_batch(pragmas).map_err(failed)?;
-        let mut rows = Vec::new();
-        let transaction = target.transaction().map_err(failed)?;
-        for table in tables {
-            rows.push((table.name, self.copy(table, &transaction, path, watch)?));
-        }
-        transaction.commit().map_err(failed)?;
-        close(target).map_err(failed)?;
-        Ok(Saved { bytes: place.finish()?, rows })
+/// Same as [`SqlReader::write_file`], of any engine.
+pub(in crate::storage) fn write_file(
+    reader: &dyn SqlReader,
+    tables: &[SavedTable],
+    path: &Path,
+    force: bool,
+    watch: &mut Watch<'_>,
+) -> Result<Saved, SqlError> {
+    let place = StagedFile::at(path, reader.vault_path(), force)?;
+    let unfinished = place.temp_path().to_owned();
+    connection::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
+    let failed = |error| StorageError::from_sqlite(path, error);
+    let mut target = connection::connect(&unfinished).map_err(failed)?;
+    // The file is not visible until it is complete, so nothing needs to be undone, and tables can refer to later ones.
+    let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF;";
+    target.execute_batch(pragmas).map_err(failed)?;
+    let mut rows = Vec::new();
+    let transaction = target.transaction().map_err(failed)?;
+    for table in tables {
+        rows.push((table.name, copy(reader, table, &transaction, path, watch)?));
     }
+    transaction.commit().map_err(failed)?;
+    close(target).map_err(failed)?;
+    Ok(Saved { bytes: place.finish()?, rows })
+}
 
-    fn copy(
-        &self,
-        table: &SavedTable,
-        target: &Transaction<'_>,
-        path: &Path,
-        watch: &mut Watch<'_>,
-    ) -> Result<u64, SqlError> {
-        let failed = |error| SqlError::from(StorageError::from_sqlite(path, error));
-        let mut inserts = Inserts::new(table, target).map_err(failed)?;
-        let mut copied = 0;
-        for row in self.statement(&table.query, &[])?.rows() {
-            copied += 1;
-            let mut row = row?;
-            if table.is_numbered {
-                row.insert(0, Cell::Integer(copied));
-            }
-            inserts.insert(&row).map_err(failed)?;
-            if watch(table.name, copied.unsigned_abs()).is_break() {
-                return Err(SqlError::Interrupted);
-            }
+fn copy(
+    reader: &dyn SqlReader,
+    table: &SavedTable,
+    target: &Transaction<'_>,
+    path: &Path,
+    watch: &mut Watch<'_>,
+) -> Result<u64, SqlError> {
+    let failed = |error| SqlError::from(StorageError::from_sqlite(path, error));
+    let mut inserts = Inserts::new(table, target).map_err(failed)?;
+    let mut copied = 0;
+    for row in reader.prepare(&table.query, &[])?.rows() {
+        copied += 1;
+        let mut row = row?;
+        if table.is_numbered {
+            row.insert(0, Cell::Integer(copied));
         }
-        drop(inserts);
-        for column in table.columns.iter().filter(|column| is_indexed(column)) {
-            let (table, column) = (table.name, column.name);
-            let index = format!("CREATE INDEX \"{table}_by_{column}\" ON \"{table}\" (\"{column}\")");
-            target.execute_batch(&index).map_err(failed)?;
+        inserts.insert(&row).map_err(failed)?;
+        if watch(table.name, copied.unsigned_abs()).is_break() {
+            return Err(SqlError::Interrupted);
         }
-        Ok(copied.unsigned_abs())
     }
+    drop(inserts);
+    for column in table.columns.iter().filter(|column| is_indexed(column)) {
+        let (table, column) = (table.name, column.name);
+        let index = format!("CREATE INDEX \"{table}_by_{column}\" ON \"{table}\" (\"{column}\")");
+        target.execute_batch(&index).map_err(failed)?;
+    }
+    Ok(copied.unsigned_abs())
 }
 
 /// The statements that insert the rows of a table.

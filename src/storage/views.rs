@@ -1,7 +1,7 @@
-//! Descriptions of the views that `migrations/` creates in the vault's file.
+//! The views that SQL queries can use: descriptions of those that `migrations/` creates, and of those of kinds.
 
-use crate::artifact::Column;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
+use crate::artifact::{Column, ColumnType};
 use crate::storage::interface::{Computed, KindView, View};
 
 impl View {
@@ -32,6 +32,37 @@ impl From<&Computed> for View {
             computed.parent.map_or(ARTIFACT.key(), |parent| ARTIFACT.referring_to(parent, ARTIFACT.name));
         let columns = [artifact, CORE_HASH].iter().chain(&computed.columns).copied().collect();
         Self { name: computed.name, about: computed.about, columns, is_plain: false }
+    }
+}
+
+/// Returns what to add to the message of an engine if a query refers to a table that does not exist.
+pub(in crate::storage) fn known_tables(views: &[View]) -> String {
+    let names: Vec<&str> = views.iter().map(|view| view.name).collect();
+    format!("; tables: {}", names.join(", "))
+}
+
+/// Returns what to add to the message of an engine if a query refers to a column that does not exist: those of the views
+/// that it names.
+pub(in crate::storage) fn known_columns(views: &[View], query: &str) -> String {
+    let columns = views.iter().filter(|view| is_named(view.name, query)).map(|view| {
+        let names: Vec<&str> = view.columns.iter().map(|column| column.name).collect();
+        format!("; {} has {}", view.name, names.join(", "))
+    });
+    columns.collect()
+}
+
+/// Returns whether a word of a query is the name of a view.
+pub(in crate::storage) fn is_named(view: &str, query: &str) -> bool {
+    query.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word.eq_ignore_ascii_case(view))
+}
+
+/// Returns the expression for the value in a column of one of the attributes `t`. Decimal numbers are stored in millionths.
+pub(in crate::storage) fn attribute_value(column: Column) -> &'static str {
+    match column.sort {
+        Number => "max(t.number)",
+        ColumnType::Real => "max(t.number) / CAST(1000000 AS double precision)",
+        Time => "max(t.value)",
+        Text | Hash | Json | ColumnType::Any => "min(t.value)",
     }
 }
 

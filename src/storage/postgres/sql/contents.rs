@@ -1,0 +1,167 @@
+//! Temporary tables of what documents contain.
+
+use std::fmt::Write as _;
+
+use postgres::types::{ToSql, Type};
+
+use crate::artifact::{Cell, Cells, Column, ColumnType};
+use crate::storage::StorageError;
+use crate::storage::interface::{ArtifactRecord, Computed, KindView, SqlError};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::view::{ARTIFACT, View};
+use crate::storage::views::attribute_value;
+
+/// Number of artifacts that are read in one step, and of rows that are written in one.
+const STEP: i64 = 1_000;
+const MAX_ROWS: usize = 5_000;
+
+/// Returns the statement that creates the view of the artifacts of a kind.
+pub(super) fn view_of_kind(of_kind: &KindView) -> String {
+    let mut columns = String::new();
+    for column in of_kind.view.columns {
+        let (name, value) = (column.name, attribute_value(*column));
+        // Writing to a string cannot fail.
+        let _ = write!(
+            columns,
+            ", (SELECT {value} FROM attributes t WHERE t.artifact = a.artifact AND t.name = '{name}') AS \"{name}\""
+        );
+    }
+    format!(
+        "CREATE TEMPORARY VIEW \"{}\" AS SELECT a.artifact, a.core_hash, a.added_at, a.seen_at{columns}
+           FROM artifacts a WHERE a.kind = '{}'",
+        of_kind.name, of_kind.kind
+    )
+}
+
+/// Returns the statement that creates the table of contents, which is empty.
+pub(super) fn table_of_contents(computed: &Computed) -> String {
+    let columns =
+        computed.columns.iter().map(|column| format!(", \"{}\" {}", column.name, type_of(*column).1));
+    format!(
+        "CREATE TEMPORARY TABLE \"{}\" (artifact bigint, core_hash text COLLATE \"C\"{}) ON COMMIT DROP",
+        computed.name,
+        columns.collect::<String>()
+    )
+}
+
+/// Returns the type of the arrays in which the values of a column are sent, and the type of the column.
+fn type_of(column: Column) -> (Type, &'static str) {
+    match column.sort {
+        ColumnType::Number => (Type::INT8_ARRAY, "bigint"),
+        ColumnType::Real => (Type::FLOAT8_ARRAY, "double precision"),
+        ColumnType::Text | ColumnType::Time | ColumnType::Hash | ColumnType::Json | ColumnType::Any => {
+            (Type::TEXT_ARRAY, "text COLLATE \"C\"")
+        }
+    }
+}
+
+/// Fills the table of contents.
+pub(super) fn fill(view: &View<'_>, computed: &Computed) -> Result<(), SqlError> {
+    let name = view.session.server().name();
+    let mut rows = Rows::default();
+    let mut last = 0;
+    loop {
+        let artifacts = artifacts(view, computed.kind, last).map_err(|failure| failure.at(name))?;
+        let Some(end) = artifacts.last() else { break };
+        last = end.addition.cast_signed();
+        for artifact in &artifacts {
+            for cells in (computed.rows)(view, artifact)? {
+                rows.add(artifact, cells);
+            }
+            if rows.artifacts.len() >= MAX_ROWS {
+                rows.write(view, computed)?;
+            }
+        }
+    }
+    rows.write(view, computed)
+}
+
+/// Returns the next artifacts of a kind, or of all, in the order of their numbers.
+fn artifacts(view: &View<'_>, kind: Option<&str>, after: i64) -> Outcome<Vec<ArtifactRecord>> {
+    let sql = format!(
+        "SELECT {ARTIFACT} FROM artifact a JOIN kind k ON k.id = a.kind
+          WHERE a.id > $1 AND ($2::text IS NULL OR k.name = $2) ORDER BY a.id LIMIT $3"
+    );
+    let rows = view.session.rows(&sql, &[(&after, Type::INT8), (&kind, Type::TEXT), (&STEP, Type::INT8)])?;
+    rows.iter().map(|row| view.artifact_record(row, 0)).collect()
+}
+
+/// Rows that are not written yet.
+#[derive(Default)]
+struct Rows {
+    artifacts: Vec<i64>,
+    hashes: Vec<String>,
+    cells: Vec<Cells>,
+}
+
+impl Rows {
+    fn add(&mut self, artifact: &ArtifactRecord, cells: Cells) {
+        self.artifacts.push(artifact.addition.cast_signed());
+        self.hashes.push(artifact.core.to_string());
+        self.cells.push(cells);
+    }
+
+    fn write(&mut self, view: &View<'_>, computed: &Computed) -> Result<(), SqlError> {
+        let Self { artifacts, hashes, cells } = std::mem::take(self);
+        if artifacts.is_empty() {
+            return Ok(());
+        }
+        let mut arrays: Vec<(Box<dyn ToSql + Sync>, Type)> =
+            vec![(Box::new(artifacts), Type::INT8_ARRAY), (Box::new(hashes), Type::TEXT_ARRAY)];
+        for (index, column) in computed.columns.iter().enumerate() {
+            arrays.push(array(*column, cells.iter().map(|row| row.get(index)))?);
+        }
+        let marks =
+            arrays.iter().enumerate().map(|(index, (_, of))| format!("${}::{}", index + 1, of.name()));
+        let marks: Vec<String> = marks.collect();
+        let sql =
+            format!("INSERT INTO pg_temp.\"{}\" SELECT * FROM unnest({})", computed.name, marks.join(", "));
+        let parameters: Vec<_> = arrays.iter().map(|(array, of)| (&**array, of.clone())).collect();
+        view.session
+            .execute(&sql, &parameters)
+            .map_err(|failure| failure.at(view.session.server().name()))?;
+        Ok(())
+    }
+}
+
+/// Returns the values of a column.
+fn array<'c>(
+    column: Column,
+    cells: impl Iterator<Item = Option<&'c Cell>>,
+) -> Result<(Box<dyn ToSql + Sync>, Type), SqlError> {
+    let wrong = || {
+        let message = format!("a value of the column {} is not of its type", column.name);
+        SqlError::Store(StorageError::invalid(message))
+    };
+    let (of, _) = type_of(column);
+    Ok(match column.sort {
+        ColumnType::Number => {
+            let number = |cell: Option<&Cell>| match cell {
+                Some(Cell::Integer(number)) => Ok(Some(*number)),
+                Some(Cell::Null) => Ok(None),
+                _ => Err(wrong()),
+            };
+            (Box::new(cells.map(number).collect::<Result<Vec<Option<i64>>, _>>()?), of)
+        }
+        ColumnType::Real => {
+            #[expect(clippy::cast_precision_loss, reason = "as SQLite converts them")]
+            let real = |cell: Option<&Cell>| match cell {
+                Some(Cell::Real(real)) => Ok(Some(*real)),
+                Some(Cell::Integer(number)) => Ok(Some(*number as f64)),
+                Some(Cell::Null) => Ok(None),
+                _ => Err(wrong()),
+            };
+            (Box::new(cells.map(real).collect::<Result<Vec<Option<f64>>, _>>()?), of)
+        }
+        _ => {
+            let text = |cell: Option<&Cell>| match cell {
+                Some(Cell::Text(text)) => Ok(Some(to_stored(text).into_owned())),
+                Some(Cell::Integer(number)) => Ok(Some(number.to_string())),
+                Some(Cell::Null) => Ok(None),
+                _ => Err(wrong()),
+            };
+            (Box::new(cells.map(text).collect::<Result<Vec<Option<String>>, _>>()?), of)
+        }
+    })
+}

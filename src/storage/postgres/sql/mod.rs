@@ -1,0 +1,25 @@
+//! SQL queries, in a transaction that reads one state and cannot write.
+//!
+//! The views that other programs can use are in the schema. Those of kinds are temporary views of these. What SQL cannot
+//! read, because it is in documents, is in temporary tables, which exist as long as the transaction. A table is filled
+//! before the first query that names it.
+
+mod cells;
+mod contents;
+mod query;
+mod reader;
+
+use crate::storage::interface::{Computed, KindView, SqlError, SqlQueries, SqlReader};
+use crate::storage::postgres::vault::PostgresStorage;
+use reader::Reader;
+
+impl SqlQueries for PostgresStorage {
+    fn reader(
+        &self,
+        of_kinds: &[KindView],
+        computed: Vec<Computed>,
+    ) -> Result<Box<dyn SqlReader + '_>, SqlError> {
+        let reader = Reader::begin(self, of_kinds, computed);
+        Ok(Box::new(reader.map_err(|failure| failure.at(self.address()))?))
+    }
+}

@@ -1,0 +1,281 @@
+//! Reading of query results.
+
+use std::cell::{Cell as Shared, RefCell};
+use std::collections::BTreeSet;
+use std::collections::vec_deque::{IntoIter, VecDeque};
+use std::path::{Path, PathBuf};
+
+use postgres::error::{ErrorPosition, SqlState};
+
+use super::cells::{Bound, cells, is_decoded};
+use super::contents::{fill, table_of_contents, view_of_kind};
+use super::query::{Query, type_of};
+use crate::artifact::Cell;
+use crate::storage::interface::{
+    Computed, KindView, Saved, SavedTable, SqlError, SqlReader, SqlRows, SqlStatement, View as Described,
+    Watch,
+};
+use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::vault::PostgresStorage;
+use crate::storage::postgres::view::View;
+use crate::storage::sqlite::write_file;
+use crate::storage::views::{is_named, known_columns, known_tables};
+
+/// Number of rows that are fetched at once.
+const STEP: usize = 1_000;
+
+/// A reader. Its transaction can only read, except that it fills its temporary tables.
+pub(super) struct Reader<'s> {
+    view: View<'s>,
+    views: Vec<Described>,
+    computed: Vec<Computed>,
+    /// The tables that are filled.
+    filled: RefCell<BTreeSet<&'static str>>,
+    /// The number of cursors so far.
+    cursors: Shared<u64>,
+    name: PathBuf,
+}
+
+impl<'s> Reader<'s> {
+    pub(super) fn begin(
+        storage: &'s PostgresStorage,
+        of_kinds: &[KindView],
+        computed: Vec<Computed>,
+    ) -> Outcome<Self> {
+        let mut views = Described::plain();
+        views.extend(of_kinds.iter().map(Described::from));
+        views.extend(computed.iter().map(Described::from));
+        let session = Session::to_query(&storage.server)?;
+        let statements = of_kinds.iter().map(view_of_kind).chain(computed.iter().map(table_of_contents));
+        // Nothing can be created after this. Temporary tables can be filled.
+        let statements = statements.chain(["SET TRANSACTION READ ONLY".to_owned()]);
+        session.batch(&statements.collect::<Vec<_>>().join("; "))?;
+        let view = View { session, names: &storage.names };
+        let (filled, cursors) = (RefCell::default(), Shared::default());
+        Ok(Self { view, views, computed, filled, cursors, name: storage.address().into() })
+    }
+
+    /// Fills the tables that a query names.
+    fn fill_for(&self, query: &str) -> Result<(), SqlError> {
+        for computed in self.computed.iter().filter(|computed| is_named(computed.name, query)) {
+            if !self.filled.borrow().contains(computed.name) {
+                fill(&self.view, computed)?;
+                self.filled.borrow_mut().insert(computed.name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs statements. If they fail, the transaction continues as if they had not been run.
+    fn attempt<T>(&self, run: impl FnOnce(&Session<'s>) -> Outcome<T>) -> Outcome<T> {
+        let session = &self.view.session;
+        session.batch("SAVEPOINT runvault_attempt")?;
+        let outcome = run(session);
+        let end = if outcome.is_ok() { "RELEASE" } else { "ROLLBACK TO" };
+        session.batch(&format!("{end} SAVEPOINT runvault_attempt")).and(outcome)
+    }
+
+    fn statement(&self, text: &str, parameters: &[(&str, Cell)]) -> Result<Statement<'_>, SqlError> {
+        let mut query = Query::new(text, parameters)?;
+        let described = self.attempt(|session| session.describe(&query.sql));
+        let described = described.map_err(|failure| self.failed(failure, text, parameters.is_empty()))?;
+        if described.is_empty() {
+            return Err(SqlError::Refused("the statement returns no columns".to_owned()));
+        }
+        self.fill_for(text)?;
+        if !described.iter().all(|(_, of)| is_decoded(of)) {
+            query.sql = with_texts(&query.sql, described.iter().map(|(_, of)| is_decoded(of)));
+        }
+        let columns = described.into_iter().map(|(name, _)| name).collect();
+        Ok(Statement { reader: self, text: text.to_owned(), query, columns })
+    }
+
+    /// Converts a failure of a query.
+    fn failed(&self, failure: Failure, text: &str, is_unchanged: bool) -> SqlError {
+        let Some(error) = failure.reported() else {
+            return failure.at(self.view.session.server().name()).into();
+        };
+        let (code, message) = (error.code(), error.message());
+        if *code == SqlState::READ_ONLY_SQL_TRANSACTION || message.contains("data-modifying") {
+            return SqlError::Refused("the statement would change data".to_owned());
+        }
+        if message.contains("multiple commands") {
+            return SqlError::Several;
+        }
+        let is_of_query =
+            ["0A", "21", "22", "2F", "42", "54"].contains(&code.code().get(..2).unwrap_or_default());
+        if !is_of_query {
+            return failure.at(self.view.session.server().name()).into();
+        }
+        let position = match error.position() {
+            Some(ErrorPosition::Original(position)) if is_unchanged => place(text, *position),
+            _ => String::new(),
+        };
+        let hint = match code {
+            code if *code == SqlState::UNDEFINED_TABLE => known_tables(&self.views),
+            code if *code == SqlState::UNDEFINED_COLUMN => known_columns(&self.views, text),
+            _ => error.hint().map(|hint| format!("; {hint}")).unwrap_or_default(),
+        };
+        SqlError::Query(format!("{message}{position}{hint}"))
+    }
+}
+
+/// Describes a position in a query, counted in characters from 1.
+fn place(query: &str, position: u32) -> String {
+    let before: String =
+        query.chars().take(usize::try_from(position).unwrap_or(usize::MAX).saturating_sub(1)).collect();
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
+    format!(" (line {line}, column {column})")
+}
+
+/// Returns a query for the same rows, with texts in the columns whose types are not decoded.
+fn with_texts(query: &str, are_decoded: impl Iterator<Item = bool>) -> String {
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for (number, is_decoded) in are_decoded.enumerate() {
+        names.push(format!("c{number}"));
+        values.push(format!("q.c{number}{}", if is_decoded { "" } else { "::text" }));
+    }
+    let query = query.trim_end().trim_end_matches(';');
+    // A comment at the end of the query ends with its line.
+    format!("SELECT {} FROM ({query}\n) AS q ({})", values.join(", "), names.join(", "))
+}
+
+impl SqlReader for Reader<'_> {
+    fn views(&self) -> &[Described] {
+        &self.views
+    }
+
+    /// Contents are read once, however often a query reads them.
+    fn on_rereading(&self, _: Box<dyn FnOnce() + Send>) {}
+
+    fn prepare(
+        &self,
+        query: &str,
+        parameters: &[(&str, Cell)],
+    ) -> Result<Box<dyn SqlStatement + '_>, SqlError> {
+        Ok(Box::new(self.statement(query, parameters)?))
+    }
+
+    fn write_file(
+        &self,
+        tables: &[SavedTable],
+        path: &Path,
+        force: bool,
+        watch: &mut Watch<'_>,
+    ) -> Result<Saved, SqlError> {
+        write_file(self, tables, path, force, watch)
+    }
+
+    fn vault_path(&self) -> &Path {
+        &self.name
+    }
+}
+
+/// A prepared query.
+struct Statement<'r> {
+    reader: &'r Reader<'r>,
+    /// The query as it was given.
+    text: String,
+    query: Query,
+    columns: Vec<String>,
+}
+
+impl Statement<'_> {
+    fn failed(&self, failure: Failure) -> SqlError {
+        self.reader.failed(failure, &self.text, false)
+    }
+
+    fn run(&self, sql: &str) -> Outcome<VecDeque<Vec<Cell>>> {
+        let values: Vec<(Bound<'_>, _)> =
+            self.query.values.iter().map(|value| (Bound(value), type_of(value))).collect();
+        let parameters: Vec<Parameter<'_>> =
+            values.iter().map(|(value, of)| (value as _, of.clone())).collect();
+        let rows = self.reader.attempt(|session| session.rows(sql, &parameters))?;
+        rows.iter().map(cells).collect()
+    }
+
+    /// Opens a cursor, and returns its name.
+    fn open(&self) -> Result<String, SqlError> {
+        let number = self.reader.cursors.get();
+        self.reader.cursors.set(number + 1);
+        let name = format!("runvault_{number}");
+        let sql = format!("DECLARE {name} NO SCROLL CURSOR FOR {}", self.query.sql);
+        self.run(&sql).map_err(|failure| self.failed(failure))?;
+        Ok(name)
+    }
+}
+
+impl SqlStatement for Statement<'_> {
+    fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    fn rows(&mut self) -> SqlRows<'_> {
+        if self.query.is_explanation {
+            let explained = self.run(&self.query.sql).map_err(|failure| self.failed(failure));
+            return match explained {
+                Ok(rows) => Box::new(rows.into_iter().map(Ok)),
+                Err(error) => Box::new(std::iter::once(Err(error))),
+            };
+        }
+        match self.open() {
+            Ok(cursor) => {
+                Box::new(Rows { statement: self, cursor: Some(cursor), fetched: VecDeque::new().into_iter() })
+            }
+            Err(error) => Box::new(std::iter::once(Err(error))),
+        }
+    }
+}
+
+/// The rows of a cursor, fetched a number at a time. The first error is the last item.
+struct Rows<'q> {
+    statement: &'q Statement<'q>,
+    /// The cursor, until its last row is fetched.
+    cursor: Option<String>,
+    fetched: IntoIter<Vec<Cell>>,
+}
+
+impl Rows<'_> {
+    fn fetch(&mut self) -> Result<(), SqlError> {
+        let Some(cursor) = &self.cursor else { return Ok(()) };
+        let session = &self.statement.reader.view.session;
+        let rows =
+            self.statement.reader.attempt(|_| session.rows(&format!("FETCH {STEP} FROM {cursor}"), &[]));
+        let rows = rows.and_then(|rows| rows.iter().map(cells).collect::<Outcome<VecDeque<_>>>());
+        let is_end = rows.as_ref().map_or(true, |rows| rows.len() < STEP);
+        if is_end {
+            self.close();
+        }
+        self.fetched = rows.map_err(|failure| self.statement.failed(failure))?.into_iter();
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        if let Some(cursor) = self.cursor.take() {
+            // If this fails, it stays open until the transaction ends.
+            let _ = self.statement.reader.attempt(|session| session.batch(&format!("CLOSE {cursor}")));
+        }
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<Vec<Cell>, SqlError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(row) = self.fetched.next() {
+            return Some(Ok(row));
+        }
+        match self.fetch() {
+            Ok(()) => self.fetched.next().map(Ok),
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+impl Drop for Rows<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
