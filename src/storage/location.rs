@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::interface::Storage;
-use super::{Result, Store, Upgrade};
+use super::{ErrorKind, Result, StorageError, Store, Upgrade};
 
 /// The beginning of the address of a file that could be mistaken for something else.
 const FILE: &str = "sqlite:";
@@ -99,11 +99,45 @@ pub(crate) fn upgrade(address: &Path) -> Result<(Box<dyn Storage>, Upgrade)> {
     }
 }
 
-/// Returns the password in the environment, as for every client of PostgreSQL, so that it need not be in an argument that
-/// other users can list.
+/// The password for an address that has none: that in the environment, or in the file of passwords, as for every client of
+/// PostgreSQL, so that it need not be in an argument that other users can list.
 #[cfg(feature = "postgres")]
-fn password() -> Option<String> {
-    std::env::var("PGPASSWORD").ok()
+#[derive(Default)]
+struct Login {
+    password: Option<String>,
+    /// Why the file of passwords is not used.
+    ignored: Option<String>,
+}
+
+#[cfg(feature = "postgres")]
+impl Login {
+    fn new(address: &str) -> Self {
+        use super::postgres::password_file::{Found, find};
+
+        let variable = |name: &str| std::env::var(name).ok();
+        if let Some(password) = variable("PGPASSWORD") {
+            return Self { password: Some(password), ignored: None };
+        }
+        let named = std::env::var_os("PGPASSFILE").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let path = named.or_else(|| Some(std::env::home_dir()?.join(".pgpass"))).unwrap_or_default();
+        let user = variable("USER").or_else(|| variable("LOGNAME"));
+        match find(address, &path, user.as_deref()) {
+            Found::Password(password) => Self { password: Some(password), ignored: None },
+            Found::Ignored(reason) => Self { password: None, ignored: Some(reason) },
+            Found::Nothing => Self::default(),
+        }
+    }
+
+    /// Adds to an error of the connection why there was no password.
+    fn explain(self, error: StorageError) -> StorageError {
+        match self.ignored {
+            // The driver reports a password that it does not have as an error of another kind.
+            Some(reason) if [ErrorKind::Connection, ErrorKind::Database].contains(&error.kind()) => {
+                StorageError::new(error.kind(), format!("{error}; {reason}")).with_source(error)
+            }
+            _ => error,
+        }
+    }
 }
 
 #[cfg(feature = "postgres")]
@@ -115,14 +149,17 @@ fn open_database(address: &str, creation: Creation) -> Result<Opened> {
         Creation::WhenNeeded | Creation::IfMissing => PostgresStorage::open_or_create,
         Creation::New => PostgresStorage::create,
     };
-    let storage = open(address, password())?;
+    let mut login = Login::new(address);
+    let storage = open(address, login.password.take()).map_err(|error| login.explain(error))?;
     let name = storage.address().into();
     Ok(Opened { storage: Box::new(storage), name })
 }
 
 #[cfg(feature = "postgres")]
 fn upgrade_database(address: &str) -> Result<(Box<dyn Storage>, Upgrade)> {
-    let (storage, upgrade) = super::postgres::PostgresStorage::upgrade(address, password())?;
+    let mut login = Login::new(address);
+    let upgraded = super::postgres::PostgresStorage::upgrade(address, login.password.take());
+    let (storage, upgrade) = upgraded.map_err(|error| login.explain(error))?;
     Ok((Box::new(storage), upgrade))
 }
 
@@ -137,9 +174,9 @@ fn upgrade_database(_: &str) -> Result<(Box<dyn Storage>, Upgrade)> {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn without_databases() -> super::StorageError {
+fn without_databases() -> StorageError {
     let message = "this program was built without support for vaults in PostgreSQL";
-    super::StorageError::new(super::ErrorKind::Unsupported, message)
+    StorageError::new(ErrorKind::Unsupported, message)
 }
 
 #[cfg(feature = "postgres")]

@@ -32,6 +32,8 @@ pub(super) struct Address {
     /// Whether new object storage is tested with writers that race.
     #[cfg_attr(not(feature = "objects"), expect(dead_code, reason = "there is none"))]
     pub(super) is_raced: bool,
+    /// The file with the password, if it is not the usual one.
+    pub(super) password_file: Option<PathBuf>,
 }
 
 /// The address of object storage.
@@ -59,6 +61,7 @@ impl Address {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut schema, mut root, mut mode, mut blobs) = (SCHEMA.to_owned(), None, None, None);
+        let mut password_file = None;
         let mut others = Vec::new();
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) =
@@ -68,6 +71,7 @@ impl Address {
                 "sslrootcert" => root = Some(PathBuf::from(decoded(value)?)),
                 "sslmode" => mode = Some(value),
                 "blobs" => blobs = Some(blob_address(&decoded(value)?)?),
+                "passfile" => password_file = Some(PathBuf::from(decoded(value)?)),
                 _ => others.push(parameter),
             }
         }
@@ -92,7 +96,7 @@ impl Address {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        Ok(Self { config, schema, verification, blobs, is_raced: true })
+        Ok(Self { config, schema, verification, blobs, is_raced: true, password_file })
     }
 
     /// Sets the password if the address has none.
@@ -117,12 +121,12 @@ fn blob_address(_: &str) -> Result<BlobAddress> {
 
 /// The directory of the server's socket on Debian, which is where libpq looks.
 #[cfg(unix)]
-fn default_host() -> &'static str {
+pub(super) fn default_host() -> &'static str {
     "/var/run/postgresql"
 }
 
 #[cfg(not(unix))]
-fn default_host() -> &'static str {
+pub(super) fn default_host() -> &'static str {
     "localhost"
 }
 

@@ -22,6 +22,7 @@ mod keys;
 mod lists;
 mod maintenance;
 mod names;
+pub(super) mod password_file;
 mod pool;
 mod put;
 mod schema;

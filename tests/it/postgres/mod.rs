@@ -211,6 +211,24 @@ fn passwords_are_in_no_output() {
     assert!(refused.stderr.contains("postgresql://ann@127.0.0.1:1/runs"), "{}", refused.stderr);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_password_file_that_others_can_read_is_reported() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let sandbox = Sandbox::at(CLOCK);
+    let file = sandbox.write("passwords", "*:*:*:*:s3cret");
+    for (mode, is_reported) in [(0o600, false), (0o644, true)] {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = sandbox.command();
+        command.env("RUNVAULT_VAULT", "postgres://ann@127.0.0.1:1/runs").env("PGPASSFILE", &file);
+        let refused: Ran = command.env_remove("PGPASSWORD").arg("find").output().unwrap().into();
+        assert_eq!(refused.status, 2);
+        assert_eq!(refused.stderr.contains("must be 0600 or less"), is_reported, "{}", refused.stderr);
+        assert!(!refused.stderr.contains("s3cret"), "{}", refused.stderr);
+    }
+}
+
 #[test]
 fn damaged_bytes_are_reported() {
     let Some(database) = Database::with_examples() else { return };
