@@ -16,6 +16,7 @@ use crate::storage::{PATIENCE, Result};
 /// A passage of a test.
 type Text = Option<(Field, String)>;
 
+#[expect(clippy::unnecessary_wraps, reason = "passages that are not indexed are None")]
 fn text(field: Field, text: &str) -> Text {
     Some((field, text.to_owned()))
 }
@@ -182,15 +183,16 @@ const BETWEEN: [&str; 9] = [" ", " ", "-", "_", "\0", "\n", "\u{301} ", "…", "
 fn short_texts(sequence: &mut Sequence) -> Vec<String> {
     let text = |sequence: &mut Sequence| {
         let parts = 0..sequence.below(9);
-        parts.map(|_| format!("{}{}", sequence.pick(&WORDS), sequence.pick(&BETWEEN))).collect()
+        parts.flat_map(|_| [sequence.pick(&WORDS), sequence.pick(&BETWEEN)]).collect::<String>()
     };
     (0..80).map(|_| text(sequence)).collect()
 }
 
 /// Returns texts with more words, longer words or more of one word than engines have room for in one place.
 fn long_texts() -> Vec<String> {
-    let numbers = |count: usize| (0..count).map(|number| format!("n{number} ")).collect::<String>();
-    let long_numbers = |count: usize| (0..count).map(|number| format!("n{number:0>99} ")).collect::<String>();
+    let numbers = |count: usize| (0..count).map(|number| format!("n{number} ")).collect::<Vec<_>>().concat();
+    let long_numbers =
+        |count: usize| (0..count).map(|number| format!("n{number:0>99} ")).collect::<Vec<_>>().concat();
     vec![
         format!("{}ab b", "a ".repeat(300)),
         format!("{}a b", "ab ".repeat(20_000)),
@@ -205,12 +207,12 @@ fn long_texts() -> Vec<String> {
 
 fn queries(sequence: &mut Sequence) -> Vec<Terms> {
     let term = |sequence: &mut Sequence| {
-        let words: Vec<&str> = (0..1 + sequence.below(3)).map(|_| sequence.pick(&WORDS)).collect();
+        let words: Vec<&str> = (0..=sequence.below(3)).map(|_| sequence.pick(&WORDS)).collect();
         Term { text: words.join(" "), is_prefix: sequence.below(3) == 0 }
     };
-    let terms = |sequence: &mut Sequence| (0..1 + sequence.below(2)).map(|_| term(sequence)).collect();
+    let terms = |sequence: &mut Sequence| (0..=sequence.below(2)).map(|_| term(sequence)).collect();
     let query = |sequence: &mut Sequence| Terms {
-        alternatives: (0..1 + sequence.below(2)).map(|_| terms(sequence)).collect(),
+        alternatives: (0..=sequence.below(2)).map(|_| terms(sequence)).collect(),
         fields: if sequence.below(4) == 0 { vec![Field::TOOL] } else { Vec::new() },
     };
     (0..150).map(|_| query(sequence)).collect()

@@ -99,7 +99,6 @@ const WORDS: [(u32, u32); 403] = [
 /// The characters with another form: the first and the last of a run and the distance between them, then the form of the
 /// first and the distance between the forms. The form 0 is none.
 #[rustfmt::skip]
-#[expect(clippy::unreadable_literal, reason = "they are codes, not quantities")]
 const FORMS: [(u32, u32, u32, u32, u32); 261] = [
     (65, 90, 1, 97, 1), (181, 181, 1, 956, 0), (192, 197, 1, 97, 0), (198, 198, 1, 230, 0), (199, 200, 1, 99, 2),
     (201, 203, 1, 101, 0), (204, 207, 1, 105, 0), (208, 208, 1, 240, 0), (209, 210, 1, 110, 1), (211, 214, 1, 111, 0),

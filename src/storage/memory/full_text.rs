@@ -174,7 +174,7 @@ struct Text<'s> {
 
 /// All indexed texts, and in how many of them each phrase occurs.
 struct Texts<'s> {
-    texts: Vec<Text<'s>>,
+    all: Vec<Text<'s>>,
     /// The weight of each phrase.
     weights: Vec<f64>,
     average_length: f64,
@@ -216,7 +216,7 @@ impl<'s> Texts<'s> {
         // A phrase that most texts have must not lower the score.
         let weights = hits.map(|hits| if weight(hits) > 0.0 { weight(hits) } else { 1e-6 }).collect();
         let length: usize = texts.iter().map(|text| text.words.len()).sum();
-        Self { weights, average_length: length as f64 / count, texts }
+        Self { weights, average_length: length as f64 / count, all: texts }
     }
 
     fn matching<'q>(
@@ -227,7 +227,7 @@ impl<'s> Texts<'s> {
         let is_searched = move |text: &&Text<'s>| {
             query.has_field(text.field) && among.is_none_or(|among| among.contains(&text.artifact.core))
         };
-        self.texts.iter().filter(is_searched).filter_map(|text| {
+        self.all.iter().filter(is_searched).filter_map(|text| {
             let occurrences = query.occurrences(&text.words)?;
             let score = self.score(text, &occurrences);
             let Text { artifact, capture, place, .. } = *text;

@@ -185,7 +185,8 @@ fn saved_files_are_the_same() {
     let Some(database) = with_everything() else { return };
     let saved = |name: &str, ran: Ran| {
         ran.expect(0);
-        rusqlite::Connection::open(database.sandbox.path(name)).unwrap()
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        rusqlite::Connection::open_with_flags(database.sandbox.path(name), flags).unwrap()
     };
     let path = |name: &str| database.sandbox.path(name).to_str().unwrap().to_owned();
     let file = saved("file.db", database.run_on_file(["sql", "--save", &path("file.db")]));

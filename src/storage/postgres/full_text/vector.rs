@@ -110,7 +110,8 @@ mod tests {
             assert!(vector.words.is_some() && vector.rest.is_some());
             assert_eq!(Vector::from_stored(vector.words.as_deref(), vector.rest.clone()), vector);
         }
-        let numbers = |count: usize| (0..count).map(|number| format!("{number} ")).collect::<String>();
+        let numbers =
+            |count: usize| (0..count).map(|number| format!("{number} ")).collect::<Vec<_>>().concat();
         let exact = Vector::new(&numbers(usize::from(MAX_PLACE))).unwrap();
         assert!(exact.words.is_some() && exact.rest.is_none());
         let long = Vector::new(&numbers(usize::from(MAX_PLACE) + 1)).unwrap();

@@ -1,6 +1,7 @@
 //! Values of results.
 
 use std::error::Error;
+use std::fmt::Write as _;
 
 use postgres::Row;
 use postgres::types::{FromSql, IsNull, ToSql, Type};
@@ -25,16 +26,16 @@ fn is_text(of: &Type) -> bool {
 
 impl<'a> FromSql<'a> for Decoded {
     fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(match of {
+        Ok(Self(match *of {
             _ if is_text(of) => Cell::Text(<&str>::from_sql(of, raw)?.to_owned()),
-            &Type::BOOL => Cell::Integer(bool::from_sql(of, raw)?.into()),
-            &Type::INT2 => Cell::Integer(i16::from_sql(of, raw)?.into()),
-            &Type::INT4 => Cell::Integer(i32::from_sql(of, raw)?.into()),
-            &Type::INT8 => Cell::Integer(i64::from_sql(of, raw)?),
-            &Type::OID => Cell::Integer(u32::from_sql(of, raw)?.into()),
-            &Type::FLOAT4 => Cell::Real(f32::from_sql(of, raw)?.into()),
-            &Type::FLOAT8 => Cell::Real(f64::from_sql(of, raw)?),
-            &Type::NUMERIC => numeric(raw)?,
+            Type::BOOL => Cell::Integer(bool::from_sql(of, raw)?.into()),
+            Type::INT2 => Cell::Integer(i16::from_sql(of, raw)?.into()),
+            Type::INT4 => Cell::Integer(i32::from_sql(of, raw)?.into()),
+            Type::INT8 => Cell::Integer(i64::from_sql(of, raw)?),
+            Type::OID => Cell::Integer(u32::from_sql(of, raw)?.into()),
+            Type::FLOAT4 => Cell::Real(f32::from_sql(of, raw)?.into()),
+            Type::FLOAT8 => Cell::Real(f64::from_sql(of, raw)?),
+            Type::NUMERIC => numeric(raw)?,
             _ => Cell::Blob(raw.to_vec()),
         }))
     }
@@ -64,7 +65,11 @@ fn numeric(raw: &[u8]) -> Result<Cell, Box<dyn Error + Sync + Send>> {
     };
     // Each has four decimal digits; the first one stands before `weight` others and the point.
     let exponent = 4 * (i32::from(weight.cast_signed()) + 1 - i32::try_from(digits.len())?);
-    let digits: String = digits.iter().map(|digit| format!("{digit:04}")).collect();
+    let digits = digits.iter().fold(String::new(), |mut text, digit| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{digit:04}");
+        text
+    });
     if *scale == 0 {
         let zeros = "0".repeat(usize::try_from(exponent).unwrap_or(0));
         if let Ok(integer) = format!("{sign}0{digits}{zeros}").parse() {
@@ -128,7 +133,7 @@ mod tests {
         assert_eq!(number(0, 0, 0, &[]), Cell::Integer(0));
         assert_eq!(number(1, 0, 0, &[12, 3]), Cell::Integer(120_003));
         assert_eq!(number(2, 0x4000, 0, &[5]), Cell::Integer(-500_000_000));
-        assert_eq!(number(0, 0, 2, &[3, 1_400]), Cell::Real(3.14));
+        assert_eq!(number(0, 0, 2, &[3, 2_500]), Cell::Real(3.25));
         assert_eq!(number(-1, 0x4000, 3, &[5_000]), Cell::Real(-0.5));
         assert_eq!(number(0, 0, 1, &[2]), Cell::Real(2.0));
         assert_eq!(number(9, 0, 0, &[1]), Cell::Real(1e36));

@@ -1,5 +1,7 @@
 //! Queries of users: what they begin with, and their parameters.
 
+use std::fmt::Write as _;
+
 use postgres::types::Type;
 
 use crate::artifact::Cell;
@@ -49,7 +51,8 @@ impl Query {
                 query.values.push(value.clone());
                 used.len() - 1
             });
-            query.sql.push_str(&format!("(${}::{})", number + 1, type_of(value).name()));
+            // Writing to a string cannot fail.
+            let _ = write!(query.sql, "(${}::{})", number + 1, type_of(value).name());
         }
         match names.into_iter().find(|name| !used.contains(name)) {
             Some(name) => Err(SqlError::Parameter(format!("the query has no parameter :{name}"))),

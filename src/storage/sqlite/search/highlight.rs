@@ -186,7 +186,8 @@ mod tests {
             '\u{10ff00}'..=char::MAX,
         ];
         let all: Vec<char> = blocks.into_iter().flatten().collect();
-        let text = |chunk: &[char]| chunk.iter().map(|it| format!("x{it}y {it}{it}z ")).collect::<String>();
+        let text =
+            |chunk: &[char]| chunk.iter().map(|it| format!("x{it}y {it}{it}z ")).collect::<Vec<_>>().concat();
         let texts: Vec<String> = all.chunks(64).map(text).collect();
         for (found, text) in words_in_sqlite(&texts).iter().zip(&texts) {
             assert_eq!(*found, ours(text), "{text:?}");
@@ -217,7 +218,7 @@ mod tests {
                 alternatives.into_iter().map(|terms| terms.into_iter().map(term).collect()).collect();
             let fields = if is_other_field { vec![Field::STEP] } else { vec![Field::TOOL, Field::OUTPUT] };
             let terms = Terms { alternatives, fields };
-            prop_assert_eq!(words_in_sqlite(&[text.clone()]).remove(0), ours(&text));
+            prop_assert_eq!(words_in_sqlite(std::slice::from_ref(&text)).remove(0), ours(&text));
             if !terms.is_empty() {
                 let expected = Matcher::new(Path::new("v.vault")).unwrap();
                 let expected = expected.matches(&terms, Field::TOOL, &text).unwrap();
