@@ -4,5 +4,7 @@ mod characters;
 mod query;
 mod words;
 
-pub(in crate::storage) use query::{Matcher, Occurrence, Phrase, Query};
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use query::Phrase;
+pub(in crate::storage) use query::{Matcher, Occurrence, Query};
 pub(in crate::storage) use words::words;

@@ -68,6 +68,7 @@ impl Query {
     }
 
     /// Returns whether nothing can match.
+    #[cfg(feature = "postgres")]
     pub(in crate::storage) fn is_empty(&self) -> bool {
         self.alternatives.is_empty()
     }
@@ -83,6 +84,7 @@ impl Query {
     }
 
     /// Returns the fields, all if there are none.
+    #[cfg(feature = "postgres")]
     pub(in crate::storage) fn fields(&self) -> &[Field] {
         &self.fields
     }

@@ -55,6 +55,7 @@ mod write;
 mod write_lock;
 
 pub(crate) use read::Snapshot;
+#[cfg(feature = "postgres")]
 pub(in crate::storage) use sql::write_file;
 pub use store::Store;
 

@@ -17,4 +17,5 @@ mod of_kind;
 mod reader;
 mod save;
 
+#[cfg(feature = "postgres")]
 pub(in crate::storage) use save::write_file;
