@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn several_processes_upgrade_a_vault_once() {
         let Some(schema) = Schema::new() else { return };
-        prepare(&server(&schema), CreatePolicy::Create).unwrap();
+        prepare(&server(&schema), CreatePolicy::Create, None).unwrap();
         let former: Vec<i32> = std::thread::scope(|scope| {
             let upgrade = || upgrade_with(&server(&schema), &with_next(NEXT)).unwrap();
             let running: Vec<_> = (0..6).map(|_| scope.spawn(upgrade)).collect();
@@ -281,13 +281,13 @@ mod tests {
     fn a_vault_that_was_upgraded_is_not_used_by_older_programs() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, CreatePolicy::Create).unwrap();
+        prepare(&server, CreatePolicy::Create, None).unwrap();
         let writing = Session::to_write(&server, PATIENCE).unwrap();
         assert_eq!(upgrade_with(&server, &with_next(NEXT)).unwrap(), current());
         assert!(is_newer(Recorder::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
         assert!(is_newer(Session::to_write(&server, PATIENCE)));
         assert!(is_newer(Session::to_read(&server)));
-        for outcome in [prepare(&server, CreatePolicy::OpenOrCreate), upgrade(&server).map(drop)] {
+        for outcome in [prepare(&server, CreatePolicy::OpenOrCreate, None), upgrade(&server).map(drop)] {
             let error = outcome.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Newer);
             assert!(error.to_string().contains(&format!("supports versions up to {}", current())), "{error}");
@@ -298,7 +298,7 @@ mod tests {
     fn writers_and_upgrades_wait_for_each_other() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, CreatePolicy::Create).unwrap();
+        prepare(&server, CreatePolicy::Create, None).unwrap();
         let writing = Session::to_write(&server, PATIENCE).unwrap();
         Recorder::lock(&writing, None, chrono::DateTime::UNIX_EPOCH).unwrap();
         let insert = "INSERT INTO journal VALUES (1, 0, 'x', 'x', decode(repeat('00', 32), 'hex'))";
@@ -323,7 +323,7 @@ mod tests {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
         assert_eq!(upgrade(&server).unwrap_err().kind(), ErrorKind::Missing);
-        prepare(&server, CreatePolicy::Create).unwrap();
+        prepare(&server, CreatePolicy::Create, None).unwrap();
         upgrade_with(&server, &with_next("CREATE TABLE next (x integer); SELECT 1 / 0")).unwrap_err();
         assert_eq!(version(&server).unwrap(), Some(current()));
         assert!(schema.client().query("SELECT x FROM next", &[]).is_err());
@@ -333,10 +333,10 @@ mod tests {
     fn a_vault_of_an_older_program_is_refused_until_it_is_upgraded() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, CreatePolicy::Create).unwrap();
+        prepare(&server, CreatePolicy::Create, None).unwrap();
         schema.client().batch_execute("UPDATE vault SET version = version - 1").unwrap();
         for policy in [CreatePolicy::Open, CreatePolicy::OpenOrCreate] {
-            let error = prepare(&server, policy).unwrap_err();
+            let error = prepare(&server, policy, None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Older);
             let versions = format!("(schema version {}, the current one is {})", current() - 1, current());
             assert!(error.to_string().contains(&versions), "{error}");

@@ -92,7 +92,9 @@ fn damage_is_reported_with_the_object() {
     let mut names = Vec::new();
     for object in objects(place.path().unwrap()) {
         let mut bytes = std::fs::read(&object).unwrap();
-        bytes.iter_mut().for_each(|byte| *byte ^= 0x55);
+        for byte in &mut bytes {
+            *byte ^= 0x55;
+        }
         std::fs::write(&object, bytes).unwrap();
         names.push(object.file_name().unwrap().to_str().unwrap().to_owned());
     }
