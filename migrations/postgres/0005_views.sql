@@ -23,7 +23,8 @@ CREATE VIEW captures AS
     FROM capture c;
 
 CREATE VIEW attributes AS
-  SELECT artifact AS artifact, name AS name, value AS value, number AS number FROM attribute;
+  -- Several captures can state the same.
+  SELECT DISTINCT artifact AS artifact, name AS name, value AS value, number AS number FROM attribute;
 
 CREATE VIEW tags AS
   SELECT artifact AS artifact,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use crate::clock;
+use crate::storage::{Result, StorageError};
 
 /// A directory with copies.
 #[derive(Debug)]
@@ -45,11 +46,21 @@ impl Cache {
         Self { directory, limit, left: AtomicU64::new(0) }
     }
 
-    /// Returns the cache that the environment names, if it does. An invalid size is the default.
-    pub(in crate::storage) fn from_env() -> Option<Self> {
-        let directory = std::env::var_os(Self::DIRECTORY).filter(|directory| !directory.is_empty())?;
-        let limit = std::env::var(Self::LIMIT).ok().and_then(|text| parse_size(&text));
-        Some(Self::new(directory.into(), limit.unwrap_or(Self::DEFAULT_LIMIT)))
+    /// Returns the cache that the environment names, if it does.
+    ///
+    /// # Errors
+    /// Returns an error of the kind `Invalid` if the limit is not a size.
+    pub(in crate::storage) fn from_env() -> Result<Option<Self>> {
+        let Some(directory) = std::env::var_os(Self::DIRECTORY).filter(|directory| !directory.is_empty()) else {
+            return Ok(None);
+        };
+        let limit = match std::env::var_os(Self::LIMIT) {
+            None => Self::DEFAULT_LIMIT,
+            Some(text) => text.to_str().and_then(parse_size).ok_or_else(|| {
+                StorageError::invalid(format!("{} is not a size, such as 500M or 20G", Self::LIMIT))
+            })?,
+        };
+        Ok(Some(Self::new(directory.into(), limit)))
     }
 
     /// Returns the file with the copy of a key, whose first characters divide the files among directories.

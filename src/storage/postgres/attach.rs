@@ -106,7 +106,7 @@ mod beside {
             ))
         })?;
         expect_own(server, &store, &recorded)?;
-        Ok(Box::new(InObjects::new(store, Cache::from_env())))
+        Ok(Box::new(InObjects::new(store, Cache::from_env()?)))
     }
 
     /// Object storage for a new vault.

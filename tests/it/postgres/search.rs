@@ -75,7 +75,7 @@ fn an_index_follows_the_vault_until_it_is_dropped() {
     let Some(database) = Database::with_examples() else { return };
     database.run(["index", "build"]).expect(0);
     let status = database.run(["index", "status", "--json"]).expect(0).json();
-    assert!(status[0]["size"].as_u64().is_some_and(|size| size > 0), "{status:?}");
+    assert!(status[0]["bytes"].as_u64().is_some_and(|size| size > 0), "{status:?}");
     let session = crate::sandbox::session("new", &[("p", "an unusual answer")]);
     let path = database.sandbox.write("new.json", session);
     database.run(["add".as_ref(), path.as_os_str()]).expect(0);

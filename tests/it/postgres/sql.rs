@@ -51,7 +51,7 @@ fn documented_queries_have_the_same_answers_as_in_a_file() {
         let arguments = ["sql", "--json", &query];
         if query.contains("->>") {
             // The dialects differ. The form for PostgreSQL is documented beside it.
-            database.run(arguments).expect(2);
+            database.run(arguments).expect(3);
             others += 1;
             continue;
         }
@@ -133,7 +133,8 @@ fn queries_can_only_read() {
     ] {
         let refused = database.run(["sql", query]);
         assert!([2, 3].contains(&refused.status), "{query}: {} {}", refused.status, refused.stderr);
-        assert_eq!(refused.stdout, "", "{query}");
+        // At most the head: some queries are refused when their first rows are wanted.
+        assert!(refused.stdout.lines().count() <= 1, "{query}: {}", refused.stdout);
     }
     assert_eq!(database.run(["log", "--head"]).expect(0).stdout, before);
     let count = database.run(["sql", "--json", "SELECT count(*) AS n FROM attributes"]).expect(0).json();
