@@ -8,6 +8,7 @@ use runvault::formats;
 use runvault::storage::{BackupError, ErrorKind, StorageError};
 use runvault::validation::Violation;
 use runvault::vault::bundle::BundleError;
+use runvault::vault::copy::CopyError;
 use runvault::vault::search::SearchError;
 use runvault::vault::sql::SqlError;
 
@@ -102,6 +103,16 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         _ => {}
     }
     match error.downcast_ref() {
+        Some(CopyError::Store(error)) => return for_store(error),
+        Some(CopyError::OtherSource(_)) => {
+            return Some("continue with the vault that it was begun from, or copy into another one");
+        }
+        Some(CopyError::Missing { .. } | CopyError::Rejected { .. } | CopyError::Differs(_)) => {
+            return Some("\"runvault fsck\" on the vault shows details");
+        }
+        _ => {}
+    }
+    match error.downcast_ref() {
         Some(BackupError::Exists { .. }) => Some("use --force to replace it"),
         Some(BackupError::Store(error)) => for_store(error),
         _ => None,
@@ -112,6 +123,7 @@ fn for_store(error: &StorageError) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::Missing => "\"runvault init\" or \"runvault add --create\" creates one",
         ErrorKind::Older => "\"runvault upgrade\" upgrades it",
+        ErrorKind::Incomplete => "\"runvault copy\" with the same vaults continues it",
         ErrorKind::Damaged => {
             "\"runvault fsck --repair --from PATH\" restores them if PATH is another vault or a directory that has them"
         }

@@ -34,6 +34,8 @@ pub enum ErrorKind {
     Newer,
     /// The vault was written by an older program and must be upgraded before use.
     Older,
+    /// The vault is a copy of another one that was not completed.
+    Incomplete,
     /// The vault could not be upgraded.
     Migration,
     /// No space is left.

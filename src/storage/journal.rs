@@ -214,6 +214,12 @@ impl JournalWriter {
         self.at
     }
 
+    /// Continues after an entry of another journal, which has been checked to follow the last one, with its time.
+    pub(super) fn adopt(&mut self, head: Head, at: DateTime<Utc>) {
+        (self.head, self.at) = (head, at);
+        self.at_text = at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    }
+
     /// Extends the chain by an entry of `event` and returns its text.
     pub(super) fn append(&mut self, event: &Event<'_>) -> serde_json::Result<String> {
         let actor = self.actor.as_ref().map(Actor::name);

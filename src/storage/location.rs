@@ -22,6 +22,8 @@ pub(crate) enum Creation {
     IfMissing,
     /// One is created now; that there is one is an error.
     New,
+    /// One is created now, if there is none, and it may be an incomplete copy.
+    ForCopy,
 }
 
 /// An open vault, with its name in messages.
@@ -79,6 +81,7 @@ pub(crate) fn open(address: &Path, creation: Creation) -> Result<Opened> {
                 Creation::WhenNeeded => Store::create_when_needed,
                 Creation::IfMissing => Store::open_or_create,
                 Creation::New => Store::create,
+                Creation::ForCopy => Store::open_for_copy,
             };
             let store = open(path)?;
             let name = store.path().to_owned();
@@ -148,6 +151,7 @@ fn open_database(address: &str, creation: Creation) -> Result<Opened> {
         Creation::Never => PostgresStorage::open,
         Creation::WhenNeeded | Creation::IfMissing => PostgresStorage::open_or_create,
         Creation::New => PostgresStorage::create,
+        Creation::ForCopy => PostgresStorage::open_for_copy,
     };
     let mut login = Login::new(address);
     let storage = open(address, login.password.take()).map_err(|error| login.explain(error))?;

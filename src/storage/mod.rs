@@ -29,6 +29,7 @@ mod policy;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod prepared;
+mod recorded;
 mod seal;
 mod source_path;
 pub mod sqlite;
@@ -44,16 +45,17 @@ pub use annotations::{
 };
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{
-    Annotation, Annotations, ArtifactRecord, Attribute, Backup, BackupError, BackupOptions, BackupProgress,
-    BlobCounts, Capabilities, Capability, CapturePassages, CaptureRecord, CaptureTarget, Computed, Condition,
-    Containment, Cursor, Dated, Day, Direction, EngineStatistics, Erasure, Extremes, FileRecord, Filter,
-    FoundPassage, FullText, FullTextSnapshot, Grouping, Hit, IndexComparison, JournalRecord, KindStats,
-    KindView, Label, LabelKey, LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match,
-    MemberRecord, Mention, NameMention, NameUse, Names, Note, Order, Page, Paged, PassageMatcher, Period,
-    Pin, Preparer, PutOptions, Reclaimable, Reclaimed, ReferenceEdge, Remnant, Resolution, RoleCount, RowsOf,
-    Saved, SavedTable, SearchDifferences, SearchIndex, SearchableCapture, SharedFile, Sized, Snapshot,
-    SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, Statistics, Storage, StoredMember, Tag, Term,
-    Terms, Transaction, UnresolvedReference, UnresolvedTarget, View, Watch, created_at, stated_time,
+    AdoptedEntry, Adoption, Annotation, Annotations, ArtifactRecord, Attribute, Backup, BackupError,
+    BackupOptions, BackupProgress, BlobCounts, Capabilities, Capability, CapturePassages, CaptureRecord,
+    CaptureTarget, Computed, Condition, Containment, Cursor, Dated, Day, Direction, EngineStatistics,
+    Erasure, Extremes, FileRecord, Filter, FoundPassage, FullText, FullTextSnapshot, Grouping, Hit,
+    IndexComparison, JournalRecord, KindStats, KindView, Label, LabelKey, LabelValue, LogDamage, LogDefect,
+    Maintenance, ManualLink, Match, MemberRecord, Mention, NameMention, NameUse, Names, Note, Order, Page,
+    Paged, PassageMatcher, Period, Pin, Preparer, PutOptions, Reclaimable, Reclaimed, ReferenceEdge, Remnant,
+    Resolution, RoleCount, RowsOf, Saved, SavedTable, SearchDifferences, SearchIndex, SearchableCapture,
+    SharedFile, Sized, Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, Statistics, Storage,
+    StoredMember, Tag, Term, Terms, Transaction, UnresolvedReference, UnresolvedTarget, View, Watch,
+    created_at, stated_time,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{
@@ -62,6 +64,7 @@ pub use labels::{
 pub(crate) use location::{Creation, Opened, file_of, open, shown_address, upgrade};
 pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
+pub use recorded::{RecordedAddition, RecordedEntry};
 pub use source_path::SourcePath;
 pub use sqlite::Store;
 pub use tombstone::Tombstone;

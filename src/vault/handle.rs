@@ -50,6 +50,15 @@ impl Vault {
         storage::open(address, Creation::WhenNeeded).map(Self::from_opened)
     }
 
+    /// Opens the vault at `address` to copy another vault into it, and creates it if it does not exist. It may be an
+    /// incomplete copy, which all other ways of opening it reject.
+    ///
+    /// # Errors
+    /// Same as [`Vault::open_or_create`].
+    pub fn open_for_copy(address: &Path) -> Result<Self, StorageError> {
+        storage::open(address, Creation::ForCopy).map(Self::from_opened)
+    }
+
     /// Returns the path of the file at `address`, or `None` if it is the address of a database.
     #[must_use]
     pub fn file_of(address: &Path) -> Option<&Path> {

@@ -9,6 +9,7 @@ pub mod audit;
 pub mod backup;
 pub mod bundle;
 pub mod captures;
+pub mod copy;
 pub mod days;
 pub mod details;
 pub mod diff;

@@ -18,6 +18,7 @@ use crate::vault::answers::AnswersRequest;
 use crate::vault::audit::AuditRequest;
 use crate::vault::backup::BackupRequest;
 use crate::vault::captures::CapturesRequest;
+use crate::vault::copy::CopyRequest;
 use crate::vault::days::DaysRequest;
 use crate::vault::diff::DiffRequest;
 use crate::vault::digests::DigestsRequest;
@@ -86,6 +87,7 @@ pub fn document() -> OpenApi {
     document.add::<UnresolvedRequest>();
     document.add::<VerifyRequest>();
     document.add::<BackupRequest>();
+    document.add::<CopyRequest>();
     document.add::<ForgetRequest>();
     document.add::<ReclaimRequest>();
     document.add::<RemoveRequest>();

@@ -22,6 +22,7 @@ mod config;
 mod conformance;
 #[cfg(unix)]
 mod console;
+mod copying;
 mod crash;
 mod creating;
 mod damage;

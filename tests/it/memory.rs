@@ -282,6 +282,8 @@ const COMMANDS: &[&str] = &[
     "index rebuild",
     "index drop",
     "backup b.vault",
+    "copy v.vault c.vault",
+    "copy v.vault b.vault",
     "export --all -o all.rvz",
     "export @one --with-links -o one.rvz",
     "import all.rvz",

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use runvault::Vault;
-use runvault::storage::{ErrorKind, StorageError};
+use runvault::storage::{Actor, ErrorKind, StorageError};
 
 use crate::cli::args::actor;
 use crate::cli::args::default_vault;
@@ -47,6 +47,11 @@ impl VaultArgs {
         }
     }
 
+    /// Returns the name that the journal records.
+    pub(crate) fn actor(&self) -> Result<Actor, Failure> {
+        actor::actor(self.actor.as_deref())
+    }
+
     /// Opens the vault, which must exist.
     pub(crate) fn open(&self) -> Result<Vault, Failure> {
         self.opened(Vault::open)
@@ -80,7 +85,7 @@ impl VaultArgs {
         create: CreateArgs,
     ) -> Result<Result<Vault, StorageError>, Failure> {
         let open: fn(&Path) -> _ = if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
-        let actor = actor::actor(self.actor.as_deref())?;
+        let actor = self.actor()?;
         Ok(open(&self.path()?).map(|vault| vault.acting_as(actor)))
     }
 
@@ -91,7 +96,7 @@ impl VaultArgs {
 
     fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StorageError>) -> Result<Vault, Failure> {
         static NAMED: AtomicBool = AtomicBool::new(false);
-        let actor = actor::actor(self.actor.as_deref())?;
+        let actor = self.actor()?;
         let vault = open(&self.path()?)?.acting_as(actor);
         if verbosity::is_verbose() && !NAMED.swap(true, Ordering::Relaxed) {
             stdout::note(&format!("vault {}", escaped(&vault.path().to_string_lossy())));

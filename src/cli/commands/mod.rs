@@ -6,6 +6,7 @@ mod backup;
 pub(crate) mod captures;
 mod completions;
 pub(crate) mod config;
+mod copy;
 pub(crate) mod diff;
 #[cfg(feature = "gateway")]
 mod exec;
@@ -157,6 +158,7 @@ commands! {
     Gc(gc),
     Tombstones(tombstones),
     Backup(backup),
+    Copy(copy),
     Export(export),
     Import(import),
     Fsck(fsck),

@@ -2,6 +2,7 @@
 //!
 //! [`suite!`] instantiates all of them for an engine. An engine brings a function that returns an empty [`Vault`].
 
+mod adoption;
 mod annotations;
 mod capabilities;
 mod finding;
@@ -253,6 +254,13 @@ macro_rules! suite {
                 entries_are_selected
                 the_chain_is_checked
                 many_captures_seen_again_are_recorded_in_several_entries;
+            adoption: a_journal_is_adopted_with_everything_that_follows
+                an_adoption_can_be_continued_in_any_steps
+                what_was_removed_meanwhile_is_removed
+                only_an_empty_vault_adopts_a_journal
+                an_incomplete_copy_refuses_writers
+                entries_must_continue_the_journal
+                artifacts_must_be_those_of_their_entries;
             snapshots: snapshots_do_not_see_later_changes
                 transactions_see_their_own_changes
                 dropped_transactions_change_nothing

@@ -11,9 +11,9 @@ use crate::storage::interface::PutOptions;
 use crate::storage::{JournalQuery, RemovedPolicy, SourcePath};
 
 /// A path with everything that a path can contain and that text in a database or in JSON may be changed by.
-const HOSTILE: &str = "a \"\\/'\u{1}\u{2}\u{7f}\u{1b}[31m\n\t\u{202e}\u{e000}\u{1f600}é%s$1";
+pub(super) const HOSTILE: &str = "a \"\\/'\u{1}\u{2}\u{7f}\u{1b}[31m\n\t\u{202e}\u{e000}\u{1f600}é%s$1";
 
-fn add_from(vault: &Vault, admitted: Admitted, path: Option<&str>, seconds: i64) {
+pub(super) fn add_from(vault: &Vault, admitted: Admitted, path: Option<&str>, seconds: i64) {
     let mut prepared = vault.prepared(admitted);
     let path = path.and_then(|path| SourcePath::new(OsStr::new(path)));
     prepared.set_source_paths(&|_| path.clone());

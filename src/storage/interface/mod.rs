@@ -1,5 +1,6 @@
 //! The traits that an engine implements, and their types.
 
+mod adoption;
 mod backup;
 mod capabilities;
 mod log_damage;
@@ -12,6 +13,7 @@ mod space;
 mod sql;
 mod statistics;
 
+pub use adoption::{AdoptedEntry, Adoption};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use capabilities::{Capabilities, Capability};
 pub use log_damage::{LogDamage, LogDefect};
@@ -95,6 +97,9 @@ pub trait Storage: Send + Sync {
         let _ = core;
         Ok(None)
     }
+
+    /// Returns the adoption of the journal of another vault.
+    fn adoption(&self) -> &dyn Adoption;
 
     /// Returns the maintenance of the vault.
     fn maintenance(&self) -> &dyn Maintenance;

@@ -145,7 +145,7 @@ pub struct Resolution {
 }
 
 /// A capture of an artifact. Captures of artifacts of several kinds may have the same bytes, and so the same hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CaptureTarget {
     /// Its hash.
     pub capture: CaptureHash,

@@ -7,7 +7,8 @@ use super::transaction::Change;
 use super::vault::MemoryStorage;
 use crate::artifact::Admitted;
 use crate::storage::interface::{
-    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, Storage, Transaction,
+    Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, Storage,
+    Transaction,
 };
 use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
 
@@ -37,6 +38,10 @@ impl Storage for MemoryStorage {
 
     fn set_actor(&mut self, actor: Actor) {
         self.actor = Some(actor);
+    }
+
+    fn adoption(&self) -> &dyn Adoption {
+        self
     }
 
     fn maintenance(&self) -> &dyn Maintenance {

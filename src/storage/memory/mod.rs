@@ -4,6 +4,7 @@
 //! Every answer is derived from the content alone. A snapshot shares the content with the engine; a change is made to a
 //! copy, which replaces the content when it is committed.
 
+mod adoption;
 mod engine;
 mod full_text;
 mod maintenance;

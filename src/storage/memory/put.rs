@@ -15,7 +15,7 @@ use crate::storage::{KindConflict, Prepared, Put, PutOutcome, RemovedPolicy, Res
 const MAX_SEEN: usize = 1_000;
 
 /// Returns the position of an arrival: the number of its journal entry, then the position in the entry.
-fn arrival(entry: u64, position: usize) -> u64 {
+pub(super) fn arrival(entry: u64, position: usize) -> u64 {
     (entry << 20) + position as u64
 }
 
@@ -175,7 +175,7 @@ impl<'w> Writer<'w> {
 }
 
 /// Returns the capture of `admitted`, without its source path, and without its signature, which is recorded after it.
-fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTime<chrono::Utc>) -> Capture {
+pub(super) fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTime<chrono::Utc>) -> Capture {
     let draft = admitted.draft();
     let members = admitted.members().iter().map(|member| Member {
         name: member.name().to_owned(),

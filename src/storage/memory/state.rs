@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) journal: Vec<Arc<JournalEntry>>,
     /// The texts that are searched, if there is an index.
     pub(super) search: Option<IndexedTexts>,
+    /// Whether this is a copy of another vault that is not complete.
+    pub(super) is_incomplete: bool,
 }
 
 /// The texts that are searched.

@@ -15,7 +15,7 @@ use crate::storage::annotations::{link_defect, note_defect, tag_defect};
 use crate::storage::interface::{Annotation, Note, Pin, Snapshot, Transaction};
 use crate::storage::journal::Event;
 use crate::storage::labels::{LabelChange, Labeled};
-use crate::storage::{Actor, Head, Result, StorageError, Tombstone};
+use crate::storage::{Actor, Head, Result, StorageError, Tombstone, recorded};
 
 /// A change, made to a copy of the content.
 pub(super) struct Change<'s> {
@@ -30,6 +30,9 @@ impl<'s> Change<'s> {
     pub(super) fn begin(storage: &'s MemoryStorage, at: DateTime<Utc>, patience: Duration) -> Result<Self> {
         let turn = storage.writer.take(patience)?;
         let view = storage.view();
+        if view.0.is_incomplete {
+            return Err(recorded::incomplete("the vault in memory"));
+        }
         let recorder = Recorder::new(&view.0, storage.actor.as_ref(), at);
         Ok(Self { storage, _turn: turn, view, recorder })
     }

@@ -10,8 +10,8 @@ use super::vault::PostgresStorage;
 use super::view::View;
 use crate::artifact::Admitted;
 use crate::storage::interface::{
-    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries, Storage,
-    Transaction,
+    Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries,
+    Storage, Transaction,
 };
 use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
 
@@ -41,6 +41,10 @@ impl Storage for PostgresStorage {
 
     fn set_actor(&mut self, actor: Actor) {
         self.actor = Some(actor);
+    }
+
+    fn adoption(&self) -> &dyn Adoption {
+        self
     }
 
     fn maintenance(&self) -> &dyn Maintenance {

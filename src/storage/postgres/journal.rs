@@ -9,7 +9,7 @@ use super::schema::expect_current;
 use super::session::Session;
 use super::text::to_stored;
 use crate::storage::journal::{Event, JournalWriter};
-use crate::storage::{Actor, ErrorKind, Head, StorageError};
+use crate::storage::{Actor, ErrorKind, Head, RecordedEntry, StorageError, recorded};
 
 /// A writer of the journal entries of one transaction, which holds the lock of writers.
 pub(super) struct Recorder {
@@ -20,6 +20,7 @@ pub(super) struct Recorder {
 
 struct Waiting {
     head: Head,
+    at: i64,
     action: &'static str,
     entry: String,
 }
@@ -27,9 +28,19 @@ struct Waiting {
 impl Recorder {
     /// Waits for other writers, and creates a writer at the end of the journal.
     pub(super) fn lock(session: &Session<'_>, actor: Option<&Actor>, at: DateTime<Utc>) -> Outcome<Self> {
+        let (recorder, is_incomplete) = Self::lock_any(session, actor, at)?;
+        if is_incomplete { Err(recorded::incomplete(session.server().name()).into()) } else { Ok(recorder) }
+    }
+
+    /// Like [`Recorder::lock`], also of a vault that is an incomplete copy, and returns whether it is one.
+    pub(super) fn lock_any(
+        session: &Session<'_>,
+        actor: Option<&Actor>,
+        at: DateTime<Utc>,
+    ) -> Outcome<(Self, bool)> {
         // An upgrade locks the same rows. Under the lock, the version is what it is, not what it was when the transaction
         // began.
-        let sql = "SELECT h.seq, h.at, h.chain, v.version FROM head h, vault v WHERE h.id = 1 AND v.id = 1
+        let sql = "SELECT h.seq, h.at, h.chain, v.version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
                       FOR UPDATE OF h FOR SHARE OF v";
         Self::read(session, sql, actor, at)
     }
@@ -40,16 +51,23 @@ impl Recorder {
         actor: Option<&Actor>,
         at: DateTime<Utc>,
     ) -> Outcome<Self> {
-        let sql = "SELECT h.seq, h.at, h.chain, v.version FROM head h, vault v WHERE h.id = 1 AND v.id = 1";
-        Self::read(session, sql, actor, at)
+        let sql = "SELECT h.seq, h.at, h.chain, v.version, h.is_incomplete FROM head h, vault v
+                    WHERE h.id = 1 AND v.id = 1";
+        Self::read(session, sql, actor, at).map(|(recorder, _)| recorder)
     }
 
-    fn read(session: &Session<'_>, sql: &str, actor: Option<&Actor>, at: DateTime<Utc>) -> Outcome<Self> {
+    fn read(
+        session: &Session<'_>,
+        sql: &str,
+        actor: Option<&Actor>,
+        at: DateTime<Utc>,
+    ) -> Outcome<(Self, bool)> {
         let row = session.row(sql, &[])?.ok_or_else(|| Failure::damaged("the journal has no head"))?;
         expect_current(session.server().name(), value(&row, 3)?)?;
         let head = Head { seq: count(&row, 0)?, chain: digest(&row, 2)? };
         let last = value::<Option<i64>>(&row, 1)?.map(from_millis).transpose()?;
-        Ok(Self { writer: JournalWriter::new(head, last, actor, at), waiting: Vec::new() })
+        let recorder = Self { writer: JournalWriter::new(head, last, actor, at), waiting: Vec::new() };
+        Ok((recorder, value(&row, 4)?))
     }
 
     /// Returns the time of the recorded changes.
@@ -71,7 +89,17 @@ impl Recorder {
         let entry = self.writer.append(event).map_err(|error| {
             StorageError::new(ErrorKind::Database, "a journal entry cannot be written").with_source(error)
         })?;
-        self.waiting.push(Waiting { head: self.writer.head(), action: event.action(), entry });
+        let at = self.at().timestamp_millis();
+        self.waiting.push(Waiting { head: self.writer.head(), at, action: event.action(), entry });
+        Ok(())
+    }
+
+    /// Adds an entry of another journal, which [`Recorder::flush`] writes.
+    pub(super) fn adopt(&mut self, entry: &RecordedEntry) -> Outcome<()> {
+        recorded::check_next(self.head(), entry)?;
+        self.writer.adopt(entry.head(), entry.at);
+        let (at, entry_text) = (entry.at.timestamp_millis(), entry.record.entry.clone());
+        self.waiting.push(Waiting { head: entry.head(), at, action: entry.action(), entry: entry_text });
         Ok(())
     }
 
@@ -88,16 +116,16 @@ impl Recorder {
         }
         let at = self.at().timestamp_millis();
         let seqs: Vec<i64> = waiting.iter().map(|waiting| waiting.head.seq.cast_signed()).collect();
+        let times: Vec<i64> = waiting.iter().map(|waiting| waiting.at).collect();
         let actions: Vec<&str> = waiting.iter().map(|waiting| waiting.action).collect();
         let entries: Vec<_> = waiting.iter().map(|waiting| to_stored(&waiting.entry)).collect();
         let chains: Vec<&[u8]> = waiting.iter().map(|waiting| &waiting.head.chain.as_bytes()[..]).collect();
         session.execute(
             "INSERT INTO journal (seq, at, action, entry, chain)
-             SELECT n.seq, $2, n.action, n.entry, n.chain
-               FROM unnest($1::bigint[], $3::text[], $4::text[], $5::bytea[]) AS n (seq, action, entry, chain)",
+             SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[])",
             &[
                 (&seqs, Type::INT8_ARRAY),
-                (&at, Type::INT8),
+                (&times, Type::INT8_ARRAY),
                 (&actions, Type::TEXT_ARRAY),
                 (&entries, Type::TEXT_ARRAY),
                 (&chains, Type::BYTEA_ARRAY),

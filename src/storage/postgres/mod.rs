@@ -6,6 +6,7 @@
 //! that reads one state. Each answer takes a fixed number of round trips, whatever the number of keys and of hits.
 
 mod address;
+mod adoption;
 mod attach;
 mod blob_store;
 mod bytes;

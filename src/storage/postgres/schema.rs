@@ -12,12 +12,13 @@ use super::pool::Server;
 use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("../../../migrations/postgres/0001_vault.sql"),
     include_str!("../../../migrations/postgres/0002_source_path.sql"),
     include_str!("../../../migrations/postgres/0003_objects.sql"),
     include_str!("../../../migrations/postgres/0004_search.sql"),
     include_str!("../../../migrations/postgres/0005_views.sql"),
+    include_str!("../../../migrations/postgres/0006_copy.sql"),
 ];
 
 /// What to do if there is no vault.

@@ -6,7 +6,8 @@ use super::names::{NameCache, Names};
 use super::pool::Server;
 use super::schema::{self, CreatePolicy};
 use super::session::Session;
-use crate::storage::{Actor, Result, Upgrade};
+use crate::storage::interface::Adoption as _;
+use crate::storage::{Actor, Result, Upgrade, recorded};
 
 /// A vault in a PostgreSQL database.
 #[derive(Debug)]
@@ -23,9 +24,10 @@ impl PostgresStorage {
     /// Returns an error of the kind [`Missing`](crate::storage::ErrorKind::Missing) if the database or the vault does not
     /// exist, [`Connection`](crate::storage::ErrorKind::Connection) if the server cannot be reached or refuses the
     /// connection, [`Newer`](crate::storage::ErrorKind::Newer) or [`Older`](crate::storage::ErrorKind::Older) if another
-    /// version of this program made the vault, and [`Invalid`](crate::storage::ErrorKind::Invalid) if the address is not valid.
+    /// version of this program made the vault, [`Incomplete`](crate::storage::ErrorKind::Incomplete) if it is a copy that
+    /// was not completed, and [`Invalid`](crate::storage::ErrorKind::Invalid) if the address is not valid.
     pub fn open(address: &str, password: Option<String>) -> Result<Self> {
-        Self::connect(address, password, CreatePolicy::Open)
+        Self::connect(address, password, CreatePolicy::Open)?.expect_complete()
     }
 
     /// Creates a vault at an address. The database must exist; the schema is created if it does not.
@@ -42,6 +44,15 @@ impl PostgresStorage {
     /// # Errors
     /// Same as [`PostgresStorage::open`], except that the vault need not exist.
     pub fn open_or_create(address: &str, password: Option<String>) -> Result<Self> {
+        Self::connect(address, password, CreatePolicy::OpenOrCreate)?.expect_complete()
+    }
+
+    /// Opens the vault at an address to copy another vault into it, and creates it if it does not exist. It may be an
+    /// incomplete copy.
+    ///
+    /// # Errors
+    /// Same as [`PostgresStorage::open_or_create`], except [`Incomplete`](crate::storage::ErrorKind::Incomplete).
+    pub fn open_for_copy(address: &str, password: Option<String>) -> Result<Self> {
         Self::connect(address, password, CreatePolicy::OpenOrCreate)
     }
 
@@ -55,7 +66,14 @@ impl PostgresStorage {
         let address = Address::parse(address)?.with_default_password(password);
         let from = schema::upgrade(&Server::connect(&address)?)?.into();
         let upgrade = Upgrade { from, to: schema::current().into(), copy: None, is_outdated: false };
-        Ok((Self::connect_to(&address, CreatePolicy::Open)?, upgrade))
+        Ok((Self::connect_to(&address, CreatePolicy::Open)?.expect_complete()?, upgrade))
+    }
+
+    fn expect_complete(self) -> Result<Self> {
+        if self.is_incomplete()? {
+            return Err(recorded::incomplete(self.address()));
+        }
+        Ok(self)
     }
 
     fn connect(address: &str, password: Option<String>, policy: CreatePolicy) -> Result<Self> {

@@ -42,6 +42,14 @@ impl<'s> Edit<'s> {
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
     }
 
+    /// Begins a transaction that adopts journal entries.
+    pub(super) fn begin_to_adopt(snapshot: Snapshot<'s>, path: &std::path::Path) -> Result<Self> {
+        secure_delete(snapshot.connection(), true).map_err(|error| StorageError::from_sqlite(path, error))?;
+        let journal =
+            Journal::open_to_adopt(snapshot.connection()).map_err(|error| snapshot.failed(error))?;
+        Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
+    }
+
     /// Returns a snapshot that includes the changes so far.
     #[must_use]
     pub(crate) fn snapshot(&self) -> &Snapshot<'s> {

@@ -10,6 +10,7 @@ use super::connection;
 use super::write_lock::OTHERS_WROTE;
 use crate::files;
 pub(super) use crate::storage::error::{ErrorKind, PayloadDefect, StorageError};
+use crate::storage::recorded;
 
 /// What other processes did during the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +124,18 @@ impl StorageError {
 
     /// Creates an error of the file at `at` that reports it as `path`: its final name instead of its temporary name.
     pub(super) fn from_sqlite_named(at: &Path, path: &Path, source: rusqlite::Error) -> Self {
+        let source = match source {
+            rusqlite::Error::UserFunctionError(cause) => match cause.downcast::<Self>() {
+                Ok(refused) => return *refused,
+                Err(cause) => rusqlite::Error::UserFunctionError(cause),
+            },
+            source => source,
+        };
         if let Some(message) = index_damage_in(&source) {
             return Self::index(path, message);
+        }
+        if is_incomplete(&source) {
+            return recorded::incomplete(path.display());
         }
         if let Some(error) = unconfirmed_in(&source) {
             return Self::unconfirmed(path, error);
@@ -208,6 +219,25 @@ pub(super) fn unconfirmed(error: io::Error) -> rusqlite::Error {
 fn unconfirmed_in(error: &rusqlite::Error) -> Option<&io::Error> {
     let rusqlite::Error::UserFunctionError(cause) = error else { return None };
     cause.downcast_ref().map(|Unconfirmed(error)| error)
+}
+
+/// Returns the database error that carries a storage error.
+pub(super) fn refused(error: StorageError) -> rusqlite::Error {
+    rusqlite::Error::UserFunctionError(Box::new(error))
+}
+
+/// The error for writing to an incomplete copy, carried inside a database error.
+#[derive(Debug, thiserror::Error)]
+#[error("the vault is an incomplete copy")]
+struct Incomplete;
+
+/// Returns the error for writing to a vault that is an incomplete copy.
+pub(super) fn incomplete() -> rusqlite::Error {
+    rusqlite::Error::UserFunctionError(Box::new(Incomplete))
+}
+
+fn is_incomplete(error: &rusqlite::Error) -> bool {
+    matches!(error, rusqlite::Error::UserFunctionError(cause) if cause.is::<Incomplete>())
 }
 
 /// An error that prevents reading stored bytes.

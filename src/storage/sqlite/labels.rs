@@ -97,7 +97,7 @@ pub(super) fn put(
 }
 
 /// Deletes the label of an artifact with this key, if it has one, and its value if no other artifact has it.
-fn delete(connection: &Connection, artifact: i64, key: &str) -> rusqlite::Result<()> {
+pub(super) fn delete(connection: &Connection, artifact: i64, key: &str) -> rusqlite::Result<()> {
     // In a damaged vault, there may be several.
     let values: Vec<i64> = connection
         .prepare_cached(

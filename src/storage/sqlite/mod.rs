@@ -4,6 +4,8 @@
 //! call of [`Storage::put`](crate::storage::Storage::put) stores all of its artifacts or none, and they are on disk when it returns; everything that is
 //! read is hashed again.
 
+mod adoption;
+mod application_id;
 mod backup;
 mod check;
 mod compress;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::Result;
 use super::edit::Edit;
 use super::error::{ReadFailure, StorageError};
-use super::ids::ARTIFACTS_WITH_BLOB;
+use super::ids::{ARTIFACTS_WITH_BLOB, artifact_id};
 use super::journal::Event;
 use super::mention_index;
 use super::read::Snapshot;
@@ -16,7 +16,7 @@ use super::rows::{ArtifactId, ArtifactRow, CaptureRow};
 use super::search;
 use super::signatures;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{SharedFile, StatedLink};
+use crate::storage::{RecordedEntry, SharedFile, StatedLink};
 
 impl Snapshot<'_> {
     /// Returns the files of each artifact that artifacts other than these also have, by name.
@@ -145,13 +145,37 @@ impl Edit<'_> {
             size,
         };
         self.journal.append(connection, &event)?;
-        let digests = captures.iter().map(|capture| capture.0).chain([artifact.core.0]);
+        self.add_tombstones(artifact.core, &captures)
+    }
+
+    /// Adds the tombstones of the removal that the last entry records.
+    fn add_tombstones(&self, core: CoreHash, captures: &[CaptureHash]) -> rusqlite::Result<()> {
+        let digests = captures.iter().map(|capture| capture.0).chain([core.0]);
         for digest in digests.collect::<BTreeSet<Digest>>() {
-            connection
+            self.connection()
                 .prepare_cached("INSERT OR REPLACE INTO tombstone (digest, entry) VALUES (?1, ?2)")?
                 .execute((digest.as_bytes(), self.journal.seq()))?;
         }
         Ok(())
+    }
+
+    /// Adopts an entry that records the removal of an artifact, which may be in the vault.
+    pub(super) fn adopt_removal(
+        &mut self,
+        entry: &RecordedEntry,
+        core: CoreHash,
+        captures: &[CaptureHash],
+    ) -> Result<()> {
+        let mut adopt = || {
+            if let Some(artifact) = artifact_id(self.connection(), core)? {
+                self.take_out(artifact)?;
+            }
+            self.journal.begin_adopted(entry)?;
+            self.journal.adopt(self.snapshot.connection(), entry)?;
+            self.add_tombstones(core, captures)
+        };
+        let outcome = adopt();
+        outcome.map_err(|error| self.snapshot.failed(error))
     }
 
     /// Removes the blobs that became unreferenced, and returns their number. Deltas against them are re-encoded before.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 use rusqlite_migration::{HookResult, M, Migrations};
 
+use super::application_id;
 use super::connection::{self, BUSY_TIMEOUT, secure_delete};
 use super::copy;
 use super::derived;
@@ -14,12 +15,10 @@ use super::dictionaries;
 use super::packed;
 use super::staging::{PlaceError, StagedFile};
 use super::{Result, StorageError};
+use crate::storage::recorded;
 
 /// The schema of the tables.
 pub(super) const SEARCH: &str = include_str!("../../../migrations/search.sql");
-
-/// The application id that the first migration writes into the header of every vault: "runv".
-const APPLICATION_ID: i64 = 0x7275_6e76;
 
 /// The page size in bytes. Measurements show the smallest and nearly the fastest vaults for documents of a few
 /// kilobytes.
@@ -67,6 +66,8 @@ pub(super) enum CreatePolicy {
     Create,
     /// A vault of an older schema is migrated to the current one.
     Upgrade,
+    /// As for `Create`, and it may be an incomplete copy of another vault.
+    Copy,
 }
 
 /// Opens the file at `path` as a vault of the current schema, after the changes that `policy` allows.
@@ -86,6 +87,7 @@ pub(super) fn version(path: &Path) -> Result<i64> {
     match State::load(&connection).map_err(|source| StorageError::from_sqlite(path, source))? {
         State::Vault { version } => Ok(version),
         State::Empty => Err(StorageError::not_a_vault(path, "it is empty")),
+        State::Incomplete { .. } => Err(recorded::incomplete(path.display())),
         State::Foreign => Err(StorageError::not_a_vault(path, "it is a database of another program")),
     }
 }
@@ -94,7 +96,12 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
     let not_a_vault = |reason: &str| StorageError::not_a_vault(path, reason);
     let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     let state = State::load(connection).map_err(|source| StorageError::from_sqlite(path, source))?;
+    let state = match state {
+        State::Incomplete { version } if policy == CreatePolicy::Copy => State::Vault { version },
+        state => state,
+    };
     match state {
+        State::Incomplete { .. } => return Err(recorded::incomplete(path.display())),
         State::Vault { version } if version == latest => {
             return expect_tables(connection).map_err(|source| StorageError::from_sqlite(path, source));
         }
@@ -107,7 +114,9 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
             return Err(StorageError::older(path, found));
         }
         State::Vault { version } => keep_copy(connection, path, version)?,
-        State::Empty if policy != CreatePolicy::Create => return Err(not_a_vault("it is empty")),
+        State::Empty if !matches!(policy, CreatePolicy::Create | CreatePolicy::Copy) => {
+            return Err(not_a_vault("it is empty"));
+        }
         State::Empty => begin(connection).map_err(|source| StorageError::from_sqlite(path, source))?,
         State::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
@@ -141,6 +150,7 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
 enum State {
     Empty,
     Vault { version: i64 },
+    Incomplete { version: i64 },
     Foreign,
 }
 
@@ -151,7 +161,8 @@ impl State {
         let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0));
         let version = number("PRAGMA user_version")?;
         Ok(match number("PRAGMA application_id")? {
-            APPLICATION_ID => Self::Vault { version },
+            application_id::VAULT => Self::Vault { version },
+            application_id::INCOMPLETE => Self::Incomplete { version },
             0 if version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 => Self::Empty,
             _ => Self::Foreign,
         })

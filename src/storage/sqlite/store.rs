@@ -104,6 +104,16 @@ impl Store {
         Self::prepare(path, CreatePolicy::Create)
     }
 
+    /// Opens the vault at `path` to copy another vault into it, or creates it, readable by its owner only, if there is none.
+    /// It may be an incomplete copy.
+    ///
+    /// # Errors
+    /// Same as [`Store::open_or_create`], except [`Incomplete`](crate::storage::ErrorKind::Incomplete).
+    pub fn open_for_copy(path: &Path) -> Result<Self> {
+        connection::create_file(path)?;
+        Self::prepare(path, CreatePolicy::Copy)
+    }
+
     /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
     /// it returns [`Missing`](crate::storage::ErrorKind::Missing).
     ///

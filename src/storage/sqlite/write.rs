@@ -1,5 +1,6 @@
 //! Storing artifacts.
 
+mod adopted;
 mod arrivals;
 mod blobs;
 mod index;
@@ -27,7 +28,7 @@ use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
-use crate::storage::{Actor, Prepared, Put, PutOutcome, RemovedPolicy};
+use crate::storage::{Actor, AdoptedEntry, Prepared, Put, PutOutcome, RemovedPolicy};
 use seen::Sightings;
 
 /// The context in which the artifacts of a transaction are stored.
@@ -68,6 +69,27 @@ fn in_one_transaction<T>(
     putting: &Putting<'_>,
     work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
+    let open = |connection: &Connection| Journal::open(connection, putting.actor, putting.at);
+    with_journal(connection, putting, open, work)
+}
+
+/// Adopts entries of another journal, with their artifacts, in one transaction. None of them removes anything.
+pub(super) fn adopt(
+    connection: &mut Connection,
+    entries: &[AdoptedEntry<'_>],
+    putting: &Putting<'_>,
+) -> rusqlite::Result<()> {
+    with_journal(connection, putting, Journal::open_to_adopt, |writer| {
+        entries.iter().try_for_each(|entry| writer.adopt(entry))
+    })
+}
+
+fn with_journal<T>(
+    connection: &mut Connection,
+    putting: &Putting<'_>,
+    open: impl FnOnce(&Connection) -> rusqlite::Result<Journal>,
+    work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
     let connection = &*connection;
     let begin = || write_lock::begin_within(connection, putting.patience);
     let mut deferred = DeferredSync::prepare(connection)?;
@@ -77,7 +99,8 @@ fn in_one_transaction<T>(
         deferred = None;
         transaction = begin()?;
     }
-    let mut writer = Writer::new(&transaction, putting)?;
+    let journal = open(&transaction)?;
+    let mut writer = Writer::with_journal(&transaction, putting, journal)?;
     let outcome = work(&mut writer)?;
     writer.finish()?;
     transaction.commit()?;
@@ -125,10 +148,18 @@ pub(super) struct StoredBlob<'p> {
 
 impl<'t> Writer<'t> {
     pub(super) fn new(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
-        let Putting { dictionaries, actor, at, policy, .. } = *putting;
+        let journal = Journal::open(transaction, putting.actor, putting.at)?;
+        Self::with_journal(transaction, putting, journal)
+    }
+
+    fn with_journal(
+        transaction: &'t Transaction<'t>,
+        putting: &Putting<'t>,
+        journal: Journal,
+    ) -> rusqlite::Result<Self> {
+        let Putting { dictionaries, policy, .. } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
-        let journal = Journal::open(transaction, actor, at)?;
         Ok(Self {
             transaction,
             dictionaries,
@@ -165,22 +196,39 @@ impl<'t> Writer<'t> {
         }
         self.record_seen()?;
         let kind = self.kind(admitted.kind())?;
-        let (artifact, outcome) = self.artifact(core, kind)?;
+        let (id, outcome) = self.store(prepared, kind, known, self.journal.seq() + 1)?;
+        let (kind_name, size) = (admitted.kind().name(), admitted.size());
+        let source_path = prepared.source_path();
+        let entry = Addition { kind, kind_name, core, capture, size, source_path };
+        self.journal.add(self.transaction, &entry)?;
+        self.record_signature(id, admitted)?;
+        Ok(Put { core, capture, outcome })
+    }
+
+    /// Stores a new capture, whose addition is the journal entry `entry`; `known` is the existing blob of a single member, if
+    /// there is one. Returns its row id.
+    fn store(
+        &mut self,
+        prepared: &Prepared,
+        kind: i64,
+        known: Option<i64>,
+        entry: i64,
+    ) -> rusqlite::Result<(i64, PutOutcome)> {
+        let admitted = prepared.admitted();
+        let (artifact, outcome) = self.artifact(admitted.core(), kind, entry)?;
         let is_first = outcome == PutOutcome::Added;
         let sibling = if is_first { None } else { self.first_capture(artifact)? };
         let blobs = self.blobs(prepared, known, kind, sibling)?;
-        let new = NewCapture { id: self.capture(artifact, prepared, &blobs)?, artifact, is_first, blobs };
+        // Paths are stored in the entry of the addition only.
+        let source_entry = prepared.source_path().map(|_| entry);
+        let id = self.capture(artifact, admitted, source_entry, &blobs)?;
+        let new = NewCapture { id, artifact, is_first, blobs };
         self.index(&new, kind, admitted)?;
         if is_first && artifact % TRY_DICTIONARY == 0 {
             let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
             dictionary_training::make(payloads, kind)?;
         }
-        let (kind_name, size) = (admitted.kind().name(), admitted.size());
-        let source_path = prepared.source_path();
-        let entry = Addition { kind, kind_name, core, capture, size, source_path };
-        self.journal.add(self.transaction, &entry)?;
-        self.record_signature(new.id, admitted)?;
-        Ok(Put { core, capture, outcome })
+        Ok((new.id, outcome))
     }
 
     pub(super) fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {
@@ -199,9 +247,9 @@ impl<'t> Writer<'t> {
         Ok(id)
     }
 
-    fn artifact(&self, core: CoreHash, kind: i64) -> rusqlite::Result<(i64, PutOutcome)> {
+    fn artifact(&self, core: CoreHash, kind: i64, entry: i64) -> rusqlite::Result<(i64, PutOutcome)> {
         if let Some(id) = artifact_id(self.transaction, core)? {
-            self.arrived(id, arrival(self.journal.seq() + 1, 0))?;
+            self.arrived(id, arrival(entry, 0))?;
             return Ok((id, PutOutcome::NewCapture));
         }
         let at = self.journal.at().timestamp_millis();
@@ -209,7 +257,7 @@ impl<'t> Writer<'t> {
             .prepare_cached(
                 "INSERT INTO artifact (core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?3, ?4)",
             )?
-            .execute((core.0.as_bytes(), kind, at, arrival(self.journal.seq() + 1, 0)))?;
+            .execute((core.0.as_bytes(), kind, at, arrival(entry, 0)))?;
         Ok((self.transaction.last_insert_rowid(), PutOutcome::Added))
     }
 
@@ -225,10 +273,10 @@ impl<'t> Writer<'t> {
     fn capture(
         &mut self,
         artifact: i64,
-        prepared: &Prepared,
+        admitted: &Admitted,
+        source_entry: Option<i64>,
         blobs: &[StoredBlob<'_>],
     ) -> rusqlite::Result<i64> {
-        let admitted = prepared.admitted();
         let warnings = warnings(admitted)?;
         let document = admitted.kind().document_member().and(blobs.first()).map(|blob| blob.id);
         let capture = admitted.capture();
@@ -248,8 +296,7 @@ impl<'t> Writer<'t> {
                 self.journal.at().timestamp_millis(),
                 warnings,
                 seal(admitted.core(), capture),
-                // The entry of the addition follows.
-                prepared.source_path().map(|_| self.journal.seq() + 1),
+                source_entry,
             ))?;
         if document.is_none() {
             for (member, blob) in admitted.members().iter().zip(blobs) {

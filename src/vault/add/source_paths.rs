@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::sync::{Mutex, PoisonError};
 
 use crate::artifact::Admitted;
 use crate::digest::{CaptureHash, CoreHash};
@@ -16,6 +17,8 @@ pub(in crate::vault) enum SourcePaths<'a> {
     OfInputs,
     /// Those that were recorded elsewhere.
     Of(&'a HashMap<(CoreHash, CaptureHash), SourcePath>),
+    /// Those that were recorded elsewhere, which are taken out when they are set.
+    Once(&'a Mutex<HashMap<(CoreHash, CaptureHash), SourcePath>>),
 }
 
 impl SourcePaths<'_> {
@@ -30,6 +33,13 @@ impl SourcePaths<'_> {
             Self::Of(paths) => {
                 let key = |admitted: &Admitted| (admitted.core(), admitted.capture());
                 prepared.set_source_paths(&|admitted| paths.get(&key(admitted)).cloned());
+            }
+            Self::Once(paths) => {
+                let key = |admitted: &Admitted| (admitted.core(), admitted.capture());
+                let take = |admitted: &Admitted| {
+                    paths.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(admitted))
+                };
+                prepared.set_source_paths(&take);
             }
         }
     }

@@ -23,6 +23,7 @@ const NOT_QUESTIONS: &[&str] = &[
     "tag",
     "pin",
     "backup",
+    "copy",
     "import",
     "rm",
     "gc",

@@ -15,6 +15,7 @@ use runvault::digest::CoreHash;
 use runvault::storage::interface::{Snapshot, Storage};
 use runvault::storage::memory::MemoryStorage;
 use runvault::storage::{Actor, Store};
+use runvault::vault::copy::CopyRequest;
 use runvault::vault::fsck::{Finding, Monitor};
 
 use answers::{Answers, Probe};
@@ -107,7 +108,28 @@ fn run_on_file(timed: &[Timed]) {
     let path = directory.path().join("v.vault");
     let open = || Box::new(Store::open_or_create(&path).unwrap().acting_as(actor())) as Box<dyn Storage>;
     let model = run(timed, &open);
+    copy(&model, &path, &directory.path().join("copy.vault"));
     reindex(&model, &path);
+}
+
+/// Copies the vault into an empty one, whose answers are those of the model.
+fn copy(model: &MemoryStorage, path: &Path, to: &Path) {
+    let Ok(vault) = Vault::open(path) else { return };
+    let request = CopyRequest { to: to.to_owned(), allow_removed: false, actor: None };
+    assert!(vault.run(&request).unwrap().is_complete);
+    let (model, copy) = (Storage::snapshot(model).unwrap(), Vault::open(to).unwrap());
+    let answers = |snapshot: &dyn Snapshot| -> Answers {
+        let answers = answers::all(snapshot).into_iter();
+        answers.map(|(question, answer)| (question, without_positions(&answer))).collect()
+    };
+    compare("a copy", &answers(&*model), &answers(&*copy.snapshot().unwrap()));
+}
+
+/// Removes the positions of first additions from an answer: they are only comparable within one vault.
+fn without_positions(answer: &str) -> String {
+    let mut parts = answer.split("addition: ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + part.trim_start_matches(|c: char| c.is_ascii_digit()))
 }
 
 #[cfg(feature = "postgres")]
@@ -125,7 +147,12 @@ fn run_at(timed: &[Timed], address: &str) {
         let storage = PostgresStorage::open_or_create(address, None).unwrap();
         Box::new(storage.acting_as(actor())) as Box<dyn Storage>
     };
-    run(timed, &open);
+    let model = run(timed, &open);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("copy.vault");
+    copy(&model, Path::new(&address), &file);
+    let Some(other) = crate::postgres::Schema::new() else { return };
+    copy(&model, &file, Path::new(&other.address()));
 }
 
 #[cfg(feature = "objects")]

@@ -216,6 +216,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "copy",
+        &[
+            ("move to a database", "runvault copy runs.vault 'postgres://db.example/runs'"),
+            ("and back to a file", "runvault copy 'postgres://db.example/runs' runs.vault"),
+        ],
+    ),
+    (
         "export",
         &[
             (

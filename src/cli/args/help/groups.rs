@@ -50,7 +50,7 @@ pub(super) const GROUPS: [Group; 9] = [
     ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),
     ("Tables and numbers", &["sql", "stats"]),
     ("Names, labels, notes and protection", &["tag", "label", "note", "pin"]),
-    ("Copies", &["backup", "export", "import"]),
+    ("Copies", &["backup", "copy", "export", "import"]),
     ("Removal", &["rm", "forget", "gc", "tombstones"]),
     ("Trust", &["fsck", "index", "upgrade", "log", "rules"]),
     ("Settings and help", &["config", "completions", "man", "help"]),

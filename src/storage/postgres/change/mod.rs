@@ -1,7 +1,7 @@
 //! Changes of existing content.
 
 mod labels;
-mod removal;
+pub(super) mod removal;
 
 use std::time::Duration;
 

@@ -12,6 +12,7 @@ use crate::storage::postgres::blob_store::{BlobStore, Part};
 use crate::storage::postgres::columns::{all_bytes, blob};
 use crate::storage::postgres::encoding::Encoded;
 use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::pool::Server;
 use crate::storage::postgres::session::Session;
 use crate::storage::postgres::unreferenced;
 
@@ -19,7 +20,7 @@ use crate::storage::postgres::unreferenced;
 const MESSAGE: usize = 16 << 20;
 
 /// The bytes of all members of a batch, sorted by hash: who sends several takes their locks in one order.
-pub(super) struct Blobs<'b> {
+pub(in crate::storage::postgres) struct Blobs<'b> {
     all: BTreeMap<BlobHash, (usize, &'b Encoded)>,
     /// Where those are that were stored beside the database. A batch that is stored again does not store them again.
     stored: BTreeMap<BlobHash, Part>,
@@ -37,7 +38,7 @@ struct Message<'b> {
 }
 
 impl<'b> Blobs<'b> {
-    pub(super) fn new(batch: &'b [&'b Prepared]) -> Self {
+    pub(in crate::storage::postgres) fn new(batch: &'b [&'b Prepared]) -> Self {
         let mut blobs = Self { all: BTreeMap::new(), stored: BTreeMap::new() };
         for prepared in batch {
             blobs.add(prepared);
@@ -66,6 +67,17 @@ impl<'b> Blobs<'b> {
         let rows = session.rows(sql, &[(&digests, Type::BYTEA_ARRAY)])?;
         let stored: BTreeSet<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
         Ok(wanted.difference(&stored).copied().collect())
+    }
+
+    /// Stores those bytes that belong beside the database and that the vault does not have.
+    pub(in crate::storage::postgres) fn store_beside(&mut self, server: &Server) -> Outcome<()> {
+        let beside = server.blobs();
+        if !beside.is_beside() {
+            return Ok(());
+        }
+        let all = self.all.keys().copied().collect();
+        let missing = Self::missing(&Session::to_read(server)?, &all)?;
+        self.store(beside, &missing)
     }
 
     /// Stores the bytes of blobs where the vault has them, except in rows.

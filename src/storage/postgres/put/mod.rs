@@ -4,6 +4,7 @@
 //! the bytes are sent. With the lock, the same is found out once more, numbers and times are assigned, and a fixed number
 //! of statements writes all of it.
 
+mod adopted;
 mod blobs;
 pub(super) mod preparation;
 mod rows;
@@ -21,7 +22,8 @@ use crate::storage::postgres::names::{NameCache, Names};
 use crate::storage::postgres::pool::Server;
 use crate::storage::postgres::session::Session;
 use crate::storage::{Actor, Head, Prepared, Put};
-use blobs::Blobs;
+pub(super) use adopted::adopt_additions;
+pub(super) use blobs::Blobs;
 use state::State;
 use writer::Writer;
 

@@ -17,7 +17,7 @@ use crate::storage::{Head, KindConflict, Prepared, Put, PutOutcome, RemovedPolic
 const MAX_SEEN: usize = 1_000;
 
 /// Returns the position of an arrival: the number of its journal entry, then the position in the entry.
-fn arrival(entry: u64, position: usize) -> u64 {
+pub(super) fn arrival(entry: u64, position: usize) -> u64 {
     (entry << 20) + position as u64
 }
 
@@ -219,7 +219,7 @@ impl Writer {
 }
 
 /// Returns the creation time that an artifact states.
-fn created_at(admitted: &Admitted) -> Option<i64> {
+pub(super) fn created_at(admitted: &Admitted) -> Option<i64> {
     let attributes = admitted.draft().attributes.iter().filter(|attribute| attribute.name == CREATED_AT);
     attributes.filter_map(|attribute| attribute.number).max()
 }

@@ -16,8 +16,8 @@ use super::{payload, write};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries, Storage,
-    Transaction,
+    Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries,
+    Storage, Transaction,
 };
 use crate::storage::{Actor, Prepared, Put, Result, StorageError};
 use transaction::Change;
@@ -62,6 +62,10 @@ impl Storage for Store {
 
     fn document(&self, core: CoreHash) -> Result<Option<Vec<u8>>> {
         Self::document(self, core)
+    }
+
+    fn adoption(&self) -> &dyn Adoption {
+        self
     }
 
     fn maintenance(&self) -> &dyn Maintenance {

@@ -1,0 +1,326 @@
+//! Adoption of the journal of another vault. The row of the last entry, which every writer locks, says that the vault is an
+//! incomplete copy.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::DateTime;
+use postgres::types::Type;
+
+use super::change::removal::{Removal, delete};
+use super::columns::{all_bytes, all_cores, value};
+use super::error::Outcome;
+use super::journal::Recorder;
+use super::put::{Blobs, adopt_additions};
+use super::session::{Parameter, Session};
+use super::text::to_stored;
+use super::vault::PostgresStorage;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::interface::{AdoptedEntry, Adoption, CaptureTarget};
+use crate::storage::recorded::{self, Change, RecordedEntry};
+use crate::storage::{Head, PATIENCE, Prepared, Result};
+
+/// The pause before a transaction that others interfered with is run again.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Adoption for PostgresStorage {
+    fn is_incomplete(&self) -> Result<bool> {
+        let read = || {
+            let session = Session::to_read(&self.server)?;
+            let row = session.row("SELECT is_incomplete FROM head WHERE id = 1", &[])?;
+            row.map_or(Ok(false), |row| value(&row, 0))
+        };
+        read().map_err(|failure| failure.at(self.server.name()))
+    }
+
+    fn begin(&self) -> Result<Head> {
+        self.retry(|_| {
+            let (session, recorder, is_incomplete) = self.lock()?;
+            if is_incomplete {
+                return Ok(recorder.head());
+            }
+            let has_artifacts = session.row("SELECT 1 FROM artifact LIMIT 1", &[])?.is_some();
+            if recorder.head().seq > 0 || has_artifacts {
+                return Err(recorded::not_empty().into());
+            }
+            session.execute("UPDATE head SET is_incomplete = true WHERE id = 1", &[])?;
+            session.commit()?;
+            Ok(recorder.head())
+        })
+    }
+
+    fn adopt(&self, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
+        let batch: Vec<&Prepared> = entries.iter().filter_map(|entry| entry.content).collect();
+        let mut blobs = Blobs::new(&batch);
+        let adopted = self.retry(|attempt| {
+            // Nothing is locked meanwhile.
+            blobs.store_beside(&self.server)?;
+            self.try_to_adopt(entries, &mut blobs, attempt)
+        });
+        if adopted.is_err() {
+            // Names that were added may not be in the database.
+            self.names.set(Arc::default());
+        }
+        adopted
+    }
+
+    fn finish(&self, head: Head) -> Result<()> {
+        self.retry(|attempt| {
+            let (session, recorder, is_incomplete) = self.lock()?;
+            if recorder.head() != head || !(is_incomplete || attempt > 0) {
+                return Err(recorded::not_begun().into());
+            }
+            session.execute("UPDATE head SET is_incomplete = false WHERE id = 1", &[])?;
+            session.commit()
+        })
+    }
+}
+
+impl PostgresStorage {
+    /// Runs `work` again from the beginning if another transaction interfered or the connection was lost. It gets the
+    /// number of attempts before.
+    fn retry<T>(&self, mut work: impl FnMut(u32) -> Outcome<T>) -> Result<T> {
+        let begun = Instant::now();
+        let mut attempt = 0;
+        loop {
+            match work(attempt) {
+                Err(failure) if failure.can_be_retried() && begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(PAUSE);
+                    attempt += 1;
+                }
+                outcome => return outcome.map_err(|failure| failure.at(self.server.name())),
+            }
+        }
+    }
+
+    /// Begins a transaction that holds the lock of writers. Returns whether the vault is an incomplete copy.
+    fn lock(&self) -> Outcome<(Session<'_>, Recorder, bool)> {
+        let session = Session::to_write(&self.server, PATIENCE)?;
+        let (recorder, is_incomplete) = Recorder::lock_any(&session, None, DateTime::UNIX_EPOCH)?;
+        Ok((session, recorder, is_incomplete))
+    }
+
+    fn try_to_adopt(
+        &self,
+        entries: &[AdoptedEntry<'_>],
+        blobs: &mut Blobs<'_>,
+        attempt: u32,
+    ) -> Outcome<Head> {
+        let (session, mut recorder, is_incomplete) = self.lock()?;
+        if !is_incomplete {
+            return Err(recorded::not_begun().into());
+        }
+        // The answer to the commit of an earlier attempt may have been lost.
+        if attempt > 0 && entries.last().is_some_and(|last| last.entry.head() == recorder.head()) {
+            return Ok(recorder.head());
+        }
+        let head = recorded::check(recorder.head(), entries)?;
+        let mut names = None;
+        let mut rest = entries;
+        while let [first, others @ ..] = rest {
+            let run = run(rest);
+            if run.is_empty() {
+                recorder.adopt(first.entry)?;
+                recorder.flush(&session)?;
+                apply(&session, first.entry)?;
+                rest = others;
+            } else {
+                names = Some(adopt_additions(&session, &self.names, &mut recorder, (&run, &mut *blobs))?);
+                rest = rest.get(run.len()..).unwrap_or_default();
+            }
+        }
+        session.commit()?;
+        if let Some(names) = names {
+            self.names.set(names);
+        }
+        Ok(head)
+    }
+}
+
+/// Returns the first entries, up to one that does more than to add a capture which those before it do not add, or to record
+/// the signature of one that they add.
+fn run<'e, 'p>(entries: &'e [AdoptedEntry<'p>]) -> Vec<&'e AdoptedEntry<'p>> {
+    let mut added = BTreeSet::new();
+    let belongs = |entry: &&AdoptedEntry<'_>| match &entry.entry.change {
+        Change::Add { capture, core, .. } => {
+            entry.content.is_none() || added.insert(CaptureTarget { capture: *capture, artifact: *core })
+        }
+        Change::Signature { capture, core, .. } => {
+            added.contains(&CaptureTarget { capture: *capture, artifact: *core })
+        }
+        Change::Gc {} | Change::Reindex {} | Change::Repair {} => true,
+        _ => false,
+    };
+    entries.iter().take_while(belongs).collect()
+}
+
+/// Makes the change of an entry that adds no capture.
+fn apply(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+    let at = entry.at.timestamp_millis();
+    match &entry.change {
+        Change::Seen { captures, cores } => see(session, entry, captures, cores),
+        Change::Signature { capture, core, key_id, state } => run_for(
+            session,
+            "UPDATE capture c SET signature = $3, key_id = $4 FROM artifact a
+              WHERE a.id = c.artifact AND a.core = $1 AND c.digest = $2",
+            &[
+                (&bytes(*core), Type::BYTEA),
+                (&&capture.0.as_bytes()[..], Type::BYTEA),
+                (&to_stored(state), Type::TEXT),
+                (&key_id.as_deref().map(to_stored), Type::TEXT),
+            ],
+        ),
+        Change::Remove { captures, core, kind, reason, size, .. } => {
+            let sql = "SELECT id FROM artifact WHERE core = $1";
+            if let Some(row) = session.row(sql, &[(&bytes(*core), Type::BYTEA)])? {
+                delete(session, value(&row, 0)?, entry.at)?;
+            }
+            let (seq, actor, reason) = (entry.record.seq, entry.actor.as_deref(), reason.as_deref());
+            Removal { seq, at, actor, core: *core, kind, captures, reason, size: *size }
+                .add_tombstones(session)
+        }
+        Change::AllowRemoved { core } => {
+            run_for(session, "DELETE FROM tombstone WHERE core = $1", &[(&bytes(*core), Type::BYTEA)])
+        }
+        Change::Tag { .. } | Change::Untag { .. } => apply_tag(session, entry),
+        Change::Note { .. } | Change::Pin { .. } | Change::Unpin { .. } => apply_text(session, entry),
+        Change::Label { .. } | Change::Unlabel { .. } => apply_labels(session, entry),
+        Change::Link { .. } | Change::Unlink { .. } => apply_link(session, entry),
+        Change::Add { .. } | Change::Gc {} | Change::Reindex {} | Change::Repair {} => Ok(()),
+    }
+}
+
+fn bytes(core: CoreHash) -> Vec<u8> {
+    core.0.as_bytes().to_vec()
+}
+
+fn run_for(session: &Session<'_>, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<()> {
+    session.execute(sql, parameters).map(drop)
+}
+
+/// Captures were seen again. The position of an artifact is that of its last capture in the entry.
+fn see(
+    session: &Session<'_>,
+    entry: &RecordedEntry,
+    captures: &[CaptureHash],
+    cores: &[CoreHash],
+) -> Outcome<()> {
+    let digests = all_bytes(captures.iter().map(|capture| &capture.0));
+    let (cores, at) = (all_cores(cores), entry.at.timestamp_millis());
+    let base = (entry.record.seq << 20).cast_signed();
+    let parameters: [Parameter<'_>; 4] =
+        [(&digests, Type::BYTEA_ARRAY), (&cores, Type::BYTEA_ARRAY), (&at, Type::INT8), (&base, Type::INT8)];
+    let seen = "unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS n (digest, core, position)
+                JOIN artifact b ON b.core = n.core JOIN capture d ON d.artifact = b.id AND d.digest = n.digest";
+    let sql =
+        format!("UPDATE capture c SET seen_at = $3 FROM (SELECT d.id FROM {seen}) AS s WHERE c.id = s.id");
+    run_for(session, &sql, &parameters[..3])?;
+    let sql = format!(
+        "UPDATE artifact a SET seen_at = $3, arrival = $4 + s.position - 1
+           FROM (SELECT b.id, max(n.position) AS position FROM {seen} GROUP BY b.id) AS s WHERE a.id = s.id"
+    );
+    run_for(session, &sql, &parameters)
+}
+
+fn apply_tag(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+    let (Change::Tag { name, .. } | Change::Untag { name }) = &entry.change else { return Ok(()) };
+    let name = to_stored(name);
+    run_for(session, "DELETE FROM tag WHERE name = $1", &[(&name, Type::TEXT)])?;
+    let Change::Tag { core, .. } = &entry.change else { return Ok(()) };
+    let at = entry.at.timestamp_millis();
+    run_for(
+        session,
+        "INSERT INTO tag (name, artifact, at) SELECT $1, id, $3 FROM artifact WHERE core = $2",
+        &[(&name, Type::TEXT), (&bytes(*core), Type::BYTEA), (&at, Type::INT8)],
+    )
+}
+
+fn apply_text(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+    let (table, core) = match &entry.change {
+        Change::Note { core, .. } => ("note", bytes(*core)),
+        Change::Pin { core, .. } | Change::Unpin { core } => ("pin", bytes(*core)),
+        _ => return Ok(()),
+    };
+    let of_core = format!("DELETE FROM {table} t USING artifact a WHERE a.id = t.artifact AND a.core = $1");
+    run_for(session, &of_core, &[(&core, Type::BYTEA)])?;
+    let at = entry.at.timestamp_millis();
+    match &entry.change {
+        Change::Note { note: Some(text), .. } => run_for(
+            session,
+            "INSERT INTO note (artifact, text, folded, at) SELECT id, $2, $3, $4 FROM artifact WHERE core = $1",
+            &[
+                (&core, Type::BYTEA),
+                (&to_stored(text), Type::TEXT),
+                (&text.to_lowercase().into_bytes(), Type::BYTEA),
+                (&at, Type::INT8),
+            ],
+        ),
+        Change::Pin { note, .. } => run_for(
+            session,
+            "INSERT INTO pin (artifact, note, at) SELECT id, $2, $3 FROM artifact WHERE core = $1",
+            &[(&core, Type::BYTEA), (&note.as_deref().map(to_stored), Type::TEXT), (&at, Type::INT8)],
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn apply_labels(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+    match &entry.change {
+        Change::Label { cores, labels } => {
+            let keys: Vec<_> = labels.keys().map(|key| to_stored(key)).collect();
+            let values: Vec<_> = labels.values().map(|value| to_stored(value)).collect();
+            let at = entry.at.timestamp_millis();
+            run_for(
+                session,
+                "INSERT INTO label (artifact, key, value, at)
+                 SELECT a.id, n.key, n.value, $4 FROM artifact a, unnest($2::text[], $3::text[]) AS n (key, value)
+                  WHERE a.core = ANY($1)
+                 ON CONFLICT (artifact, key) DO UPDATE SET value = excluded.value, at = excluded.at",
+                &[
+                    (&all_cores(cores), Type::BYTEA_ARRAY),
+                    (&keys, Type::TEXT_ARRAY),
+                    (&values, Type::TEXT_ARRAY),
+                    (&at, Type::INT8),
+                ],
+            )
+        }
+        Change::Unlabel { cores, keys } => {
+            let keys: Vec<_> = keys.iter().map(|key| to_stored(key)).collect();
+            run_for(
+                session,
+                "DELETE FROM label l USING artifact a WHERE a.id = l.artifact AND a.core = ANY($1) AND l.key = ANY($2)",
+                &[(&all_cores(cores), Type::BYTEA_ARRAY), (&keys, Type::TEXT_ARRAY)],
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn apply_link(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+    let (Change::Link { relation, source, target, .. } | Change::Unlink { relation, source, target }) =
+        &entry.change
+    else {
+        return Ok(());
+    };
+    let (relation, source, target) = (to_stored(relation), bytes(*source), bytes(*target));
+    run_for(
+        session,
+        "DELETE FROM link l USING artifact s, artifact t
+          WHERE s.core = $1 AND t.core = $3 AND l.source = s.id AND l.relation = $2 AND l.target = t.id",
+        &[(&source, Type::BYTEA), (&relation, Type::TEXT), (&target, Type::BYTEA)],
+    )?;
+    let Change::Link { note, .. } = &entry.change else { return Ok(()) };
+    run_for(
+        session,
+        "INSERT INTO link (source, relation, target, note, at)
+         SELECT s.id, $2, t.id, $4, $5 FROM artifact s, artifact t WHERE s.core = $1 AND t.core = $3",
+        &[
+            (&source, Type::BYTEA),
+            (&relation, Type::TEXT),
+            (&target, Type::BYTEA),
+            (&note.as_deref().map(to_stored), Type::TEXT),
+            (&entry.at.timestamp_millis(), Type::INT8),
+        ],
+    )
+}

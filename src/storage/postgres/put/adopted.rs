@@ -1,0 +1,112 @@
+//! Adoption of journal entries that add captures, with everything that follows from them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use postgres::types::Type;
+
+use super::blobs::{Blobs, reprieve};
+use super::rows::Rows;
+use super::state::{Change, State, StoredArtifact, StoredCapture};
+use super::writer::{arrival, created_at};
+use crate::artifact::{Signature, SignatureState};
+use crate::digest::BlobHash;
+use crate::storage::interface::AdoptedEntry;
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::journal::Recorder;
+use crate::storage::postgres::names::{NameCache, Names};
+use crate::storage::postgres::session::Session;
+use crate::storage::postgres::text::to_stored;
+use crate::storage::recorded;
+use crate::storage::{Prepared, RecordedEntry};
+
+/// Adopts entries each of which adds a capture, records the signature of one of them, or changes nothing but the journal. No
+/// capture is added twice. `bytes` has the bytes of all of them. Returns the names that the vault has then.
+pub(in crate::storage::postgres) fn adopt_additions(
+    session: &Session<'_>,
+    cache: &NameCache,
+    recorder: &mut Recorder,
+    (entries, bytes): (&[&AdoptedEntry<'_>], &mut Blobs<'_>),
+) -> Outcome<Arc<Names>> {
+    let batch: Vec<&Prepared> = entries.iter().filter_map(|entry| entry.content).collect();
+    let names = Names::with_all(cache.get(), session, &batch)?;
+    let state = State::load(session, cache, &batch)?;
+    let (rows, blobs) = (Rows::default(), BTreeSet::new());
+    let mut adopting = Adopting { session, names: &names, state, rows, blobs };
+    for AdoptedEntry { entry, content } in entries {
+        recorder.adopt(entry)?;
+        adopting.adopt(entry, *content)?;
+    }
+    bytes.send(session, &adopting.blobs)?;
+    reprieve(session, &adopting.blobs)?;
+    adopting.rows.write(session, &adopting.state)?;
+    recorder.flush(session)?;
+    Ok(names)
+}
+
+/// What a run of entries changes.
+struct Adopting<'a> {
+    session: &'a Session<'a>,
+    names: &'a Names,
+    state: State,
+    rows: Rows,
+    /// The blobs of new captures.
+    blobs: BTreeSet<BlobHash>,
+}
+
+impl Adopting<'_> {
+    fn adopt(&mut self, entry: &RecordedEntry, content: Option<&Prepared>) -> Outcome<()> {
+        match &entry.change {
+            recorded::Change::Add { core, .. } => {
+                // Earlier versions wrote no entry for undoing a removal.
+                self.rows.taken_back.push(*core);
+                content.map_or(Ok(()), |prepared| self.add(entry, prepared))
+            }
+            recorded::Change::Signature { capture, core, key_id, state } => {
+                if let Some(stored) = self.state.captures.get_mut(&(*core, *capture)) {
+                    let state = SignatureState::named(state);
+                    stored.signature = state.map(|state| Signature { state, key_id: key_id.clone() });
+                    stored.change.update();
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&mut self, entry: &RecordedEntry, prepared: &Prepared) -> Outcome<()> {
+        let admitted = prepared.admitted();
+        let (core, capture, at) = (admitted.core(), admitted.capture(), entry.at.timestamp_millis());
+        let (arrival, created_at) = (arrival(entry.record.seq, 0), created_at(admitted));
+        if let Some(known) = self.state.artifacts.get_mut(&core) {
+            (known.seen_at, known.arrival) = (at, arrival);
+            known.created_at = known.created_at.max(created_at);
+            known.change.update();
+        } else {
+            let (id, kind) = (self.state.next_artifact(), admitted.kind());
+            let (added_at, seen_at, change) = (at, at, Change::New);
+            let kind_name = kind.name().to_owned();
+            let stored =
+                StoredArtifact { id, kind: kind_name, added_at, seen_at, arrival, created_at, change };
+            self.state.artifacts.insert(core, stored);
+            self.rows.artifacts.push((core, self.names.kind_id(kind)));
+        }
+        if let Some(known) = self.state.captures.get_mut(&(core, capture)) {
+            // A capture that is added again had been lost.
+            (known.seen_at, known.signature) = (at, None);
+            known.change.update();
+            let source_path = prepared.source_path().map(to_stored);
+            let sql = "UPDATE capture SET added_at = $2, source_path = $3 WHERE id = $1";
+            let parameters =
+                [(&known.id as _, Type::INT8), (&at as _, Type::INT8), (&source_path as _, Type::TEXT)];
+            return self.session.execute(sql, &parameters).map(drop);
+        }
+        let id = self.state.next_capture();
+        let stored = StoredCapture { id, seen_at: at, signature: None, change: Change::New };
+        self.state.captures.insert((core, capture), stored);
+        let artifact = self.state.artifacts.get(&core).map_or(0, |stored| stored.id);
+        self.rows.add_capture((artifact, id), prepared, Some(self.names))?;
+        self.blobs.extend(admitted.members().iter().map(crate::artifact::Member::blob));
+        Ok(())
+    }
+}

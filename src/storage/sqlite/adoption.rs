@@ -1,0 +1,106 @@
+//! Adoption of the journal of another vault.
+//!
+//! Until the copy is complete, the header of the file has another application id than that of a vault. Entries that remove
+//! something are adopted in transactions of their own, because bytes that others depend on have to be encoded again.
+
+use chrono::DateTime;
+
+use super::dictionaries::Dictionaries;
+use super::edit::Edit;
+use super::journal::Journal;
+use super::read::Snapshot;
+use super::store::Store;
+use super::write::{self, Putting};
+use super::{Result, StorageError, application_id, payload, write_lock};
+use crate::storage::interface::{AdoptedEntry, Adoption};
+use crate::storage::recorded::{self, Change};
+use crate::storage::{Head, PATIENCE, Prepared, RemovedPolicy};
+
+impl Adoption for Store {
+    fn is_incomplete(&self) -> Result<bool> {
+        if !self.is_created() {
+            return Ok(false);
+        }
+        application_id::is_incomplete(&*self.connection()?).map_err(|error| self.failed(error))
+    }
+
+    fn begin(&self) -> Result<Head> {
+        self.create_now()?;
+        self.set_mark(
+            true,
+            |is_incomplete, is_empty, _| {
+                if is_incomplete || is_empty { Ok(()) } else { Err(recorded::not_empty()) }
+            },
+        )
+    }
+
+    fn adopt(&self, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
+        if !self.is_incomplete()? {
+            return Err(recorded::not_begun());
+        }
+        let head = recorded::check(Self::snapshot(self)?.journal_head()?, entries)?;
+        let mut rest = entries;
+        while let Some(AdoptedEntry { entry, .. }) = rest.first() {
+            if let Change::Remove { captures, core, .. } = &entry.change {
+                let snapshot = Snapshot::begin(self.connection()?, &self.readers, &self.path, true)?;
+                let mut edit = Edit::begin_to_adopt(snapshot, &self.path)?;
+                edit.adopt_removal(entry, *core, captures)?;
+                edit.commit()?;
+                rest = rest.get(1..).unwrap_or_default();
+                continue;
+            }
+            let is_removal = |entry: &AdoptedEntry<'_>| matches!(entry.entry.change, Change::Remove { .. });
+            let count = rest.iter().position(is_removal).unwrap_or(rest.len());
+            let (now, later) = rest.split_at(count);
+            self.adopt_without_removals(now)?;
+            rest = later;
+        }
+        Ok(head)
+    }
+
+    fn finish(&self, head: Head) -> Result<()> {
+        self.set_mark(
+            false,
+            |is_incomplete, _, last| {
+                if is_incomplete && last == head { Ok(()) } else { Err(recorded::not_begun()) }
+            },
+        )
+        .map(drop)
+    }
+}
+
+impl Store {
+    fn failed(&self, error: rusqlite::Error) -> StorageError {
+        StorageError::from_sqlite(&self.path, error)
+    }
+
+    /// Changes the mark if `is_allowed` permits it, which gets whether the vault is an incomplete copy, whether it is empty,
+    /// and the last journal entry, which this returns.
+    fn set_mark(
+        &self,
+        is_incomplete: bool,
+        is_allowed: impl FnOnce(bool, bool, Head) -> Result<()>,
+    ) -> Result<Head> {
+        let connection = self.connection()?;
+        let failed = |error| self.failed(error);
+        let transaction = write_lock::begin(&connection).map_err(failed)?;
+        let head = Journal::last(&transaction).map_err(failed)?;
+        let has_artifacts =
+            transaction.prepare_cached("SELECT 1 FROM artifact LIMIT 1").and_then(|mut any| any.exists([]));
+        let is_empty = head.seq == 0 && !has_artifacts.map_err(failed)?;
+        is_allowed(application_id::is_incomplete(&transaction).map_err(failed)?, is_empty, head)?;
+        application_id::mark(&transaction, is_incomplete).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(head)
+    }
+
+    fn adopt_without_removals(&self, entries: &[AdoptedEntry<'_>]) -> Result<()> {
+        let none = Dictionaries::default();
+        let content: Option<&Prepared> = entries.iter().find_map(|entry| entry.content);
+        let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;
+        let (at, policy, patience) = (DateTime::UNIX_EPOCH, RemovedPolicy::Refuse, PATIENCE);
+        let putting = Putting { dictionaries, actor: None, at, policy, patience };
+        let mut connection = self.connection()?;
+        write::adopt(&mut connection, entries, &putting).map_err(|error| self.failed(error))
+    }
+}

@@ -1,0 +1,318 @@
+//! Copying into a vault with a journal of its own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::outcome::{
+    CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, RejectedCapture, first_of,
+    nothing,
+};
+use super::source::{Entries, Item, source_path};
+use crate::artifact::{AdmitOptions, SignaturePolicy};
+use crate::clock;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::intake::{self, ExamineOptions, SourceError, Stated};
+use crate::json::reader::Limits;
+use crate::storage::{
+    Annotation, Annotations, CaptureTarget, Filter, MAX_LABELS, ManualLink, Order, Page, Snapshot,
+    SourcePath, Storage, StorageError,
+};
+use crate::vault::add::{self, CommonAnnotations, Examined, Monitor, Outcome, Recorded, SourcePaths};
+
+/// Maximum number of rejected captures that are listed.
+const LISTED: usize = 10;
+
+/// The number of artifacts whose annotations are merged together.
+const PAGE: usize = 500;
+
+/// Adds everything in `source` that `to` does not have.
+pub(super) fn copy(
+    source: &mut dyn Snapshot,
+    path: &Path,
+    to: &dyn Storage,
+    allow_removed: bool,
+    watch: CopyWatch<'_>,
+) -> Result<CopyAnswer, CopyError> {
+    let CopyWatch { progress, is_stopped } = watch;
+    let (reached, present) = (AtomicU64::new(0), AtomicU64::new(0));
+    // Those of the captures that were read, but not added yet.
+    let source_paths = Mutex::new(HashMap::new());
+    let (is_interrupted, failure) = (AtomicBool::new(false), Mutex::new(None));
+    let of = source.journal_head()?.seq;
+    let is_missing = |targets: &[CaptureTarget]| {
+        let known = to.snapshot()?.captures_with(targets)?;
+        present.fetch_add(known.iter().flatten().count() as u64, Ordering::Relaxed);
+        Ok(known.iter().map(Option::is_none).collect())
+    };
+    let items = Entries::new(&mut *source, 0, is_missing)?.map_while(|item| {
+        if is_stopped() {
+            is_interrupted.store(true, Ordering::Relaxed);
+            return None;
+        }
+        match item {
+            Ok(item) => {
+                reached.store(item.entry.head().seq, Ordering::Relaxed);
+                remember(&source_paths, &item);
+                Some(stated(path, item))
+            }
+            Err(error) => {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                None
+            }
+        }
+    });
+    // Artifacts in a vault were within the limits when they were added there.
+    let admit = AdmitOptions {
+        limits: Limits::most(),
+        signature_policy: SignaturePolicy::Record,
+        ..AdmitOptions::default()
+    };
+    let options = ExamineOptions { admit, allow_removed, ..ExamineOptions::default() };
+    let answer = nothing(CopyMode::Merged);
+    let mut adding = Adding { answer, progress, reached: &reached, of };
+    let recorded =
+        Recorded { annotations: &CommonAnnotations::NONE, source_paths: SourcePaths::Once(&source_paths) };
+    add::add(to, items.flatten().map(Ok), (&options, recorded), &mut adding)?;
+    let Adding { mut answer, progress, .. } = adding;
+    answer.present += present.into_inner();
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    if is_interrupted.into_inner() {
+        return Ok(answer);
+    }
+    let annotations = merge_annotations(&*source, to, is_stopped, progress)?;
+    answer.is_complete = annotations.is_some();
+    answer.annotations = annotations.unwrap_or_default();
+    Ok(answer)
+}
+
+/// Keeps the path of the capture that is added next, if that was recorded.
+fn remember(paths: &Mutex<HashMap<(CoreHash, CaptureHash), SourcePath>>, Item { entry, files }: &Item) {
+    if let (Some(addition), Some(path), true) = (entry.addition(), source_path(entry), files.is_some()) {
+        let CaptureTarget { capture, artifact } = addition.target;
+        paths.lock().unwrap_or_else(PoisonError::into_inner).insert((artifact, capture), path);
+    }
+}
+
+/// Returns the capture that an entry adds, if it is wanted. It is named by the vault and the first digits of its hash.
+fn stated(path: &Path, Item { entry, files }: Item) -> Option<intake::Item> {
+    let (addition, files) = (entry.addition()?, files?);
+    let CaptureTarget { capture, artifact } = addition.target;
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("#{capture:.12}"));
+    let files = files.into_iter().map(|file| (file.name, file.bytes)).collect();
+    let kind = addition.kind.to_owned();
+    Some(intake::Item::Stated(Stated { name, kind, core: artifact, capture, files }))
+}
+
+/// A monitor that counts what is added.
+struct Adding<'a> {
+    answer: CopyAnswer,
+    progress: &'a mut dyn FnMut(CopyProgress),
+    /// The entry that was read last.
+    reached: &'a AtomicU64,
+    of: u64,
+}
+
+impl Adding<'_> {
+    fn reject(&mut self, name: &str, reason: String) {
+        self.answer.rejected += 1;
+        if self.answer.first_rejected.len() < LISTED {
+            self.answer.first_rejected.push(RejectedCapture { name: name.to_owned(), reason });
+        }
+    }
+}
+
+impl Monitor for Adding<'_> {
+    fn examined(&mut self, examined: &Examined) {
+        match examined.outcome {
+            Outcome::Added | Outcome::NewCapture => {
+                self.answer.captures += 1;
+                self.answer.bytes += examined.size;
+            }
+            Outcome::Rejected => self.reject(&examined.path, first_of(&examined.report)),
+            // It came with an artifact that contains it.
+            _ => self.answer.present += 1,
+        }
+        let entries = self.reached.load(Ordering::Relaxed);
+        (self.progress)(CopyProgress::Copied { entries, of: self.of });
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        self.reject(&error.path.to_string_lossy(), error.to_string());
+    }
+
+    fn accepts_unrecorded(&self) -> bool {
+        false
+    }
+}
+
+/// Sets the annotations that the vault does not have, unless it has others in their place. Returns `None` if it was stopped.
+fn merge_annotations(
+    source: &dyn Snapshot,
+    to: &dyn Storage,
+    is_stopped: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(CopyProgress),
+) -> Result<Option<CopiedAnnotations>, CopyError> {
+    let of = source.count(&Filter::default())?;
+    let (mut counts, mut page, mut artifacts) = (CopiedAnnotations::default(), Page::first(PAGE), 0);
+    loop {
+        if is_stopped() {
+            return Ok(None);
+        }
+        let found = source.find(&Filter::default(), Order::Core, &page)?;
+        let cores: Vec<CoreHash> = found.items.iter().map(|hit| hit.artifact.core).collect();
+        merge_page(source, to, &cores, &mut counts)?;
+        artifacts += cores.len() as u64;
+        progress(CopyProgress::Compared { artifacts, of });
+        match found.next {
+            Some(next) => page = Page { limit: PAGE, after: Some(next) },
+            None => return Ok(Some(counts)),
+        }
+    }
+}
+
+/// An annotation of an artifact in the source.
+enum Wanted<'s> {
+    Tag(CoreHash, &'s str),
+    Note(CoreHash, &'s str),
+    Pin(CoreHash, Option<&'s str>),
+    Label(CoreHash, &'s str, &'s str),
+    Link(&'s ManualLink),
+}
+
+/// What becomes of an annotation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Set,
+    Present,
+    Kept,
+}
+
+fn merge_page(
+    source: &dyn Snapshot,
+    to: &dyn Storage,
+    cores: &[CoreHash],
+    counts: &mut CopiedAnnotations,
+) -> Result<(), StorageError> {
+    let (annotations, links) = (source.annotations(cores)?, source.manual_links(cores)?);
+    // A link is merged with its source.
+    let is_from = |core: CoreHash| move |link: &&ManualLink| link.source == core;
+    let mut wanted = Vec::new();
+    for ((core, annotations), links) in cores.iter().zip(&annotations).zip(&links) {
+        wanted.extend(of_artifact(*core, annotations));
+        wanted.extend(links.iter().filter(is_from(*core)).map(Wanted::Link));
+    }
+    // If nothing changes, there is no need to wait for other writers.
+    let snapshot = to.snapshot()?;
+    let mut is_needed = false;
+    for wanted in &wanted {
+        is_needed |= wanted.fate(&*snapshot)? == Fate::Set;
+    }
+    drop(snapshot);
+    if !is_needed {
+        return count(&wanted, &*to.snapshot()?, counts);
+    }
+    let mut change = to.transaction(clock::now())?;
+    for wanted in &wanted {
+        let fate = wanted.fate(change.snapshot())?;
+        counts.count(fate);
+        if fate == Fate::Set {
+            wanted.set(&mut *change)?;
+        }
+    }
+    change.commit().map(drop)
+}
+
+fn count(
+    wanted: &[Wanted<'_>],
+    snapshot: &dyn Snapshot,
+    counts: &mut CopiedAnnotations,
+) -> Result<(), StorageError> {
+    wanted.iter().try_for_each(|wanted| wanted.fate(snapshot).map(|fate| counts.count(fate)))
+}
+
+impl CopiedAnnotations {
+    fn count(&mut self, fate: Fate) {
+        *match fate {
+            Fate::Set => &mut self.set,
+            Fate::Present => &mut self.present,
+            Fate::Kept => &mut self.kept,
+        } += 1;
+    }
+}
+
+fn of_artifact(core: CoreHash, annotations: &Annotations) -> impl Iterator<Item = Wanted<'_>> {
+    let Annotations { tags, note, pin, labels } = annotations;
+    let tags = tags.iter().map(move |tag| Wanted::Tag(core, &tag.name));
+    let note = note.iter().map(move |note| Wanted::Note(core, &note.text));
+    let pin = pin.iter().map(move |pin| Wanted::Pin(core, pin.note.as_deref()));
+    let labels = labels.iter().map(move |label| Wanted::Label(core, &label.key, &label.value));
+    tags.chain(note).chain(pin).chain(labels)
+}
+
+impl Wanted<'_> {
+    /// Returns what becomes of the annotation in this state of the vault.
+    fn fate(&self, snapshot: &dyn Snapshot) -> Result<Fate, StorageError> {
+        let ends = match self {
+            Self::Tag(core, _) | Self::Note(core, _) | Self::Pin(core, _) | Self::Label(core, ..) => {
+                vec![*core]
+            }
+            Self::Link(link) => vec![link.source, link.target],
+        };
+        if snapshot.artifacts(&ends)?.contains(&None) {
+            return Ok(Fate::Kept);
+        }
+        // Whether there is none, the same one, or another one.
+        let fate = |is_same: Option<bool>| match is_same {
+            None => Fate::Set,
+            Some(true) => Fate::Present,
+            Some(false) => Fate::Kept,
+        };
+        Ok(match self {
+            Self::Tag(core, name) => fate(snapshot.with_tag(name)?.map(|holder| holder == *core)),
+            Self::Note(core, text) => {
+                fate(snapshot.annotations_of(*core)?.note.map(|known| known.text == *text))
+            }
+            Self::Pin(core, _) => fate(snapshot.annotations_of(*core)?.pin.map(|_| true)),
+            Self::Label(core, key, value) => {
+                let labels = snapshot.annotations_of(*core)?.labels;
+                let known = labels.iter().find(|label| label.key == *key);
+                match fate(known.map(|known| known.value == *value)) {
+                    Fate::Set if labels.len() >= MAX_LABELS => Fate::Kept,
+                    fate => fate,
+                }
+            }
+            Self::Link(link) => {
+                let links = snapshot.manual_links_of(link.source)?;
+                let is_it = |known: &&ManualLink| {
+                    (&known.source, &known.relation, &known.target)
+                        == (&link.source, &link.relation, &link.target)
+                };
+                fate(links.iter().find(is_it).map(|known| known.note == link.note))
+            }
+        })
+    }
+
+    fn set(&self, change: &mut dyn crate::storage::Transaction) -> Result<(), StorageError> {
+        let labels;
+        let cores;
+        let change_of = match *self {
+            Self::Tag(core, name) => Annotation::SetTag { core, name },
+            Self::Note(core, text) => Annotation::SetNote { core, text: Some(text) },
+            Self::Pin(core, note) => Annotation::Pin { core, note },
+            Self::Label(core, key, value) => {
+                labels = BTreeMap::from([(key.to_owned(), value.to_owned())]);
+                cores = [core];
+                Annotation::SetLabels { cores: &cores, labels: &labels }
+            }
+            Self::Link(ManualLink { source, relation, target, note }) => {
+                Annotation::AddLink { source: *source, relation, target: *target, note: note.as_deref() }
+            }
+        };
+        change.annotate(&change_of).map(drop)
+    }
+}

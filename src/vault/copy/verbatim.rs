@@ -1,0 +1,159 @@
+//! Copying into an empty vault, which adopts the journal.
+
+use super::compare;
+use super::outcome::{CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, nothing};
+use super::source::{Entries, Item, source_path};
+use crate::artifact::{AdmitOptions, Admitted, SignaturePolicy};
+use crate::formats;
+use crate::intake::pipeline::{self, Event};
+use crate::storage::{
+    AdoptedEntry, Adoption, Head, JournalQuery, Prepared, RecordedEntry, Snapshot, StoredMember,
+};
+use crate::validation::{Report, RuleInfo, Severity, Violation};
+use crate::vault::fsck::admit_stored;
+use crate::vault::handle::Vault;
+
+/// Entries or bytes that are adopted in one transaction.
+const BATCH_ENTRIES: usize = 1_000;
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// The rule that the bytes of an artifact prove its hashes and its kind.
+const IDENTITY: RuleInfo = RuleInfo {
+    id: "IDENTITY",
+    severity: Severity::Error,
+    summary: "The bytes of an artifact have the kind and the hashes that the journal records.",
+    why: "A copy takes nothing over that its bytes do not prove.",
+};
+
+/// Copies everything in `source` to `target`, from the last adopted entry on.
+pub(super) fn copy(
+    source: &mut dyn Snapshot,
+    target: &Vault,
+    watch: CopyWatch<'_>,
+) -> Result<CopyAnswer, CopyError> {
+    let (storage, CopyWatch { progress, is_stopped }) = (&*target.storage, watch);
+    let begun = storage.adoption().begin()?;
+    expect_same_journal(&*source, begun, target)?;
+    let head = source.journal_head()?;
+    let entries = Entries::new(&mut *source, begun.seq + 1, |targets| Ok(vec![true; targets.len()]))?;
+    let preparer = storage.preparer()?;
+    let answer = nothing(CopyMode::Verbatim);
+    let (adoption, waiting) = (storage.adoption(), Vec::new());
+    let mut batch = Batch { adoption, progress, of: head.seq, waiting, bytes: 0, answer };
+    let inputs = entries.map(|item| if is_stopped() { Err(End::Stopped) } else { item.map_err(End::Failed) });
+    let weigh = |item: Result<Item, End>| {
+        let size = item.as_ref().map_or(0, Item::size);
+        (item, size)
+    };
+    let work = |item: Result<Item, End>, _: &dyn Fn(u64)| {
+        let Item { entry, files } = item?;
+        let admitted = files.map(|files| admit(&entry, &files)).transpose().map_err(End::Failed)?;
+        let source_path = source_path(&entry);
+        let content = admitted.map(|admitted| {
+            let mut content = preparer.prepare(admitted);
+            content.set_source_paths(&|_| source_path.clone());
+            content
+        });
+        Ok((entry, content))
+    };
+    let outcome = pipeline::in_order(inputs, weigh, work, |event| match event {
+        Event::Result(item) => batch.push(item?).map_err(End::Failed),
+        Event::Idle => Ok(()),
+    });
+    // What was read before stays copied.
+    batch.store()?;
+    let Batch { answer, progress, .. } = batch;
+    match outcome {
+        Err(End::Stopped) => return Ok(answer),
+        Err(End::Failed(error)) => return Err(error),
+        Ok(()) => {}
+    }
+    let is_compared = compare::compare(&*source, &*storage.snapshot()?, is_stopped, progress)?;
+    if is_compared {
+        storage.adoption().finish(head)?;
+    }
+    Ok(CopyAnswer { is_complete: is_compared, ..answer })
+}
+
+/// The reason for stopping before the last entry.
+enum End {
+    /// It was requested.
+    Stopped,
+    Failed(CopyError),
+}
+
+/// Checks that what was adopted before is the beginning of this journal.
+fn expect_same_journal(source: &dyn Snapshot, begun: Head, target: &Vault) -> Result<(), CopyError> {
+    let entry = source.journal(&JournalQuery::default(), begun.seq, 1)?.pop();
+    if begun.seq == 0 || entry.is_some_and(|entry| (entry.seq, entry.chain) == (begun.seq, begun.chain)) {
+        return Ok(());
+    }
+    Err(CopyError::OtherSource(target.path().display().to_string()))
+}
+
+/// Admits the files of the capture that an entry adds.
+fn admit(entry: &RecordedEntry, files: &[StoredMember]) -> Result<Admitted, CopyError> {
+    let (kind, target) = entry.addition().map_or(("", None), |added| (added.kind, Some(added.target)));
+    let rejected = |report: Report| match target {
+        Some(target) => CopyError::Rejected { core: target.artifact, capture: target.capture, report },
+        None => CopyError::Differs(format!("entry {} adds nothing", entry.head().seq)),
+    };
+    let differs = |message: String| rejected(Violation::new(IDENTITY, "", message).into());
+    let Some(known) = formats::named(kind) else {
+        return Err(differs(format!("this version of runvault does not know the kind {kind}")));
+    };
+    // A wrong signature is recorded in the journal, and no reason to lose the artifact.
+    let options = AdmitOptions { signature_policy: SignaturePolicy::Record, ..AdmitOptions::default() };
+    let admitted = admit_stored(known, known.is_of_directories(), files, options).map_err(rejected)?;
+    let found = (admitted.core(), admitted.capture());
+    if target.is_none_or(|target| (target.artifact, target.capture) != found) {
+        return Err(differs(format!("its bytes are those of {} (capture {})", found.0, found.1)));
+    }
+    Ok(without_embedded(admitted))
+}
+
+/// Returns an artifact without those embedded in it: the journal has entries of their own for them.
+fn without_embedded(mut admitted: Admitted) -> Admitted {
+    drop(admitted.take_embedded());
+    admitted
+}
+
+/// Entries that are adopted together.
+struct Batch<'b> {
+    adoption: &'b dyn Adoption,
+    progress: &'b mut dyn FnMut(CopyProgress),
+    /// The number of entries of the journal.
+    of: u64,
+    waiting: Vec<(RecordedEntry, Option<Prepared>)>,
+    bytes: u64,
+    answer: CopyAnswer,
+}
+
+impl Batch<'_> {
+    fn push(&mut self, (entry, content): (RecordedEntry, Option<Prepared>)) -> Result<(), CopyError> {
+        self.bytes += entry.text().len() as u64 + content.as_ref().map_or(0, |known| known.admitted().size());
+        self.waiting.push((entry, content));
+        if self.waiting.len() >= BATCH_ENTRIES || self.bytes >= BATCH_BYTES { self.store() } else { Ok(()) }
+    }
+
+    fn store(&mut self) -> Result<(), CopyError> {
+        let entries: Vec<AdoptedEntry<'_>> = self
+            .waiting
+            .iter()
+            .map(|(entry, content)| AdoptedEntry { entry, content: content.as_ref() })
+            .collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let head = self.adoption.adopt(&entries)?;
+        let added = entries.iter().filter_map(|entry| entry.content);
+        for prepared in added {
+            self.answer.captures += 1;
+            self.answer.bytes += prepared.admitted().size();
+        }
+        self.waiting.clear();
+        self.bytes = 0;
+        (self.progress)(CopyProgress::Copied { entries: head.seq, of: self.of });
+        Ok(())
+    }
+}
