@@ -108,6 +108,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ("annotation-differs", "`fsck --repair` restores the journal's state if its chain is intact."),
     ("tombstone-differs", "`fsck --repair` restores those in the journal if its chain is intact."),
     ("entry-unknown", "Check the vault with the newest version of runvault that wrote to it."),
+    ("entry-differs", "`log` without `--action` shows every entry, from its text."),
     ("journal-broken", "Compare the vault with a backup. A broken chain cannot be repaired, only explained."),
 ];
 

@@ -231,6 +231,16 @@ impl JournalWriter {
     }
 }
 
+/// Maximum number of captures in an entry of captures that were seen again, to limit the memory for an entry.
+pub(super) const MAX_CAPTURES: usize = 1_000;
+
+/// Returns the sort key of an arrival in the journal: the number of the entry, then the position in it.
+pub(super) fn arrival(entry: i64, position: u32) -> i64 {
+    const { assert!(MAX_CAPTURES < 1 << 20) };
+    // A number that no journal reaches may be stored by mistake.
+    (entry << 20).wrapping_add(i64::from(position))
+}
+
 /// Returns the chain value of an entry with this text that follows the chain value `before`.
 pub(super) fn next(before: &Digest, text: &str) -> Digest {
     let mut hasher = Hasher::new();

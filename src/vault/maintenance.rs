@@ -48,6 +48,14 @@ impl Vault {
         fsck::check(&*self.storage, options, monitor)
     }
 
+    /// Checks that the vault's engine has repairs, before a check that takes long.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Unsupported`](crate::storage::ErrorKind::Unsupported) if it has none.
+    pub fn expect_repairs(&self) -> Result<(), StorageError> {
+        self.storage.expect(Capability::Repair)
+    }
+
     /// Repairs the findings of a check as far as that is unambiguous, with bytes from `from`: other vaults, and
     /// directories of files and archives. Signatures of artifacts that are added or indexed again are checked with
     /// `keys`. Returns the repairs made; run another check for what remains.

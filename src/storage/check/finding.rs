@@ -291,6 +291,9 @@ findings! {
     ENTRY_UNKNOWN, "entry-unknown",
         "This program does not understand an entry of the journal.",
         "The entry was not compared with the vault. A newer program may have written it.";
+    ENTRY_DIFFERS, "entry-differs",
+        "The action that is stored beside a journal entry differs from the one in its text.",
+        "Lists of entries with an action omit it, or show one too many. The text is chained.";
     JOURNAL_BROKEN, "journal-broken",
         "The chain of the journal is broken.",
         "The entry or an earlier one was changed, inserted or deleted. The artifacts may be intact; their history is \

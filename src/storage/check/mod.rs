@@ -5,7 +5,9 @@
 
 pub(super) mod facts;
 pub mod finding;
+pub(super) mod journal_state;
 mod records;
+pub(super) mod sum;
 
 use std::collections::HashSet;
 
@@ -60,6 +62,13 @@ pub trait Inspection: Send {
 
     /// Returns the artifacts that captures refer to and that are missing from the vault. Their hashes are not known.
     fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>>;
+
+    /// Announces that the first of these artifacts is read next, and then the others in their order, so that the engine
+    /// can read several at once.
+    fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
+        let _ = artifacts;
+        Ok(())
+    }
 
     /// Returns the ids of an artifact's captures in the order in which they were added.
     fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>>;

@@ -69,7 +69,9 @@ pub struct KindFacts {
     pub name: String,
     /// Its relation to the artifacts that state its core hash.
     pub stated_by: Option<String>,
-    /// The name of the only file of its artifacts.
+    /// Whether its artifacts are directories.
+    pub is_directory: bool,
+    /// The name of the only file of its artifacts, if the vault records it with the kind.
     pub member: Option<String>,
 }
 

@@ -11,22 +11,13 @@ use super::rows::Milliseconds;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::actor::Actor;
 use crate::storage::journal::JournalWriter;
-pub(super) use crate::storage::journal::{Event, Head};
+pub(super) use crate::storage::journal::{Event, Head, MAX_CAPTURES, arrival};
 use crate::storage::{CaptureTarget, RecordedAddition, RecordedEntry, recorded};
 
 /// The SQL expression for the time of an entry of the journal `j`: the one in its text, which is chained. The text of
 /// an addition is built from the column.
 pub(super) const AT: &str = "coalesce(CASE WHEN json_valid(j.entry)
     THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)";
-
-/// Maximum number of captures in an entry, to limit the memory for an entry.
-pub(super) const MAX_CAPTURES: usize = 1_000;
-
-/// Returns the sort key of an arrival in the journal: the number of the entry, then the position in it.
-pub(super) fn arrival(entry: i64, position: u32) -> i64 {
-    const { assert!(MAX_CAPTURES < 1 << 20) };
-    (entry << 20) + i64::from(position)
-}
 
 /// Returns the time of the entry `seq` in milliseconds since 1970, or `None` if there is no such entry.
 pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<i64>> {

@@ -86,7 +86,8 @@ fn overall(inspection: &dyn Inspection, options: &Options) -> Result<Vec<Finding
     for known in inspection.kinds(&mut findings)? {
         let differs = |kind: Kind| {
             kind.stated_by() != known.stated_by.as_deref()
-                || kind.document_member() != known.member.as_deref()
+                || kind.is_of_directories() != known.is_directory
+                || known.member.as_deref().is_some_and(|member| kind.document_member() != Some(member))
         };
         if formats::named(&known.name).is_some_and(differs) {
             let subject = Subject::Kind(known.name.clone());

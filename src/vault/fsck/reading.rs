@@ -10,7 +10,7 @@ use crate::artifact::{
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::check::finding::{
-    CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
+    CAPTURE_DAMAGED, CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCapture};
 use crate::storage::{Result, StorageError, StoredMember};
@@ -61,10 +61,13 @@ impl<'s> Reading<'s> {
     fn read(&mut self) -> Result<Option<Item>> {
         let mut current = match self.current.take() {
             Some(current) => current,
-            None => match self.artifacts.next() {
-                Some(artifact) => self.begin(artifact)?,
-                None => return Ok(None),
-            },
+            None => {
+                self.inspection.read_ahead(self.artifacts.as_slice())?;
+                match self.artifacts.next() {
+                    Some(artifact) => self.begin(artifact)?,
+                    None => return Ok(None),
+                }
+            }
         };
         while let Some(capture) = current.waiting.pop_front() {
             let read = self.inspection.read(&current.artifact, capture, &mut current.findings)?;
@@ -122,6 +125,7 @@ pub(super) fn admit(
     let outcome = known.map(|kind| admit_as(kind, capture.is_directory, &files, keys));
     let finding = match outcome {
         Some(Ok(admitted)) if admitted.core() == artifact.core => {
+            capture.findings.extend(compare_name(capture, &files, &admitted));
             if capture.warnings.as_deref() != Some(admitted.report().violations()) {
                 let detail = format!("a new check gives {}", admitted.report().violations().len());
                 capture.findings.push(Finding::new(WARNINGS_DIFFER, subject(), detail));
@@ -193,6 +197,16 @@ pub(crate) fn admit_stored(
             kind.admit_directory(Directory { entries: entries.collect() }, &options)
         }
     }
+}
+
+/// Compares the name of the file of a document, if the vault records it, with the name that the kind gives it.
+fn compare_name(capture: &ReadCapture, files: &[StoredMember], admitted: &Admitted) -> Option<Finding> {
+    let ([only], [member]) = (files, admitted.members()) else { return None };
+    if capture.is_directory || only.name.is_empty() || only.name == member.name() {
+        return None;
+    }
+    let detail = format!("its file has another name than {}", member.name());
+    Some(Finding::new(CAPTURE_DAMAGED, Subject::Capture(capture.capture), detail))
 }
 
 fn first_of(report: &Report) -> String {

@@ -124,6 +124,7 @@ impl Args {
 
     /// Checks, repairs, and checks again: the remaining findings could not be repaired.
     fn repair(&self, vault: &Vault, options: &Options, printer: &mut Printer) -> Result<Report, Failure> {
+        vault.expect_repairs()?;
         let report = vault.fsck(options, &mut Silent(&mut printer.progress))?;
         if report.is_clean() {
             return Ok(report);

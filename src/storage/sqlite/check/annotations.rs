@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 
 use super::FileInspection;
-use super::journal_state::{Change, Entry, JournalState, LinkKey, entry};
+use super::replay::entry;
 use crate::digest::CoreHash;
 use crate::storage::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, SIGNATURE_DIFFERS, Subject,
 };
+use crate::storage::check::journal_state::{Change, Entry, JournalState, LinkKey};
 use crate::storage::sqlite::Result;
 
 /// An annotation row of the catalog, in the form that the journal records.

@@ -3,13 +3,14 @@
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::FileInspection;
-use super::journal_state::{JournalState, entry};
+use super::replay::entry;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::check::CatalogCounts;
 use crate::storage::check::finding::{
     CAPTURE_UNRECORDED, Finding, FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS,
     Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS,
 };
+use crate::storage::check::journal_state::JournalState;
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::journal::time_of;
 

@@ -3,12 +3,13 @@
 use rusqlite::{OptionalExtension, Row};
 
 use super::FileInspection;
-use super::journal_state::{Change, Entry, EntryDefect, JournalState, Replay, TombstoneKey, entry, replay};
+use super::replay::{entry, replay};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, Digest};
 use crate::storage::check::finding::{
     CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS,
 };
+use crate::storage::check::journal_state::{Change, Entry, EntryDefect, JournalState, Replay, TombstoneKey};
 use crate::storage::check::{
     CatalogCounts, JournalInspection, RecordedCapture, RecordedSignatures, Removals,
 };

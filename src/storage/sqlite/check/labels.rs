@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::FileInspection;
-use super::journal_state::{JournalState, LabelEntry};
 use crate::digest::CoreHash;
 use crate::storage::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, Subject,
 };
+use crate::storage::check::journal_state::{JournalState, LabelEntry};
 use crate::storage::sqlite::Result;
 
 fn subject(core: CoreHash, key: &str) -> Subject {
@@ -39,7 +39,7 @@ impl FileInspection<'_> {
                 };
                 count += 1;
                 let (value, at): (String, i64) = (row.get(2)?, row.get(3)?);
-                if let Some(detail) = difference(&value, at, &recorded) {
+                if let Some(detail) = recorded.difference(&value, at) {
                     found.push(Finding::new(ANNOTATION_DIFFERS, subject, detail));
                 }
             }
@@ -56,16 +56,4 @@ impl FileInspection<'_> {
         findings.append(&mut found);
         Ok(count)
     }
-}
-
-/// Describes how the journal differs from a stored label.
-fn difference(
-    value: &str,
-    at: i64,
-    LabelEntry { seq, value: recorded, at: set }: &LabelEntry,
-) -> Option<String> {
-    let differences = [(value != &**recorded, "another value"), (*set != Some(at), "another time")];
-    let parts: Vec<&str> =
-        differences.iter().filter(|(differs, _)| *differs).map(|(_, part)| *part).collect();
-    (!parts.is_empty()).then(|| format!("entry {seq} has {}", parts.join(" and ")))
 }

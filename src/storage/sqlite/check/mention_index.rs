@@ -1,29 +1,9 @@
 //! Comparison of the mention index with the lists that it points to.
 
 use super::FileInspection;
-use crate::digest::Digest;
 use crate::storage::check::finding::{Finding, MENTION_INDEX_UNSORTED, MENTIONS_SURPLUS, Subject};
+use crate::storage::check::sum::Sum;
 use crate::storage::sqlite::{Result, mention_index};
-
-/// An order-independent fingerprint of a collection of entries, which may be too large for memory.
-#[derive(Default, PartialEq, Eq)]
-struct Sum {
-    count: u64,
-    sum: u128,
-}
-
-impl Sum {
-    fn add(&mut self, key: u64, capture: i64) {
-        let mut bytes = [0; 16];
-        let (front, back) = bytes.split_at_mut(8);
-        front.copy_from_slice(&key.to_le_bytes());
-        back.copy_from_slice(&capture.to_le_bytes());
-        let digest = Digest::from_content(&bytes);
-        let number = digest.as_bytes().first_chunk::<16>().map_or(0, |first| u128::from_le_bytes(*first));
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(number);
-    }
-}
 
 impl FileInspection<'_> {
     /// Checks that the segments can be read and are sorted.
@@ -66,7 +46,7 @@ impl FileInspection<'_> {
                 match self.keys(capture) {
                     Ok(keys) if captures.binary_search(&capture).is_ok() => {
                         for key in keys {
-                            listed.add(key, capture);
+                            listed.add(key, capture, 0);
                         }
                     }
                     Ok(_) => {}
@@ -79,10 +59,10 @@ impl FileInspection<'_> {
         self.segments(&mut findings, |key, capture| {
             // Entries of missing captures do no harm.
             if captures.binary_search(&capture).is_ok() {
-                indexed.add(key, capture);
+                indexed.add(key, capture, 0);
             }
         })?;
-        let surplus = indexed.count.saturating_sub(listed.count);
+        let surplus = indexed.count().saturating_sub(listed.count());
         if surplus > 0 && unread == 0 {
             findings.push(Finding::new(MENTIONS_SURPLUS, Subject::Mentions, format!("{surplus} entries")));
         }

@@ -10,12 +10,12 @@ mod catalog;
 mod facts;
 mod inspection;
 mod journal;
-mod journal_state;
 mod labels;
 mod logs;
 mod mention_index;
 mod permissions;
 mod removed;
+mod replay;
 mod search;
 mod structure;
 
@@ -30,11 +30,8 @@ use super::store::Store;
 use super::{Result, StorageError};
 use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
-pub(super) use journal_state::{
-    ArtifactEntries, CaptureEntries, Change, Entry as RecordedEntry, EntryDefect, JournalState, LabelEntry,
-    Replay, entry as journal_entry, replay,
-};
 pub(super) use permissions::restrict_permissions;
+pub(super) use replay::{entry as journal_entry, replay};
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
 /// A vault at one point in time, for checking.

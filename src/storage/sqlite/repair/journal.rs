@@ -7,10 +7,11 @@ use rusqlite::{Connection, Transaction};
 
 use super::labels;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::check::{Repair, Restored, Subject};
-use crate::storage::sqlite::check::{
-    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay, journal_entry, replay,
+use crate::storage::check::journal_state::{
+    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay,
 };
+use crate::storage::check::{Repair, Restored, Subject};
+use crate::storage::sqlite::check::{journal_entry, replay};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::journal;
 use crate::storage::sqlite::manual_links::changed;

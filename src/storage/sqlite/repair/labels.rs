@@ -2,8 +2,8 @@
 
 use rusqlite::Transaction;
 
+use crate::storage::check::journal_state::{JournalState, LabelEntry};
 use crate::storage::check::{Repair, Subject};
-use crate::storage::sqlite::check::{JournalState, LabelEntry};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::labels::put;
 use crate::storage::sqlite::manual_links::changed;

@@ -12,14 +12,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use chrono::DateTime;
-use rusqlite::{Connection, OptionalExtension, Row};
 use serde::Deserialize;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::journal::{JournalCheck, JournalDefect, arrival};
 use crate::storage::seal::seal;
-use crate::storage::sqlite::journal::arrival;
-use crate::storage::sqlite::schema;
-use crate::storage::{JournalCheck, JournalDefect};
 
 /// A journal entry, as far as it affects the catalog.
 #[derive(Debug, Deserialize)]
@@ -141,6 +138,16 @@ pub(in crate::storage) struct LabelEntry {
     pub(in crate::storage) value: Arc<str>,
     /// The time of the entry in milliseconds since 1970, if it has a valid one.
     pub(in crate::storage) at: Option<i64>,
+}
+
+impl LabelEntry {
+    /// Describes how the entry differs from a label that is stored.
+    pub(in crate::storage) fn difference(&self, value: &str, at: i64) -> Option<String> {
+        let differences = [(value != &*self.value, "another value"), (self.at != Some(at), "another time")];
+        let parts: Vec<&str> =
+            differences.iter().filter(|(differs, _)| *differs).map(|(_, part)| *part).collect();
+        (!parts.is_empty()).then(|| format!("entry {} has {}", self.seq, parts.join(" and ")))
+    }
 }
 
 /// The key of a capture: the seal of its artifact's core hash and its own hash. Captures of artifacts of different
@@ -361,33 +368,30 @@ impl Replay {
     }
 }
 
-/// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
-pub(in crate::storage) fn replay(connection: &Connection, since: Option<Digest>) -> rusqlite::Result<Replay> {
-    let mut replay =
-        Replay { state: JournalState::default(), check: JournalCheck::begin(since), defects: Vec::new() };
-    schema::expect_journal_view(connection)?;
-    let mut statement = connection.prepare(
-        "SELECT j.seq, e.entry, j.chain, j.at, j.core, j.capture
-           FROM journal j JOIN journal_entries e ON e.seq = j.seq ORDER BY j.seq",
-    )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        replay.take(row, since)?;
-    }
-    Ok(replay)
+/// An entry of the journal as stored.
+pub(in crate::storage) struct JournalRow<'r> {
+    pub(in crate::storage) seq: i64,
+    /// The text; `None` if it is not UTF-8.
+    pub(in crate::storage) text: Option<&'r str>,
+    pub(in crate::storage) chain: Digest,
+    /// The time in milliseconds since 1970 that is stored beside the text.
+    pub(in crate::storage) at: Option<i64>,
+    /// What the entry added, if that is stored instead of the text.
+    pub(in crate::storage) added: Option<(CoreHash, CaptureHash)>,
 }
 
 impl Replay {
-    fn take(&mut self, row: &Row<'_>, since: Option<Digest>) -> rusqlite::Result<()> {
-        let seq: i64 = row.get(0)?;
-        // Text that is not UTF-8 was changed too.
-        let text = row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
+    /// Creates the state before the first entry, of which none is read yet. The chain value `since` is looked for.
+    pub(in crate::storage) fn begin(since: Option<Digest>) -> Self {
+        Self { state: JournalState::default(), check: JournalCheck::begin(since), defects: Vec::new() }
+    }
+
+    /// Reads the next entry.
+    pub(in crate::storage) fn take(&mut self, row: &JournalRow<'_>, since: Option<Digest>) {
+        let JournalRow { seq, text, chain, at, added } = *row;
         let last = self.check.head.seq;
         // A number below 1 has no predecessor, so it is out of order in any case.
-        let defect = self.check.take(u64::try_from(seq).unwrap_or(0), text, row.get(2)?, since);
+        let defect = self.check.take(u64::try_from(seq).unwrap_or(0), text, chain, since);
         match defect {
             Some(JournalDefect::Missing(_)) => {
                 self.defects.push((seq, EntryDefect::Chain(format!("it follows entry {last}"))));
@@ -398,34 +402,23 @@ impl Replay {
             }
             None => {}
         }
-        if let (Some(core), Some(capture)) = (row.get(4)?, row.get(5)?) {
+        if let Some((core, capture)) = added {
             self.state.apply(seq, None, Change::Add { core, capture });
-            return Ok(());
+            return;
         }
         match Entry::parse(text.unwrap_or_default()) {
             Ok(entry) => {
-                let at = entry.milliseconds();
-                if at != row.get(3)? {
+                let written = entry.milliseconds();
+                if written != at {
                     self.defects.push((seq, EntryDefect::Time));
                 }
-                self.state.apply(seq, at, entry.change);
+                self.state.apply(seq, written, entry.change);
             }
             // An entry that breaks the chain is already reported as changed.
             Err(_) if defect.is_some() => {}
             Err(error) => self.defects.push((seq, EntryDefect::Unknown(error.to_string()))),
         }
-        Ok(())
     }
-}
-
-/// Returns the change of the entry `seq` and its time, or `None` if there is no such entry or it cannot be parsed.
-pub(in crate::storage) fn entry(connection: &Connection, seq: i64) -> rusqlite::Result<Option<(Entry, i64)>> {
-    let text: Option<Option<String>> = connection
-        .prepare_cached("SELECT entry FROM journal WHERE seq = ?1")?
-        .query_row([seq], |row| row.get(0))
-        .optional()?;
-    let entry = text.flatten().and_then(|text| Entry::parse(&text).ok());
-    Ok(entry.and_then(|entry| entry.milliseconds().map(|at| (entry, at))))
 }
 
 #[cfg(test)]
