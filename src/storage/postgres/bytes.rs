@@ -1,13 +1,55 @@
 //! Reading the bytes of blobs.
 
+use std::collections::HashMap;
+
+use postgres::Row;
 use postgres::types::Type;
 
 use super::blob_store::{Checked, Part, StoredBlob};
-use super::columns::{count, object_name, value};
+use super::columns::{all_bytes, blob, count, object_name, value};
 use super::error::Outcome;
 use super::session::{Parameter, Session};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::PayloadDefect;
+
+/// What the catalog has of a blob `b`, in the order of [`place`].
+const PLACE: &str = "b.encoding, b.bytes, b.object, b.start, b.length";
+
+/// A blob, which nothing is known of but what was read.
+pub(super) struct Examined {
+    /// The recorded size.
+    pub(super) size: i64,
+    pub(super) bytes: Checked,
+}
+
+/// Reads the bytes of blobs from where they are, never from copies, as far as the catalog has the blobs, and hashes them.
+pub(super) fn examine(session: &Session<'_>, blobs: &[BlobHash]) -> Outcome<HashMap<BlobHash, Examined>> {
+    let digests = all_bytes(blobs.iter().map(|blob| &blob.0));
+    let sql = format!("SELECT b.digest, b.size, {PLACE} FROM blob b WHERE b.digest = ANY($1)");
+    let mut examined = HashMap::new();
+    session.each(&sql, &[(&digests, Type::BYTEA_ARRAY)], |row| {
+        let (blob, size) = (blob(row, 0)?, value(row, 1)?);
+        let stored = place(row, 2, u64::try_from(size).unwrap_or(0))?;
+        let bytes = session.server().blobs().examine(blob, stored)?;
+        examined.insert(blob, Examined { size, bytes });
+        Ok(())
+    })?;
+    Ok(examined)
+}
+
+/// Returns what the columns of [`PLACE`] have, the first of which is `from`.
+fn place(row: &Row, from: usize, size: u64) -> Outcome<StoredBlob> {
+    let is_beside = value::<Option<&[u8]>>(row, from + 2)?.is_some();
+    let part = || -> Outcome<Part> {
+        Ok(Part {
+            object: object_name(row, from + 2)?,
+            start: count(row, from + 3)?,
+            length: count(row, from + 4)?,
+        })
+    };
+    let part = is_beside.then(part).transpose()?;
+    Ok(StoredBlob { size, encoding: value(row, from)?, bytes: value(row, from + 1)?, part })
+}
 
 /// Returns the bytes of a blob that a capture of an artifact has, wherever they are, hashed again.
 pub(super) fn read_of_capture(
@@ -29,19 +71,10 @@ fn read_if(
     condition: &str,
     parameters: &[Parameter<'_>],
 ) -> Outcome<Checked> {
-    let sql = format!(
-        "SELECT b.size, b.encoding, b.bytes, b.object, b.start, b.length FROM blob b WHERE b.digest = $1 AND {condition}"
-    );
+    let sql = format!("SELECT b.size, {PLACE} FROM blob b WHERE b.digest = $1 AND {condition}");
     let digest = &blob.0.as_bytes()[..];
     let mut all: Vec<Parameter<'_>> = vec![(&digest, Type::BYTEA)];
     all.extend(parameters.iter().map(|(value, of)| (*value, of.clone())));
     let Some(row) = session.row(&sql, &all)? else { return Ok(Err(PayloadDefect::Missing { blob })) };
-    let is_beside = value::<Option<&[u8]>>(&row, 3)?.is_some();
-    let part = || -> Outcome<Part> {
-        Ok(Part { object: object_name(&row, 3)?, start: count(&row, 4)?, length: count(&row, 5)? })
-    };
-    let part = is_beside.then(part).transpose()?;
-    let stored =
-        StoredBlob { size: count(&row, 0)?, encoding: value(&row, 1)?, bytes: value(&row, 2)?, part };
-    session.server().blobs().read(blob, stored)
+    session.server().blobs().read(blob, place(&row, 1, count(&row, 0)?)?)
 }

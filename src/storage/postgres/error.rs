@@ -56,6 +56,19 @@ impl Failure {
         }
     }
 
+    /// Returns whether tables or rows are not what was written, so that other parts of the vault may be intact.
+    pub(super) fn is_damage(&self) -> bool {
+        match self {
+            Self::Server(error) => {
+                let is_lost = error.code() == Some(&SqlState::UNDEFINED_FILE);
+                is_lost || matches!(described(error).0, ErrorKind::VaultDamaged | ErrorKind::Database)
+            }
+            Self::Storage(error) => {
+                matches!(error.kind(), ErrorKind::VaultDamaged | ErrorKind::Damaged | ErrorKind::Database)
+            }
+        }
+    }
+
     /// Returns whether the same statements may succeed when they are run again from the beginning.
     pub(super) fn can_be_retried(&self) -> bool {
         let Self::Server(error) = self else { return false };

@@ -39,14 +39,19 @@ impl InObjects {
     }
 
     /// Returns a part of an object, hashed and decoded.
-    fn fetch(&self, blob: BlobHash, stored: &StoredBlob, part: Part) -> Result<Checked> {
+    fn fetch(
+        &self,
+        blob: BlobHash,
+        stored: &StoredBlob,
+        (part, cache): (Part, Option<&Cache>),
+    ) -> Result<Checked> {
         let Some(end) = part.start.checked_add(part.length) else {
             return Ok(Err(PayloadDefect::Missing { blob }));
         };
         let Some(encoded) = self.store.read(ObjectName(part.object), part.start..end)? else {
             return Ok(Err(PayloadDefect::Missing { blob }));
         };
-        let Some(cache) = &self.cache else {
+        let Some(cache) = cache else {
             return Ok(decoded(blob, stored.size, stored.encoding, encoded));
         };
         let bytes = decoded(blob, stored.size, stored.encoding, encoded.clone());
@@ -54,6 +59,24 @@ impl InObjects {
             cache.put(&key(blob, stored), &encoded);
         }
         Ok(bytes)
+    }
+
+    /// Returns a part of an object, fetched twice if it is damaged, or missing, at first. Copies it to `cache`.
+    fn fetch_twice(
+        &self,
+        blob: BlobHash,
+        stored: &StoredBlob,
+        (part, cache): (Part, Option<&Cache>),
+    ) -> Outcome<Checked> {
+        let read = match self.fetch(blob, stored, (part, cache))? {
+            Ok(bytes) => return Ok(Ok(bytes)),
+            // What was lost on the way is there when it is fetched again.
+            Err(_) => self.fetch(blob, stored, (part, cache))?,
+        };
+        Ok(read.map_err(|defect| PayloadDefect::Object {
+            object: format!("{}/{}", self.store.name(), ObjectName(part.object).key()),
+            defect: Box::new(defect),
+        }))
     }
 }
 
@@ -89,15 +112,12 @@ impl BlobStore for InObjects {
         if let Some(bytes) = self.copy(blob, &stored) {
             return Ok(Ok(bytes));
         }
-        let read = match self.fetch(blob, &stored, part)? {
-            Ok(bytes) => return Ok(Ok(bytes)),
-            // What was lost on the way is there when it is fetched again.
-            Err(_) => self.fetch(blob, &stored, part)?,
-        };
-        Ok(read.map_err(|defect| PayloadDefect::Object {
-            object: format!("{}/{}", self.store.name(), ObjectName(part.object).key()),
-            defect: Box::new(defect),
-        }))
+        self.fetch_twice(blob, &stored, (part, self.cache.as_ref()))
+    }
+
+    fn examine(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
+        let Some(part) = stored.part else { return Ok(Err(PayloadDefect::Missing { blob })) };
+        self.fetch_twice(blob, &stored, (part, None))
     }
 
     fn delete(&self, object: [u8; 16]) -> Outcome<()> {

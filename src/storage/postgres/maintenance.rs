@@ -3,6 +3,7 @@
 
 use chrono::{DateTime, Utc};
 
+use super::check::DatabaseInspection;
 use super::columns::count;
 use super::error::{Failure, Outcome};
 use super::journal::Recorder;
@@ -12,6 +13,7 @@ use super::unreferenced::{
 };
 use super::vault::PostgresStorage;
 use crate::clock;
+use crate::storage::check::Inspection;
 use crate::storage::interface::{Erasure, Maintenance, Reclaimable, Reclaimed, Remnant};
 use crate::storage::journal::Event;
 use crate::storage::{PATIENCE, Result};
@@ -118,6 +120,11 @@ impl PostgresStorage {
 }
 
 impl Maintenance for PostgresStorage {
+    fn inspect(&self) -> Result<Box<dyn Inspection + '_>> {
+        let inspection = DatabaseInspection::begin(&self.server);
+        Ok(Box::new(inspection.map_err(|failure| failure.at(self.server.name()))?))
+    }
+
     fn reclaimable(&self) -> Result<Reclaimable> {
         self.count_reclaimable().map_err(|failure| failure.at(self.server.name()))
     }

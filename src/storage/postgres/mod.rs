@@ -11,6 +11,7 @@ mod attach;
 mod blob_store;
 mod bytes;
 mod change;
+mod check;
 mod columns;
 mod encoding;
 mod engine;

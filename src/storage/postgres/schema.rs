@@ -12,7 +12,7 @@ use super::pool::Server;
 use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
-const MIGRATIONS: [&str; 6] = [
+pub(super) const MIGRATIONS: [&str; 6] = [
     include_str!("../../../migrations/postgres/0001_vault.sql"),
     include_str!("../../../migrations/postgres/0002_source_path.sql"),
     include_str!("../../../migrations/postgres/0003_objects.sql"),

@@ -41,6 +41,16 @@ impl<'s> Session<'s> {
         Self::begin(server, &begin)
     }
 
+    /// Begins a transaction that reads one state without relying on any table, and returns to the point `intact` after
+    /// errors of statements.
+    pub(super) fn to_inspect(server: &'s Server) -> Outcome<Self> {
+        let begin = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT 1; SAVEPOINT intact",
+            server.schema()
+        );
+        Self::begin(server, &begin)
+    }
+
     /// Begins a transaction that writes, and waits for locks no longer than `patience`.
     pub(super) fn to_write(server: &'s Server, patience: Duration) -> Outcome<Self> {
         // Zero would be no limit. A writer that the network has cut off must not hold the lock of all writers until the

@@ -92,7 +92,11 @@ impl PostgresStorage {
         server.set_blobs(blobs);
         let names = NameCache::default();
         let read = Session::to_read(&server).and_then(|session| Names::read(&session));
-        names.set(read.map_err(|failure| failure.at(server.name()))?.into());
+        match read {
+            // They are read again when they are needed. A check can tell what is damaged.
+            Err(failure) if failure.is_damage() => {}
+            read => names.set(read.map_err(|failure| failure.at(server.name()))?.into()),
+        }
         // Who is not named is the role of the database.
         let actor = server.role().and_then(|role| Actor::new(role).ok());
         Ok(Self { server, names, actor })

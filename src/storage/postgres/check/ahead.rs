@@ -1,0 +1,59 @@
+//! What was read ahead of the artifacts that are checked next.
+
+use std::collections::{HashMap, HashSet};
+
+use postgres::Row;
+
+use crate::digest::BlobHash;
+use crate::storage::postgres::bytes::Examined;
+
+/// The tables that have rows of artifacts.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Captures,
+    Members,
+    Lists,
+    Attributes,
+    Identities,
+    References,
+    Edges,
+}
+
+/// The rows of a table by artifact, or what is damaged.
+pub(super) type Rows = std::result::Result<HashMap<i64, Vec<Row>>, String>;
+
+/// What was read ahead.
+#[derive(Default)]
+pub(super) struct Ahead {
+    pub(super) artifacts: HashSet<i64>,
+    /// In the order of [`Part`].
+    pub(super) parts: Vec<Rows>,
+    pub(super) blobs: HashMap<BlobHash, Examined>,
+}
+
+impl Ahead {
+    /// Returns the rows of an artifact, or what is damaged.
+    pub(super) fn rows(&self, part: Part, artifact: i64) -> std::result::Result<&[Row], String> {
+        match self.parts.get(part as usize) {
+            Some(Ok(rows)) => Ok(rows.get(&artifact).map_or(&[], Vec::as_slice)),
+            Some(Err(damage)) => Err(damage.clone()),
+            None => Ok(&[]),
+        }
+    }
+
+    /// Returns a blob, if it was read.
+    pub(super) fn blob(&self, blob: BlobHash) -> Option<&Examined> {
+        self.blobs.get(&blob)
+    }
+
+    pub(super) fn is_damaged(&self) -> bool {
+        self.parts.iter().any(std::result::Result::is_err)
+    }
+
+    /// Drops the rows of an artifact.
+    pub(super) fn forget(&mut self, artifact: i64) {
+        for rows in self.parts.iter_mut().flatten() {
+            rows.remove(&artifact);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The interface of checks for vaults in databases.
+
+use super::DatabaseInspection;
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::Result;
+use crate::storage::check::{
+    CaptureId, CheckedArtifact, DictionaryCopy, Facts, Finding, Inspection, Integrity, JournalInspection,
+    KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
+};
+
+impl Inspection for DatabaseInspection<'_> {
+    /// The files are the server's, whose own tools check them.
+    fn structures(&self, _: Integrity) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        self.schema(&mut findings)?;
+        self.structure(&mut findings)?;
+        self.objects(&mut findings)?;
+        self.search_index(&mut findings)?;
+        Ok(findings)
+    }
+
+    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+        Self::kinds(self, findings)
+    }
+
+    fn journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
+        Self::journal(self, since)
+    }
+
+    fn removed(&self) -> Result<Vec<Finding>> {
+        Self::removed(self)
+    }
+
+    fn unreferenced(&self) -> Result<Vec<Finding>> {
+        Self::unreferenced(self)
+    }
+
+    /// The order is that of an index of the server.
+    fn order_of_mentions(&self) -> Result<Vec<Finding>> {
+        Ok(Vec::new())
+    }
+
+    fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
+        Self::mentions_index(self)
+    }
+
+    fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
+        Self::unlisted(self, artifact, findings)
+    }
+
+    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        Self::artifacts(self, kind, findings)
+    }
+
+    fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        Self::lost_artifacts(self, findings)
+    }
+
+    fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
+        Self::read_ahead(self, artifacts)
+    }
+
+    fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
+        Self::capture_ids(self, artifact, findings)
+    }
+
+    fn read(
+        &self,
+        artifact: &CheckedArtifact,
+        id: CaptureId,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<ReadCapture>> {
+        Self::read(self, artifact, id, findings)
+    }
+
+    fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>> {
+        Self::facts(self, artifact, findings)
+    }
+
+    fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        Self::has_capture(self, core, capture)
+    }
+
+    fn removals(&self) -> Result<Removals> {
+        Self::removals(self)
+    }
+
+    fn lost_captures(&self) -> Result<Vec<RecordedCapture>> {
+        Self::lost_captures(self)
+    }
+
+    fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
+        Self::recorded_with_hash(self, capture)
+    }
+
+    fn recorded_signatures(&self) -> Result<RecordedSignatures> {
+        Self::recorded_signatures(self)
+    }
+
+    fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
+        Ok(self.read_blob(blob)?.ok().and_then(|examined| examined.bytes.ok()))
+    }
+
+    fn is_difference(&self, _: BlobHash) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn dictionary(&self, _: &Digest) -> Result<Option<DictionaryCopy>> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,89 @@
+//! Comparison of the keys by which mentions are found with the lists that they lead to.
+
+use std::collections::BTreeSet;
+
+use postgres::types::Type;
+
+use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
+use crate::digest::Digest;
+use crate::storage::Result;
+use crate::storage::check::CheckedArtifact;
+use crate::storage::check::finding::{Finding, MENTIONS_MISSING, MENTIONS_SURPLUS, Subject};
+use crate::storage::check::sum::Sum;
+use crate::storage::postgres::columns::{digests, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::session::Parameter;
+
+impl DatabaseInspection<'_> {
+    /// Checks whether there is exactly one key for every beginning of a digest in a list. If the returned flag is false,
+    /// [`DatabaseInspection::unlisted`] should be called for every artifact.
+    pub(super) fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
+        let mut findings = Vec::new();
+        let (mut listed, mut indexed, mut unread) = (Sum::default(), Sum::default(), 0);
+        let lists = self.look(table("mention_list"), &mut findings, || {
+            self.scan("SELECT capture, group_id, digests FROM mention_list", LARGE_ROWS, |rows| {
+                for row in rows {
+                    let (capture, group) = (value(row, 0)?, value(row, 1)?);
+                    // An unreadable list is a finding about its artifact.
+                    match digests(value(row, 2)?) {
+                        Ok(digests) => {
+                            for key in digests.iter().map(Digest::key).collect::<BTreeSet<_>>() {
+                                listed.add(key.cast_unsigned(), capture, group);
+                            }
+                        }
+                        Err(_) => unread += 1,
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        let keys = self.look(table("mention_key"), &mut findings, || {
+            self.scan("SELECT key, capture, group_id FROM mention_key", ROWS, |rows| {
+                for row in rows {
+                    indexed.add(value::<i64>(row, 0)?.cast_unsigned(), value(row, 1)?, value(row, 2)?);
+                }
+                Ok(())
+            })
+        })?;
+        let is_complete = lists.is_some() && keys.is_some() && unread == 0;
+        let surplus = indexed.count().saturating_sub(listed.count());
+        if surplus > 0 && is_complete {
+            findings.push(Finding::new(MENTIONS_SURPLUS, Subject::Mentions, format!("{surplus} entries")));
+        }
+        Ok((findings, indexed == listed))
+    }
+
+    /// Adds a finding if the artifact's captures mention digests that have no key.
+    pub(super) fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
+        let subject = || Subject::Artifact(artifact.core);
+        let missing = self.look(subject(), findings, || self.count_unlisted(artifact.id))?.unwrap_or(0);
+        if missing > 0 {
+            let detail = format!("{missing} of the digests it mentions");
+            findings.push(Finding::new(MENTIONS_MISSING, subject(), detail));
+        }
+        Ok(())
+    }
+
+    fn count_unlisted(&self, artifact: i64) -> Outcome<usize> {
+        let mut expected = BTreeSet::new();
+        let sql =
+            "SELECT l.capture, l.group_id, l.digests FROM capture c JOIN mention_list l ON l.capture = c.id
+                    WHERE c.artifact = $1";
+        for row in self.session.rows(sql, &[(&artifact, Type::INT8)])? {
+            let (capture, group): (i64, i32) = (value(&row, 0)?, value(&row, 1)?);
+            // An unreadable list is reported with the other facts of the artifact.
+            let digests = digests(value(&row, 2)?).unwrap_or_default();
+            expected.extend(digests.iter().map(|digest| (digest.key(), capture, group)));
+        }
+        let keys: Vec<i64> = expected.iter().map(|(key, ..)| *key).collect();
+        let captures: BTreeSet<i64> = expected.iter().map(|(_, capture, _)| *capture).collect();
+        let captures = Vec::from_iter(captures);
+        let sql = "SELECT key, capture, group_id FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)";
+        let parameters: [Parameter<'_>; 2] = [(&keys, Type::INT8_ARRAY), (&captures, Type::INT8_ARRAY)];
+        self.session.each(sql, &parameters, |row| {
+            expected.remove(&(value(row, 0)?, value(row, 1)?, value(row, 2)?));
+            Ok(())
+        })?;
+        Ok(expected.len())
+    }
+}

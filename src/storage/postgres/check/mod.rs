@@ -1,0 +1,137 @@
+//! Checks of a vault that do not trust its content.
+//!
+//! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
+//! means that the check could not run, for example because the connection was lost.
+//!
+//! Tables are read as a whole in batches of rows, by cursors that use no index, which may be what is wrong. The rows of
+//! artifacts are read ahead for many artifacts at once.
+
+mod ahead;
+mod annotations;
+mod captures;
+mod catalog;
+mod entries;
+mod facts;
+mod inspection;
+mod journal;
+mod mention_keys;
+mod objects;
+mod read_ahead;
+mod schema;
+mod search;
+mod structure;
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use postgres::Row;
+
+use super::error::{Failure, Outcome};
+use super::pool::Server;
+use super::session::Session;
+use crate::storage::Result;
+use crate::storage::check::facts::RoleFact;
+use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
+use ahead::Ahead;
+
+/// The number of rows of a batch, and of one whose rows may be large.
+const ROWS: usize = 2_000;
+const LARGE_ROWS: usize = 200;
+
+/// A vault at one point in time, for checking.
+pub(super) struct DatabaseInspection<'s> {
+    session: Session<'s>,
+    /// The number of cursors so far.
+    cursors: Cell<u32>,
+    /// The roles by number, once they were read.
+    roles: RefCell<Option<HashMap<i32, Arc<RoleFact>>>>,
+    ahead: RefCell<Ahead>,
+}
+
+impl<'s> DatabaseInspection<'s> {
+    pub(super) fn begin(server: &'s Server) -> Outcome<Self> {
+        let session = Session::to_inspect(server)?;
+        Ok(Self { session, cursors: Cell::default(), roles: RefCell::default(), ahead: RefCell::default() })
+    }
+
+    /// Returns the result of `look`, or `None` and a finding about `subject` if it fails because of damage.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    fn look<T>(
+        &self,
+        subject: Subject,
+        findings: &mut Vec<Finding>,
+        look: impl FnOnce() -> Outcome<T>,
+    ) -> Result<Option<T>> {
+        match self.attempt(look)? {
+            Ok(seen) => Ok(Some(seen)),
+            Err(damage) => {
+                findings.push(Finding::new(UNREADABLE, subject, damage));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the result of `look`, or what is damaged.
+    fn attempt<T>(&self, look: impl FnOnce() -> Outcome<T>) -> Result<std::result::Result<T, String>> {
+        let name = self.session.server().name();
+        match look() {
+            Ok(seen) => Ok(Ok(seen)),
+            Err(failure) if failure.is_damage() => {
+                // An error of a statement ends everything that was begun after this point.
+                let recovered = self.session.batch("ROLLBACK TO SAVEPOINT intact");
+                recovered.map_err(|failure| failure.at(name))?;
+                Ok(Err(failure.at(name).cause()))
+            }
+            Err(failure) => Err(failure.at(name)),
+        }
+    }
+
+    /// Passes the rows of a query to `take`, at most `size` at a time. The query has no parameters and uses no index.
+    fn scan(&self, sql: &str, size: usize, mut take: impl FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
+        let number = self.cursors.get();
+        self.cursors.set(number.wrapping_add(1));
+        self.session.batch(&format!(
+            "SET LOCAL enable_indexscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off;
+             DECLARE scan_{number} NO SCROLL CURSOR FOR {sql};
+             SET LOCAL enable_indexscan TO DEFAULT; SET LOCAL enable_indexonlyscan TO DEFAULT;
+             SET LOCAL enable_bitmapscan TO DEFAULT"
+        ))?;
+        loop {
+            let rows = self.session.rows(&format!("FETCH {size} FROM scan_{number}"), &[])?;
+            take(&rows)?;
+            if rows.len() < size {
+                break;
+            }
+        }
+        self.session.batch(&format!("CLOSE scan_{number}"))
+    }
+}
+
+fn table(name: &str) -> Subject {
+    Subject::Table(name.to_owned())
+}
+
+/// Returns what `read` makes of each row. A row that it cannot read is a finding.
+fn read_all<T>(
+    rows: &[Row],
+    subject: &Subject,
+    found: &mut Vec<Finding>,
+    read: impl Fn(&Row) -> Outcome<T>,
+) -> Vec<T> {
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        match read(row) {
+            Ok(value) => all.push(value),
+            Err(failure) => found.push(Finding::new(UNREADABLE, subject.clone(), of_row(failure))),
+        }
+    }
+    all
+}
+
+/// Returns the reason that a row cannot be read.
+fn of_row(failure: Failure) -> String {
+    format!("a row: {}", failure.at("the vault").cause())
+}

@@ -1,0 +1,123 @@
+//! Reading the rows of artifacts, many artifacts at a time.
+
+use std::collections::{HashMap, HashSet};
+
+use postgres::Row;
+use postgres::types::Type;
+
+use super::DatabaseInspection;
+use super::ahead::{Ahead, Part};
+use crate::digest::BlobHash;
+use crate::storage::Result;
+use crate::storage::check::CheckedArtifact;
+use crate::storage::postgres::bytes;
+use crate::storage::postgres::columns::{blob, value};
+use crate::storage::postgres::error::Outcome;
+
+/// Maximum number of artifacts, and of bytes unless one artifact has more.
+const ARTIFACTS: usize = 200;
+const BYTES: f64 = 16e6;
+
+/// The query for each part, in their order. The first column is the number of the artifact.
+const QUERIES: [&str; 7] = [
+    "SELECT artifact, id, digest, size, warnings, seal, signature, key_id FROM capture
+      WHERE artifact = ANY($1) ORDER BY id",
+    "SELECT c.artifact, m.capture, m.name, m.blob FROM capture c JOIN member m ON m.capture = c.id
+      WHERE c.artifact = ANY($1) ORDER BY m.name",
+    "SELECT c.artifact, l.capture, l.group_id, l.digests, l.entries, l.firsts
+       FROM capture c JOIN mention_list l ON l.capture = c.id WHERE c.artifact = ANY($1)",
+    "SELECT artifact, name, value, number, key FROM attribute WHERE artifact = ANY($1)",
+    "SELECT artifact, handle, key FROM identity WHERE artifact = ANY($1)",
+    "SELECT artifact, relation, handle, dangles, key FROM name_mention WHERE artifact = ANY($1)",
+    "SELECT artifact, target, role, index, pointer FROM edge WHERE artifact = ANY($1)",
+];
+
+/// The stored bytes and the lists of artifacts.
+const SIZES: &str = "SELECT
+    coalesce((SELECT sum(greatest(coalesce(octet_length(b.bytes), 0), b.size)) FROM capture c
+       JOIN member m ON m.capture = c.id JOIN blob b ON b.digest = m.blob WHERE c.artifact = n.id), 0)::float8 +
+    coalesce((SELECT sum(octet_length(l.digests) + octet_length(l.entries)) FROM capture c
+       JOIN mention_list l ON l.capture = c.id WHERE c.artifact = n.id), 0)::float8
+  FROM unnest($1::bigint[]) WITH ORDINALITY n (id, number) ORDER BY n.number";
+
+impl DatabaseInspection<'_> {
+    /// Reads the rows of the first of these artifacts, unless they were read already, and of as many of the others as fit.
+    pub(super) fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
+        let Some(first) = artifacts.first() else { return Ok(()) };
+        if self.ahead.borrow().artifacts.contains(&first.id) {
+            return Ok(());
+        }
+        // What is damaged is a finding about one artifact, so that each is read alone then.
+        let few = artifacts.get(..ARTIFACTS).unwrap_or(artifacts);
+        let fitting = self.attempt(|| self.fitting(few))?.unwrap_or(0);
+        let mut ahead = self.load(few.get(..fitting.max(1)).unwrap_or(few), fitting > 0)?;
+        if ahead.is_damaged() && fitting > 1 {
+            ahead = self.load(std::slice::from_ref(first), false)?;
+        }
+        self.ahead.replace(ahead);
+        Ok(())
+    }
+
+    /// Returns how many of the artifacts fit into memory together.
+    fn fitting(&self, artifacts: &[CheckedArtifact]) -> Outcome<usize> {
+        let mut sum = 0.0;
+        let mut fitting = 0;
+        for row in self.session.rows(SIZES, &[(&ids(artifacts), Type::INT8_ARRAY)])? {
+            sum += value::<f64>(&row, 0)?;
+            if sum > BYTES {
+                break;
+            }
+            fitting += 1;
+        }
+        Ok(fitting)
+    }
+
+    /// Reads the rows of artifacts, and their bytes if that is wanted.
+    fn load(&self, artifacts: &[CheckedArtifact], with_bytes: bool) -> Result<Ahead> {
+        let ids = ids(artifacts);
+        let mut ahead = Ahead { artifacts: ids.iter().copied().collect(), ..Ahead::default() };
+        for query in QUERIES {
+            ahead.parts.push(self.attempt(|| self.by_artifact(query, &ids))?);
+        }
+        self.forget_replaced(artifacts, &mut ahead)?;
+        if with_bytes {
+            let members = ahead.parts.get(Part::Members as usize).and_then(|rows| rows.as_ref().ok());
+            let blobs: HashSet<BlobHash> = members
+                .into_iter()
+                .flatten()
+                .flat_map(|(_, rows)| rows)
+                .flat_map(|row| blob(row, 3))
+                .collect();
+            let blobs = Vec::from_iter(blobs);
+            // Those that are not read are read one by one.
+            ahead.blobs = self.attempt(|| bytes::examine(&self.session, &blobs))?.unwrap_or_default();
+        }
+        Ok(ahead)
+    }
+
+    fn by_artifact(&self, query: &str, ids: &[i64]) -> Outcome<HashMap<i64, Vec<Row>>> {
+        let mut found: HashMap<i64, Vec<Row>> = HashMap::new();
+        for row in self.session.rows(query, &[(&ids, Type::INT8_ARRAY)])? {
+            found.entry(value(&row, 0)?).or_default().push(row);
+        }
+        Ok(found)
+    }
+
+    /// Drops the rows of artifacts that were removed since they were listed, and whose numbers others got.
+    fn forget_replaced(&self, artifacts: &[CheckedArtifact], ahead: &mut Ahead) -> Result<()> {
+        let sql = "SELECT id, core FROM artifact WHERE id = ANY($1)";
+        let Ok(rows) = self.attempt(|| self.by_artifact(sql, &ids(artifacts)))? else { return Ok(()) };
+        for artifact in artifacts {
+            let Some(rows) = rows.get(&artifact.id) else { continue };
+            let core = &artifact.core.0.as_bytes()[..];
+            if !rows.iter().any(|row| value::<&[u8]>(row, 1).is_ok_and(|stored| stored == core)) {
+                ahead.forget(artifact.id);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn ids(artifacts: &[CheckedArtifact]) -> Vec<i64> {
+    artifacts.iter().map(|artifact| artifact.id).collect()
+}

@@ -1,0 +1,254 @@
+//! Checks that do not read stored bytes: rows that are there twice, refer to missing ones, or lack those that belong to
+//! them.
+
+use postgres::Row;
+
+use super::{DatabaseInspection, ROWS, read_all, table};
+use crate::artifact::CREATED_AT;
+use crate::storage::Result;
+use crate::storage::check::KindFacts;
+use crate::storage::check::finding::{
+    ARTIFACT_EMPTY, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, DUPLICATE_ARTIFACT, DUPLICATE_BLOB,
+    DUPLICATE_CAPTURE, Finding, FindingInfo, INDEX_MISSING, KIND_DIFFERS, REFERENCE_BROKEN, REMOVED_PRESENT,
+    SCHEMA_DIFFERS, Subject,
+};
+use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
+use crate::storage::{PayloadDefect, Tombstone};
+
+/// Tables and columns, and those that the columns refer to.
+const REFERENCES: &[(&str, &str, &str, &str)] = &[
+    ("artifact", "kind", "kind", "id"),
+    ("attribute", "artifact", "artifact", "id"),
+    ("blob", "object", "object", "name"),
+    ("capture", "artifact", "artifact", "id"),
+    ("edge", "artifact", "artifact", "id"),
+    ("edge", "role", "role", "id"),
+    ("identity", "artifact", "artifact", "id"),
+    ("label", "artifact", "artifact", "id"),
+    ("link", "source", "artifact", "id"),
+    ("link", "target", "artifact", "id"),
+    ("member", "blob", "blob", "digest"),
+    ("member", "capture", "capture", "id"),
+    ("mention_list", "capture", "capture", "id"),
+    ("mention_list", "group_id", "role", "group_id"),
+    ("name_mention", "artifact", "artifact", "id"),
+    ("note", "artifact", "artifact", "id"),
+    ("pin", "artifact", "artifact", "id"),
+    ("role", "kind", "kind", "id"),
+    ("tag", "artifact", "artifact", "id"),
+];
+
+/// Tables with a number that stands for one row.
+const NUMBERED: &[&str] = &["artifact", "capture", "kind", "role"];
+
+/// Artifacts whose recorded creation time is not the latest of their attributes.
+fn misdated() -> String {
+    format!(
+        "SELECT a.core FROM artifact a LEFT JOIN
+           (SELECT artifact, max(number) AS number FROM attribute WHERE name = '{CREATED_AT}' GROUP BY artifact) t
+             ON t.artifact = a.id
+          WHERE a.created_at IS DISTINCT FROM t.number ORDER BY a.core"
+    )
+}
+
+/// Roles whose group does not have the lowest number of its roles.
+const MISGROUPED: &str = "SELECT k.name, r.name FROM role r JOIN
+       (SELECT role_group, min(id) AS id FROM role GROUP BY role_group) g ON g.role_group = r.role_group
+       LEFT JOIN kind k ON k.id = r.kind
+      WHERE r.group_id IS DISTINCT FROM g.id ORDER BY r.id";
+
+impl DatabaseInspection<'_> {
+    /// Finds duplicate and incomplete rows, and rows that refer to missing ones.
+    pub(super) fn structure(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        self.duplicates(findings)?;
+        self.references(findings)?;
+        self.each(
+            "SELECT core FROM artifact a WHERE NOT EXISTS (SELECT 1 FROM capture c WHERE c.artifact = a.id)
+              ORDER BY core",
+            "artifact",
+            findings,
+            |row| {
+                let subject = Subject::Artifact(core(row, 0)?);
+                Ok(Finding::new(ARTIFACT_EMPTY, subject, "no capture belongs to it"))
+            },
+        )?;
+        self.each(
+            "SELECT digest FROM capture c WHERE NOT EXISTS (SELECT 1 FROM member m WHERE m.capture = c.id)
+              ORDER BY digest",
+            "capture",
+            findings,
+            |row| Ok(Finding::new(CAPTURE_DAMAGED, Subject::Capture(capture(row, 0)?), "it has no files")),
+        )?;
+        self.each(
+            "SELECT digest FROM blob b WHERE NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)
+                AND condemned_at IS NULL ORDER BY digest",
+            "blob",
+            findings,
+            |row| Ok(Finding::new(BLOB_UNREFERENCED, Subject::Blob(blob(row, 0)?), "no capture has it")),
+        )?;
+        self.each(
+            "SELECT DISTINCT m.blob FROM member m WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.digest = m.blob)
+              ORDER BY 1",
+            "blob",
+            findings,
+            |row| {
+                let blob = blob(row, 0)?;
+                let missing = PayloadDefect::Missing { blob };
+                Ok(Finding::new(BLOB_MISSING, Subject::Blob(blob), missing.to_string()))
+            },
+        )?;
+        self.each(&misdated(), "artifact", findings, |row| {
+            let detail = "the recorded time of its creation does not match its attributes";
+            Ok(Finding::new(INDEX_MISSING, Subject::Artifact(core(row, 0)?), detail))
+        })?;
+        self.each(MISGROUPED, "role", findings, |row| {
+            let kind = optional_text(row, 0)?.unwrap_or_default();
+            let detail = format!("the role {} is recorded with another group", text(row, 1)?);
+            Ok(Finding::new(KIND_DIFFERS, Subject::Kind(kind), detail))
+        })?;
+        let sql = "SELECT count(*) FROM vault HAVING count(*) <> 1 OR count(*) FILTER (WHERE id = 1) <> 1";
+        self.each(sql, "vault", findings, |row| {
+            let detail = format!("it has {} rows instead of one with the number 1", value::<i64>(row, 0)?);
+            Ok(Finding::new(SCHEMA_DIFFERS, table("vault"), detail))
+        })
+    }
+
+    fn duplicates(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let times = |info: FindingInfo, subject: Subject, row: &Row| {
+            Ok(Finding::new(info, subject, format!("{} times", value::<i64>(row, 1)?)))
+        };
+        self.each(
+            "SELECT core, count(*) FROM artifact GROUP BY core HAVING count(*) > 1 ORDER BY core",
+            "artifact",
+            findings,
+            |row| times(DUPLICATE_ARTIFACT, Subject::Artifact(core(row, 0)?), row),
+        )?;
+        self.each(
+            "SELECT digest, count(*) FROM blob GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
+            "blob",
+            findings,
+            |row| times(DUPLICATE_BLOB, Subject::Blob(blob(row, 0)?), row),
+        )?;
+        self.each(
+            "SELECT c.digest, count(*) FROM capture c LEFT JOIN artifact a ON a.id = c.artifact
+              GROUP BY c.digest, a.kind HAVING count(*) > 1 ORDER BY c.digest",
+            "capture",
+            findings,
+            |row| times(DUPLICATE_CAPTURE, Subject::Capture(capture(row, 0)?), row),
+        )?;
+        for name in NUMBERED {
+            let sql = format!(
+                "SELECT id::bigint, count(*) FROM {name} GROUP BY id HAVING count(*) > 1 ORDER BY id"
+            );
+            self.each(&sql, name, findings, |row| {
+                let (id, count): (i64, i64) = (value(row, 0)?, value(row, 1)?);
+                let detail = format!("{count} of its rows have the number {id}");
+                Ok(Finding::new(REFERENCE_BROKEN, table(name), detail))
+            })?;
+        }
+        for (name, columns) in [("kind", "name"), ("role", "kind, name")] {
+            let sql = format!(
+                "SELECT min(name), count(*) FROM {name} GROUP BY {columns} HAVING count(*) > 1 ORDER BY {columns}"
+            );
+            self.each(&sql, name, findings, |row| {
+                let detail = format!("{} of its rows have the name {}", value::<i64>(row, 1)?, text(row, 0)?);
+                Ok(Finding::new(KIND_DIFFERS, table(name), detail))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Finds rows that refer to missing rows, one finding per pair of tables.
+    fn references(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        for (child, column, parent, key) in REFERENCES {
+            // The bytes of a blob are in an object or in its row; no other row may refer to nothing.
+            let but = if *column == "object" { "AND x.object IS NOT NULL" } else { "" };
+            let sql = format!(
+                "SELECT count(*) FROM {child} x WHERE NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.{key} = x.{column})
+                    {but} HAVING count(*) > 0"
+            );
+            self.each(&sql, child, findings, |row| {
+                let count: i64 = value(row, 0)?;
+                let detail = format!("{count} of its rows refer to rows of {parent} that do not exist");
+                Ok(Finding::new(REFERENCE_BROKEN, table(child), detail))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
+    pub(super) fn removed(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let sql = format!(
+            "SELECT {TOMBSTONE}, h.kind, h.core FROM tombstone t LEFT JOIN LATERAL
+               (SELECT k.name AS kind, a.core FROM member m JOIN capture c ON c.id = m.capture
+                  JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                 WHERE m.blob = t.digest ORDER BY a.core LIMIT 1) h ON true
+              WHERE EXISTS (SELECT 1 FROM blob b WHERE b.digest = t.digest AND b.condemned_at IS NULL)
+                AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
+              ORDER BY t.core, t.digest, t.entry"
+        );
+        let mut found: Vec<(Tombstone, Finding)> = Vec::new();
+        let mut unreadable = Vec::new();
+        self.look(table("tombstone"), &mut findings, || {
+            for row in self.session.rows(&sql, &[])? {
+                found.extend(read_all(&[row], &table("tombstone"), &mut unreadable, removed));
+            }
+            Ok(())
+        })?;
+        found.dedup_by_key(|(tombstone, _)| tombstone.core);
+        findings.append(&mut unreadable);
+        findings.extend(found.into_iter().map(|(_, finding)| finding));
+        Ok(findings)
+    }
+
+    /// Returns the kinds as the vault records them.
+    pub(super) fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+        let mut kinds = Vec::new();
+        let mut found = Vec::new();
+        self.look(table("kind"), findings, || {
+            self.scan("SELECT name, stated_by, is_directory FROM kind ORDER BY name", ROWS, |rows| {
+                kinds.extend(read_all(rows, &table("kind"), &mut found, |row| {
+                    let (name, stated_by) = (text(row, 0)?, optional_text(row, 1)?);
+                    Ok(KindFacts { name, stated_by, is_directory: value(row, 2)?, member: None })
+                }));
+                Ok(())
+            })
+        })?;
+        findings.append(&mut found);
+        Ok(kinds)
+    }
+
+    /// Adds a finding for every row that `sql` returns. A row that cannot be read is a finding about the table `name`.
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        name: &str,
+        findings: &mut Vec<Finding>,
+        finding: impl Fn(&Row) -> Outcome<Finding>,
+    ) -> Result<()> {
+        let (mut found, mut unreadable) = (Vec::new(), Vec::new());
+        self.look(table(name), findings, || {
+            self.scan(sql, ROWS, |rows| {
+                found.append(&mut read_all(rows, &table(name), &mut unreadable, &finding));
+                Ok(())
+            })
+        })?;
+        findings.append(&mut found);
+        findings.append(&mut unreadable);
+        Ok(())
+    }
+}
+
+fn removed(row: &Row) -> Outcome<(Tombstone, Finding)> {
+    let tombstone = tombstone(row)?;
+    let place = match optional_text(row, 9)? {
+        Some(kind) => format!("its bytes are in {kind} {}", core(row, 10)?),
+        None => "its bytes are in the vault, but no artifact has them".to_owned(),
+    };
+    let detail = format!("{}; {place}", tombstone.removal());
+    let finding = Finding::new(REMOVED_PRESENT, Subject::Artifact(tombstone.core), detail);
+    Ok((tombstone, finding))
+}
