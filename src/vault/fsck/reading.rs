@@ -59,15 +59,12 @@ impl<'s> Reading<'s> {
     }
 
     fn read(&mut self) -> Result<Option<Item>> {
-        let mut current = match self.current.take() {
-            Some(current) => current,
-            None => {
-                self.inspection.read_ahead(self.artifacts.as_slice())?;
-                match self.artifacts.next() {
-                    Some(artifact) => self.begin(artifact)?,
-                    None => return Ok(None),
-                }
-            }
+        let mut current = if let Some(current) = self.current.take() {
+            current
+        } else {
+            self.inspection.read_ahead(self.artifacts.as_slice())?;
+            let Some(artifact) = self.artifacts.next() else { return Ok(None) };
+            self.begin(artifact)?
         };
         while let Some(capture) = current.waiting.pop_front() {
             let read = self.inspection.read(&current.artifact, capture, &mut current.findings)?;

@@ -1,13 +1,18 @@
 //! Vaults in a PostgreSQL database, with the program. Without a database, the tests say that they are skipped.
 
+mod backup;
 mod damage;
+mod faults;
 #[cfg(feature = "objects")]
 mod objects;
 #[cfg(feature = "objects")]
 mod place;
+mod proxy;
 mod schema;
 mod search;
+mod server;
 mod sql;
+mod tls;
 mod upgrade;
 
 use std::ffi::OsStr;
@@ -168,7 +173,7 @@ fn the_corpus_is_stored_alike_in_a_database_and_in_a_file() {
 #[test]
 fn what_a_database_cannot_do_is_said() {
     let Some(database) = Database::with_examples() else { return };
-    for arguments in [&["index", "rebuild"][..], &["backup", "copy.vault"], &["fsck", "--repair"]] {
+    for arguments in [&["backup", "copy.vault"][..], &["fsck", "--repair"]] {
         let ran = database.run(arguments).expect(2);
         assert!(ran.stderr.contains("does not support"), "{arguments:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{arguments:?}");

@@ -2,6 +2,7 @@
 
 use super::Schema;
 use crate::digest::{CoreHash, Digest};
+use crate::storage::check::Integrity;
 use crate::storage::conformance::kinds::{Document, core, note, sheet};
 use crate::storage::conformance::{actor, digest, start, unknown};
 use crate::storage::interface::{
@@ -111,4 +112,38 @@ fn answers_take_a_fixed_number_of_round_trips() {
         (0..50).map(|number| digest(&number.to_string())).chain([digest("p")]).collect();
     assert_eq!(with_few, count(&cores(100), &digests));
     assert!(with_few.iter().all(|(_, trips)| (1..=MOST).contains(trips)), "{with_few:?}");
+}
+
+/// Checks everything that there is, and returns the round trips that it took.
+fn check(storage: &PostgresStorage) -> u64 {
+    let before = storage.round_trips();
+    let inspection = storage.maintenance().inspect().unwrap();
+    let mut findings = inspection.structures(Integrity::Full).unwrap();
+    findings.extend(inspection.journal(None).unwrap().findings);
+    findings.extend(inspection.removed().unwrap());
+    findings.extend(inspection.unreferenced().unwrap());
+    let (of_mentions, is_complete) = inspection.mentions_index().unwrap();
+    findings.extend(of_mentions);
+    let artifacts = inspection.artifacts(None, &mut findings).unwrap();
+    for (number, artifact) in artifacts.iter().enumerate() {
+        inspection.read_ahead(&artifacts[number..]).unwrap();
+        for id in inspection.capture_ids(artifact, &mut findings).unwrap() {
+            let read = inspection.read(artifact, id, &mut findings).unwrap().unwrap();
+            assert!(read.files.is_some());
+            findings.extend(read.findings);
+        }
+        assert!(inspection.facts(artifact, &mut findings).unwrap().is_some());
+    }
+    assert_eq!((findings.len(), is_complete), (0, true), "{findings:?}");
+    storage.round_trips() - before
+}
+
+#[test]
+fn a_check_takes_a_fixed_number_of_round_trips_for_a_batch_of_artifacts() {
+    let Some(schema) = Schema::new() else { return };
+    let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
+    fill(&storage, 0, 10);
+    let few = check(&storage);
+    fill(&storage, 10, 150);
+    assert_eq!(check(&storage), few);
 }
