@@ -35,7 +35,9 @@ mod tests {
     fn the_order_does_not_matter_and_everything_else_does() {
         let of = |entries: &[(u64, i64, i32)]| {
             let mut sum = Sum::default();
-            entries.iter().for_each(|(key, capture, group)| sum.add(*key, *capture, *group));
+            for (key, capture, group) in entries {
+                sum.add(*key, *capture, *group);
+            }
             sum
         };
         let both = of(&[(1, 2, 3), (4, 5, 6)]);

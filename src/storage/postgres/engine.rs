@@ -60,7 +60,12 @@ impl Storage for PostgresStorage {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[Capability::Sql, Capability::FullText, Capability::Check])
+        Capabilities::new(&[
+            Capability::Sql,
+            Capability::FullText,
+            Capability::Check,
+            Capability::Reindex,
+        ])
     }
 }
 

@@ -7,18 +7,23 @@ use super::check::DatabaseInspection;
 use super::columns::count;
 use super::error::{Failure, Outcome};
 use super::journal::Recorder;
+use super::put::reindex::Rebuild;
 use super::session::Session;
 use super::unreferenced::{
     Deletable, GRACE, UNREFERENCED, condemn_all, deletable, forget_blobs, forget_objects, orphans,
 };
 use super::vault::PostgresStorage;
 use crate::clock;
-use crate::storage::check::Inspection;
+use crate::storage::check::{Inspection, Readmitted, Reindexed};
 use crate::storage::interface::{Erasure, Maintenance, Reclaimable, Reclaimed, Remnant};
 use crate::storage::journal::Event;
 use crate::storage::{PATIENCE, Result};
 
 impl PostgresStorage {
+    fn rebuild(&self) -> Rebuild<'_> {
+        Rebuild { server: &self.server, names: &self.names, actor: self.actor(), at: clock::now() }
+    }
+
     /// Counts the blobs in the database that nothing has: those of a batch whose artifacts were removed while it was
     /// stored.
     fn count_unreferenced(session: &Session<'_>) -> Outcome<Reclaimable> {
@@ -123,6 +128,14 @@ impl Maintenance for PostgresStorage {
     fn inspect(&self) -> Result<Box<dyn Inspection + '_>> {
         let inspection = DatabaseInspection::begin(&self.server);
         Ok(Box::new(inspection.map_err(|failure| failure.at(self.server.name()))?))
+    }
+
+    fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+        self.rebuild().artifacts(batch).map_err(|failure| failure.at(self.server.name()))
+    }
+
+    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        self.rebuild().finish(artifacts, not_admitted).map_err(|failure| failure.at(self.server.name()))
     }
 
     fn reclaimable(&self) -> Result<Reclaimable> {

@@ -1,7 +1,7 @@
 //! The kinds and roles that artifacts have. They are added with the artifacts and never removed, so that every process
 //! remembers them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use postgres::types::Type;
@@ -147,6 +147,38 @@ impl Names {
         Ok(Arc::new(names))
     }
 
+    /// Returns names that include those of artifacts, as this program defines them. The session must hold the lock of
+    /// writers.
+    pub(super) fn corrected(session: &Session<'_>, all: &[&Admitted]) -> Outcome<Self> {
+        let mut names = Self::read(session)?;
+        let mut kinds: BTreeMap<&str, Kind> = BTreeMap::new();
+        let mut used: BTreeMap<(&str, &str), (Kind, &Role)> = BTreeMap::new();
+        for admitted in all {
+            let kind = admitted.kind();
+            kinds.insert(kind.name(), kind);
+            used.extend(roles(admitted).map(|role| ((kind.name(), role.name), (kind, role))));
+        }
+        for kind in kinds.into_values() {
+            match names.kind_id(kind) {
+                Some(id) => correct_kind(session, id, kind)?,
+                None => drop(names.insert_kind(session, kind)?),
+            }
+        }
+        for (kind, role) in used.into_values() {
+            match (names.role_id(kind, role), names.kind_id(kind)) {
+                (Some((id, _)), _) => correct_role(session, id, role)?,
+                (None, Some(kind)) => names.insert_role(session, kind, role)?,
+                (None, None) => {}
+            }
+        }
+        session.execute(
+            "UPDATE role r SET group_id = g.id FROM (SELECT role_group, min(id) AS id FROM role GROUP BY role_group) g
+              WHERE g.role_group = r.role_group AND r.group_id IS DISTINCT FROM g.id",
+            &[],
+        )?;
+        Self::read(session)
+    }
+
     fn insert_names_of(&mut self, session: &Session<'_>, prepared: &Prepared) -> Outcome<()> {
         for embedded in prepared.embedded() {
             self.insert_names_of(session, embedded)?;
@@ -212,4 +244,31 @@ impl Names {
 /// Returns the roles of the mentions of an artifact.
 fn roles(admitted: &Admitted) -> impl Iterator<Item = &'static Role> {
     admitted.draft().mentions.iter().map(|mention| mention.role)
+}
+
+/// Corrects the stored properties of a kind.
+fn correct_kind(session: &Session<'_>, id: i16, kind: Kind) -> Outcome<()> {
+    session.execute(
+        "UPDATE kind SET stated_by = $2, is_directory = $3
+          WHERE id = $1 AND (stated_by, is_directory) IS DISTINCT FROM ($2, $3)",
+        &[(&id, Type::INT2), (&kind.stated_by(), Type::TEXT), (&kind.is_of_directories(), Type::BOOL)],
+    )?;
+    Ok(())
+}
+
+/// Corrects the stored properties of a role.
+fn correct_role(session: &Session<'_>, id: i32, role: &Role) -> Outcome<()> {
+    let relation = role.relation.map(|relation| relation.name);
+    session.execute(
+        "UPDATE role SET role_group = $2, unit = $3, relation = $4, dangles = $5
+          WHERE id = $1 AND (role_group, unit, relation, dangles) IS DISTINCT FROM ($2, $3, $4, $5)",
+        &[
+            (&id, Type::INT4),
+            (&role.group, Type::TEXT),
+            (&role.unit, Type::TEXT),
+            (&relation, Type::TEXT),
+            (&role.relation.is_some_and(|relation| relation.dangles), Type::BOOL),
+        ],
+    )?;
+    Ok(())
 }

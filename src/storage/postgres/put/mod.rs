@@ -7,6 +7,7 @@
 mod adopted;
 mod blobs;
 pub(super) mod preparation;
+pub(super) mod reindex;
 mod rows;
 mod state;
 mod tables;

@@ -55,29 +55,42 @@ impl Rows {
     ) -> Outcome<()> {
         let Some(names) = names else { return Ok(()) };
         let admitted = prepared.admitted();
-        let violations = admitted.report().violations();
-        let warnings = (!violations.is_empty()).then(|| serde_json::to_string(violations)).transpose();
         self.captures.push(CaptureRow {
             artifact,
             core: admitted.core(),
             capture: admitted.capture(),
             size: admitted.size().cast_signed(),
-            warnings: warnings.map_err(Failure::damaged)?,
+            warnings: warnings(admitted)?,
             seal: seal(admitted.core(), admitted.capture()),
             source_path: prepared.source_path().map(|path| to_stored(path).into_owned()),
         });
         for member in admitted.members() {
             self.members.add(capture, member);
         }
-        self.add_mentions((artifact, capture), admitted, names)?;
+        self.add_derived((artifact, capture), admitted, names)
+    }
+
+    /// Adds the rows that are derived from a capture of an artifact.
+    pub(super) fn add_derived(
+        &mut self,
+        (artifact, capture): (i64, i64),
+        admitted: &Admitted,
+        names: &Names,
+    ) -> Outcome<()> {
+        self.add_mentions((Some(artifact), capture), admitted, names)?;
         self.add_attributes(artifact, admitted);
         self.add_names(artifact, admitted);
         Ok(())
     }
 
+    /// Adds the lists of mentions of a capture, and nothing that belongs to its artifact.
+    pub(super) fn add_lists(&mut self, capture: i64, admitted: &Admitted, names: &Names) -> Outcome<()> {
+        self.add_mentions((None, capture), admitted, names)
+    }
+
     fn add_mentions(
         &mut self,
-        (artifact, capture): (i64, i64),
+        (artifact, capture): (Option<i64>, i64),
         admitted: &Admitted,
         names: &Names,
     ) -> Outcome<()> {
@@ -86,7 +99,7 @@ impl Rows {
             let missing = || Failure::damaged("a role was not added");
             let (role, group) = names.role_id(admitted.kind(), mention.role).ok_or_else(missing)?;
             let entry = Entry { role, place: mention.place.clone(), digest: mention.digest };
-            if mention.role.relation.is_some() {
+            if let (Some(artifact), true) = (artifact, mention.role.relation.is_some()) {
                 self.edges.add(artifact, &entry);
             }
             groups.entry(group).or_default().push(entry);
@@ -131,6 +144,11 @@ impl Rows {
         }
         self.write_captures(session, state)?;
         self.members.write(session)?;
+        self.write_derived(session)
+    }
+
+    /// Writes the rows that are derived from captures.
+    pub(super) fn write_derived(&self, session: &Session<'_>) -> Outcome<()> {
         self.lists.write(session)?;
         self.keys.write(session)?;
         self.edges.write(session)?;
@@ -217,4 +235,11 @@ impl Rows {
         )?;
         Ok(())
     }
+}
+
+/// Returns the warnings of a capture as they are stored; nothing if there are none.
+pub(super) fn warnings(admitted: &Admitted) -> Outcome<Option<String>> {
+    let violations = admitted.report().violations();
+    let warnings = (!violations.is_empty()).then(|| serde_json::to_string(violations)).transpose();
+    warnings.map_err(Failure::damaged)
 }

@@ -1,0 +1,217 @@
+//! Rebuilding what is derived from the stored bytes.
+//!
+//! The derived rows of each artifact are replaced in one transaction. So the vault answers correctly at any time, and an
+//! interrupted run has done part of the work and no harm.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
+use postgres::types::Type;
+
+use super::rows::{Rows, warnings};
+use super::writer::created_at;
+use crate::artifact::{Admitted, Signature, SignatureState};
+use crate::digest::Digest;
+use crate::storage::check::{Readmitted, Reindexed};
+use crate::storage::journal::Event;
+use crate::storage::postgres::columns::{digests, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::journal::Recorder;
+use crate::storage::postgres::names::{NameCache, Names};
+use crate::storage::postgres::pool::Server;
+use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::snapshot::captures::signature;
+use crate::storage::postgres::text::to_stored;
+use crate::storage::seal::seal;
+use crate::storage::{Actor, PATIENCE};
+
+/// Rows of tables without references that belong to nothing, and keys of lists that do not have the digest.
+const STRAYS: &str = "
+    DELETE FROM mention_list x WHERE NOT EXISTS (SELECT 1 FROM capture c WHERE c.id = x.capture);
+    DELETE FROM edge x WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.id = x.artifact);
+    DELETE FROM attribute x WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.id = x.artifact);
+    DELETE FROM identity x WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.id = x.artifact);
+    DELETE FROM name_mention x WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.id = x.artifact);
+    DELETE FROM mention_key k WHERE NOT EXISTS
+      (SELECT 1 FROM
+         (SELECT l.capture, l.group_id, substr(l.digests, i, 8) AS beginning
+            FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i) d
+        WHERE d.capture = k.capture AND d.group_id = k.group_id AND d.beginning = int8send(k.key))";
+
+/// Rebuilding in a vault.
+pub(in crate::storage::postgres) struct Rebuild<'r> {
+    pub(in crate::storage::postgres) server: &'r Server,
+    pub(in crate::storage::postgres) names: &'r NameCache,
+    pub(in crate::storage::postgres) actor: Option<&'r Actor>,
+    pub(in crate::storage::postgres) at: DateTime<Utc>,
+}
+
+/// A stored capture: its number and the state of its signature.
+type Stored = (i64, Option<Signature>);
+
+impl Rebuild<'_> {
+    /// Replaces the derived rows of each artifact of `batch`, in one transaction.
+    pub(in crate::storage::postgres) fn artifacts(&self, batch: &[Readmitted]) -> Outcome<Vec<Reindexed>> {
+        let session = Session::to_write(self.server, PATIENCE)?;
+        let mut recorder = Recorder::lock(&session, self.actor, self.at)?;
+        let all: Vec<&Admitted> = batch.iter().flat_map(admitted).map(|(_, admitted)| admitted).collect();
+        let names = Names::corrected(&session, &all)?;
+        let stored = stored_captures(&session, batch)?;
+        let mut rows = Rows::default();
+        let mut outcomes = Vec::new();
+        for readmitted in batch {
+            let stored = stored.get(&readmitted.artifact.id).map_or(&[][..], Vec::as_slice);
+            let given = readmitted.captures.iter().map(|(id, _)| id.number());
+            if !stored.iter().map(|(id, _)| *id).eq(given) {
+                outcomes.push(Reindexed::Changed);
+                continue;
+            }
+            take_out(&session, readmitted)?;
+            add(&mut rows, readmitted, &names)?;
+            describe(&session, readmitted, stored, &mut recorder)?;
+            correct_artifact(&session, readmitted, &names)?;
+            outcomes.push(Reindexed::Done);
+        }
+        rows.write_derived(&session)?;
+        recorder.flush(&session)?;
+        session.commit()?;
+        self.names.set(names.into());
+        Ok(outcomes)
+    }
+
+    /// Removes derived rows without an owner, and records the rebuild.
+    pub(in crate::storage::postgres) fn finish(&self, indexed: u64, not_admitted: u64) -> Outcome<()> {
+        let session = Session::to_write(self.server, PATIENCE)?;
+        let mut recorder = Recorder::lock(&session, self.actor, self.at)?;
+        session.batch(STRAYS)?;
+        recorder.append(&Event::Reindex { indexed, not_admitted })?;
+        recorder.flush(&session)?;
+        session.commit()
+    }
+}
+
+/// Returns the captures that were admitted again, with their numbers.
+fn admitted(readmitted: &Readmitted) -> impl Iterator<Item = (i64, &Admitted)> {
+    readmitted.captures.iter().filter_map(|(id, admitted)| Some((id.number(), admitted.as_ref()?)))
+}
+
+/// Returns whether all captures were admitted, so that the rows of the artifact follow from them.
+fn is_complete(readmitted: &Readmitted) -> bool {
+    readmitted.captures.iter().all(|(_, admitted)| admitted.is_some())
+}
+
+fn stored_captures(session: &Session<'_>, batch: &[Readmitted]) -> Outcome<HashMap<i64, Vec<Stored>>> {
+    let ids: Vec<i64> = batch.iter().map(|readmitted| readmitted.artifact.id).collect();
+    let cores: Vec<&[u8]> =
+        batch.iter().map(|readmitted| &readmitted.artifact.core.0.as_bytes()[..]).collect();
+    let sql =
+        "SELECT c.artifact, c.id, c.signature, c.key_id FROM capture c JOIN artifact a ON a.id = c.artifact
+                WHERE (a.id, a.core) IN (SELECT * FROM unnest($1::bigint[], $2::bytea[])) ORDER BY c.id";
+    let parameters: [Parameter<'_>; 2] = [(&ids, Type::INT8_ARRAY), (&cores, Type::BYTEA_ARRAY)];
+    let mut stored: HashMap<i64, Vec<Stored>> = HashMap::new();
+    for row in session.rows(sql, &parameters)? {
+        // A state that cannot be read is replaced.
+        let signature = signature(&row, 2).unwrap_or_default();
+        stored.entry(value(&row, 0)?).or_default().push((value(&row, 1)?, signature));
+    }
+    Ok(stored)
+}
+
+/// Deletes the derived rows of an artifact, except those of captures that were not admitted.
+fn take_out(session: &Session<'_>, readmitted: &Readmitted) -> Outcome<()> {
+    let captures: Vec<i64> = admitted(readmitted).map(|(id, _)| id).collect();
+    // Keys can be left of lists that were lost.
+    let mentions = admitted(readmitted).flat_map(|(_, admitted)| &admitted.draft().mentions);
+    let mut keys: BTreeSet<i64> = mentions.map(|mention| mention.digest.key()).collect();
+    let sql = "DELETE FROM mention_list WHERE capture = ANY($1) RETURNING digests";
+    for row in session.rows(sql, &[(&captures, Type::INT8_ARRAY)])? {
+        // The keys of an unreadable list are removed in the end.
+        keys.extend(value(&row, 0).and_then(digests).unwrap_or_default().iter().map(Digest::key));
+    }
+    session.execute(
+        "DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)",
+        &[(&Vec::from_iter(keys), Type::INT8_ARRAY), (&captures, Type::INT8_ARRAY)],
+    )?;
+    if is_complete(readmitted) {
+        for table in ["edge", "attribute", "identity", "name_mention"] {
+            let sql = format!("DELETE FROM {table} WHERE artifact = $1");
+            session.execute(&sql, &[(&readmitted.artifact.id, Type::INT8)])?;
+        }
+    }
+    Ok(())
+}
+
+fn add(rows: &mut Rows, readmitted: &Readmitted, names: &Names) -> Outcome<()> {
+    let artifact = readmitted.artifact.id;
+    for (capture, admitted) in admitted(readmitted) {
+        if is_complete(readmitted) {
+            rows.add_derived((artifact, capture), admitted, names)?;
+        } else {
+            rows.add_lists(capture, admitted, names)?;
+        }
+    }
+    Ok(())
+}
+
+/// Corrects what is stored with captures.
+fn describe(
+    session: &Session<'_>,
+    readmitted: &Readmitted,
+    stored: &[Stored],
+    recorder: &mut Recorder,
+) -> Outcome<()> {
+    let known: BTreeMap<i64, Option<&Signature>> =
+        stored.iter().map(|(id, signature)| (*id, signature.as_ref())).collect();
+    for (id, admitted) in admitted(readmitted) {
+        let known = known.get(&id).copied().flatten();
+        let news = admitted.signature().map(|found| {
+            // A signature that was not checked now does not replace the result of an earlier check.
+            let state = match known {
+                Some(known) if found.state == SignatureState::Unchecked => known.state,
+                _ => found.state,
+            };
+            Signature { state, key_id: found.key_id.clone() }
+        });
+        if let Some(news) = news.as_ref().filter(|news| known != Some(*news)) {
+            let (key_id, state) = (news.key_id.as_deref(), news.state.name());
+            let (capture, core) = (admitted.capture(), admitted.core());
+            recorder.append(&Event::Signature { capture, core, key_id, state })?;
+        }
+        let state = news.as_ref().map(|signature| signature.state.name());
+        let key_id = news.as_ref().and_then(|signature| signature.key_id.as_deref().map(to_stored));
+        let seal = seal(admitted.core(), admitted.capture());
+        session.execute(
+            "UPDATE capture SET warnings = $2, seal = $3, size = $4, signature = $5, key_id = $6
+              WHERE id = $1 AND (warnings, seal, size, signature, key_id) IS DISTINCT FROM ($2, $3, $4, $5, $6)",
+            &[
+                (&id, Type::INT8),
+                (&warnings(admitted)?, Type::TEXT),
+                (&&seal[..], Type::BYTEA),
+                (&admitted.size().cast_signed(), Type::INT8),
+                (&state, Type::TEXT),
+                (&key_id, Type::TEXT),
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+/// Corrects the kind of an artifact and the time of its creation: admission proves them.
+fn correct_artifact(session: &Session<'_>, readmitted: &Readmitted, names: &Names) -> Outcome<()> {
+    let Some((_, first)) = admitted(readmitted).next() else { return Ok(()) };
+    let id = readmitted.artifact.id;
+    let kind = names.kind_id(first.kind());
+    session.execute(
+        "UPDATE artifact SET kind = $2 WHERE id = $1 AND kind <> $2",
+        &[(&id, Type::INT8), (&kind, Type::INT2)],
+    )?;
+    if is_complete(readmitted) {
+        let created: Option<i64> =
+            admitted(readmitted).filter_map(|(_, admitted)| created_at(admitted)).max();
+        session.execute(
+            "UPDATE artifact SET created_at = $2 WHERE id = $1 AND created_at IS DISTINCT FROM $2",
+            &[(&id, Type::INT8), (&created, Type::INT8)],
+        )?;
+    }
+    Ok(())
+}
