@@ -37,7 +37,8 @@ impl Server {
         std::fs::set_permissions(directory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
         let mut server = Self { directory, settings: settings.to_vec(), address: String::new() };
-        server.address = server.control("start").trim().to_owned();
+        let url = server.control("start");
+        url.trim().clone_into(&mut server.address);
         Some(server)
     }
 
