@@ -370,6 +370,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ("UPDATE capture SET warnings = '[]x'", &["warnings-differ"]),
     ("UPDATE capture SET added_at = 0", &["time-differs"]),
     ("UPDATE capture SET seen_at = 0", &["time-differs"]),
+    ("UPDATE capture SET source_path = 'another'", &["source-path-differs"]),
     ("UPDATE capture SET signature = 'wrong' WHERE signature IS NOT NULL", &["signature-differs"]),
     ("INSERT INTO capture SELECT * FROM capture WHERE id = 3", &["capture-unrecorded", "duplicate-capture"]),
     ("UPDATE kind SET name = 'another' WHERE id = 1", &["kind-wrong"]),
