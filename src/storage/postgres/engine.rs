@@ -60,12 +60,7 @@ impl Storage for PostgresStorage {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[
-            Capability::Sql,
-            Capability::FullText,
-            Capability::Check,
-            Capability::Reindex,
-        ])
+        Capabilities::new(&[Capability::Sql, Capability::FullText, Capability::Check, Capability::Reindex])
     }
 }
 

@@ -103,6 +103,68 @@ fn damage_is_reported_with_the_object() {
     assert!(names.iter().any(|name| damaged.stderr.contains(name)), "{}", damaged.stderr);
 }
 
+/// What a full check finds, with copies of what was read before: the type and the detail of each finding.
+fn findings(database: &Database, copies: &Path) -> Vec<(String, String)> {
+    let mut command = database.sandbox.command();
+    command.env("RUNVAULT_VAULT", &database.address).env("RUNVAULT_OBJECT_CACHE", copies);
+    let ran = crate::sandbox::Ran::from(command.args(["get", RUN]).output().unwrap());
+    assert!([0, 2].contains(&ran.status));
+    let mut command = database.sandbox.command();
+    command.env("RUNVAULT_VAULT", &database.address).env("RUNVAULT_OBJECT_CACHE", copies);
+    let ran = crate::sandbox::Ran::from(command.args(["fsck", "--full", "--json"]).output().unwrap());
+    let found = ran.json();
+    assert_eq!(ran.status, i32::from(!found.is_empty()), "{}", ran.stderr);
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    found.iter().map(|finding| (text(&finding["finding"]), text(&finding["detail"]))).collect()
+}
+
+#[test]
+fn a_check_names_lost_and_damaged_objects() {
+    let (place, copies) = (Place::directory(), tempfile::tempdir().unwrap());
+    let Some(database) = with_examples(&place) else { return };
+    assert_eq!(findings(&database, copies.path()), []);
+    for object in objects(place.path().unwrap()) {
+        let intact = std::fs::read(&object).unwrap();
+        let mut changed = intact.clone();
+        changed[0] ^= 1;
+        let shortened = &intact[..intact.len() - 1];
+        for (bytes, expected) in
+            [(None, "blob-missing"), (Some(&changed[..]), "blob-damaged"), (Some(shortened), "blob-missing")]
+        {
+            match bytes {
+                Some(bytes) => std::fs::write(&object, bytes).unwrap(),
+                None => std::fs::remove_file(&object).unwrap(),
+            }
+            let found = findings(&database, copies.path());
+            let name = object.file_name().unwrap().to_str().unwrap();
+            let is_named = |(id, detail): &(String, String)| id == expected && detail.contains(name);
+            assert!(found.iter().any(is_named), "{expected}: {found:?}");
+        }
+        std::fs::write(&object, &intact).unwrap();
+    }
+    // What was removed, and is to be deleted later, is no finding.
+    database.run(["rm", RUN, "--force", "--with-containers"]).expect(0);
+    assert_eq!(findings(&database, &copies.path().join("others")), []);
+}
+
+#[test]
+fn a_check_finds_rows_of_objects_that_contradict_others() {
+    let place = Place::directory();
+    let Some(database) = with_examples(&place) else { return };
+    let mut client = database.schema.client();
+    for (change, back, expected) in [
+        ("UPDATE object SET size = size - 1", "UPDATE object SET size = size + 1", "size-wrong"),
+        ("UPDATE blob SET start = start + 1", "UPDATE blob SET start = start - 1", "blob-damaged"),
+        ("UPDATE blob SET length = length - 1", "UPDATE blob SET length = length + 1", "blob-damaged"),
+    ] {
+        client.batch_execute(change).unwrap();
+        let found = database.run(["fsck", "--full", "--json"]).expect(1).json();
+        assert!(found.iter().any(|finding| finding["finding"] == expected), "{change}: {found:?}");
+        client.batch_execute(back).unwrap();
+        assert_eq!(database.run(["fsck", "--full", "--json"]).expect(0).stdout, "");
+    }
+}
+
 #[test]
 fn credentials_in_an_address_are_refused_and_not_shown() {
     let Some(mut database) = Database::new() else { return };
