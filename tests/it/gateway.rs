@@ -5,8 +5,9 @@ mod clients;
 mod upstream;
 
 use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
@@ -413,11 +414,12 @@ fn events_are_reported() {
 struct Process {
     child: Child,
     address: SocketAddr,
+    /// It ends if nobody reads the addresses that it prints.
+    _stdout: BufReader<ChildStdout>,
 }
 
 impl Process {
     fn start(sandbox: &Sandbox, upstream: &Upstream) -> Self {
-        use std::io::{BufRead, BufReader};
         let server = format!("openai=http://{}", upstream.address);
         let mut command = sandbox.command();
         command.args([
@@ -432,10 +434,11 @@ impl Process {
         ]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut line).unwrap();
         let address = line.trim_end().strip_prefix("OPENAI_BASE_URL=http://").unwrap();
         let address = address.strip_suffix("/openai/v1").unwrap().parse().unwrap();
-        Self { child, address }
+        Self { child, address, _stdout: stdout }
     }
 }
 

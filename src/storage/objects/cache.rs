@@ -51,7 +51,8 @@ impl Cache {
     /// # Errors
     /// Returns an error of the kind `Invalid` if the limit is not a size.
     pub(in crate::storage) fn from_env() -> Result<Option<Self>> {
-        let Some(directory) = std::env::var_os(Self::DIRECTORY).filter(|directory| !directory.is_empty()) else {
+        let Some(directory) = std::env::var_os(Self::DIRECTORY).filter(|directory| !directory.is_empty())
+        else {
             return Ok(None);
         };
         let limit = match std::env::var_os(Self::LIMIT) {

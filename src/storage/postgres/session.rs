@@ -9,7 +9,7 @@ use postgres::{Client, Row, SimpleQueryMessage};
 
 use super::error::{Failure, Outcome};
 use super::pool::{Lease, Server};
-use super::schema::expect_current;
+use super::schema::{current, expect_current};
 
 /// A parameter of a statement. Its type is stated, so that no round trip asks the server for it.
 pub(super) type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
@@ -45,8 +45,10 @@ impl<'s> Session<'s> {
     /// errors of statements.
     pub(super) fn to_inspect(server: &'s Server) -> Outcome<Self> {
         let begin = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT 1; SAVEPOINT intact",
-            server.schema()
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT {}; SAVEPOINT intact",
+            server.schema(),
+            // The version was checked when the vault was opened, and its row may be damaged.
+            current()
         );
         Self::begin(server, &begin)
     }

