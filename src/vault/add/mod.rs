@@ -399,7 +399,7 @@ pub fn verify(
     }
 }
 
-/// Examines all `inputs`, stores nothing, and reports what [`add`] would do to the vault in `snapshot`, or to a new
+/// Examines all `inputs`, stores nothing, and reports what adding would do to the vault in `snapshot`, or to a new
 /// one.
 ///
 /// # Errors

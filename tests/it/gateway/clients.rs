@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use crate::sandbox::{Ran, Sandbox, repository};
 
 /// The Python interpreter whose packages `openai`, `anthropic`, `google-genai`, `litellm` and `langchain-openai` are used.
-const PYTHON: &str = "RUNVAULT_TEST_PYTHON";
+const PYTHON: &str = "RUNVAULT_TEST_CLIENTS";
 
 /// A server with the form of the APIs of all providers.
 struct Providers {
