@@ -33,7 +33,7 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["query", "select"], "\"runvault find\" filters artifacts, \"runvault sql QUERY\" runs a query"),
     (&["history", "reflog", "journal"], "\"runvault log\" shows the journal"),
     (
-        &["copy", "cp", "clone", "dump"],
+        &["cp", "clone", "dump"],
         "\"runvault backup FILE\" copies the vault, \"runvault export\" writes artifacts to a bundle",
     ),
     (&["push", "send"], "\"runvault export -o FILE.rvz\" writes a bundle for another vault"),
