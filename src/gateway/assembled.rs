@@ -6,8 +6,12 @@ use crate::json::Value;
 use crate::json::reader::{self, Limits};
 
 /// The locations of the text in the events of streams.
-const IN_EVENTS: &[&[&str]] =
-    &[&["choices", "0", "delta", "content"], &["choices", "0", "text"], &["delta", "text"]];
+const IN_EVENTS: &[&[&str]] = &[
+    &["choices", "0", "delta", "content"],
+    &["choices", "0", "text"],
+    &["delta", "text"],
+    &["message", "content"],
+];
 
 /// Returns the text of an answer; `None` if it has none, such as an answer that only calls tools.
 pub(super) fn text(answer: &Answer) -> Option<String> {
@@ -18,9 +22,10 @@ pub(super) fn text(answer: &Answer) -> Option<String> {
     Some(text).filter(|text: &String| !text.is_empty())
 }
 
-/// Returns the data of the events of a stream that are JSON.
+/// Returns the data of the events of a stream that are JSON, or its lines that are.
 pub(super) fn events(body: &str) -> impl Iterator<Item = Value<'_>> {
-    let data = body.lines().filter_map(|line| line.strip_prefix("data:"));
+    let data =
+        body.lines().filter_map(|line| line.strip_prefix("data:").or(line.starts_with('{').then_some(line)));
     data.filter_map(|data| reader::read(data.trim().as_bytes(), &Limits::default()).ok())
 }
 
@@ -37,7 +42,10 @@ fn of_body(body: &Value<'_>) -> String {
         return events.iter().map(of_event).collect();
     }
     let of_choice = [["choices", "0", "message", "content"].as_slice(), &["choices", "0", "text"]];
-    if let Some(text) = of_choice.iter().find_map(|path| at(body, path).and_then(Value::as_str)) {
+    let of_message = ["message", "content"].as_slice();
+    if let Some(text) =
+        of_choice.iter().chain([&of_message]).find_map(|path| at(body, path).and_then(Value::as_str))
+    {
         return text.to_owned();
     }
     let output = body.get("output").and_then(Value::as_array).unwrap_or_default();
@@ -45,7 +53,7 @@ fn of_body(body: &Value<'_>) -> String {
     if !messages.is_empty() {
         return messages;
     }
-    match body.get("content") {
+    match body.get("content").or_else(|| at(body, of_message)) {
         Some(content) => texts(content),
         None => of_candidates(body),
     }
@@ -92,12 +100,20 @@ mod tests {
     }
 
     #[test]
+    fn lines_are_assembled() {
+        let lines = "{\"message\":{\"content\":\"a\"}}\n{\"message\":{\"content\":\"b\"},\"done\":true}\n";
+        assert_eq!(assembled("application/x-ndjson", lines).as_deref(), Some("ab"));
+    }
+
+    #[test]
     fn bodies_have_a_text() {
         for body in [
             r#"{"choices":[{"message":{"content":"ab"}}]}"#,
             r#"{"choices":[{"text":"ab"}]}"#,
             r#"{"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"ab"}]}]}"#,
             r#"{"content":[{"type":"text","text":"a"},{"type":"tool_use"},{"type":"text","text":"b"}]}"#,
+            r#"{"message":{"role":"assistant","content":"ab"}}"#,
+            r#"{"message":{"content":[{"type":"text","text":"ab"}]}}"#,
             r#"{"candidates":[{"content":{"parts":[{"text":"no","thought":true},{"text":"ab"}]}}]}"#,
             r#"[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"candidates":[{"content":{"parts":[{"text":"b"}]}}]}]"#,
         ] {

@@ -61,20 +61,34 @@ pub(super) struct Chunk {
     pub(super) bytes: u64,
 }
 
+/// The types of content of streams: events, and JSON documents on lines of their own.
+const STREAMS: [&str; 4] =
+    ["text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"];
+
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Form {
     /// In one piece.
     Whole,
-    /// As a stream of events.
+    /// As a stream of events or lines.
     Stream,
 }
 
 impl Form {
     /// Returns the form that an answer with this type of content has.
     pub(super) fn of(content_type: Option<&str>) -> Self {
-        let is_stream = content_type.is_some_and(|text| text.trim_start().starts_with("text/event-stream"));
+        let media_type = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+        let is_stream = STREAMS.iter().any(|stream| media_type.eq_ignore_ascii_case(stream));
         if is_stream { Self::Stream } else { Self::Whole }
+    }
+
+    /// Returns the form in which a request asks for its answer; `None` if its path and query say that.
+    pub(super) fn requested(path: &str, body: &Value<'_>) -> Option<Self> {
+        if path.contains(":stream") {
+            return None;
+        }
+        let is_stream = body.get("stream") == Some(&Value::Bool(true));
+        Some(if is_stream { Self::Stream } else { Self::Whole })
     }
 }
 

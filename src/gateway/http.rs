@@ -26,8 +26,8 @@ use super::route::{Destination, Route, Target, target};
 use super::run::Run;
 use super::shared::{Mode, Pace, Shared};
 use crate::clock;
+use crate::json::compact;
 use crate::json::reader::{self, Limits};
-use crate::json::{Value, compact};
 use crate::server::is_own_host;
 use crate::storage::{check_labels, is_label_value};
 
@@ -131,6 +131,9 @@ async fn command_of(
     }
 }
 
+/// The reason that a call with such a request is not recorded.
+const UNREADABLE: &str = "the request is not a JSON object that has a canonical form";
+
 /// Answers a call of a provider.
 async fn call(
     shared: Arc<Shared>,
@@ -144,15 +147,18 @@ async fn call(
     let asked = comparable.and_then(|endpoint| Asked::new(&shared, endpoint, &route, &received.body));
     let Some(asked) = asked.filter(|_| shared.mode != Mode::Pass) else {
         if shared.mode == Mode::Replay {
-            let reason = format!("{} {} is not a call that can be recorded", received.method, route.path);
+            let reason = if comparable.is_some() {
+                UNREADABLE.to_owned()
+            } else {
+                format!("{} {} is not a call that can be recorded", received.method, route.path)
+            };
             let Route { provider, path, .. } = &route;
             shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
             return problem(StatusCode::NOT_FOUND, "not recorded", &reason);
         }
         if comparable.is_some() && shared.mode != Mode::Pass {
             let Route { provider, path, .. } = &route;
-            let reason = "the request is not a JSON object that has a canonical form";
-            shared.report(&GatewayEvent::NotRecorded { provider, path, reason });
+            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: UNREADABLE });
         }
         return forward(shared, route, received, None).await;
     };
@@ -197,10 +203,9 @@ impl Asked {
         value.as_object()?;
         let stored = shared.rules.redacted_value(&value);
         let prompt = shared.rules.prompt(endpoint, &route.path, &stored)?;
-        let is_stream = value.get("stream") == Some(&Value::Bool(true)) || route.path.contains(":stream");
         // Without this parameter, Gemini sends the events as one JSON array.
-        let is_array = route.path.contains(":stream") && !route.url.contains("alt=sse");
-        let form = if is_stream && !is_array { Form::Stream } else { Form::Whole };
+        let of_query = || if route.url.contains("alt=sse") { Form::Stream } else { Form::Whole };
+        let form = Form::requested(&route.path, &value).unwrap_or_else(of_query);
         Some(Self { endpoint, prompt, request: compact::text(&stored), form })
     }
 }

@@ -31,8 +31,7 @@ impl Miss {
     pub(super) fn compared(run: CoreHash, recorded: &Recorded, wanted: &Wanted) -> Option<(usize, Self)> {
         let step = recorded.step;
         if recorded.prompt == wanted.prompt {
-            let form = Form::of(recorded.answer.content_type.as_deref());
-            return Some((0, Self::OtherForm { run, step, recorded: form }));
+            return Some((0, Self::OtherForm { run, step, recorded: recorded.form }));
         }
         let read = |text| reader::read(str::as_bytes(text), &Limits::most()).ok();
         let (one, other) = (read(&recorded.prompt)?, read(&wanted.prompt)?);

@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::assembled;
-use super::call::{Answer, Call, Chunk, Outcome};
+use super::call::{Answer, Call, Chunk, Form, Outcome};
 use super::head::RunHead;
 use super::values::{at, integer, object, text};
 use crate::digest::Digest;
@@ -175,6 +175,8 @@ pub(super) struct Recorded {
     pub(super) prompt: String,
     /// The body of the request.
     pub(super) request: String,
+    /// The form in which the request asked for its answer.
+    pub(super) form: Form,
     pub(super) answer: Answer,
 }
 
@@ -203,15 +205,18 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<R
     let asked = |name: &str| at(request, &["input", name]).and_then(Value::as_str).map(str::to_owned);
     let output = |name: &str| at(response, &["output", name]).and_then(Value::as_str).map(str::to_owned);
     let status = number(at(response, &["output", "status_code"])?)?;
+    let (payload, content_type) = (at(request, &["input", "payload"])?, output("content_type"));
+    let form = Form::requested(&asked("path")?, payload).unwrap_or_else(|| Form::of(content_type.as_deref()));
     Some(Recorded {
         step,
         provider: asked("provider")?,
         endpoint: asked("endpoint")?,
         prompt: asked("prompt")?,
-        request: compact::text(at(request, &["input", "payload"])?),
+        request: compact::text(payload),
+        form,
         answer: Answer {
             status: u16::try_from(status).ok()?,
-            content_type: output("content_type"),
+            content_type,
             retry_after: output("retry_after"),
             body: output("content")?,
             chunks: chunks(response),

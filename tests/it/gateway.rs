@@ -69,15 +69,16 @@ fn spooled(sandbox: &Sandbox) -> String {
 fn what_was_recorded_is_replayed_byte_for_byte() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let recording = start(&sandbox, Mode::Record, &upstream);
-    let asked = [("one", false), ("one", true), ("fail", false), ("two \u{e4}\u{1f600}", true)];
+    let asked =
+        [("one", false), ("one", true), ("fail", false), ("two \u{e4}\u{1f600}", true), ("lines", true)];
     let ask = |gateway: &Gateway| asked.map(|(prompt, stream)| chat(gateway.address(), prompt, stream));
     let recorded = ask(&recording);
-    assert_eq!(recorded.clone().map(|answer| answer.status), [200, 200, 429, 200]);
+    assert_eq!(recorded.clone().map(|answer| answer.status), [200, 200, 429, 200, 200]);
     assert!(recorded.iter().all(|answer| answer.is_complete));
     let runs = recording.stop().unwrap();
-    assert_eq!((runs.len(), runs[0].calls, runs[0].failed, runs[0].sessions.len()), (1, 4, 0, 1));
+    assert_eq!((runs.len(), runs[0].calls, runs[0].failed, runs[0].sessions.len()), (1, 5, 0, 1));
     assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
-    assert_eq!(upstream.requests(), 4);
+    assert_eq!(upstream.requests(), 5);
     let links = sandbox.run(["links", &runs[0].sessions[0].to_string()]).expect(0).stdout;
     assert!(links.contains("replays"), "{links}");
 
@@ -88,7 +89,7 @@ fn what_was_recorded_is_replayed_byte_for_byte() {
         assert!(other.head.contains(&format!("x-runvault-replayed: {}", runs[0].run_pack)), "{}", other.head);
     }
     assert_eq!(replaying.stop().unwrap(), []);
-    assert_eq!(upstream.requests(), 4);
+    assert_eq!(upstream.requests(), 5);
 }
 
 #[test]

@@ -102,7 +102,16 @@ fn answer(out: &mut TcpStream, body: &[u8], number: usize) -> std::io::Result<bo
         write_whole(out, 200, &json!({"model": body["model"], "choices": [{"message": {"content": text}}]}))?;
         return Ok(true);
     }
-    write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    let is_lines = prompt.contains("lines");
+    let content_type = if is_lines { "application/x-ndjson" } else { "text/event-stream" };
+    write!(out, "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n\r\n")?;
+    if is_lines {
+        for (content, done) in [("on two ", false), ("lines", true)] {
+            chunk(out, &format!("{}\n", json!({"message": {"content": content}, "done": done})))?;
+        }
+        write!(out, "0\r\n\r\n")?;
+        return Ok(true);
+    }
     for word in text.split_inclusive(' ') {
         chunk(out, &format!("data: {}\n\n", json!({"choices": [{"delta": {"content": word}}]})))?;
         if prompt.contains("slow") {
