@@ -21,6 +21,7 @@
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
 //! | `server` | web pages over HTTP; only with the feature of that name | the database, the terminal |
 //! | `gateway` | recording and replaying the calls of model clients; only with the feature of that name | the database, the terminal |
+//! | `mcp` | a server of the Model Context Protocol; only with the feature of that name | the database, the terminal |
 //! | `cli` | arguments, text, JSON, progress, exit statuses | the database |
 //!
 //! # Invariants
@@ -45,6 +46,8 @@ pub mod formats;
 pub mod gateway;
 pub mod intake;
 pub mod json;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod storage;

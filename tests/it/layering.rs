@@ -129,6 +129,22 @@ const TABLE: &[(&str, &[&str])] = &[
             "tokio",
         ],
     ),
+    // As for pages: answers and errors, and the nouns of kinds.
+    (
+        "mcp",
+        &[
+            "artifact",
+            "digest",
+            "display",
+            "formats",
+            "storage",
+            "vault",
+            "base64",
+            "rmcp",
+            "serde_json",
+            "tokio",
+        ],
+    ),
     (
         "cli",
         &[
@@ -155,6 +171,8 @@ const TABLE: &[(&str, &[&str])] = &[
 
 /// Crates that belong to the modules that list them.
 const HOMED: &[&str] = &[
+    "base64",
+    "rmcp",
     "axum",
     "http_body_util",
     "hyper",

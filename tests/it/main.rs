@@ -48,6 +48,8 @@ mod layering;
 mod limits;
 mod list;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod memory;
 mod model;
 mod moving;

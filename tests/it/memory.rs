@@ -304,7 +304,7 @@ const COMMANDS: &[&str] = &[
     "tag remove trace",
 ];
 
-/// Commands that read no document, and one that answers requests until it is stopped.
+/// Commands that read no document, and those that answer requests until they are stopped.
 const OTHERS: &[&str] = &[
     "init",
     "upgrade",
@@ -315,6 +315,7 @@ const OTHERS: &[&str] = &[
     "config path",
     "rules",
     "serve",
+    "mcp",
     "exec",
     "gateway",
     "completions",

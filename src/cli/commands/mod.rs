@@ -28,6 +28,8 @@ pub(crate) mod links;
 mod list;
 pub(crate) mod log;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub(crate) mod mover;
 mod note;
 mod path;
@@ -138,6 +140,8 @@ commands! {
     Gateway(gateway),
     #[cfg(feature = "gateway")]
     Exec(exec),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp),
     Replay(replay),
     Links(links),
     Link(link),

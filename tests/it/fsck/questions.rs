@@ -33,6 +33,7 @@ const NOT_QUESTIONS: &[&str] = &[
     "config",
     "rules",
     "serve",
+    "mcp",
     "exec",
     "gateway",
     "completions",

@@ -44,6 +44,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "mcp",
+        &[
+            ("read the default vault; a client of the protocol starts this", "runvault mcp"),
+            ("also set notes and labels", "runvault mcp --vault runs.vault --allow-write"),
+        ],
+    ),
+    (
         "exec",
         &[
             ("record what is new, replay the rest", "runvault exec -- python agent.py"),

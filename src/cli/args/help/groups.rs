@@ -34,6 +34,8 @@ pub(super) const GROUPS: [Group; 9] = [
             "search",
             #[cfg(feature = "server")]
             "serve",
+            #[cfg(feature = "mcp")]
+            "mcp",
         ],
     ),
     (

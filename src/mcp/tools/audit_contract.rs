@@ -1,0 +1,86 @@
+//! The tool `audit_contract`.
+
+use rmcp::model::CallToolResult;
+use rmcp::schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::tool::ToolArguments;
+use crate::digest::CoreHash;
+use crate::mcp::cursor;
+use crate::mcp::failure::ToolError;
+use crate::mcp::page::ResultPage;
+use crate::mcp::text::remove_empty;
+use crate::mcp::work::Work;
+use crate::vault::audit::{AuditRequest, RunAudit};
+
+/// Maximum number of runs that are audited for a result.
+const MOST: u64 = 10;
+
+/// What to audit.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct Arguments {
+    /// The contract: its hash, the first 6 or more digits of it, `@tag`, or `latest`.
+    contract: String,
+    /// The run; without it, every run that the contract governs.
+    #[serde(default)]
+    run: Option<String>,
+    /// The `next_cursor` of the previous result.
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+impl ToolArguments for Arguments {
+    const NAME: &'static str = "audit_contract";
+    const TITLE: &'static str = "Audit runs against a contract";
+    const DESCRIPTION: &'static str = "Checks what a run did against the effects that a contract declares. The results are, for \
+        each run, whether it is clean, then the verdict on each effect with the reason, then the findings.";
+
+    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+        let contract = work.artifact(&self.contract)?;
+        let run = self.run.as_deref().map(|run| work.artifact(run)).transpose()?;
+        // The last run that was returned completely, and the number of results of the next one that were returned.
+        let (mut after, mut skip): (Option<CoreHash>, usize) =
+            cursor::decode(self.cursor.as_deref())?.unwrap_or((None, 0));
+        let mut runs = Vec::new();
+        let request = AuditRequest { contract, run, limit: Some(MOST), after };
+        let answer = request.visit::<ToolError>(work.vault, &mut |audit| {
+            work.check()?;
+            runs.push(audit);
+            Ok(())
+        })?;
+        let header = json!({"contract": contract, "effects": answer.effects});
+        let mut page = ResultPage::new(header, "results");
+        for audit in runs {
+            let core = audit.run;
+            for item in results(audit)?.into_iter().skip(skip) {
+                if !page.push(item) {
+                    return page.into_result(Some(cursor::encode(&(after, skip))?));
+                }
+                skip += 1;
+            }
+            (after, skip) = (Some(core), 0);
+        }
+        page.into_result(answer.next.map(|next| cursor::encode(&(Some(next), 0))).transpose()?)
+    }
+}
+
+/// Returns the audit of a run as a list: the run, its effects and the findings.
+fn results(audit: RunAudit) -> Result<Vec<Value>, ToolError> {
+    let RunAudit { run, kind, clean, effects, findings, omitted } = audit;
+    let omitted = omitted.map_or(0, |omitted| omitted.violations_omitted);
+    let mut results = vec![json!({"run": run, "kind": kind, "clean": clean, "findings_omitted": omitted})];
+    for effect in effects {
+        results.push(serde_json::to_value(effect)?);
+    }
+    for finding in findings {
+        results.push(serde_json::to_value(finding)?);
+    }
+    for result in results.iter_mut().skip(1) {
+        result.as_object_mut().map(|members| members.remove("contract"));
+        remove_empty(result);
+    }
+    Ok(results)
+}

@@ -1,0 +1,117 @@
+//! The tool `find_runs`.
+
+use std::collections::BTreeMap;
+
+use rmcp::model::CallToolResult;
+use rmcp::schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::tool::ToolArguments;
+use crate::artifact::AttributeInfo;
+use crate::formats;
+use crate::mcp::cursor;
+use crate::mcp::failure::ToolError;
+use crate::mcp::page::fitting_page;
+use crate::mcp::text::remove_empty;
+use crate::mcp::work::Work;
+use crate::vault::api::Timestamp;
+use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindPeriod};
+use crate::vault::list::ListRequest;
+
+/// Maximum number of runs of a result.
+const MOST: usize = 50;
+
+/// Which runs to find.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(crate = "rmcp::schemars")]
+pub(super) struct Arguments {
+    /// Only artifacts of this kind: `session`, `run pack`, `trace`, `contract`, `export pack` or `attachment`.
+    #[serde(default)]
+    kind: Option<String>,
+    /// Only runs with these attributes, by name, such as `{"model_id": "gpt-5"}`.
+    #[serde(default)]
+    attributes: BTreeMap<String, String>,
+    /// Only runs with these labels, by key.
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    /// Only runs with failed steps.
+    #[serde(default)]
+    with_errors: bool,
+    /// Only runs that were added or seen at this time or later, as RFC 3339.
+    #[serde(default)]
+    since: Option<String>,
+    /// Only runs that were added or seen before this time, as RFC 3339.
+    #[serde(default)]
+    until: Option<String>,
+    /// The `next_cursor` of the previous result.
+    #[serde(default)]
+    cursor: Option<String>,
+}
+
+impl ToolArguments for Arguments {
+    const NAME: &'static str = "find_runs";
+    const TITLE: &'static str = "Find runs";
+    const DESCRIPTION: &'static str = "Lists runs and other artifacts, those added or seen last first, with models, times, \
+        numbers of steps, tokens, costs, errors, tags and labels. All conditions must hold.";
+
+    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+        let after: Option<FindCursor> = cursor::decode(self.cursor.as_deref())?;
+        let filter = self.filter()?;
+        fitting_page(MOST, &json!({}), "runs", &mut |limit| {
+            let answer = work.run(&ListRequest {
+                filter: filter.clone(),
+                limit: Some(limit as u64),
+                after: after.clone(),
+                ..ListRequest::default()
+            })?;
+            let mut rows = Vec::with_capacity(answer.rows.len());
+            for row in answer.rows {
+                let mut row = serde_json::to_value(row)?;
+                remove_empty(&mut row);
+                rows.push(row);
+            }
+            Ok((rows, answer.next.map(|next| cursor::encode(&next)).transpose()?))
+        })
+    }
+}
+
+impl Arguments {
+    fn filter(&self) -> Result<ArtifactFilter, ToolError> {
+        let of = |(name, value): (&String, &String)| (name.clone(), value.clone());
+        let attributes = self.attributes.iter().map(of);
+        let attributes = attributes.map(|(name, value)| FindCondition::Attribute { name, value });
+        let labels = self.labels.iter().map(of);
+        let labels = labels.map(|(key, value)| FindCondition::Label { key, value: Some(value) });
+        let failed = self.with_errors.then(|| FindCondition::Range {
+            name: AttributeInfo::ERRORS.name.to_owned(),
+            least: Some(1),
+            most: None,
+        });
+        let (since, until) = (time(self.since.as_deref())?, time(self.until.as_deref())?);
+        let is_timed = since.is_some() || until.is_some();
+        Ok(ArtifactFilter {
+            kinds: self.kind.as_deref().map(kind).transpose()?.into_iter().collect(),
+            conditions: attributes.chain(labels).chain(failed).collect(),
+            period: is_timed.then(|| FindPeriod { since, until, ..FindPeriod::default() }),
+        })
+    }
+}
+
+/// Returns the id of the kind that is called so.
+pub(super) fn kind(name: &str) -> Result<String, ToolError> {
+    let kind = formats::called(name).map(|kind| kind.name().to_owned());
+    kind.ok_or_else(|| {
+        ToolError::Invalid(format!("there is no kind {name:?}; expected one of {}", formats::names()))
+    })
+}
+
+fn time(text: Option<&str>) -> Result<Option<Timestamp>, ToolError> {
+    let parse = |text: &str| {
+        let time = chrono::DateTime::parse_from_rfc3339(text);
+        let time = time.map(|time| Timestamp(time.to_utc()));
+        time.map_err(|error| ToolError::Invalid(format!("{text:?} is not a time in RFC 3339: {error}")))
+    };
+    text.map(parse).transpose()
+}
