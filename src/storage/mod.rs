@@ -16,6 +16,7 @@ pub mod check;
 #[cfg(test)]
 mod conformance;
 mod days;
+mod entry;
 pub(crate) mod error;
 mod full_text;
 pub mod interface;

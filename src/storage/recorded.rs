@@ -1,10 +1,8 @@
 //! What an entry of a journal records, read from its text.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
 
+use super::entry::{Change, Entry};
 use super::interface::{AdoptedEntry, CaptureTarget, JournalRecord};
 use super::journal::{Event, Head, JournalWriter, next};
 use super::{Actor, ErrorKind, Result, StorageError};
@@ -32,90 +30,6 @@ pub struct RecordedAddition<'e> {
     pub source_path: Option<&'e str>,
 }
 
-/// The text of an entry.
-#[derive(Deserialize)]
-struct Text {
-    at: DateTime<Utc>,
-    actor: Option<String>,
-    #[serde(flatten)]
-    change: Change,
-}
-
-/// The change of an entry.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "action", rename_all = "kebab-case")]
-pub(super) enum Change {
-    Add {
-        capture: CaptureHash,
-        core: CoreHash,
-        kind: String,
-        size: u64,
-        source_path: Option<String>,
-    },
-    Seen {
-        captures: Vec<CaptureHash>,
-        cores: Vec<CoreHash>,
-    },
-    Signature {
-        capture: CaptureHash,
-        core: CoreHash,
-        key_id: Option<String>,
-        state: String,
-    },
-    Link {
-        note: Option<String>,
-        relation: String,
-        source: CoreHash,
-        target: CoreHash,
-    },
-    Unlink {
-        relation: String,
-        source: CoreHash,
-        target: CoreHash,
-    },
-    Tag {
-        core: CoreHash,
-        name: String,
-    },
-    Untag {
-        name: String,
-    },
-    Pin {
-        core: CoreHash,
-        note: Option<String>,
-    },
-    Unpin {
-        core: CoreHash,
-    },
-    Note {
-        core: CoreHash,
-        note: Option<String>,
-    },
-    Label {
-        cores: Vec<CoreHash>,
-        labels: BTreeMap<String, String>,
-    },
-    Unlabel {
-        cores: Vec<CoreHash>,
-        keys: BTreeSet<String>,
-    },
-    Remove {
-        captures: Vec<CaptureHash>,
-        core: CoreHash,
-        kind: String,
-        left: u64,
-        reason: Option<String>,
-        size: u64,
-    },
-    AllowRemoved {
-        core: CoreHash,
-    },
-    /// No change to anything that the journal determines.
-    Gc {},
-    Reindex {},
-    Repair {},
-}
-
 impl RecordedEntry {
     /// Reads the text of an entry.
     ///
@@ -123,17 +37,16 @@ impl RecordedEntry {
     /// Returns an error of the kind [`VaultDamaged`](ErrorKind::VaultDamaged) if this program does not understand it: it is
     /// damaged, or a newer program wrote it.
     pub fn parse(record: JournalRecord) -> Result<Self> {
-        match serde_json::from_str(&record.entry) {
-            Ok(Text { at, actor, change }) => {
-                // Vaults keep milliseconds. What the chain goes over counts, not what else is stored of the entry.
-                let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at);
-                Ok(Self { record: JournalRecord { at, ..record }, at, actor, change })
-            }
-            Err(error) => {
-                let message = format!("entry {} of the journal cannot be read: {error}", record.seq);
-                Err(StorageError::new(ErrorKind::VaultDamaged, message))
-            }
-        }
+        let seq = record.seq;
+        let defect = |error: &dyn std::fmt::Display| {
+            let message = format!("entry {seq} of the journal cannot be read: {error}");
+            StorageError::new(ErrorKind::VaultDamaged, message)
+        };
+        let entry = Entry::parse(&record.entry).map_err(|error| defect(&error))?;
+        let at = entry.at().map_err(|error| defect(&error))?;
+        // Vaults keep milliseconds. What the chain goes over counts, not what else is stored of the entry.
+        let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at);
+        Ok(Self { record: JournalRecord { at, ..record }, at, actor: entry.actor, change: entry.change })
     }
 
     /// Returns its number and its chain value.

@@ -3,8 +3,11 @@
 //! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
 //! means that the check could not run, for example because of an I/O failure.
 
+pub(super) mod capture;
+pub(super) mod comparison;
 pub(super) mod facts;
 pub mod finding;
+pub(super) mod journal;
 pub(super) mod journal_state;
 mod records;
 pub(super) mod sum;

@@ -7,8 +7,9 @@ use super::state::{Artifact, JournalEntry, LinkKey, State};
 use super::vault::MemoryStorage;
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::entry::Change;
 use crate::storage::interface::{AdoptedEntry, Adoption, Note, Pin};
-use crate::storage::recorded::{self, Change, RecordedEntry};
+use crate::storage::recorded::{self, RecordedEntry};
 use crate::storage::{Head, PATIENCE, Prepared, Result, Tombstone};
 
 impl Adoption for MemoryStorage {

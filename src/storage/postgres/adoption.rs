@@ -17,8 +17,9 @@ use super::session::{Parameter, Session};
 use super::text::to_stored;
 use super::vault::PostgresStorage;
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::entry::Change;
 use crate::storage::interface::{AdoptedEntry, Adoption, CaptureTarget};
-use crate::storage::recorded::{self, Change, RecordedEntry};
+use crate::storage::recorded::{self, RecordedEntry};
 use crate::storage::{Head, PATIENCE, Prepared, Result};
 
 /// The pause before a transaction that others interfered with is run again.

@@ -12,8 +12,9 @@ use super::read::Snapshot;
 use super::store::Store;
 use super::write::{self, Putting};
 use super::{Result, StorageError, application_id, payload, write_lock};
+use crate::storage::entry::Change;
 use crate::storage::interface::{AdoptedEntry, Adoption};
-use crate::storage::recorded::{self, Change};
+use crate::storage::recorded;
 use crate::storage::{Head, PATIENCE, Prepared, RemovedPolicy};
 
 impl Adoption for Store {

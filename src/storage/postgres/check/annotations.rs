@@ -5,27 +5,15 @@ use std::sync::Arc;
 
 use postgres::Row;
 
-use super::catalog::append_sorted;
-use super::entries::Recorded;
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
 use crate::digest::CoreHash;
 use crate::storage::Result;
 use crate::storage::check::CatalogCounts;
-use crate::storage::check::finding::{
-    ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, Finding, INDEX_MISSING, Subject,
-};
-use crate::storage::check::journal_state::{JournalState, LabelEntry, LinkKey};
+use crate::storage::check::comparison::{AnnotationFacts, Comparison, link_subject};
+use crate::storage::check::finding::{Finding, INDEX_MISSING, Subject};
+use crate::storage::check::journal_state::{JournalState, LinkKey};
 use crate::storage::postgres::columns::{core, optional_text, text, value};
 use crate::storage::postgres::error::Outcome;
-
-/// An annotation as stored, in the form that the journal records.
-struct Annotation<K> {
-    key: K,
-    /// The artifact, or the source of a link.
-    core: CoreHash,
-    text: Option<String>,
-    at: i64,
-}
 
 /// The query and the keys for comparing annotations of one type. The rows begin with the artifact, the text and the time.
 /// Rows that refer to missing artifacts are broken references.
@@ -62,20 +50,8 @@ const LINKS: Annotations<LinkKey> = Annotations {
             FROM link l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target",
     table: "link",
     key: |row| Ok((core(row, 0)?, text(row, 3)?, core(row, 4)?)),
-    subject: |(source, relation, target)| Subject::Link {
-        source: *source,
-        relation: relation.clone(),
-        target: *target,
-    },
+    subject: link_subject,
 };
-
-/// A label as stored.
-struct LabelRow {
-    core: CoreHash,
-    key: Arc<str>,
-    value: String,
-    at: i64,
-}
 
 impl DatabaseInspection<'_> {
     /// Compares everything that people set with the journal.
@@ -101,43 +77,34 @@ impl DatabaseInspection<'_> {
         expected: &mut BTreeMap<K, i64>,
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
-        let mut count = 0;
-        let mut found = Vec::new();
+        let mut compared = Comparison::default();
         let read = self.look(table(of.table), findings, || {
             self.scan(of.sql, LARGE_ROWS, |rows| {
-                let rows = read_all(rows, &table(of.table), &mut found, |row| {
-                    let (key, core) = ((of.key)(row)?, core(row, 0)?);
-                    Ok(Annotation { key, core, text: optional_text(row, 1)?, at: value(row, 2)? })
+                let rows = read_all(rows, &table(of.table), &mut compared.found, |row| {
+                    let (core, text) = (Some(core(row, 0)?), optional_text(row, 1)?);
+                    Ok(((of.key)(row)?, AnnotationFacts { core, text, at: Some(value(row, 2)?) }))
                 });
-                let rows: Vec<_> = rows.into_iter().map(|row| (expected.remove(&row.key), row)).collect();
-                let recorded = self.entries(rows.iter().filter_map(|(seq, _)| *seq).collect())?;
-                for (seq, row) in rows {
-                    let subject = (of.subject)(&row.key);
-                    let Some(seq) = seq else {
-                        found.push(Finding::new(ANNOTATION_UNRECORDED, subject, "no entry set it"));
-                        continue;
-                    };
-                    count += 1;
-                    let difference = recorded.get(&seq).and_then(|entry| row.difference(entry, seq));
-                    found.extend(difference.map(|detail| Finding::new(ANNOTATION_DIFFERS, subject, detail)));
+                let rows: Vec<_> =
+                    rows.into_iter().map(|(key, row)| (expected.remove(&key), key, row)).collect();
+                let mut recorded = self.entries(rows.iter().filter_map(|(seq, ..)| *seq).collect())?;
+                for (seq, key, stored) in rows {
+                    let set =
+                        seq.map(|seq| (seq, recorded.remove(&seq).and_then(AnnotationFacts::from_entry)));
+                    compared.annotation(&(of.subject)(&key), &stored, set);
                 }
                 Ok(())
             })
         })?;
         // Rows that could not be read are not missing.
         if read.is_some() {
-            for (key, seq) in std::mem::take(expected) {
-                let detail = format!("entry {seq} set it");
-                found.push(Finding::new(ANNOTATION_LOST, (of.subject)(&key), detail));
-            }
+            compared.lost_annotations(expected, of.subject);
         }
-        append_sorted(findings, found);
-        Ok(count)
+        Ok(compared.finish(findings))
     }
 
     /// Compares the form in which notes are searched with their texts.
     fn compare_folded(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        let mut found = Vec::new();
+        let mut compared = Comparison::default();
         self.look(table("note"), findings, || {
             let sql = "SELECT a.core, n.text, n.folded FROM note n JOIN artifact a ON a.id = n.artifact";
             self.scan(sql, LARGE_ROWS, |rows| {
@@ -146,69 +113,34 @@ impl DatabaseInspection<'_> {
                     let (Ok(core), Ok(text)) = (core(row, 0), text(row, 1)) else { continue };
                     if text.to_lowercase().as_bytes() != value::<&[u8]>(row, 2)? {
                         let detail = "the form in which it is searched does not match its text";
-                        found.push(Finding::new(INDEX_MISSING, Subject::Note(core), detail));
+                        compared.found.push(Finding::new(INDEX_MISSING, Subject::Note(core), detail));
                     }
                 }
                 Ok(())
             })
         })?;
-        append_sorted(findings, found);
+        compared.finish(findings);
         Ok(())
     }
 
     fn compare_labels(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let expected = &mut state.labels;
-        let (mut count, mut found) = (0, Vec::new());
+        let mut compared = Comparison::default();
         let read = self.look(table("label"), findings, || {
             let sql = "SELECT a.core, l.key, l.value, l.at FROM label l JOIN artifact a ON a.id = l.artifact";
             self.scan(sql, ROWS, |rows| {
-                let rows = read_all(rows, &table("label"), &mut found, |row| {
-                    let (core, key) = (core(row, 0)?, text(row, 1)?.into());
-                    Ok(LabelRow { core, key, value: text(row, 2)?, at: value(row, 3)? })
+                let rows = read_all(rows, &table("label"), &mut compared.found, |row| {
+                    let key: (_, Arc<str>) = (core(row, 0)?, text(row, 1)?.into());
+                    Ok((key, text(row, 2)?, value(row, 3)?))
                 });
-                for LabelRow { core, key, value, at } in rows {
-                    let subject = label(core, &key);
-                    let Some(recorded) = expected.remove(&(core, key)) else {
-                        found.push(Finding::new(ANNOTATION_UNRECORDED, subject, "no entry set it"));
-                        continue;
-                    };
-                    count += 1;
-                    let detail = recorded.difference(&value, at);
-                    found.extend(detail.map(|detail| Finding::new(ANNOTATION_DIFFERS, subject, detail)));
+                for (key, value, at) in rows {
+                    compared.label(state, key, (&value, at));
                 }
                 Ok(())
             })
         })?;
         if read.is_some() {
-            for ((core, key), LabelEntry { seq, .. }) in std::mem::take(expected) {
-                let detail = format!("entry {seq} set it");
-                found.push(Finding::new(ANNOTATION_LOST, label(core, &key), detail));
-            }
+            compared.lost_labels(state);
         }
-        append_sorted(findings, found);
-        Ok(count)
-    }
-}
-
-fn label(core: CoreHash, key: &str) -> Subject {
-    Subject::Label { core, key: key.to_owned() }
-}
-
-impl<K> Annotation<K> {
-    /// Describes how the entry `seq` differs. The texts are not included: they may be long, and the journal has the
-    /// correct one.
-    fn difference(&self, entry: &Recorded, seq: i64) -> Option<String> {
-        let mut parts = Vec::new();
-        if entry.core() != Some(self.core) {
-            let core = entry.core().map(|core| format!(" ({core:.12})")).unwrap_or_default();
-            parts.push(format!("another artifact{core}"));
-        }
-        if self.text != entry.note {
-            parts.push("another text".to_owned());
-        }
-        if entry.milliseconds() != Some(self.at) {
-            parts.push("another time".to_owned());
-        }
-        (!parts.is_empty()).then(|| format!("entry {seq} has {}", parts.join(" and ")))
+        Ok(compared.finish(findings))
     }
 }

@@ -5,10 +5,11 @@ use postgres::types::Type;
 
 use super::ahead::Part;
 use super::{DatabaseInspection, ROWS, read_all, table};
-use crate::artifact::{Signature, is_capture_of};
+use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::check::capture::CaptureRow;
 use crate::storage::check::finding::{
-    BLOB_DAMAGED, BLOB_MISSING, CAPTURE_DAMAGED, Finding, SEAL_BROKEN, SIZE_WRONG, Subject, UNREADABLE,
+    BLOB_DAMAGED, BLOB_MISSING, CAPTURE_DAMAGED, Finding, SIZE_WRONG, Subject, UNREADABLE,
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, ReadCapture};
 use crate::storage::postgres::bytes::{self, Examined};
@@ -16,16 +17,7 @@ use crate::storage::postgres::columns::{blob, capture, core, optional_text, text
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::snapshot::captures::signature;
-use crate::storage::seal::seal;
 use crate::storage::{PayloadDefect, Result, StoredMember};
-
-struct CaptureRow {
-    capture: CaptureHash,
-    size: i64,
-    warnings: Option<String>,
-    seal: Vec<u8>,
-    signature: Option<Signature>,
-}
 
 /// A named blob of a capture.
 struct File {
@@ -126,25 +118,8 @@ impl DatabaseInspection<'_> {
         }
         let is_whole = members.len() == files.len() && !files.is_empty();
         compare_files(&row, &files, &mut found);
-        let size: i64 = members.iter().map(|member| member.bytes.len().cast_signed() as i64).sum();
-        if is_whole && size != row.size {
-            let detail = format!("it should be {size} but is {}", row.size);
-            found.push(Finding::new(SIZE_WRONG, subject.clone(), detail));
-        }
-        if row.seal != seal(artifact.core, row.capture) {
-            let detail = format!("its seal does not match artifact {}", artifact.core);
-            found.push(Finding::new(SEAL_BROKEN, subject, detail));
-        }
-        Ok(Some(ReadCapture {
-            id,
-            capture: row.capture,
-            is_directory: !is_document(&row, &files),
-            seal: row.seal,
-            warnings: serde_json::from_str(row.warnings.as_deref().unwrap_or("[]")).ok(),
-            signature: row.signature,
-            files: is_whole.then_some(members),
-            findings: found,
-        }))
+        let is_directory = !is_document(&row, &files);
+        Ok(Some(row.examine(artifact, is_directory, is_whole.then_some(members), found)))
     }
 
     /// Returns what `read` makes of the rows of a capture. Those that it cannot read are findings about a subject.
@@ -218,6 +193,7 @@ impl DatabaseInspection<'_> {
 
 fn capture_row(row: &Row) -> Outcome<CaptureRow> {
     Ok(CaptureRow {
+        id: CaptureId(value(row, 1)?),
         capture: capture(row, 2)?,
         size: value(row, 3)?,
         warnings: value(row, 4)?,

@@ -5,16 +5,15 @@ use serde::Deserialize;
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, Digest};
-use crate::storage::check::finding::{
-    CAPTURE_LOST, ENTRY_DIFFERS, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS,
-};
-use crate::storage::check::journal_state::{EntryDefect, JournalRow, JournalState, Replay, TombstoneKey};
-use crate::storage::check::{
-    CatalogCounts, JournalInspection, RecordedCapture, RecordedSignatures, Removals,
-};
+use crate::storage::Result;
+use crate::storage::check::comparison::signature_facts;
+use crate::storage::check::finding::{ENTRY_DIFFERS, Finding, JOURNAL_BROKEN, Subject};
+use crate::storage::check::journal::JournalReader;
+use crate::storage::check::journal_state::{JournalRow, JournalState, Replay};
+use crate::storage::check::{CatalogCounts, RecordedCapture, RecordedSignatures};
+use crate::storage::entry::{Change, Entry};
 use crate::storage::postgres::columns::{digest, text, value};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::{JournalCheck, Result};
 
 /// The action in an entry's text.
 #[derive(Deserialize)]
@@ -31,86 +30,8 @@ struct End {
     chain: Digest,
 }
 
-impl DatabaseInspection<'_> {
-    pub(super) fn journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
-        let mut findings = Vec::new();
-        let Some(Replay { mut state, check, defects }) = self.replay(since, &mut findings)? else {
-            let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
-            return Ok(JournalInspection { chain, counts, findings });
-        };
-        findings.extend(defects.into_iter().map(|(seq, defect)| for_entry(seq, defect)));
-        let counts = self.compare_catalog(&mut state, &mut findings)?;
-        for lost in self.recorded_captures(&state, &mut findings)? {
-            let kind = lost.kind.as_deref().unwrap_or("unknown");
-            let detail = format!("of artifact {}, kind {kind}", lost.core);
-            findings.push(Finding::new(CAPTURE_LOST, Subject::Capture(lost.capture), detail));
-        }
-        Ok(JournalInspection { chain: check, counts, findings })
-    }
-
-    /// Returns the captures that should be in the vault according to the journal and are missing.
-    pub(super) fn lost_captures(&self) -> Result<Vec<RecordedCapture>> {
-        let mut findings = Vec::new();
-        let Some(Replay { mut state, .. }) = self.replay(None, &mut findings)? else { return Ok(Vec::new()) };
-        self.compare_catalog(&mut state, &mut findings)?;
-        self.recorded_captures(&state, &mut findings)
-    }
-
-    /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
-    pub(super) fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
-        let mut found = Vec::new();
-        self.look(table("journal"), &mut Vec::new(), || {
-            let sql = format!(
-                "SELECT seq FROM journal WHERE action = 'add' AND position('{}' IN entry) > 0",
-                capture.0
-            );
-            self.scan(&sql, ROWS, |rows| {
-                let seqs = rows.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
-                for recorded in self.entries(seqs)?.into_values() {
-                    if recorded.capture == Some(capture)
-                        && let Some(core) = recorded.core()
-                    {
-                        let (kind, source_path) = (recorded.kind, recorded.source_path);
-                        found.push(RecordedCapture { core, capture, kind, source_path });
-                    }
-                }
-                Ok(())
-            })
-        })?;
-        found.sort_unstable();
-        found.dedup();
-        Ok(found)
-    }
-
-    /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
-    /// or it contains entries that this program does not understand.
-    pub(super) fn recorded_signatures(&self) -> Result<RecordedSignatures> {
-        let replay = self.replay(None, &mut Vec::new())?.filter(Replay::is_proven);
-        let keys: Vec<_> = replay.into_iter().flat_map(|replay| replay.state.signatures).collect();
-        let mut signatures = RecordedSignatures::default();
-        self.look(table("journal"), &mut Vec::new(), || {
-            for keys in keys.chunks(ROWS) {
-                let mut entries = self.entries(keys.iter().map(|(_, seq)| *seq).collect())?;
-                for (key, seq) in keys {
-                    let Some(recorded) = entries.remove(seq) else { continue };
-                    let state = recorded.state.as_deref().and_then(SignatureState::named);
-                    let key_id = recorded.key_id;
-                    signatures.extend(state.map(|state| (*key, Signature { state, key_id })));
-                }
-            }
-            Ok(())
-        })?;
-        Ok(signatures)
-    }
-
-    /// Returns the removals that the journal records.
-    pub(super) fn removals(&self) -> Result<Removals> {
-        let replay = self.replay(None, &mut Vec::new())?;
-        let tombstones = replay.map(|replay| replay.state.tombstones).unwrap_or_default();
-        Ok(Removals(tombstones.into_keys().map(|(digest, _): TombstoneKey| digest).collect()))
-    }
-
-    /// Reads the whole journal, and compares what is stored beside the texts with them.
+impl JournalReader for DatabaseInspection<'_> {
+    /// Also compares what is stored beside the texts with them.
     fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<Replay>> {
         let mut replay = Replay::begin(since);
         let mut found = Vec::new();
@@ -138,6 +59,73 @@ impl DatabaseInspection<'_> {
         Ok(Some(replay))
     }
 
+    fn compare_catalog(
+        &self,
+        state: &mut JournalState,
+        findings: &mut Vec<Finding>,
+    ) -> Result<CatalogCounts> {
+        Self::compare_catalog(self, state, findings)
+    }
+
+    fn recorded_captures(
+        &self,
+        state: &JournalState,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<RecordedCapture>> {
+        let seqs: Vec<i64> = state.captures().map(|entries| entries.added).collect();
+        let mut captures = Vec::new();
+        self.look(table("journal"), findings, || {
+            for seqs in seqs.chunks(ROWS) {
+                captures.extend(self.entries(seqs.to_vec())?.into_values().filter_map(recorded_capture));
+            }
+            Ok(())
+        })?;
+        captures.sort_unstable();
+        Ok(captures)
+    }
+}
+
+impl DatabaseInspection<'_> {
+    /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
+    pub(super) fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
+        let mut found = Vec::new();
+        self.look(table("journal"), &mut Vec::new(), || {
+            let sql = format!(
+                "SELECT seq FROM journal WHERE action = 'add' AND position('{}' IN entry) > 0",
+                capture.0
+            );
+            self.scan(&sql, ROWS, |rows| {
+                let seqs = rows.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
+                let recorded = self.entries(seqs)?.into_values().filter_map(recorded_capture);
+                found.extend(recorded.filter(|recorded| recorded.capture == capture));
+                Ok(())
+            })
+        })?;
+        found.sort_unstable();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
+    /// or it contains entries that this program does not understand.
+    pub(super) fn recorded_signatures(&self) -> Result<RecordedSignatures> {
+        let replay = self.replay(None, &mut Vec::new())?.filter(Replay::is_proven);
+        let keys: Vec<_> = replay.into_iter().flat_map(|replay| replay.state.signatures).collect();
+        let mut signatures = RecordedSignatures::default();
+        self.look(table("journal"), &mut Vec::new(), || {
+            for keys in keys.chunks(ROWS) {
+                let entries = self.entries(keys.iter().map(|(_, seq)| *seq).collect())?;
+                for (key, seq) in keys {
+                    let Some((state, key_id)) = entries.get(seq).and_then(signature_facts) else { continue };
+                    let state = SignatureState::named(&state);
+                    signatures.extend(state.map(|state| (*key, Signature { state, key_id })));
+                }
+            }
+            Ok(())
+        })?;
+        Ok(signatures)
+    }
+
     /// Compares the recorded end of the journal with its last entry.
     fn compare_head(&self, last: &End, findings: &mut Vec<Finding>) -> Result<()> {
         let mut heads = Vec::new();
@@ -162,28 +150,15 @@ impl DatabaseInspection<'_> {
         }
         Ok(())
     }
+}
 
-    /// Returns the captures that remain in `state`, with what the journal records about them.
-    fn recorded_captures(
-        &self,
-        state: &JournalState,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Vec<RecordedCapture>> {
-        let seqs: Vec<i64> = state.captures().map(|entries| entries.added).collect();
-        let mut captures = Vec::new();
-        self.look(table("journal"), findings, || {
-            for seqs in seqs.chunks(ROWS) {
-                for recorded in self.entries(seqs.to_vec())?.into_values() {
-                    if let (Some(core), Some(capture)) = (recorded.core(), recorded.capture) {
-                        let (kind, source_path) = (recorded.kind, recorded.source_path);
-                        captures.push(RecordedCapture { core, capture, kind, source_path });
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        captures.sort_unstable();
-        Ok(captures)
+/// Returns the capture that an entry adds, if it adds one.
+fn recorded_capture(entry: Entry) -> Option<RecordedCapture> {
+    match entry.change {
+        Change::Add { capture, core, kind, source_path, .. } => {
+            Some(RecordedCapture { core, capture, kind: Some(kind), source_path })
+        }
+        _ => None,
     }
 }
 
@@ -194,13 +169,4 @@ fn compare_action(seq: i64, stored: &str, text: Option<&str>) -> Option<Finding>
         let detail = "the action stored beside its text is another one";
         Finding::new(ENTRY_DIFFERS, Subject::Entry(seq), detail)
     })
-}
-
-fn for_entry(seq: i64, defect: EntryDefect) -> Finding {
-    let (info, detail) = match defect {
-        EntryDefect::Chain(detail) => (JOURNAL_BROKEN, detail),
-        EntryDefect::Unknown(detail) => (ENTRY_UNKNOWN, detail),
-        EntryDefect::Time => (TIME_DIFFERS, "its time differs from that in its text".to_owned()),
-    };
-    Finding::new(info, Subject::Entry(seq), detail)
 }

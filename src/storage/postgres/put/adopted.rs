@@ -17,8 +17,7 @@ use crate::storage::postgres::journal::Recorder;
 use crate::storage::postgres::names::{NameCache, Names};
 use crate::storage::postgres::session::Session;
 use crate::storage::postgres::text::to_stored;
-use crate::storage::recorded;
-use crate::storage::{Prepared, RecordedEntry};
+use crate::storage::{Prepared, RecordedEntry, entry};
 
 /// Adopts entries each of which adds a capture, records the signature of one of them, or changes nothing but the journal. No
 /// capture is added twice. `bytes` has the bytes of all of them. Returns the names that the vault has then.
@@ -57,12 +56,12 @@ struct Adopting<'a> {
 impl Adopting<'_> {
     fn adopt(&mut self, entry: &RecordedEntry, content: Option<&Prepared>) -> Outcome<()> {
         match &entry.change {
-            recorded::Change::Add { core, .. } => {
+            entry::Change::Add { core, .. } => {
                 // Earlier versions wrote no entry for undoing a removal.
                 self.rows.taken_back.push(*core);
                 content.map_or(Ok(()), |prepared| self.add(entry, prepared))
             }
-            recorded::Change::Signature { capture, core, key_id, state } => {
+            entry::Change::Signature { capture, core, key_id, state } => {
                 if let Some(stored) = self.state.captures.get_mut(&(*core, *capture)) {
                     let state = SignatureState::named(state);
                     stored.signature = state.map(|state| Signature { state, key_id: key_id.clone() });

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::digest::BlobHash;
+use crate::storage::check::journal::JournalReader;
 use crate::storage::check::{CatalogCounts, Finding, JournalInspection};
 use crate::storage::interface::{BackupError, BackupProgress};
 use crate::storage::sqlite::error::ReadFailure;
@@ -52,7 +53,7 @@ pub(super) fn verify(
         watch(BackupProgress::Checked { blobs: done, of });
     }
     let (artifacts, captures) = snapshot.counts()?;
-    let JournalInspection { counts: catalog, findings, .. } = store.inspect()?.journal(None)?;
+    let JournalInspection { counts: catalog, findings, .. } = store.inspect()?.inspect_journal(None)?;
     Ok(Verified { artifacts, captures, blobs: of, checked, catalog, findings })
 }
 

@@ -2,24 +2,14 @@
 
 use super::FileInspection;
 use super::blobs::{File, file};
-use crate::artifact::{Signature, is_capture_of};
+use crate::artifact::is_capture_of;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::check::finding::{CAPTURE_DAMAGED, SEAL_BROKEN, SIZE_WRONG};
+use crate::storage::check::capture::CaptureRow;
+use crate::storage::check::finding::CAPTURE_DAMAGED;
 use crate::storage::check::{CaptureId, CheckedArtifact, Finding, ReadCapture, Subject};
-use crate::storage::seal::seal;
 use crate::storage::sqlite::ids::capture_id;
 use crate::storage::sqlite::signatures::signature;
 use crate::storage::sqlite::{Result, StorageError};
-
-struct CaptureRow {
-    id: CaptureId,
-    capture: CaptureHash,
-    size: i64,
-    warnings: Option<String>,
-    signature: Option<Signature>,
-    seal: Vec<u8>,
-    blob: Option<i64>,
-}
 
 impl FileInspection<'_> {
     /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
@@ -107,9 +97,9 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
         let row = self.look(Subject::Artifact(artifact.core), findings, || self.capture_row(id))?;
-        let Some(row) = row else { return Ok(None) };
+        let Some((row, blob)) = row else { return Ok(None) };
         let mut found = Vec::new();
-        let files = self.look(Subject::Capture(row.capture), &mut found, || self.files_of(&row))?;
+        let files = self.look(Subject::Capture(row.capture), &mut found, || self.files_of(row.id, blob))?;
         let files = files.unwrap_or_default();
         let mut members = Vec::new();
         for file in &files {
@@ -121,51 +111,28 @@ impl FileInspection<'_> {
             found.push(Finding::new(CAPTURE_DAMAGED, Subject::Capture(row.capture), detail));
         }
         let is_whole = members.len() == files.len() && !files.is_empty();
-        let size: i64 = members.iter().map(|member| member.bytes.len().cast_signed() as i64).sum();
-        if is_whole && size != row.size {
-            let detail = format!("it should be {size} but is {}", row.size);
-            found.push(Finding::new(SIZE_WRONG, Subject::Capture(row.capture), detail));
-        }
-        if row.seal != seal(artifact.core, row.capture) {
-            let detail = format!("its seal does not match artifact {}", artifact.core);
-            found.push(Finding::new(SEAL_BROKEN, Subject::Capture(row.capture), detail));
-        }
-        Ok(Some(ReadCapture {
-            id,
-            capture: row.capture,
-            is_directory: row.blob.is_none(),
-            seal: row.seal,
-            warnings: serde_json::from_str(row.warnings.as_deref().unwrap_or("[]")).ok(),
-            signature: row.signature,
-            files: is_whole.then_some(members),
-            findings: found,
-        }))
+        Ok(Some(row.examine(artifact, blob.is_none(), is_whole.then_some(members), found)))
     }
 
-    fn capture_row(&self, id: CaptureId) -> rusqlite::Result<CaptureRow> {
+    /// Returns the row of a capture, and that of its only file if it is not a directory.
+    fn capture_row(&self, id: CaptureId) -> rusqlite::Result<(CaptureRow, Option<i64>)> {
         let sql = "SELECT coalesce(c.digest, b.digest), c.size, c.warnings, c.seal, c.blob, s.state, s.key_id
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
                     WHERE c.id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id.0], |row| {
-            Ok(CaptureRow {
-                id,
-                capture: row.get(0)?,
-                size: row.get(1)?,
-                warnings: row.get(2)?,
-                seal: row.get(3)?,
-                blob: row.get(4)?,
-                signature: signature(row, 5)?,
-            })
+            let (capture, size, warnings, seal) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+            let signature = signature(row, 5)?;
+            Ok((CaptureRow { id, capture, size, warnings, signature, seal }, row.get(4)?))
         })
     }
 
-    fn files_of(&self, capture: &CaptureRow) -> rusqlite::Result<Vec<File>> {
-        let (sql, id) = match capture.blob {
+    fn files_of(&self, capture: CaptureId, blob: Option<i64>) -> rusqlite::Result<Vec<File>> {
+        let (sql, id) = match blob {
             Some(blob) => ("SELECT '', id, digest, size FROM blob WHERE id = ?1", blob),
             None => (
                 "SELECT m.name, b.id, b.digest, b.size FROM member m JOIN blob b ON b.id = m.blob
                   WHERE m.capture = ?1 ORDER BY m.name",
-                capture.id.0,
+                capture.0,
             ),
         };
         self.connection.prepare_cached(sql)?.query_map([id], file)?.collect()

@@ -2,6 +2,7 @@
 
 use super::FileInspection;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::check::journal::JournalReader;
 use crate::storage::check::{
     CaptureId, CheckedArtifact, DictionaryCopy, Facts, Finding, Inspection, Integrity, JournalInspection,
     KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
@@ -22,7 +23,7 @@ impl Inspection for FileInspection<'_> {
     }
 
     fn journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
-        Self::journal(self, since)
+        self.inspect_journal(since)
     }
 
     fn removed(&self) -> Result<Vec<Finding>> {
@@ -79,11 +80,11 @@ impl Inspection for FileInspection<'_> {
     }
 
     fn removals(&self) -> Result<Removals> {
-        Self::removals(self)
+        self.recorded_removals()
     }
 
     fn lost_captures(&self) -> Result<Vec<RecordedCapture>> {
-        Self::lost_captures(self)
+        self.captures_lost()
     }
 
     fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {

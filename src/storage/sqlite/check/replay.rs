@@ -3,7 +3,8 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::digest::Digest;
-use crate::storage::check::journal_state::{Entry, JournalRow, Replay};
+use crate::storage::check::journal_state::{JournalRow, Replay};
+use crate::storage::entry::Entry;
 use crate::storage::sqlite::schema;
 
 /// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`.
@@ -36,15 +37,14 @@ pub(in crate::storage::sqlite) fn replay(
     Ok(replay)
 }
 
-/// Returns the change of the entry `seq` and its time, or `None` if there is no such entry or it cannot be parsed.
+/// Returns the entry `seq`, or `None` if there is no such entry or it cannot be parsed.
 pub(in crate::storage::sqlite) fn entry(
     connection: &Connection,
     seq: i64,
-) -> rusqlite::Result<Option<(Entry, i64)>> {
+) -> rusqlite::Result<Option<Entry>> {
     let text: Option<Option<String>> = connection
         .prepare_cached("SELECT entry FROM journal WHERE seq = ?1")?
         .query_row([seq], |row| row.get(0))
         .optional()?;
-    let entry = text.flatten().and_then(|text| Entry::parse(&text).ok());
-    Ok(entry.and_then(|entry| entry.milliseconds().map(|at| (entry, at))))
+    Ok(text.flatten().and_then(|text| Entry::parse(&text).ok()))
 }

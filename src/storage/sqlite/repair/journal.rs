@@ -7,10 +7,12 @@ use rusqlite::{Connection, Transaction};
 
 use super::labels;
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::check::comparison::signature_facts;
 use crate::storage::check::journal_state::{
-    ArtifactEntries, CaptureEntries, Change, EntryDefect, JournalState, Replay,
+    ArtifactEntries, CaptureEntries, EntryDefect, JournalState, Replay,
 };
 use crate::storage::check::{Repair, Restored, Subject};
+use crate::storage::entry::Change;
 use crate::storage::sqlite::check::{journal_entry, replay};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::journal;
@@ -224,7 +226,8 @@ fn annotations(
 ) -> rusqlite::Result<()> {
     let entries = [&state.notes, &state.pins].into_iter().flat_map(BTreeMap::values);
     for seq in entries.chain(state.tags.values()).chain(state.links.values()) {
-        let Some((entry, at)) = journal_entry(transaction, *seq)? else { continue };
+        let Some(entry) = journal_entry(transaction, *seq)? else { continue };
+        let Some(at) = entry.milliseconds() else { continue };
         let subject = match entry.change {
             Change::Tag { core, name } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
@@ -316,7 +319,8 @@ fn signatures(
             continue;
         };
         let recorded = state.signatures.get(&(core, capture)).copied();
-        let recorded = recorded.map(|seq| recorded_signature(transaction, seq)).transpose()?.flatten();
+        let recorded = recorded.map(|seq| journal_entry(transaction, seq)).transpose()?.flatten();
+        let recorded = recorded.as_ref().and_then(signature_facts);
         let stored: Option<String> = row.get(3)?;
         let stored = stored.map(|state| Ok::<_, rusqlite::Error>((state, row.get(4)?))).transpose()?;
         if stored == recorded {
@@ -337,17 +341,6 @@ fn signatures(
     Ok(())
 }
 
-/// Returns the signature state and the key id that the entry `seq` records.
-fn recorded_signature(
-    connection: &Connection,
-    seq: i64,
-) -> rusqlite::Result<Option<(String, Option<String>)>> {
-    Ok(journal_entry(connection, seq)?.and_then(|(entry, _)| match entry.change {
-        Change::Signature { state, key_id, .. } => Some((state, key_id)),
-        _ => None,
-    }))
-}
-
 /// Sets the `at` column of an entry to the time in its text, which is chained.
 fn entry_times(
     transaction: &Transaction<'_>,
@@ -356,7 +349,7 @@ fn entry_times(
 ) -> rusqlite::Result<()> {
     for (seq, defect) in &replay.defects {
         if matches!(defect, EntryDefect::Time)
-            && let Some((_, at)) = journal_entry(transaction, *seq)?
+            && let Some(at) = journal_entry(transaction, *seq)?.and_then(|entry| entry.milliseconds())
         {
             transaction.execute("UPDATE journal SET at = ?2 WHERE seq = ?1", (seq, at))?;
             repaired.push(Repair { subject: Subject::Entry(*seq), did: "given the time of its text" });

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
-use crate::storage::check::journal_state::{Change, Entry as RecordedEntry};
 use crate::storage::check::{RecordedCapture, Repair, SalvagedLog, Subject};
+use crate::storage::entry::{Change, Entry};
 use crate::storage::interface::LogDefect;
 use crate::storage::sqlite::connection::{self, real};
 use crate::storage::sqlite::store::Store;
@@ -136,7 +136,7 @@ impl Store {
         drop(scratch);
         let mut done = Vec::new();
         for (seq, text) in changes {
-            let change = text.and_then(|text| RecordedEntry::parse(&text).ok()).map(|entry| entry.change);
+            let change = text.and_then(|text| Entry::parse(&text).ok()).map(|entry| entry.change);
             let is_set = change.map_or(Ok(false), |change| self.set_again(&change))?;
             let did = if is_set { "done again" } else { "not done again: do it again if it is still wanted" };
             done.append(&mut self.record_repair(Subject::Entry(seq), did)?);
@@ -218,7 +218,7 @@ fn lost(entries: &[LoggedEntry]) -> Vec<((CoreHash, CaptureHash), Option<String>
             }
             continue;
         }
-        let change = entry.text.as_deref().and_then(|text| RecordedEntry::parse(text).ok());
+        let change = entry.text.as_deref().and_then(|text| Entry::parse(text).ok());
         if let Some(Change::Remove { captures, .. }) = change.map(|entry| entry.change) {
             let captures: HashSet<CaptureHash> = captures.into_iter().collect();
             lost.retain(|((_, capture), _)| !captures.contains(capture));

@@ -1,0 +1,69 @@
+//! What checks and repairs ask of the journal, by way of what an engine reads.
+
+use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS};
+use super::journal_state::{EntryDefect, JournalState, Replay};
+use super::{CatalogCounts, JournalInspection, RecordedCapture, Removals};
+use crate::digest::Digest;
+use crate::storage::{JournalCheck, Result};
+
+/// Reading the journal and the tables that follow from it.
+///
+/// Methods return an error if the vault cannot be read for a reason other than damage.
+pub(in crate::storage) trait JournalReader {
+    /// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`. Returns `None`
+    /// and a finding if it cannot be read.
+    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<Replay>>;
+
+    /// Compares the tables that follow from the journal with `state`, and removes the matches from `state`. The
+    /// captures that remain in it are lost.
+    fn compare_catalog(&self, state: &mut JournalState, findings: &mut Vec<Finding>)
+    -> Result<CatalogCounts>;
+
+    /// Returns the captures that remain in `state`, with what the journal records about them, in their order.
+    fn recorded_captures(
+        &self,
+        state: &JournalState,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<RecordedCapture>>;
+
+    /// See [`Inspection::journal`](super::Inspection::journal).
+    fn inspect_journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
+        let mut findings = Vec::new();
+        let Some(Replay { mut state, check, defects }) = self.replay(since, &mut findings)? else {
+            let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
+            return Ok(JournalInspection { chain, counts, findings });
+        };
+        findings.extend(defects.into_iter().map(|(seq, defect)| for_entry(seq, defect)));
+        let counts = self.compare_catalog(&mut state, &mut findings)?;
+        for lost in self.recorded_captures(&state, &mut findings)? {
+            let kind = lost.kind.as_deref().unwrap_or("unknown");
+            let detail = format!("of artifact {}, kind {kind}", lost.core);
+            findings.push(Finding::new(CAPTURE_LOST, Subject::Capture(lost.capture), detail));
+        }
+        Ok(JournalInspection { chain: check, counts, findings })
+    }
+
+    /// See [`Inspection::lost_captures`](super::Inspection::lost_captures).
+    fn captures_lost(&self) -> Result<Vec<RecordedCapture>> {
+        let mut findings = Vec::new();
+        let Some(Replay { mut state, .. }) = self.replay(None, &mut findings)? else { return Ok(Vec::new()) };
+        self.compare_catalog(&mut state, &mut findings)?;
+        self.recorded_captures(&state, &mut findings)
+    }
+
+    /// See [`Inspection::removals`](super::Inspection::removals).
+    fn recorded_removals(&self) -> Result<Removals> {
+        let replay = self.replay(None, &mut Vec::new())?;
+        let tombstones = replay.map(|replay| replay.state.tombstones).unwrap_or_default();
+        Ok(Removals(tombstones.into_keys().map(|(digest, _)| digest).collect()))
+    }
+}
+
+fn for_entry(seq: i64, defect: EntryDefect) -> Finding {
+    let (info, detail) = match defect {
+        EntryDefect::Chain(detail) => (JOURNAL_BROKEN, detail),
+        EntryDefect::Unknown(detail) => (ENTRY_UNKNOWN, detail),
+        EntryDefect::Time => (TIME_DIFFERS, "its time differs from that in its text".to_owned()),
+    };
+    Finding::new(info, Subject::Entry(seq), detail)
+}
