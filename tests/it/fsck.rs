@@ -10,6 +10,8 @@ mod recorded;
 mod reindex;
 mod repair;
 
+use std::sync::LazyLock;
+
 use rusqlite::Connection;
 
 use crate::journal;
@@ -17,9 +19,12 @@ use crate::sandbox::{Sandbox, repository, session};
 
 /// The examples: artifacts of every kind, one with two captures, one within another.
 fn examples() -> Sandbox {
-    let sandbox = Sandbox::new();
-    sandbox.run(["add".into(), repository("examples")]).expect(0);
-    sandbox
+    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let sandbox = Sandbox::new();
+        sandbox.run(["add".into(), repository("examples")]).expect(0);
+        bytes_of(&sandbox)
+    });
+    of_bytes(&BYTES)
 }
 
 /// Recordings of one run: one payload is stored whole, and the others as differences to it.

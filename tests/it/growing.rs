@@ -511,6 +511,20 @@ fn a_trace_that_goes_on_in_two_ways_names_both() {
     assert!(found.stderr.contains("2 traces; 2 shorter versions not shown"), "{}", found.stderr);
 }
 
+/// The core hashes of what is added.
+#[derive(Default)]
+struct Cores(BTreeSet<CoreHash>);
+
+impl Monitor for Cores {
+    fn examined(&mut self, examined: &Examined) {
+        self.0.extend(examined.core);
+    }
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
 /// The longest version is on the first page, and the shorter ones are on the last.
 #[test]
 fn shorter_versions_are_on_no_page() {
@@ -522,8 +536,12 @@ fn shorter_versions_are_on_no_page() {
         };
         let lines = steps("run-1", 3);
         let shorter = [2, 3].map(|count| add(lines[..count].concat()));
-        let others: BTreeSet<CoreHash> =
-            (0..OTHERS).map(|number| add(session(&number.to_string(), &[("p", "r")]))).collect();
+        let mut others = Cores::default();
+        let documents = (0..OTHERS).map(|number| session(&number.to_string(), &[("p", "r")]));
+        let inputs =
+            documents.map(|document| Input::Document { name: String::new(), bytes: document.into_bytes() });
+        vault.add(Inputs::new(inputs.collect()), &ExamineOptions::default(), &mut others).unwrap();
+        let others = others.0;
         let longest = add(lines.concat());
         let everything = vault.run(&FindRequest::default()).unwrap();
         let counts = (everything.hits.len(), everything.found, everything.is_more, everything.hidden);

@@ -90,16 +90,14 @@ fn a_banned_word_is_found_as_a_whole_word_only() {
 /// The lines with a banned word or name, and what it is. A phrase may go on in the next line, after the mark of a comment.
 fn violations(text: &str) -> Vec<(usize, &'static str)> {
     let mut found = Vec::new();
-    let lines: Vec<&str> = text.lines().collect();
-    for (at, line) in lines.iter().enumerate() {
+    let wanted: Vec<String> = WORDS.iter().map(|word| format!(" {word} ")).collect();
+    let mut lines = text.lines().map(|line| (line, normalised(line))).enumerate().peekable();
+    while let Some((at, (line, words))) = lines.next() {
         found.extend(NAMES.iter().filter(|name| line.contains(**name)).map(|name| (at + 1, *name)));
-        let next = lines.get(at + 1).map_or("", |next| next.trim_start().trim_start_matches(['/', '!']));
-        let words = normalised(line);
-        let both = format!("{words}{}", normalised(next).trim_start());
-        for word in WORDS {
-            let wanted = format!(" {word} ");
-            let is_in_next = normalised(next).contains(&wanted);
-            if words.contains(&wanted) || both.contains(&wanted) && !is_in_next {
+        let next = lines.peek().map_or("", |(_, (_, next))| next.as_str());
+        let both = format!("{words}{}", next.trim_start());
+        for (word, wanted) in WORDS.iter().zip(&wanted) {
+            if words.contains(wanted) || both.contains(wanted) && !next.contains(wanted) {
                 found.push((at + 1, *word));
             }
         }

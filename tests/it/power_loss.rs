@@ -25,7 +25,7 @@ use crate::sandbox::Sandbox;
 const IMAGES: &str = "RUNVAULT_POWER_IMAGES";
 
 /// So many images of moments that are chosen by chance, beside those of every acknowledgment.
-const FEW: usize = 24;
+const FEW: usize = 16;
 
 /// What is left after a loss of power, and what had been said before.
 pub(crate) struct Image {

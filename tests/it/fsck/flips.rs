@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::every_table::{is_noticed, small};
+use super::every_table::{ANSWERS, is_noticed, small};
 use super::questions::answers;
 use super::{of_bytes, small_pages};
 
@@ -39,9 +39,7 @@ fn is_in_a_gap(bytes: &[u8], page: usize, offset: usize) -> bool {
 /// empty parts of pages, the answers are compared for one in 16.
 #[test]
 fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
-    let original = small();
-    let bytes = small_pages(&original);
-    let before = answers(&original, true);
+    let bytes = small_pages(&small());
     let page = usize::from(u16::from_be_bytes([bytes[16], bytes[17]]));
     let (mut noticed, mut same, mut gap) = (0, 0, 0);
     let mut different: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -60,7 +58,7 @@ fn a_vault_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
             continue;
         }
         let after = answers(&sandbox, true);
-        let pairs = before.iter().zip(&after);
+        let pairs = ANSWERS.iter().zip(&after);
         let changed: Vec<String> =
             pairs.filter(|(one, other)| one != other).map(|(one, _)| one.0.clone()).collect();
         if changed.is_empty() {

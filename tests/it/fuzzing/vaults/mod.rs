@@ -151,7 +151,7 @@ impl Extent {
                 mutants: u64::MAX,
                 stride: 1,
             },
-            Err(_) => Self { deadline: None, mutants: 10, stride: 12 },
+            Err(_) => Self { deadline: None, mutants: 6, stride: 12 },
         }
     }
 }
