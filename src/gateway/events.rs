@@ -24,6 +24,8 @@ pub enum GatewayEvent<'e> {
         path: &'e str,
         /// The run pack.
         from: CoreHash,
+        /// The number of the step with the request there.
+        step: usize,
     },
     /// A call was not recorded before and could not be replayed.
     Missed {

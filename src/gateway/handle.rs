@@ -128,7 +128,19 @@ impl Gateway {
     /// # Errors
     /// Returns an error if the address cannot be used, the vault cannot be read, a run that was not finished cannot be
     /// stored, or there is no recording to replay from.
-    pub fn start(vault: Vault, address: SocketAddr, options: GatewayOptions) -> Result<Self, StartError> {
+    pub fn start(
+        vault: impl Into<Arc<Vault>>,
+        address: SocketAddr,
+        options: GatewayOptions,
+    ) -> Result<Self, StartError> {
+        Self::start_shared(vault.into(), address, options)
+    }
+
+    fn start_shared(
+        vault: Arc<Vault>,
+        address: SocketAddr,
+        options: GatewayOptions,
+    ) -> Result<Self, StartError> {
         let failed = |source| StartError::Listen { address, source };
         let listener = std::net::TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;

@@ -168,7 +168,8 @@ async fn call(
         match replayed(&shared, &route, &asked, run).await {
             Ok(Ok(found)) => {
                 let Route { provider, path, .. } = &route;
-                shared.report(&GatewayEvent::Replayed { provider, path, from: found.from });
+                let (from, step) = (found.from, found.recorded.step);
+                shared.report(&GatewayEvent::Replayed { provider, path, from, step });
                 return play(found, shared.pace);
             }
             Ok(Err(miss)) if shared.mode == Mode::Replay => {

@@ -47,6 +47,7 @@ pub use events::GatewayEvent;
 pub use finish::{FinishError, FinishedRun};
 pub use handle::{Gateway, GatewayOptions, ReplaySource, StartError};
 pub use matching::{InvalidRule, MatchingRules};
-pub use provider::{PROVIDERS, Provider};
+pub use provider::{PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};
+pub use recordings::{RecordedCall, recorded_calls};
 pub use route::{InvalidUpstream, Upstream};
 pub use shared::{Mode, Pace};

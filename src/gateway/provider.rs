@@ -1,5 +1,7 @@
 //! The providers of models, and the requests of each that can be recorded, in one table.
 
+use std::net::SocketAddr;
+
 /// A provider of models.
 #[derive(Debug)]
 pub struct Provider {
@@ -27,6 +29,30 @@ pub struct Endpoint {
     pub transport: &'static [&'static str],
     /// Whether the path contains the model, between the last slash and the end.
     pub has_model_in_path: bool,
+}
+
+/// The key of clients of which calls are only replayed: most clients do not start without one, and no server accepts it.
+pub const REPLAY_KEY: &str = "runvault-replay";
+
+/// Returns the environment variables that point the clients of each provider at a gateway, with their values.
+///
+/// ```
+/// # use runvault::gateway::base_url_variables;
+/// let address = "127.0.0.1:4711".parse().unwrap();
+/// let found = base_url_variables(address).find(|(name, _)| *name == "OPENAI_BASE_URL");
+/// assert_eq!(found.unwrap().1, "http://127.0.0.1:4711/openai/v1");
+/// ```
+pub fn base_url_variables(address: SocketAddr) -> impl Iterator<Item = (&'static str, String)> {
+    PROVIDERS.iter().flat_map(move |provider| {
+        let url = move |path| format!("http://{address}/{}{path}", provider.name);
+        provider.base_urls.iter().map(move |(variable, path)| (*variable, url(path)))
+    })
+}
+
+/// Returns the environment variables in which the clients of each provider expect a key. Where only recordings are
+/// replayed, those that are not set can have the value [`REPLAY_KEY`].
+pub fn key_variables() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().flat_map(|provider| provider.keys).copied()
 }
 
 /// Members of requests to `OpenAI` that do not change the answer.

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::call::Form;
 use super::recorded_run::{self, KIND, Recorded, SOURCE};
 use crate::digest::{CoreHash, Digest};
@@ -15,6 +17,31 @@ const KEPT: usize = 32;
 
 /// Number of run packs that are read at a time.
 const PAGE: u64 = 16;
+
+/// A call that a gateway recorded, with a complete answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedCall {
+    /// The number of the step with the request in the run pack.
+    pub step: usize,
+    /// The provider.
+    pub provider: String,
+    /// The API.
+    pub endpoint: String,
+    /// What the request is compared by: JSON in its canonical form.
+    pub prompt: String,
+}
+
+/// Returns the calls with complete answers in a run pack, in the order of their requests; `None` if it was not recorded by
+/// a gateway.
+///
+/// # Errors
+/// Returns an error if the artifact is not in the vault or cannot be read.
+pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<RecordedCall>>, LookupError> {
+    let document = vault.get(&run_pack.0.into())?;
+    let call =
+        |Recorded { step, provider, endpoint, prompt, .. }| RecordedCall { step, provider, endpoint, prompt };
+    Ok(recorded_run::read(&document).map(|recorded| recorded.into_iter().map(call).collect()))
+}
 
 /// A run pack of a gateway.
 #[derive(Clone, Debug)]

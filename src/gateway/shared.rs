@@ -68,7 +68,7 @@ pub(super) type Report = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
 
 /// What all requests share.
 pub(super) struct Shared {
-    pub(super) vault: Vault,
+    pub(super) vault: Arc<Vault>,
     pub(super) address: SocketAddr,
     pub(super) mode: Mode,
     pub(super) pace: Pace,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 use crate::storage::memory::MemoryStorage;
-use crate::storage::{self, Actor, Creation, LogDamage, Opened, Snapshot, Storage, StorageError};
+use crate::storage::{self, Actor, Capability, Creation, LogDamage, Opened, Snapshot, Storage, StorageError};
 
 /// A vault.
 ///
@@ -150,6 +150,13 @@ impl Vault {
     /// A store error: the vault cannot be read or written.
     pub fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>, StorageError> {
         self.storage.snapshot()
+    }
+
+    /// Returns whether the engine of this vault can do what `capability` names. Operations that need it return an error of
+    /// the kind [`Unsupported`](crate::storage::ErrorKind::Unsupported) otherwise.
+    #[must_use]
+    pub fn has(&self, capability: Capability) -> bool {
+        self.storage.capabilities().has(capability)
     }
 
     /// Returns the time of the last journal entry, or `None` if the journal is empty.

@@ -10,6 +10,7 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema, ToSchema};
 
 use super::api::Operation;
+use crate::vault::add::AddedDocument;
 use crate::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveLabelsRequest, RemoveLinkRequest, RemoveNoteRequest, RemoveTagRequest,
     SetLabelsRequest, SetNoteRequest, SetTagRequest, UnpinRequest,
@@ -49,59 +50,89 @@ use crate::vault::unresolved::UnresolvedRequest;
 use crate::vault::verify::VerifyRequest;
 use crate::vault::view::ViewRequest;
 
+/// A visitor of the types of all operations.
+pub trait OperationVisitor {
+    /// Called once for each operation.
+    fn visit<O: Operation>(&mut self);
+}
+
+/// Passes the type of every operation to `visitor`.
+///
+/// ```
+/// use runvault::vault::api::{Operation, OperationVisitor, visit_operations};
+///
+/// #[derive(Default)]
+/// struct Names(Vec<&'static str>);
+///
+/// impl OperationVisitor for Names {
+///     fn visit<O: Operation>(&mut self) {
+///         self.0.push(O::NAME);
+///     }
+/// }
+///
+/// let mut names = Names::default();
+/// visit_operations(&mut names);
+/// assert!(names.0.contains(&"find"));
+/// ```
+pub fn visit_operations(visitor: &mut impl OperationVisitor) {
+    visitor.visit::<AnswersRequest>();
+    visitor.visit::<AuditRequest>();
+    visitor.visit::<CapturesRequest>();
+    visitor.visit::<CheckJournalRequest>();
+    visitor.visit::<DaysRequest>();
+    visitor.visit::<DiffRequest>();
+    visitor.visit::<DigestsRequest>();
+    visitor.visit::<FindRequest>();
+    visitor.visit::<ForksOfRequest>();
+    visitor.visit::<ForksRequest>();
+    visitor.visit::<JournalHeadRequest>();
+    visitor.visit::<JournalRequest>();
+    visitor.visit::<LabelKeysRequest>();
+    visitor.visit::<LabelValuesRequest>();
+    visitor.visit::<LabelsRequest>();
+    visitor.visit::<LinksRequest>();
+    visitor.visit::<ListRequest>();
+    visitor.visit::<NoteRequest>();
+    visitor.visit::<PathRequest>();
+    visitor.visit::<PinsRequest>();
+    visitor.visit::<ReclaimableRequest>();
+    visitor.visit::<RecordingsRequest>();
+    visitor.visit::<ReplayRequest>();
+    visitor.visit::<ResolveRequest>();
+    visitor.visit::<ResponsesRequest>();
+    visitor.visit::<RulesRequest>();
+    visitor.visit::<SearchRequest>();
+    visitor.visit::<ShowRequest>();
+    visitor.visit::<StatsRequest>();
+    visitor.visit::<TagsRequest>();
+    visitor.visit::<TombstonesRequest>();
+    visitor.visit::<UnresolvedRequest>();
+    visitor.visit::<VerifyRequest>();
+    visitor.visit::<BackupRequest>();
+    visitor.visit::<CopyRequest>();
+    visitor.visit::<ForgetRequest>();
+    visitor.visit::<ReclaimRequest>();
+    visitor.visit::<RemoveRequest>();
+    visitor.visit::<ViewRequest>();
+    visitor.visit::<SetTagRequest>();
+    visitor.visit::<RemoveTagRequest>();
+    visitor.visit::<SetNoteRequest>();
+    visitor.visit::<RemoveNoteRequest>();
+    visitor.visit::<PinRequest>();
+    visitor.visit::<UnpinRequest>();
+    visitor.visit::<SetLabelsRequest>();
+    visitor.visit::<RemoveLabelsRequest>();
+    visitor.visit::<AddLinkRequest>();
+    visitor.visit::<RemoveLinkRequest>();
+}
+
 /// Returns the OpenAPI 3.1 document of all operations.
 #[must_use]
 pub fn document() -> OpenApi {
     let mut document = Document::default();
-    document.add::<AnswersRequest>();
-    document.add::<AuditRequest>();
-    document.add::<CapturesRequest>();
-    document.add::<CheckJournalRequest>();
-    document.add::<DaysRequest>();
-    document.add::<DiffRequest>();
-    document.add::<DigestsRequest>();
-    document.add::<FindRequest>();
-    document.add::<ForksOfRequest>();
-    document.add::<ForksRequest>();
-    document.add::<JournalHeadRequest>();
-    document.add::<JournalRequest>();
-    document.add::<LabelKeysRequest>();
-    document.add::<LabelValuesRequest>();
-    document.add::<LabelsRequest>();
-    document.add::<LinksRequest>();
-    document.add::<ListRequest>();
-    document.add::<NoteRequest>();
-    document.add::<PathRequest>();
-    document.add::<PinsRequest>();
-    document.add::<ReclaimableRequest>();
-    document.add::<RecordingsRequest>();
-    document.add::<ReplayRequest>();
-    document.add::<ResolveRequest>();
-    document.add::<ResponsesRequest>();
-    document.add::<RulesRequest>();
-    document.add::<SearchRequest>();
-    document.add::<ShowRequest>();
-    document.add::<StatsRequest>();
-    document.add::<TagsRequest>();
-    document.add::<TombstonesRequest>();
-    document.add::<UnresolvedRequest>();
-    document.add::<VerifyRequest>();
-    document.add::<BackupRequest>();
-    document.add::<CopyRequest>();
-    document.add::<ForgetRequest>();
-    document.add::<ReclaimRequest>();
-    document.add::<RemoveRequest>();
-    document.add::<ViewRequest>();
-    document.add::<SetTagRequest>();
-    document.add::<RemoveTagRequest>();
-    document.add::<SetNoteRequest>();
-    document.add::<RemoveNoteRequest>();
-    document.add::<PinRequest>();
-    document.add::<UnpinRequest>();
-    document.add::<SetLabelsRequest>();
-    document.add::<RemoveLabelsRequest>();
-    document.add::<AddLinkRequest>();
-    document.add::<RemoveLinkRequest>();
+    visit_operations(&mut document);
+    // Adding has no request: its input are files.
+    document.schema::<AddedDocument>();
     document.build()
 }
 
@@ -111,8 +142,8 @@ struct Document {
     schemas: Vec<(String, RefOr<Schema>)>,
 }
 
-impl Document {
-    fn add<O: Operation>(&mut self) {
+impl OperationVisitor for Document {
+    fn visit<O: Operation>(&mut self) {
         let answer = ResponseBuilder::new().description("The answer.").content(
             "application/json",
             ContentBuilder::new().schema(Some(self.schema::<O::Answer>())).build(),
@@ -130,7 +161,9 @@ impl Document {
             .responses(ResponsesBuilder::new().response("200", answer).build());
         self.paths.push((O::NAME, PathItem::new(HttpMethod::Post, operation)));
     }
+}
 
+impl Document {
     /// Adds the schema of a type and of everything in it, and returns a reference to it.
     fn schema<T: ToSchema>(&mut self) -> RefOr<Schema> {
         self.schemas.push((T::name().into_owned(), <T as PartialSchema>::schema()));

@@ -210,7 +210,7 @@ fn report(event: &GatewayEvent<'_>) {
         GatewayEvent::Recorded { provider, path, status } => {
             verbose(&format!("recorded {provider} {} ({status})", escaped(path)));
         }
-        GatewayEvent::Replayed { provider, path, from } => {
+        GatewayEvent::Replayed { provider, path, from, .. } => {
             verbose(&format!("replayed {provider} {} from {from}", escaped(path)));
         }
         GatewayEvent::Missed { provider, path, reason } => {

@@ -5,17 +5,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus};
 
 use clap::Args as ClapArgs;
-use runvault::gateway::{Gateway, Mode, PROVIDERS};
+use runvault::gateway::{Gateway, Mode, REPLAY_KEY, base_url_variables, key_variables};
 
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::gateway::variables;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stop::Stop;
-
-/// The key of clients of which calls are only replayed: most clients do not start without one.
-const REPLAY_KEY: &str = "runvault-replay";
 
 /// Run a program, and record or replay its calls of models.
 ///
@@ -45,11 +41,12 @@ impl Args {
         let _stop = Stop::on_signals()?;
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
         let mut command = Command::new(program);
-        command.args(arguments).envs(variables(gateway.address()));
+        command.args(arguments).envs(base_url_variables(gateway.address()));
         command.env("RUNVAULT_GATEWAY", format!("http://{}", gateway.address()));
         if self.gateway.mode() == Mode::Replay {
-            let keys = PROVIDERS.iter().flat_map(|provider| provider.keys);
-            command.envs(keys.filter(|key| std::env::var_os(key).is_none()).map(|key| (key, REPLAY_KEY)));
+            command.envs(
+                key_variables().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, REPLAY_KEY)),
+            );
         }
         let status = command.status().map_err(|error| {
             let program = program.to_string_lossy();

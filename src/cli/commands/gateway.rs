@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
-use runvault::gateway::{Gateway, PROVIDERS};
+use runvault::gateway::{Gateway, base_url_variables};
 
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::vault::VaultArgs;
@@ -48,7 +48,7 @@ impl Args {
             ));
         }
         let mut out = stdout::raw();
-        for (variable, url) in variables(address) {
+        for (variable, url) in base_url_variables(address) {
             writeln!(out, "{variable}={url}")?;
         }
         out.flush()?;
@@ -59,12 +59,4 @@ impl Args {
         gateway.stop()?;
         Ok(Status::Done)
     }
-}
-
-/// Returns the variables that point the clients of each provider at a gateway.
-pub(crate) fn variables(address: SocketAddr) -> impl Iterator<Item = (&'static str, String)> {
-    PROVIDERS.iter().flat_map(move |provider| {
-        let url = move |path| format!("http://{address}/{}{path}", provider.name);
-        provider.base_urls.iter().map(move |(variable, path)| (*variable, url(path)))
-    })
 }

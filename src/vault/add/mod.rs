@@ -1,6 +1,7 @@
 //! The implementation of `add` and `verify`: find, examine, store, report.
 
 mod annotations;
+mod answer;
 mod document;
 mod examination;
 mod joining;
@@ -24,6 +25,7 @@ use crate::storage::{
 use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
 pub use annotations::CommonAnnotations;
+pub use answer::{AddOutcome, AddedDocument};
 pub use document::AddError;
 
 use examination::{Examination, Finding, Item, Rest};

@@ -7,7 +7,7 @@
 mod json_value;
 mod types;
 
-pub use super::openapi::document;
+pub use super::openapi::{OperationVisitor, document, visit_operations};
 pub use json_value::{JsonText, JsonValue};
 pub use types::{
     ArtifactName, ArtifactSummary, FindingSummary, PathName, PlaceSummary, SignatureName, TimeBasisName,
@@ -25,7 +25,7 @@ pub trait Operation: Serialize + DeserializeOwned + ToSchema {
     /// The answer.
     type Answer: Serialize + DeserializeOwned + ToSchema;
     /// The reason that there is no answer.
-    type Error: std::error::Error;
+    type Error: std::error::Error + 'static;
 
     /// The name of the operation, in lowercase with hyphens.
     const NAME: &'static str;

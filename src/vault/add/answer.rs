@@ -1,0 +1,89 @@
+//! What was done with a document, as data.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::{Examined, Outcome};
+use crate::artifact::Kind;
+use crate::digest::{CoreHash, hex};
+use crate::validation::Violation;
+
+/// What was done with a document that was added.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AddedDocument {
+    /// The name of the document.
+    pub path: String,
+    /// The bytes of the name, as hex digits, if it is a path that is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+    /// The id of its kind, if it was recognised.
+    pub kind: Option<String>,
+    /// What was done.
+    pub outcome: AddOutcome,
+    /// Whether the time at which it was seen was recorded, if it was stored before and was not added again.
+    pub recorded: bool,
+    /// The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before.
+    pub core_hash: Option<CoreHash>,
+    /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
+    pub continues: Option<CoreHash>,
+    /// The files beside it that it refers to and that are stored with it.
+    pub attachments: Vec<CoreHash>,
+    /// The result of checking its signature, if it is signed: `verified` or `unchecked`.
+    pub signature: Option<String>,
+    /// The key id that it states.
+    pub key_id: Option<String>,
+    /// Its violations, including warnings.
+    pub violations: Vec<Violation>,
+    /// Number of further violations.
+    pub violations_omitted: u64,
+}
+
+/// What was done with a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AddOutcome {
+    /// It is a new artifact and was stored.
+    Added,
+    /// It is a new byte form of an existing artifact and was stored.
+    Capture,
+    /// It was stored before.
+    Present,
+    /// It breaks rules, or was removed before; nothing was stored.
+    Rejected,
+    /// It is not an artifact.
+    Skipped,
+}
+
+impl AddedDocument {
+    /// Creates the data of an examined document.
+    #[must_use]
+    pub fn new(examined: &Examined) -> Self {
+        let signature = examined.signature.as_ref();
+        Self {
+            path: examined.path.clone(),
+            path_bytes: examined.path_bytes.as_deref().map(hex),
+            kind: examined.kind.map(Kind::name).map(str::to_owned),
+            outcome: examined.outcome.into(),
+            recorded: examined.outcome != Outcome::PresentUnrecorded,
+            core_hash: examined.core,
+            continues: examined.continues,
+            attachments: examined.attachments.clone(),
+            signature: signature.map(|signature| signature.state.name().to_owned()),
+            key_id: signature.and_then(|signature| signature.key_id.clone()),
+            violations: examined.report.violations().to_vec(),
+            violations_omitted: examined.report.omitted() as u64,
+        }
+    }
+}
+
+impl From<Outcome> for AddOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Added => Self::Added,
+            Outcome::NewCapture => Self::Capture,
+            Outcome::Present | Outcome::PresentUnrecorded | Outcome::Verified => Self::Present,
+            Outcome::Rejected => Self::Rejected,
+            Outcome::Skipped => Self::Skipped,
+        }
+    }
+}
