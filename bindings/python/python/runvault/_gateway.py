@@ -1,0 +1,157 @@
+"""Gateways: record and replay the calls of model clients."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, NotRequired, TypeAlias, TypedDict, cast
+
+from . import _native
+from ._errors import InvalidError
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ._vault import Vault
+
+Mode: TypeAlias = Literal["record", "replay", "auto", "pass"]
+
+
+class FinishedRun(TypedDict):
+    """A run that was stored in the vault."""
+
+    run_id: str
+    name: str | None
+    run_pack: str
+    sessions: list[str]
+    calls: int
+    failed: int
+
+
+class GatewayEvent(TypedDict):
+    """Something that a gateway reports: a call, or a run that was stored."""
+
+    event: Literal["recorded", "replayed", "missed", "not-recorded", "finished", "failed"]
+    provider: NotRequired[str]
+    path: NotRequired[str]
+    status: NotRequired[int]
+    core_hash: NotRequired[str]
+    """The run pack that the call was replayed from."""
+    step: NotRequired[int]
+    """The number of the step with the request there."""
+    reason: NotRequired[str]
+    """What differs from the nearest recorded request, or why something was not stored."""
+    run: NotRequired[FinishedRun]
+
+
+class RecordedCall(TypedDict):
+    """A call in a run pack that a gateway recorded, with a complete answer."""
+
+    step: int
+    provider: str
+    endpoint: str
+    prompt: str
+    """What the request is compared by, as JSON."""
+
+
+class Gateway:
+    """A gateway in this process, at a free port of this machine. As a context manager it is stopped at the end.
+
+    Clients are pointed at it by the environment variables that `variables` returns.
+    """
+
+    def __init__(self, native: _native.Gateway, mode: Mode) -> None:
+        self._native = native
+        self.mode = mode
+
+    @classmethod
+    def start(
+        cls,
+        vault: Vault,
+        mode: Mode = "auto",
+        *,
+        recording: str | None = None,
+        upstreams: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        ignore: Sequence[str] = (),
+        normalize: Iterable[tuple[str, str] | tuple[str, str, str]] = (),
+        redact: Sequence[str] = (),
+        pace: Literal["fast", "recorded"] = "fast",
+        idle: float = 300.0,
+        spool: str | os.PathLike[str] | None = None,
+        address: str = "127.0.0.1:0",
+    ) -> Self:
+        """Starts a gateway.
+
+        `recording` is the only run to replay from: anything that names an artifact. `upstreams` are the URLs of servers by
+        the name of the provider. `normalize` are a pattern and what replaces it, with the JSON Pointer of what it applies to
+        in front if there is one. `spool` is the directory for calls of runs that are not finished; it is beside the vault
+        unless given.
+        """
+        if spool is None:
+            if not str(vault.path) or str(vault.path) == "." or "://" in os.fspath(vault.path):
+                raise InvalidError("a vault that is not a file needs a directory for calls: spool", "invalid")
+            spool = f"{vault.path}-gateway"
+        rules = [(None, *rule) if len(rule) == 2 else rule for rule in normalize]
+        options = {
+            "mode": mode,
+            "recording": recording,
+            "recorded_pace": pace == "recorded",
+            "upstreams": dict(upstreams or {}),
+            "ignore": list(ignore),
+            "normalize": rules,
+            "redact": list(redact),
+            "labels": dict(labels or {}),
+            "spool": spool,
+            "idle": idle,
+            "address": address,
+        }
+        return cls(_native.Gateway.start(vault._native, options), mode)
+
+    @property
+    def address(self) -> str:
+        """The address and port at which it listens."""
+        return self._native.address
+
+    def variables(self) -> dict[str, str]:
+        """Returns the environment variables that point clients at the gateway.
+
+        If it only replays, keys that are not set get a value that no server accepts: most clients do not start without one.
+        """
+        variables = {**self._native.variables(), "RUNVAULT_GATEWAY": f"http://{self.address}"}
+        if self.mode == "replay":
+            keys, value = _native.key_variables()
+            variables.update({key: value for key in keys if key not in os.environ})
+        return variables
+
+    def events(self) -> list[GatewayEvent]:
+        """Returns what the gateway reported since the last call."""
+        return cast("list[GatewayEvent]", json.loads(self._native.take_events()))
+
+    def finish(self, run: str | None = None) -> FinishedRun | None:
+        """Stores a run, after the calls that are being answered. Without a name, it is that of calls that name none.
+
+        Returns None if nothing was recorded.
+        """
+        finished = self._native.finish(run)
+        return None if finished is None else cast(FinishedRun, json.loads(finished))
+
+    def stop(self) -> list[FinishedRun]:
+        """Finishes all runs, and stops."""
+        return cast("list[FinishedRun]", json.loads(self._native.stop()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def recorded_calls(vault: Vault, run_pack: str) -> list[RecordedCall]:
+    """Returns the calls with complete answers in a run pack that a gateway recorded, in the order of their requests."""
+    calls = vault._native.recorded_calls(run_pack)
+    return [] if calls is None else cast("list[RecordedCall]", json.loads(calls))
