@@ -15,7 +15,7 @@ use std::time::Instant;
 use runvault::Vault;
 use runvault::gateway::{
     Gateway, GatewayEvent, GatewayOptions, MatchingRules, Mode, Pace, ReplaySource, StartError,
-    Upstream as Server,
+    Upstream as Server, recorded_calls,
 };
 use runvault::vault::find::FindRequest;
 use serde_json::{Value, json};
@@ -90,6 +90,37 @@ fn what_was_recorded_is_replayed_byte_for_byte() {
     }
     assert_eq!(replaying.stop().unwrap(), []);
     assert_eq!(upstream.requests(), 5);
+}
+
+#[test]
+fn what_was_recorded_and_what_is_replayed_are_named_by_the_same_steps() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let recording = start(&sandbox, Mode::Record, &upstream);
+    for prompt in ["one", "two", "three"] {
+        chat(recording.address(), prompt, false).expect(200);
+    }
+    let pack = recording.stop().unwrap()[0].run_pack;
+    let vault = Arc::new(Vault::open(&sandbox.vault()).unwrap());
+    let recorded = recorded_calls(&vault, pack).unwrap().unwrap();
+    assert!(recorded[1].prompt.contains("two") && recorded[1].endpoint == "chat.completions");
+    let replayed = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&replayed);
+    let mut options = options(&sandbox, Mode::Replay, &upstream);
+    options.report = Arc::new(move |event| {
+        if let GatewayEvent::Replayed { from, step, .. } = event {
+            seen.lock().unwrap().push((*from, *step));
+        }
+    });
+    // A vault that is open can be used by a gateway and others.
+    let replaying = Gateway::start(Arc::clone(&vault), ANYWHERE.parse().unwrap(), options).unwrap();
+    for prompt in ["three", "one"] {
+        chat(replaying.address(), prompt, false).expect(200);
+    }
+    replaying.stop().unwrap();
+    assert_eq!(*replayed.lock().unwrap(), [(pack, recorded[2].step), (pack, recorded[0].step)]);
+    let session = vault.run(&FindRequest::default()).unwrap().hits;
+    let session = session.into_iter().find(|hit| hit.artifact.kind == "model_io").unwrap();
+    assert_eq!(recorded_calls(&vault, session.artifact.core_hash).unwrap(), None);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn papers_for_contributors_name_files_that_exist() {
     for paper in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = std::fs::read_to_string(repository(paper)).unwrap();
         for name in text.split('`').skip(1).step_by(2) {
-            let roots = ["src/", "tests/", "migrations/", "docs/", "benches/"];
+            let roots = ["src/", "tests/", "migrations/", "docs/", "benches/", "bindings/"];
             if !roots.iter().any(|root| name.starts_with(root)) || name.contains(' ') {
                 continue;
             }

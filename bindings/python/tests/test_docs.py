@@ -36,7 +36,7 @@ def environment(upstream: Upstream) -> dict[str, str]:
     return {
         "PATH": os.pathsep.join(paths),
         "HOME": os.environ.get("HOME", "/"),
-        "COLUMNS": "100",
+        "COLUMNS": "80",
         "OPENAI": upstream.url,
         "OPENAI_API_KEY": "sk-not-a-key",
         "RUNVAULT_VAULT": "runs.vault",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # Names of columns with times in answers. All times are UTC.
-_TIMES = ("added_at", "seen_at", "created_at", "started_at", "finished_at")
+_TIMES = ("added_at", "seen_at", "created_at", "finished_at")
 
 
 class Page(Generic[T]):
