@@ -35,7 +35,12 @@ pub(super) fn client() -> io::Result<Upstream> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
     let tls = builder.with_root_certificates(roots).with_no_client_auth();
-    let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
+    let mut http = HttpConnector::new();
+    http.enforce_http(false);
+    // The parts of a request are not to wait until earlier ones are acknowledged.
+    http.set_nodelay(true);
+    let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    let connector = connector.enable_http1().wrap_connector(http);
     Ok(Client::builder(TokioExecutor::new()).build(connector))
 }
 

@@ -2,30 +2,30 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use axum::http::header::{HOST, HeaderMap, HeaderValue};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
-use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Limited};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use tokio::task;
-use tokio::time::{Instant, sleep_until};
 
-use super::call::{Answer, Form};
+use super::call::Form;
 use super::events::GatewayEvent;
 use super::forward::{OpenCall, Received, Recording, forward};
 use super::miss::Miss;
+use super::play::play;
 use super::problem::{json_problem, json_response, problem};
-use super::provider::Endpoint;
+use super::provider::{self, Endpoint};
 use super::recordings::Wanted;
 use super::replay::{self, Found, ReplayFailure};
 use super::route::{Destination, Route, Target, target};
 use super::run::Run;
-use super::shared::{Mode, Pace, Shared};
+use super::shared::{Mode, Shared};
+use super::usage::replayed_calls;
 use crate::clock;
+use crate::digest::{CoreHash, Digest};
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
 use crate::server::is_own_host;
@@ -37,8 +37,8 @@ const MAX_REQUEST: usize = 64 << 20;
 /// The header that names the run of a request, and the one that states labels of it.
 const RUN: &str = "x-runvault-run";
 const LABEL: &str = "x-runvault-label";
-/// The header of an answer that was replayed: the run pack that it is from.
-const REPLAYED: &str = "x-runvault-replayed";
+/// The header that names the only recording to replay from.
+const RECORDING: &str = "x-runvault-recording";
 
 /// Answers a request.
 pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Response<Body> {
@@ -46,8 +46,14 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
         return problem(status, "refused", why);
     }
     let (parts, body) = request.into_parts();
-    let Target { run, mut labels, destination } = target(&shared.upstreams, &parts.uri);
+    let Target { run, mut labels, recording, destination } = target(&shared.upstreams, &parts.uri);
     let run = header(&parts.headers, RUN).or(run);
+    let recording = header(&parts.headers, RECORDING).or(recording);
+    let only = recording.as_deref().map(|text| Digest::parse_either(text).map(CoreHash));
+    if only == Some(None) {
+        return problem(StatusCode::BAD_REQUEST, "not valid", "a recording is named by its core hash");
+    }
+    let only = only.flatten();
     let Some(stated) = labels_of(&parts.headers) else {
         let reason = format!("the header {LABEL} is a label, such as job=7");
         return problem(StatusCode::BAD_REQUEST, "not valid", &reason);
@@ -62,14 +68,10 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
         return problem(StatusCode::PAYLOAD_TOO_LARGE, "not read", &reason);
     };
     let body = body.to_bytes();
+    let client = Client { run, labels, only };
     match destination {
-        Destination::Own(command) => {
-            command_of(&shared, &parts.method, &command, run.as_deref(), &labels).await
-        }
-        Destination::Upstream(route) => {
-            let client = Client { run, labels };
-            call(shared, route, client, parts, body).await
-        }
+        Destination::Own(command) => command_of(&shared, &parts.method, &command, &client).await,
+        Destination::Upstream(route) => call(shared, route, client, parts, body).await,
         Destination::Unknown => {
             let reason = format!("{} is the path of no known provider", parts.uri.path());
             problem(StatusCode::NOT_FOUND, "unknown path", &reason)
@@ -108,22 +110,15 @@ fn labels_of(headers: &HeaderMap) -> Option<BTreeMap<String, String>> {
 struct Client {
     run: Option<String>,
     labels: BTreeMap<String, String>,
+    /// The only recording to replay from. With it, nothing is forwarded.
+    only: Option<CoreHash>,
 }
 
 /// Runs a command to the gateway itself.
-async fn command_of(
-    shared: &Arc<Shared>,
-    method: &Method,
-    command: &str,
-    run: Option<&str>,
-    labels: &BTreeMap<String, String>,
-) -> Response<Body> {
+async fn command_of(shared: &Arc<Shared>, method: &Method, command: &str, client: &Client) -> Response<Body> {
     match (command, method) {
-        ("finish", &Method::POST) => match shared.finish(run, labels).await {
-            Ok(finished) => json_response(StatusCode::OK, &json!({"finished": finished})),
-            Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, "not finished", &error.to_string()),
-        },
-        ("status", &Method::GET) => json_response(StatusCode::OK, &json!({"mode": shared.mode.name()})),
+        ("finish", &Method::POST) => finish(shared, client).await,
+        ("status", &Method::GET) => json_response(StatusCode::OK, &status(shared)),
         ("finish" | "status", _) => {
             problem(StatusCode::METHOD_NOT_ALLOWED, "refused", "finish is a POST, status a GET")
         }
@@ -134,6 +129,39 @@ async fn command_of(
 /// The reason that a call with such a request is not recorded.
 const UNREADABLE: &str = "the request is not a JSON object that has a canonical form";
 
+/// Returns the mode, the variables that point clients at the gateway, and those in which they expect a key.
+fn status(shared: &Shared) -> Json {
+    let variables: BTreeMap<&str, String> = provider::base_url_variables(shared.address).collect();
+    let keys: Vec<&str> = provider::key_variables().collect();
+    json!({"mode": shared.mode.name(), "variables": variables, "keys": keys})
+}
+
+/// Finishes a run. The response states what was recorded, and what was replayed.
+async fn finish(shared: &Arc<Shared>, client: &Client) -> Response<Body> {
+    let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not finished", reason);
+    let run = shared.lock_runs().get(&client.run).cloned();
+    let finished = match shared.finish(client.run.as_deref(), &client.labels).await {
+        Ok(finished) => finished,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let (for_thread, only) = (Arc::clone(shared), client.only);
+    let replayed = task::spawn_blocking(move || {
+        let Shared { vault, recordings, .. } = &*for_thread;
+        let only = match only {
+            Some(core) => replay::pack_of(vault, recordings, core)?,
+            None => for_thread.only,
+        };
+        replayed_calls(vault, recordings, only, run.map(|run| run.usage()).unwrap_or_default())
+    });
+    match replayed.await {
+        Ok(Ok(replayed)) => {
+            json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed}))
+        }
+        Ok(Err(error)) => failed(&error.to_string()),
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
 /// Answers a call of a provider.
 async fn call(
     shared: Arc<Shared>,
@@ -143,10 +171,11 @@ async fn call(
     body: Bytes,
 ) -> Response<Body> {
     let received = Received { method: parts.method, headers: parts.headers, body };
+    let only_replays = shared.mode == Mode::Replay || client.only.is_some();
     let comparable = route.endpoint.filter(|_| received.method == Method::POST);
     let asked = comparable.and_then(|endpoint| Asked::new(&shared, endpoint, &route, &received.body));
-    let Some(asked) = asked.filter(|_| shared.mode != Mode::Pass) else {
-        if shared.mode == Mode::Replay {
+    let Some(asked) = asked.filter(|_| only_replays || shared.mode != Mode::Pass) else {
+        if only_replays {
             let reason = if comparable.is_some() {
                 UNREADABLE.to_owned()
             } else {
@@ -164,16 +193,18 @@ async fn call(
     };
     let (run, number) = shared.begin(client.run.as_deref(), &client.labels);
     let open = OpenCall { run: Arc::clone(&run), number };
-    if matches!(shared.mode, Mode::Replay | Mode::Auto) {
-        match replayed(&shared, &route, &asked, run).await {
+    if only_replays || shared.mode == Mode::Auto {
+        match replayed(&shared, &route, &asked, (Arc::clone(&run), client.only)).await {
             Ok(Ok(found)) => {
                 let Route { provider, path, .. } = &route;
                 let (from, step) = (found.from, found.recorded.step);
+                run.count(|usage| usage.replayed(from, step));
                 shared.report(&GatewayEvent::Replayed { provider, path, from, step });
                 return play(found, shared.pace);
             }
-            Ok(Err(miss)) if shared.mode == Mode::Replay => {
+            Ok(Err(miss)) if only_replays => {
                 let Route { provider, path, .. } = &route;
+                run.count(|usage| usage.missed(miss.reason()));
                 shared.report(&GatewayEvent::Missed { provider, path, reason: &miss.reason() });
                 return json_problem(StatusCode::NOT_FOUND, &miss.problem());
             }
@@ -215,7 +246,7 @@ async fn replayed(
     shared: &Arc<Shared>,
     route: &Route,
     asked: &Asked,
-    run: Arc<Run>,
+    (run, only): (Arc<Run>, Option<CoreHash>),
 ) -> Result<Result<Found, Miss>, ReplayFailure> {
     let wanted = Wanted {
         provider: route.provider.clone(),
@@ -225,67 +256,28 @@ async fn replayed(
     };
     let shared = Arc::clone(shared);
     let found = task::spawn_blocking(move || {
-        replay::find(&shared.vault, &shared.recordings, shared.only, (&run, &wanted))
+        let Shared { vault, recordings, .. } = &*shared;
+        let only = match only {
+            Some(core) => match replay::pack_of(vault, recordings, core)? {
+                Some(pack) => Some(pack),
+                None => return Ok(Err(Miss::NoRecording(core))),
+            },
+            None => shared.only,
+        };
+        replay::find(vault, recordings, only, (&run, &wanted))
     });
     found.await.unwrap_or_else(|error| Err(ReplayFailure(error.to_string())))
-}
-
-/// Sends a recorded answer, a stream in the chunks in which it arrived.
-fn play(found: Found, pace: Pace) -> Response<Body> {
-    let Found { from, recorded } = found;
-    let Answer { status, content_type, retry_after, body, chunks } = recorded.answer;
-    let is_whole = Form::of(content_type.as_deref()) == Form::Whole;
-    let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;
-    let mut response = if is_whole || !fits {
-        Response::new(Body::from(body))
-    } else {
-        let (sender, channel) = Channel::<Bytes, std::io::Error>::new(1);
-        let started = Instant::now();
-        let chunks = chunks.into_iter().map(move |chunk| {
-            let wait =
-                if pace == Pace::Recorded { Duration::from_micros(chunk.at_us) } else { Duration::ZERO };
-            (started + wait, usize::try_from(chunk.bytes).unwrap_or(usize::MAX))
-        });
-        task::spawn(send(Bytes::from(body), chunks, sender));
-        Response::new(Body::new(channel))
-    };
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
-    let headers = response.headers_mut();
-    let core = from.to_string();
-    let values = [
-        (CONTENT_TYPE, content_type),
-        (RETRY_AFTER, retry_after),
-        (HeaderName::from_static(REPLAYED), Some(core)),
-    ];
-    for (name, value) in values {
-        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
-            headers.insert(name, value);
-        }
-    }
-    response
-}
-
-async fn send(
-    mut body: Bytes,
-    chunks: impl Iterator<Item = (Instant, usize)>,
-    mut sender: Sender<Bytes, std::io::Error>,
-) {
-    for (at, bytes) in chunks {
-        sleep_until(at).await;
-        if sender.send_data(body.split_to(bytes.min(body.len()))).await.is_err() {
-            return;
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::gateway::connection::OWN_HEADERS;
+    use crate::gateway::play::REPLAYED;
 
     #[test]
     fn headers_for_the_gateway_have_one_beginning() {
-        for name in [RUN, LABEL, REPLAYED] {
+        for name in [RUN, LABEL, RECORDING, REPLAYED] {
             assert!(name.starts_with(OWN_HEADERS));
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use regex::Regex;
 
+use super::normalize;
 use super::provider::Endpoint;
 use super::values::{object, text};
 use crate::json::canonical::rfc8785;
@@ -29,6 +30,11 @@ pub enum InvalidRule {
         "{0} is neither the name of a member nor a JSON Pointer, in which * matches every name and index"
     )]
     Location(String),
+    /// A replacement has neither of its forms.
+    #[error(
+        "{0} is not a replacement: [POINTER=]s/PATTERN/TEXT/, or [POINTER=]NAME with the name timestamp, date or uuid"
+    )]
+    Replacement(String),
 }
 
 /// The rules by which requests are compared and stored.
@@ -74,6 +80,17 @@ impl MatchingRules {
         let location = location.map(Location::parse).transpose()?;
         self.replaced.push(Replacement { location, pattern: compiled(pattern)?, with: with.to_owned() });
         Ok(())
+    }
+
+    /// Replaces text in prompts by a rule that is written as `[POINTER=]s/PATTERN/TEXT/`, or as `[POINTER=]NAME`, in which
+    /// `timestamp`, `date` and `uuid` are names of known patterns.
+    ///
+    /// # Errors
+    /// Returns an error if it has another form, or the location or the expression is not valid.
+    pub fn normalize(&mut self, rule: &str) -> Result<(), InvalidRule> {
+        let (location, pattern, with) =
+            normalize::parse(rule).ok_or_else(|| InvalidRule::Replacement(excerpt(rule)))?;
+        self.replace(location.as_deref(), &pattern, &with)
     }
 
     /// Replaces what matches the regular expression `pattern` by `[REDACTED]` before anything is compared or stored, in

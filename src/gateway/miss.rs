@@ -17,6 +17,8 @@ const LISTED: usize = 5;
 pub(super) enum Miss {
     /// No request of the API was recorded.
     Nothing,
+    /// The recording to replay from was not made by a gateway.
+    NoRecording(CoreHash),
     /// The request was recorded fewer times than it was made.
     Exhausted { recordings: usize },
     /// Another request was recorded.
@@ -43,6 +45,7 @@ impl Miss {
     pub(super) fn reason(&self) -> String {
         match self {
             Self::Nothing => "no request of this API was recorded".to_owned(),
+            Self::NoRecording(core) => format!("{core} was not recorded by a gateway"),
             Self::Exhausted { recordings: 1 } => "the request was recorded only once".to_owned(),
             Self::Exhausted { recordings } => format!("the request was recorded only {recordings} times"),
             Self::Different { lines, count, .. } => {

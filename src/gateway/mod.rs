@@ -31,6 +31,8 @@ mod head;
 mod http;
 mod matching;
 mod miss;
+mod normalize;
+mod play;
 mod problem;
 mod provider;
 mod recorded_run;
@@ -41,6 +43,7 @@ mod run;
 mod session;
 mod shared;
 mod spool;
+mod usage;
 mod values;
 
 pub use events::GatewayEvent;

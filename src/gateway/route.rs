@@ -50,7 +50,7 @@ impl Upstream {
             && name
                 .bytes()
                 .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
-        if !is_word || [OWN, "run", "label", "v1", "v1beta"].contains(&name) {
+        if !is_word || [OWN, "run", "label", "recording", "v1", "v1beta"].contains(&name) {
             return Err(InvalidUpstream::Name(excerpt(name)));
         }
         Self::new(name, url).ok_or_else(|| InvalidUpstream::Url(name.to_owned()))
@@ -110,6 +110,8 @@ pub(super) struct Target {
     pub(super) run: Option<String>,
     /// The labels that it states.
     pub(super) labels: BTreeMap<String, String>,
+    /// The only recording to replay from, as it is written.
+    pub(super) recording: Option<String>,
     pub(super) destination: Destination,
 }
 
@@ -139,16 +141,18 @@ pub(super) struct Route {
 
 /// Reads the path and query of a request.
 pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> Target {
-    let mut target = Target { run: None, labels: BTreeMap::new(), destination: Destination::Unknown };
+    let mut target =
+        Target { run: None, labels: BTreeMap::new(), recording: None, destination: Destination::Unknown };
     let mut rest = uri.path();
     loop {
         let (segment, after) = first(rest);
         let (value, after_value) = first(after);
         match segment {
             "run" if !value.is_empty() => target.run = Some(decoded(value)),
-            "label" if value.contains('=') => {
+            "recording" if !value.is_empty() => target.recording = Some(decoded(value)),
+            "label" => {
                 let decoded = decoded(value);
-                let (key, value) = decoded.split_once('=').unwrap_or((&decoded, ""));
+                let Some((key, value)) = decoded.split_once('=') else { break };
                 target.labels.insert(key.to_owned(), value.to_owned());
             }
             _ => break,
@@ -247,9 +251,11 @@ mod tests {
 
     #[test]
     fn runs_and_labels_precede_the_provider() {
-        let (run, labels, found) = route(&[], "/run/nightly%201/label/job=7/anthropic/v1/messages");
+        let (run, labels, found) =
+            route(&[], "/run/nightly%201/label/job=7/label/a%3Db%3Dc/anthropic/v1/messages");
         assert_eq!(run.as_deref(), Some("nightly 1"));
-        assert_eq!(labels, BTreeMap::from([("job".to_owned(), "7".to_owned())]));
+        let expected = [("a", "b=c"), ("job", "7")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(labels, BTreeMap::from(expected));
         assert_eq!(found.unwrap().url, "https://api.anthropic.com/v1/messages");
     }
 

@@ -11,6 +11,7 @@ use tokio::sync::Notify;
 use super::call::{Call, Form};
 use super::head::RunHead;
 use super::spool::Spool;
+use super::usage::Usage;
 use crate::digest::{CoreHash, Digest};
 
 /// A request that was asked before in a run: how often decides which recording answers it.
@@ -20,6 +21,9 @@ pub(super) type Asked = (Option<CoreHash>, Digest, String, Form);
 #[derive(Debug)]
 pub(super) struct Run {
     state: Mutex<State>,
+    /// The calls on disk. It is locked while one is synced, and apart from the state, so that other calls begin and end
+    /// meanwhile; it is locked first.
+    spool: Mutex<Option<Spool>>,
     /// Notified when a call ends.
     pub(super) ended: Notify,
 }
@@ -27,12 +31,12 @@ pub(super) struct Run {
 #[derive(Debug)]
 struct State {
     head: RunHead,
-    spool: Option<Spool>,
     next: u64,
     open: usize,
     last_activity: Instant,
     calls: Vec<Call>,
     asked: HashMap<Asked, usize>,
+    usage: Usage,
     is_closed: bool,
 }
 
@@ -40,20 +44,24 @@ impl Run {
     pub(super) fn new(head: RunHead) -> Self {
         let state = State {
             head,
-            spool: None,
             next: 0,
             open: 0,
             last_activity: Instant::now(),
             calls: Vec::new(),
             asked: HashMap::new(),
+            usage: Usage::default(),
             is_closed: false,
         };
-        Self { state: Mutex::new(state), ended: Notify::new() }
+        Self { state: Mutex::new(state), spool: Mutex::new(None), ended: Notify::new() }
     }
 
     /// A panic of another thread leaves nothing half changed.
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_spool(&self) -> std::sync::MutexGuard<'_, Option<Spool>> {
+        self.spool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a call, and returns its number. Returns `None` if the run is being finished.
@@ -81,14 +89,15 @@ impl Run {
 
     /// Writes a call to disk, in `directory`.
     pub(super) fn record(&self, directory: &Path, call: Call) -> io::Result<()> {
-        let mut state = self.lock();
-        if state.spool.is_none() {
-            state.spool = Some(Spool::create(directory, &state.head)?);
+        let mut spool = self.lock_spool();
+        if spool.is_none() {
+            let head = self.lock().head.clone();
+            *spool = Some(Spool::create(directory, &head)?);
         }
-        if let Some(spool) = &mut state.spool {
+        if let Some(spool) = spool.as_mut() {
             spool.append(&call)?;
         }
-        state.calls.push(call);
+        self.lock().calls.push(call);
         Ok(())
     }
 
@@ -112,6 +121,16 @@ impl Run {
         }
     }
 
+    /// Counts what was replayed, or was not recorded.
+    pub(super) fn count(&self, count: impl FnOnce(&mut Usage)) {
+        count(&mut self.lock().usage);
+    }
+
+    /// Returns what was replayed so far.
+    pub(super) fn usage(&self) -> Usage {
+        self.lock().usage.clone()
+    }
+
     /// Returns whether no call is open and none was for `idle`.
     pub(super) fn is_idle(&self, idle: std::time::Duration) -> bool {
         let state = self.lock();
@@ -127,9 +146,13 @@ impl Run {
 
     /// Takes what was recorded. The labels of the file on disk are brought up to date first.
     pub(super) fn take(&self) -> io::Result<Option<(Spool, RunHead, Vec<Call>)>> {
-        let mut state = self.lock();
-        let Some(mut spool) = state.spool.take() else { return Ok(None) };
-        spool.update(&state.head)?;
-        Ok(Some((spool, state.head.clone(), std::mem::take(&mut state.calls))))
+        let mut spool = self.lock_spool();
+        let Some(mut taken) = spool.take() else { return Ok(None) };
+        let (head, calls) = {
+            let mut state = self.lock();
+            (state.head.clone(), std::mem::take(&mut state.calls))
+        };
+        taken.update(&head)?;
+        Ok(Some((taken, head, calls)))
     }
 }

@@ -260,7 +260,7 @@ fn who_has_no_home_needs_no_file() {
     command.env_remove("RUNVAULT_CONFIG").uid(3_141_592);
     let Ok(output) = command.args(["config", "list"]).output() else { return };
     let ran = Ran::from(output).expect(0);
-    assert!(ran.stdout.contains("max-depth        128"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("max-depth         128"), "{}", ran.stdout);
 }
 
 #[cfg(unix)]

@@ -1,7 +1,9 @@
 //! The gateway: what clients get, and what is in the vault after that.
 
 mod client;
-mod clients;
+pub(crate) mod clients;
+mod recordings;
+mod rules;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -452,18 +454,13 @@ struct Process {
 
 impl Process {
     fn start(sandbox: &Sandbox, upstream: &Upstream) -> Self {
-        let server = format!("openai=http://{}", upstream.address);
+        let server = format!("--upstream=openai=http://{}", upstream.address);
+        Self::start_with(sandbox, &["--create", "--mode=record", &server])
+    }
+
+    fn start_with(sandbox: &Sandbox, options: &[&str]) -> Self {
         let mut command = sandbox.command();
-        command.args([
-            "gateway",
-            "--create",
-            "--listen",
-            ANYWHERE,
-            "--mode",
-            "record",
-            "--upstream",
-            &server,
-        ]);
+        command.args(["gateway", "--listen", ANYWHERE]).args(options);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());

@@ -13,6 +13,7 @@ use crate::cli::args::default_vault;
 use crate::cli::args::hash::Named;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
+use crate::cli::args::settings::{self, Setting};
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
@@ -85,7 +86,8 @@ pub(crate) struct GatewayArgs {
     /// Replace text in requests before comparing them
     ///
     /// The rule is s/PATTERN/TEXT/, or POINTER=s/PATTERN/TEXT/ for what is at a JSON Pointer. Can be repeated. PATTERN is a regular expression, and TEXT can refer to its groups as $1. Any character can take the place of the
-    /// slashes. The request is stored unchanged, with the rule. Example: s/\d{4}-\d\d-\d\d/DATE/
+    /// slashes. timestamp, date and uuid are names of rules, as is POINTER=uuid. The request is stored unchanged, with
+    /// the rule. Example: s/\d{4}-\d\d-\d\d/DATE/
     #[arg(long, value_name = "RULE")]
     normalize: Vec<String>,
 
@@ -137,7 +139,7 @@ impl GatewayArgs {
             PaceName::Recorded => Pace::Recorded,
         };
         options.rules = self.rules()?;
-        options.upstreams.clone_from(&self.upstream);
+        options.upstreams = self.upstreams()?;
         options.labels = self.labels.labels()?;
         options.idle = self.idle;
         options.report = Arc::new(report);
@@ -152,26 +154,33 @@ impl GatewayArgs {
         }
     }
 
+    /// Returns the rules of the settings, and then those of the arguments.
     fn rules(&self) -> Result<MatchingRules, Failure> {
         let invalid = |error: runvault::gateway::InvalidRule| Failure::Usage(error.to_string());
         let mut rules = MatchingRules::default();
-        for location in &self.ignore {
+        for location in configured(&settings::GATEWAY_IGNORE)?.iter().chain(&self.ignore) {
             rules.ignore(location).map_err(invalid)?;
         }
-        for text in &self.normalize {
-            let (location, pattern, with) = substitution(text).ok_or_else(|| {
-                Failure::Usage(format!(
-                    "--normalize: expected [POINTER=]s/PATTERN/TEXT/, not {}",
-                    escaped(text)
-                ))
-            })?;
-            rules.replace(location, &pattern, &with).map_err(invalid)?;
+        for rule in configured(&settings::GATEWAY_NORMALIZE)?.iter().chain(&self.normalize) {
+            rules.normalize(rule).map_err(invalid)?;
         }
-        for pattern in &self.redact {
+        for pattern in configured(&settings::GATEWAY_REDACT)?.iter().chain(&self.redact) {
             rules.redact(pattern).map_err(invalid)?;
         }
         Ok(rules)
     }
+
+    /// Returns the servers of the settings and those of the arguments, which come last and replace them.
+    fn upstreams(&self) -> Result<Vec<Upstream>, Failure> {
+        let configured = configured(&settings::GATEWAY_UPSTREAM)?;
+        let configured = configured.iter().map(|text| upstream(text).map_err(Failure::Usage));
+        configured.chain(self.upstream.iter().cloned().map(Ok)).collect()
+    }
+}
+
+/// Returns the elements of a setting; none if it is not set.
+fn configured(setting: &Setting<Vec<String>>) -> Result<Vec<String>, Failure> {
+    Ok(setting.get()?.unwrap_or_default())
 }
 
 fn upstream(text: &str) -> Result<Upstream, String> {
@@ -189,19 +198,6 @@ fn default_spool(args: &VaultArgs) -> Result<PathBuf, Failure> {
         }
         None => Ok(default_vault::default()?.with_file_name("gateway")),
     }
-}
-
-/// Parses `[POINTER=]s/PATTERN/TEXT/`, with any character in place of the slashes.
-fn substitution(text: &str) -> Option<(Option<&str>, String, String)> {
-    let (location, rest) = match text.strip_prefix('/') {
-        Some(_) => text.split_once("=s").map(|(location, rest)| (Some(location), rest))?,
-        None => (None, text.strip_prefix('s')?),
-    };
-    let delimiter = rest.chars().next().filter(|first| !first.is_alphanumeric())?;
-    let mut parts = rest.split(delimiter).skip(1);
-    let (pattern, with) = (parts.next()?, parts.next()?);
-    let is_whole = parts.next() == Some("") && parts.next().is_none() && !pattern.is_empty();
-    is_whole.then(|| (location, pattern.to_owned(), with.to_owned()))
 }
 
 /// Prints what a gateway reports.
@@ -240,23 +236,5 @@ fn report(event: &GatewayEvent<'_>) {
 fn verbose(text: &str) {
     if verbosity::is_verbose() {
         stdout::note(text);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn substitutions_have_a_pattern_and_a_text() {
-        let parsed = |text| substitution(text).unwrap();
-        assert_eq!(parsed(r"s/\d+/N/"), (None, r"\d+".to_owned(), "N".to_owned()));
-        assert_eq!(
-            parsed("/messages/*=s#/tmp/x##"),
-            (Some("/messages/*"), "/tmp/x".to_owned(), String::new())
-        );
-        for wrong in ["", "s", "s/a", "s/a/b", "s//b/", "s/a/b/g", "x/a/b/", "/messages"] {
-            assert_eq!(substitution(wrong), None, "{wrong}");
-        }
     }
 }

@@ -120,7 +120,7 @@ fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Stat
             list.to_string_lossy().into_owned()
         }
         Values::Path => absolute(value)?,
-        Values::Text => value.to_owned(),
+        Values::Text | Values::List => value.to_owned(),
     };
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value), vault)?;
@@ -254,7 +254,7 @@ fn write_table(out: &mut dyn Write, told: &[SettingView]) -> io::Result<()> {
         let none = || format!("({})", plain(known.entry().default_text()));
         table.push(vec![
             Cell::plain(told.name),
-            Cell::plain(&told.value.clone().unwrap_or_else(none)),
+            Cell::plain(&told.value.as_ref().map_or_else(none, |value| value.replace('\n', ", "))),
             Cell::new(&told.origin_text(), FAINT),
         ]);
     }

@@ -24,6 +24,11 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{}", self.body))
     }
 
+    /// The value of a header, whose name is in lowercase.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+    }
+
     pub(super) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.body);
         assert!(self.is_complete, "{}", self.body);
@@ -55,13 +60,18 @@ pub(super) fn request(address: SocketAddr, line: &str, headers: &[&str], body: &
 
 /// Asks for a chat completion.
 pub(super) fn chat(address: SocketAddr, prompt: &str, stream: bool) -> Answer {
+    ask(address, "", prompt, stream)
+}
+
+/// Asks for a chat completion with a prefix of the path.
+pub(super) fn chat_at(address: SocketAddr, prefix: &str, prompt: &str) -> Answer {
+    ask(address, prefix, prompt, false)
+}
+
+fn ask(address: SocketAddr, prefix: &str, prompt: &str, stream: bool) -> Answer {
     let body = serde_json::json!({"model": "m-1", "stream": stream, "messages": [{"role": "user", "content": prompt}]});
-    request(
-        address,
-        "POST /openai/v1/chat/completions",
-        &["authorization: Bearer sk-secret"],
-        &body.to_string(),
-    )
+    let line = format!("POST {prefix}/openai/v1/chat/completions");
+    request(address, &line, &["authorization: Bearer sk-secret"], &body.to_string())
 }
 
 fn parse(bytes: &[u8]) -> Answer {

@@ -4,11 +4,21 @@
 pub(crate) struct Entry {
     /// The name in the file and of `config`, and of the argument that takes precedence over it.
     pub(crate) name: &'static str,
-    pub(super) has_argument: bool,
+    pub(super) argument: Argument,
     /// One sentence, in Markdown with code marks.
     pub(crate) about: &'static str,
     pub(super) default: DefaultValue,
     pub(crate) values: Values,
+}
+
+/// The argument of a setting.
+pub(super) enum Argument {
+    /// It has the name of the setting and takes precedence over it.
+    SameName,
+    /// It has another name, and adds to the setting.
+    Adds(&'static str),
+    /// There is none.
+    None,
 }
 
 /// The default of a setting.
@@ -28,6 +38,8 @@ pub(crate) enum Values {
     Path,
     /// Paths, separated as in `PATH`.
     Paths,
+    /// Texts, one on each line; in the file, an array of strings.
+    List,
 }
 
 /// A setting with the type of its values.
@@ -61,7 +73,10 @@ impl<T> Setting<T> {
         default: DefaultValue,
         parse: fn(&str) -> Result<T, String>,
     ) -> Self {
-        Self { entry: Entry { name, has_argument: true, about, default, values: Values::Text }, parse }
+        Self {
+            entry: Entry { name, argument: Argument::SameName, about, default, values: Values::Text },
+            parse,
+        }
     }
 
     pub(super) const fn of(mut self, values: Values) -> Self {
@@ -70,7 +85,12 @@ impl<T> Setting<T> {
     }
 
     pub(super) const fn without_argument(mut self) -> Self {
-        self.entry.has_argument = false;
+        self.entry.argument = Argument::None;
+        self
+    }
+
+    pub(super) const fn added_to_by(mut self, argument: &'static str) -> Self {
+        self.entry.argument = Argument::Adds(argument);
         self
     }
 }
@@ -81,9 +101,13 @@ impl Entry {
         format!("RUNVAULT_{}", self.name.replace('-', "_").to_uppercase())
     }
 
-    /// Returns the argument that takes precedence over it, if there is one.
+    /// Returns the argument that takes precedence over it or adds to it, if there is one.
     pub(crate) fn argument(&self) -> Option<String> {
-        self.has_argument.then(|| format!("--{}", self.name))
+        match self.argument {
+            Argument::SameName => Some(format!("--{}", self.name)),
+            Argument::Adds(argument) => Some(argument.to_owned()),
+            Argument::None => None,
+        }
     }
 
     /// Returns the default as a value, if it has one.

@@ -11,6 +11,7 @@ use etcetera::BaseStrategy;
 use runvault::files::{self, WriteError, WriteOptions};
 use toml_edit::{Document, DocumentMut, Item, TomlError};
 
+use super::entry::Values;
 use super::list::named;
 use crate::cli::args::variable::variable;
 use crate::cli::output::exit::Failure;
@@ -86,14 +87,21 @@ impl File {
         for (name, item) in document.iter() {
             let key = document.as_table().key(name);
             let line = line_of(text, key.and_then(toml_edit::Key::span));
-            let value = match (written(item), named(name)) {
+            let known = named(name);
+            let is_list = known.is_some_and(|known| known.entry().values == Values::List);
+            let value = match (if is_list { elements(item) } else { written(item) }, known) {
                 (Some(value), _) => value,
                 // A newer runvault may know it.
                 (None, None) => String::new(),
                 (None, Some(_)) => {
                     let place = Place { path: path.to_owned(), line };
+                    let expected = if is_list {
+                        "a string or an array of strings without line breaks"
+                    } else {
+                        "a string, a whole number or a boolean"
+                    };
                     let message = format!(
-                        "{place}: {name} is not a string, a whole number or a boolean; \
+                        "{place}: {name} is not {expected}; \
                          \"runvault config set {name} VALUE\" corrects it"
                     );
                     return Err(FileError::Wrong(message));
@@ -179,7 +187,12 @@ fn changed(text: &str, name: &str, value: Option<&str>) -> Result<(String, bool)
 /// Sets a value; a number is written as a number. Text next to the value, such as a comment, is kept.
 fn set(document: &mut DocumentMut, name: &str, value: &str) {
     let number = value.parse::<i64>().ok().filter(|number| number.to_string() == value);
-    let mut new = number.map_or_else(|| toml_edit::Value::from(value), toml_edit::Value::from);
+    let is_list = named(name).is_some_and(|known| known.entry().values == Values::List);
+    let mut new = match number {
+        _ if is_list => toml_edit::Value::from(value.lines().collect::<toml_edit::Array>()),
+        Some(number) => toml_edit::Value::from(number),
+        None => toml_edit::Value::from(value),
+    };
     match document.get_mut(name).and_then(Item::as_value_mut) {
         Some(old) => {
             *new.decor_mut() = old.decor().clone();
@@ -259,6 +272,15 @@ fn written(item: &Item) -> Option<String> {
     let number = || item.as_integer().map(|number| number.to_string());
     let switch = || item.as_bool().map(|on| if on { "on" } else { "off" }.to_owned());
     text.or_else(number).or_else(switch)
+}
+
+/// Returns the elements of a list, one on each line; `None` if they are not strings of one line.
+fn elements(item: &Item) -> Option<String> {
+    let Some(array) = item.as_array() else { return written(item) };
+    let elements: Option<Vec<&str>> = array.iter().map(toml_edit::Value::as_str).collect();
+    let elements = elements?;
+    let is_line = |element: &&str| !element.contains(['\n', '\r']);
+    elements.iter().all(is_line).then(|| elements.join("\n"))
 }
 
 /// Resolves a path in the file at `file`: `~/` is the home directory, and relative paths are relative to the file's

@@ -6,19 +6,24 @@ use std::time::Duration;
 use runvault::storage::Actor;
 
 use super::entry::{AnySetting, DefaultValue, Setting, Values};
+use super::gateway;
 use crate::cli::args::bounds;
 use crate::cli::args::default_vault;
 use crate::cli::args::host;
 use crate::cli::args::length::length;
 
 /// Every setting, in listing order.
-pub(crate) static ALL: [&dyn AnySetting; 11] = [
+pub(crate) static ALL: [&dyn AnySetting; 15] = [
     &VAULT,
     &ACTOR,
     &SEARCH,
     &SOURCE_PATH,
     &SIGNING_KEY_FILE,
     &SETTLE_TRACES,
+    &GATEWAY_UPSTREAM,
+    &GATEWAY_IGNORE,
+    &GATEWAY_NORMALIZE,
+    &GATEWAY_REDACT,
     &MAX_SIZE,
     &MAX_DEPTH,
     &MAX_VALUES,
@@ -75,6 +80,46 @@ pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting::new(
     DefaultValue::Value("10m"),
     length,
 );
+
+pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
+    "gateway-upstream",
+    "Servers to which a gateway forwards calls: `NAME=URL`, one on each line; in the file, an array of strings. The \
+     argument replaces those of the same name.",
+    DefaultValue::Without("those of the providers"),
+    gateway::upstreams,
+)
+.of(Values::List)
+.added_to_by("--upstream");
+
+pub(crate) static GATEWAY_IGNORE: Setting<Vec<String>> = Setting::new(
+    "gateway-ignore",
+    "Members of requests that a gateway leaves out of comparisons: names or JSON Pointers, one on each line; in the \
+     file, an array of strings. The argument adds to it.",
+    DefaultValue::Without("none"),
+    gateway::ignored,
+)
+.of(Values::List)
+.added_to_by("--ignore");
+
+pub(crate) static GATEWAY_NORMALIZE: Setting<Vec<String>> = Setting::new(
+    "gateway-normalize",
+    "Rules by which a gateway replaces text before it compares requests, one on each line; in the file, an array of \
+     strings. The argument adds to it.",
+    DefaultValue::Without("none"),
+    gateway::normalized,
+)
+.of(Values::List)
+.added_to_by("--normalize");
+
+pub(crate) static GATEWAY_REDACT: Setting<Vec<String>> = Setting::new(
+    "gateway-redact",
+    "Regular expressions of text that a gateway does not store, one on each line; in the file, an array of strings. The \
+     argument adds to it.",
+    DefaultValue::Without("none"),
+    gateway::redacted,
+)
+.of(Values::List)
+.added_to_by("--redact");
 
 pub(crate) static MAX_SIZE: Setting<u64> = Setting::new(
     "max-size",

@@ -55,7 +55,7 @@ impl Entry {
         let text = match self.values {
             Values::Paths => path_list(&text, |text| Ok(file::absolute(text, &place.path)))?,
             Values::Path => file::absolute(&text, &place.path),
-            Values::Text => text.into(),
+            Values::Text | Values::List => text.into(),
         };
         Ok(Some(Value { text, origin: Origin::File(place) }))
     }

@@ -1,0 +1,65 @@
+//! Sends a recorded answer.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use axum::http::{Response, StatusCode};
+use http_body_util::channel::{Channel, Sender};
+use tokio::task;
+use tokio::time::{Instant, sleep_until};
+
+use super::call::{Answer, Form};
+use super::replay::Found;
+use super::shared::Pace;
+
+/// The header of an answer that was replayed: the run pack that it is from.
+pub(super) const REPLAYED: &str = "x-runvault-replayed";
+
+/// Sends a recorded answer, a stream in the chunks in which it arrived.
+pub(super) fn play(found: Found, pace: Pace) -> Response<Body> {
+    let Found { from, recorded } = found;
+    let Answer { status, content_type, retry_after, body, chunks } = recorded.answer;
+    let is_whole = Form::of(content_type.as_deref()) == Form::Whole;
+    let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;
+    let mut response = if is_whole || !fits {
+        Response::new(Body::from(body))
+    } else {
+        let (sender, channel) = Channel::<Bytes, std::io::Error>::new(1);
+        let started = Instant::now();
+        let chunks = chunks.into_iter().map(move |chunk| {
+            let wait =
+                if pace == Pace::Recorded { Duration::from_micros(chunk.at_us) } else { Duration::ZERO };
+            (started + wait, usize::try_from(chunk.bytes).unwrap_or(usize::MAX))
+        });
+        task::spawn(send(Bytes::from(body), chunks, sender));
+        Response::new(Body::new(channel))
+    };
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let headers = response.headers_mut();
+    let core = from.to_string();
+    let values = [
+        (CONTENT_TYPE, content_type),
+        (RETRY_AFTER, retry_after),
+        (HeaderName::from_static(REPLAYED), Some(core)),
+    ];
+    for (name, value) in values {
+        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}
+
+async fn send(
+    mut body: Bytes,
+    chunks: impl Iterator<Item = (Instant, usize)>,
+    mut sender: Sender<Bytes, std::io::Error>,
+) {
+    for (at, bytes) in chunks {
+        sleep_until(at).await;
+        if sender.send_data(body.split_to(bytes.min(body.len()))).await.is_err() {
+            return;
+        }
+    }
+}

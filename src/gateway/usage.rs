@@ -1,0 +1,97 @@
+//! What a run replayed: the recordings that it used, and the requests that were not recorded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::recordings::Recordings;
+use crate::digest::CoreHash;
+use crate::vault::{LookupError, Vault};
+
+/// Maximum number of misses whose reasons are kept.
+const MISSES: usize = 100;
+
+/// Maximum number of characters of the prompt of a recording that was not used.
+const SHOWN: usize = 200;
+
+/// The recordings that a run used so far, and the requests that were not recorded.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Usage {
+    /// The steps with the requests that were answered, by run pack.
+    used: BTreeMap<CoreHash, BTreeSet<usize>>,
+    replayed: u64,
+    missed: u64,
+    misses: Vec<String>,
+}
+
+/// What a run replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ReplayedCalls {
+    /// Number of calls that were answered from recordings.
+    replayed: u64,
+    /// Number of calls that were to be replayed and had no recording.
+    missed: u64,
+    /// What the first of them differed in from the nearest recorded request.
+    misses: Vec<String>,
+    /// The recordings that no call used, in the run packs that were replayed.
+    unused: Vec<UnusedRecording>,
+}
+
+/// A recording that no call used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct UnusedRecording {
+    /// The run pack.
+    core_hash: CoreHash,
+    /// The number of the step with the request.
+    step: usize,
+    /// The provider.
+    provider: String,
+    /// The name of the request in the API.
+    endpoint: String,
+    /// The beginning of the prompt.
+    prompt: String,
+}
+
+impl Usage {
+    /// Counts an answer of the recording with the request at `step` of a run pack.
+    pub(super) fn replayed(&mut self, from: CoreHash, step: usize) {
+        self.used.entry(from).or_default().insert(step);
+        self.replayed += 1;
+    }
+
+    /// Counts a request that was not recorded.
+    pub(super) fn missed(&mut self, reason: String) {
+        self.missed += 1;
+        if self.misses.len() < MISSES {
+            self.misses.push(reason);
+        }
+    }
+}
+
+/// Returns what a run replayed; the recordings of the run pack `only` are expected to be used even if none was.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub(super) fn replayed_calls(
+    vault: &Vault,
+    recordings: &Recordings,
+    only: Option<CoreHash>,
+    mut usage: Usage,
+) -> Result<ReplayedCalls, LookupError> {
+    if let Some(only) = only {
+        usage.used.entry(only).or_default();
+    }
+    let mut unused = Vec::new();
+    for (core_hash, steps) in usage.used {
+        let Some(pack) = recordings.pack(vault, core_hash)? else { continue };
+        let left = pack.recorded.iter().filter(|recorded| !steps.contains(&recorded.step));
+        unused.extend(left.map(|recorded| UnusedRecording {
+            core_hash,
+            step: recorded.step,
+            provider: recorded.provider.clone(),
+            endpoint: recorded.endpoint.clone(),
+            prompt: recorded.prompt.chars().take(SHOWN).collect(),
+        }));
+    }
+    Ok(ReplayedCalls { replayed: usage.replayed, missed: usage.missed, misses: usage.misses, unused })
+}
