@@ -23,7 +23,7 @@ fn pieces(document: &str) -> Vec<Piece<'_>> {
                 pieces.push(Piece::Command { lines: vec![command], output: String::new() });
             }
             (true, None) if line != "```" => match pieces.last_mut() {
-                Some(Piece::Command { lines, output }) => match line.strip_prefix("> ") {
+                Some(Piece::Command { lines, output }) => match line.strip_prefix("> ").or(empty(line)) {
                     Some(more) if output.is_empty() => lines.push(more),
                     _ => *output += &format!("{line}\n"),
                 },
@@ -38,13 +38,19 @@ fn pieces(document: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
+/// An empty line of a command, without a space at its end.
+fn empty(line: &str) -> Option<&str> {
+    line.strip_prefix('>').filter(|rest| rest.is_empty())
+}
+
 fn document(pieces: &[Piece<'_>]) -> String {
     let mut document = String::new();
     for piece in pieces {
         match piece {
             Piece::Text(line) => writeln!(document, "{line}").unwrap(),
             Piece::Command { lines, output } => {
-                write!(document, "$ {}\n{output}", lines.join("\n> ")).unwrap();
+                let lines = lines.join("\n> ").replace("\n> \n", "\n>\n");
+                write!(document, "$ {lines}\n{output}").unwrap();
             }
         }
     }
@@ -52,15 +58,28 @@ fn document(pieces: &[Piece<'_>]) -> String {
 }
 
 /// A shell with the program and the repository's examples, in a directory of its own.
-struct Shell {
+struct Shell<'s> {
     sandbox: Sandbox,
+    surroundings: &'s Surroundings<'s>,
 }
 
-impl Shell {
-    fn new() -> Self {
+/// What the commands of a document find besides the program.
+#[derive(Default)]
+pub(crate) struct Surroundings<'s> {
+    /// Variables.
+    pub(crate) variables: Vec<(&'static str, String)>,
+    /// What is done in a new directory, before `runvault init`.
+    pub(crate) prepare: Option<&'s dyn Fn(&Sandbox)>,
+}
+
+impl<'s> Shell<'s> {
+    fn new(surroundings: &'s Surroundings<'s>) -> Self {
         let sandbox = Sandbox::new();
         std::os::unix::fs::symlink(repository("examples"), sandbox.path("examples")).unwrap();
-        Self { sandbox }
+        if let Some(prepare) = surroundings.prepare {
+            prepare(&sandbox);
+        }
+        Self { sandbox, surroundings }
     }
 
     /// What a script prints, errors included.
@@ -77,6 +96,7 @@ impl Shell {
             .env("PATH", path.unwrap())
             .env("HOME", self.sandbox.path(""))
             .env("RUNVAULT_VAULT", "demo.vault")
+            .envs(self.surroundings.variables.iter().map(|(name, value)| (name, value)))
             .output()
             .unwrap();
         // Lines of CSV end as its standard has it.
@@ -88,17 +108,21 @@ impl Shell {
 /// the document begins with `anew`, the commands after it run in a new directory with an empty vault. With `UPDATE_DOCS` in the environment,
 /// the document is written anew. Gives the number of commands.
 pub(crate) fn check(file: &str, anew: Option<&str>) -> usize {
+    check_in(file, anew, &Surroundings::default())
+}
+
+/// The same, with more than the program.
+pub(crate) fn check_in(file: &str, anew: Option<&str>, surroundings: &Surroundings<'_>) -> usize {
     let path = repository(file);
     let text = std::fs::read_to_string(&path).unwrap();
     let mut pieces = pieces(&text);
-    let mut shell = Shell::new();
+    let mut shell = None;
     let mut differences = String::new();
     let mut commands = 0;
     for piece in &mut pieces {
         match piece {
             Piece::Text(line) if anew.is_some_and(|anew| line.starts_with(anew)) => {
-                shell = Shell::new();
-                shell.run("runvault init");
+                shell.insert(Shell::new(surroundings)).run("runvault init");
             }
             Piece::Text(_) => {}
             Piece::Command { lines, output } => {
@@ -107,7 +131,7 @@ pub(crate) fn check(file: &str, anew: Option<&str>) -> usize {
                 if script.contains("python3") && !has("python3") {
                     continue;
                 }
-                let printed = shell.run(&script);
+                let printed = shell.get_or_insert_with(|| Shell::new(surroundings)).run(&script);
                 if steady(&printed) != steady(output) {
                     differences += &format!("$ {script}\n{printed}-- and not\n{output}\n");
                     *output = printed;

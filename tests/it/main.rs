@@ -87,6 +87,8 @@ mod terminal;
 mod times;
 mod traces;
 mod two_kinds;
+#[cfg(all(unix, feature = "gateway"))]
+mod typescript;
 mod untrusted;
 mod upgrade;
 mod variations;

@@ -10,13 +10,13 @@ use crate::sandbox::{Ran, Sandbox, repository};
 const PYTHON: &str = "RUNVAULT_TEST_CLIENTS";
 
 /// A server with the form of the APIs of all providers.
-struct Providers {
+pub(crate) struct Providers {
     child: Child,
-    port: String,
+    pub(crate) port: String,
 }
 
 impl Providers {
-    fn start(python: &str) -> Self {
+    pub(crate) fn start(python: &str) -> Self {
         let mut command = Command::new(python);
         command.arg(repository("tests/clients/upstream.py")).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -34,7 +34,7 @@ impl Drop for Providers {
 }
 
 /// Says what is skipped, also if the output of tests is captured.
-fn skip(what: &str, why: &str) {
+pub(crate) fn skip(what: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {what}; {why}");
 }
 

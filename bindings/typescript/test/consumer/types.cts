@@ -1,0 +1,15 @@
+// The types of the package need no others, not even those of Node.
+import runvault = require("runvault");
+const { Replay, Vault } = runvault;
+type Vault = import("runvault").Vault;
+
+export async function hashes(vault: Vault): Promise<string[]> {
+  const found: import("runvault").FoundArtifact[] = await vault.find("runs", { labels: { team: "support" } });
+  const links: import("runvault").Link[] = (await Promise.all(found.map((hit) => vault.links(hit.core_hash)))).flat();
+  return links.map((link) => link.core_hash ?? link.name ?? "");
+}
+
+// @ts-expect-error A kind that does not exist.
+export const wrong = new Vault().find("plans");
+
+export const response: Promise<string> = new Replay("latest", { sequential: true }).respond("hello");
