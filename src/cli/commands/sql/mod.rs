@@ -154,8 +154,11 @@ impl Args {
             match row {
                 Ok(row) => rows.push(row)?,
                 Err(error) => {
-                    rows.write()?;
-                    out.flush()?;
+                    // A query that is refused has no rows, so it has no head either.
+                    if count > 0 {
+                        rows.write()?;
+                        out.flush()?;
+                    }
                     return Err(error.into());
                 }
             }
@@ -169,11 +172,14 @@ impl Args {
 
     fn as_csv(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
         let mut out = BufWriter::new(stdout::raw());
+        let titles: Vec<Cell> = statement.columns().iter().map(|title| Cell::Text(title.clone())).collect();
+        let mut rows = statement.rows();
+        // A query that is refused has no rows, so it has no head either.
+        let first = rows.next().transpose()?;
         if !self.no_header {
-            let titles = statement.columns().iter().map(|title| Cell::Text(title.clone()));
-            write_record(&mut out, &titles.collect::<Vec<_>>())?;
+            write_record(&mut out, &titles)?;
         }
-        for row in statement.rows() {
+        for row in first.into_iter().map(Ok).chain(rows) {
             write_record(&mut out, &row?)?;
         }
         Ok(out.flush()?)
