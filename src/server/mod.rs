@@ -23,6 +23,7 @@ mod failure;
 mod files;
 mod frame;
 mod guard;
+mod host;
 mod http;
 mod pages;
 mod svg;
@@ -31,6 +32,6 @@ mod visit;
 
 pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 #[cfg(feature = "gateway")]
-pub(crate) use guard::is_own as is_own_host;
+pub(crate) use host::is_own as is_own_host;
 pub use http::{Server, ServerOptions};
 pub use visit::Hint;
