@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use runvault::Vault;
 use runvault::storage::ErrorKind;
-use runvault::vault::copy::{CopyAnswer, CopyError, CopyMode, CopyRequest, CopyWatch};
+use runvault::vault::copy::{CopyAnswer, CopyError, CopyMode, CopyOptions, CopyRequest, CopyWatch};
 use serde_json::Value;
 
 use crate::sandbox::{Ran, Sandbox, repository, session};
@@ -223,7 +223,7 @@ fn paths_are_copied_to_a_database_and_back() {
 fn copy_some(from: &Vault, to: &Vault, entries: u64) -> Result<CopyAnswer, CopyError> {
     let read = AtomicU64::new(0);
     let is_stopped = || read.fetch_add(1, Ordering::Relaxed) >= entries;
-    from.copy_to(to, false, CopyWatch { progress: &mut |_| {}, is_stopped: &is_stopped })
+    from.copy_to(to, CopyOptions::default(), CopyWatch { progress: &mut |_| {}, is_stopped: &is_stopped })
 }
 
 #[test]
@@ -412,7 +412,12 @@ fn the_request_names_the_target_and_the_actor() {
     let sandbox = Sandbox::at(CLOCK);
     let from = Vault::open(&sandbox.vault()).unwrap();
     let to = sandbox.path("c.vault");
-    let request = CopyRequest { to: to.clone(), allow_removed: false, actor: Some("copier".to_owned()) };
+    let request = CopyRequest {
+        to: to.clone(),
+        allow_removed: false,
+        without_source_paths: false,
+        actor: Some("copier".to_owned()),
+    };
     let copied = from.run(&request).unwrap();
     assert_eq!((copied.mode, copied.is_complete, copied.journal_entries), (CopyMode::Verbatim, true, 0));
     assert_eq!(copied.target.path, to.to_string_lossy());

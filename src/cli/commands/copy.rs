@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::vault::copy::{
-    CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, RejectedCapture,
+    CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch, RejectedCapture,
 };
 
+use crate::cli::args::settings;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::escape::escaped;
@@ -30,7 +31,8 @@ use crate::cli::output::time;
 /// again continues after the last entry that was copied.
 ///
 /// If TO is not empty, what it does not have is added to it, and its journal records that. Tags, notes, labels, pins and
-/// manual links are set unless TO has others in their place. Running the command again copies what is new.
+/// manual links are set unless TO has others in their place. Source paths are taken over unless the setting source-path is
+/// off; the journal that an empty TO adopts has them in any case. Running the command again copies what is new.
 ///
 /// FROM can be read and written meanwhile; the copy is of the moment at which the command was started.
 #[derive(ClapArgs)]
@@ -64,7 +66,9 @@ impl Args {
             CopyProgress::Compared { artifacts, of } => progress.part("compared", artifacts, of),
         };
         let watch = CopyWatch { progress: &mut show, is_stopped: &|| stop.is_asked() };
-        let copied = from.copy_to(&to, self.allow_removed, watch)?;
+        let without_source_paths = !settings::source_path()?;
+        let options = CopyOptions { allow_removed: self.allow_removed, without_source_paths };
+        let copied = from.copy_to(&to, options, watch)?;
         drop(progress);
         if self.json {
             json::line(&mut stdout::raw(), &copied)?;

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::outcome::{
-    CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, RejectedCapture, first_of,
-    nothing,
+    CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch,
+    RejectedCapture, first_of, nothing,
 };
 use super::source::{Entries, Item, source_path};
 use crate::artifact::{AdmitOptions, SignaturePolicy};
@@ -32,7 +32,7 @@ pub(super) fn copy(
     source: &mut dyn Snapshot,
     path: &Path,
     to: &dyn Storage,
-    allow_removed: bool,
+    CopyOptions { allow_removed, without_source_paths }: CopyOptions,
     watch: CopyWatch<'_>,
 ) -> Result<CopyAnswer, CopyError> {
     let CopyWatch { progress, is_stopped } = watch;
@@ -54,7 +54,9 @@ pub(super) fn copy(
         match item {
             Ok(item) => {
                 reached.store(item.entry.head().seq, Ordering::Relaxed);
-                remember(&source_paths, &item);
+                if !without_source_paths {
+                    remember(&source_paths, &item);
+                }
                 Some(stated(path, item))
             }
             Err(error) => {

@@ -14,7 +14,7 @@ mod source;
 mod verbatim;
 
 pub use outcome::{
-    CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, RejectedCapture,
+    CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch, RejectedCapture,
 };
 
 use std::path::PathBuf;
@@ -36,6 +36,10 @@ pub struct CopyRequest {
     /// Whether artifacts that were removed from the other vault before are added again.
     #[serde(default)]
     pub allow_removed: bool,
+    /// Whether the paths that captures were read from are left out where captures are added. An empty vault adopts the
+    /// journal as it is, with the paths that it records.
+    #[serde(default)]
+    pub without_source_paths: bool,
     /// The name that the other vault's journal records for entries that are made there.
     #[serde(default)]
     pub actor: Option<String>,
@@ -56,14 +60,17 @@ impl Operation for CopyRequest {
             Some(actor) => target.acting_as(Actor::new(actor)?),
             None => target,
         };
-        let watch = CopyWatch { progress: &mut |_| {}, is_stopped: &|| false };
-        vault.copy_to(&target, self.allow_removed, watch)
+        let options = CopyOptions {
+            allow_removed: self.allow_removed,
+            without_source_paths: self.without_source_paths,
+        };
+        vault.copy_to(&target, options, CopyWatch { progress: &mut |_| {}, is_stopped: &|| false })
     }
 }
 
 impl Vault {
     /// Copies everything into another vault. An empty one adopts the journal; into another one, captures that it does not
-    /// have are added, and annotations are merged. Those that were removed there before are added only with `allow_removed`.
+    /// have are added, and annotations are merged.
     ///
     /// ```
     /// # use runvault::{Vault, intake::ExamineOptions, vault::copy::{CopyMode, CopyRequest}};
@@ -72,7 +79,8 @@ impl Vault {
     /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
     /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
     /// let to = directory.path().join("other.vault");
-    /// let copied = vault.run(&CopyRequest { to, allow_removed: false, actor: None })?;
+    /// let request = CopyRequest { to, allow_removed: false, without_source_paths: false, actor: None };
+    /// let copied = vault.run(&request)?;
     /// assert_eq!((copied.mode, copied.captures), (CopyMode::Verbatim, 1));
     /// assert_eq!(copied.journal_head, vault.snapshot()?.journal_head()?.chain);
     /// # Ok(())
@@ -87,14 +95,14 @@ impl Vault {
     pub fn copy_to(
         &self,
         target: &Self,
-        allow_removed: bool,
+        options: CopyOptions,
         watch: CopyWatch<'_>,
     ) -> Result<CopyAnswer, CopyError> {
         let (mut source, to) = (self.snapshot()?, &*target.storage);
         let copied = if to.adoption().is_incomplete()? || is_empty(target)? {
             verbatim::copy(&mut *source, target, watch)?
         } else {
-            merge::copy(&mut *source, self.path(), to, allow_removed, watch)?
+            merge::copy(&mut *source, self.path(), to, options, watch)?
         };
         let head = to.snapshot()?.journal_head()?;
         let journal = (head.seq, head.chain);

@@ -134,6 +134,15 @@ pub enum CopyProgress {
     },
 }
 
+/// What is added to a vault that is not empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyOptions {
+    /// Whether artifacts that were removed from it before are added again.
+    pub allow_removed: bool,
+    /// Whether the paths that captures were read from are left out.
+    pub without_source_paths: bool,
+}
+
 /// A watcher of a copy.
 pub struct CopyWatch<'w> {
     /// Called with the progress.

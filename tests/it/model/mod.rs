@@ -115,7 +115,8 @@ fn run_on_file(timed: &[Timed]) {
 /// Copies the vault into an empty one, whose answers are those of the model.
 fn copy(model: &MemoryStorage, path: &Path, to: &Path) {
     let Ok(vault) = Vault::open(path) else { return };
-    let request = CopyRequest { to: to.to_owned(), allow_removed: false, actor: None };
+    let request =
+        CopyRequest { to: to.to_owned(), allow_removed: false, without_source_paths: false, actor: None };
     assert!(vault.run(&request).unwrap().is_complete);
     let (model, copy) = (Storage::snapshot(model).unwrap(), Vault::open(to).unwrap());
     let answers = |snapshot: &dyn Snapshot| -> Answers {
