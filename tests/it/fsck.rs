@@ -94,6 +94,25 @@ pub(crate) fn findings(sandbox: &Sandbox, arguments: &[&str]) -> String {
     lines
 }
 
+/// Makes each change to a vault, which is found with and without reading stored bytes, and repaired. Gives what is said of
+/// each. `check` looks at the repaired vault.
+pub(crate) fn found_and_repaired(bytes: &[u8], changes: &[&str], check: impl Fn(&str, &Sandbox)) -> String {
+    let mut reports = String::new();
+    for change in changes {
+        let sandbox = of_bytes(bytes);
+        sql(&sandbox).execute_batch(change).unwrap();
+        let quick = findings(&sandbox, &["--quick"]);
+        assert_ne!(quick, "", "{change}");
+        assert_eq!(findings(&sandbox, &[]), quick, "{change}");
+        let repaired = findings(&sandbox, &["--repair"]);
+        assert!(repaired.lines().all(|line| line.starts_with("repaired")), "{change}\n{repaired}");
+        assert_eq!(findings(&sandbox, &[]), "", "{change}");
+        check(change, &sandbox);
+        reports += &format!("{change}\n{quick}{repaired}\n");
+    }
+    reports
+}
+
 #[test]
 fn a_vault_that_nobody_touched_is_clean() {
     let sandbox = examples();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::bundle::on;
-use crate::fsck::{bytes_of, findings, of_bytes, sql};
+use crate::fsck::{bytes_of, findings, found_and_repaired, of_bytes, sql};
 use crate::sandbox::{Ran, Sandbox, repository, session};
 
 const CONTRACT: &str = "5c496a37feba";
@@ -67,12 +67,11 @@ fn answers(sandbox: &Sandbox) -> Vec<String> {
 
 #[test]
 fn labels_are_held_to_the_journal_and_restored_from_it() {
-    let mut reports = String::new();
     let original = labeled();
     assert_eq!(findings(&original, &[]), "");
-    let (before, bytes) = (answers(&original), bytes_of(&original));
+    let before = answers(&original);
     assert!(before[2].contains("branch=main, commit=77ab, note="), "{}", before[2]);
-    for change in [
+    let changes = [
         "DELETE FROM label",
         "DELETE FROM label WHERE artifact = (SELECT min(artifact) FROM label)",
         "DELETE FROM label_value WHERE key = 'branch'",
@@ -82,18 +81,10 @@ fn labels_are_held_to_the_journal_and_restored_from_it() {
         "UPDATE label SET artifact = 99 WHERE artifact = (SELECT max(artifact) FROM label)",
         "UPDATE label SET value = (SELECT id FROM label_value WHERE value = '77ab')
            WHERE value = (SELECT id FROM label_value WHERE value = '4f2a')",
-    ] {
-        let sandbox = of_bytes(&bytes);
-        sql(&sandbox).execute_batch(change).unwrap();
-        let quick = findings(&sandbox, &["--quick"]);
-        assert_ne!(quick, "", "{change}");
-        assert_eq!(findings(&sandbox, &[]), quick, "{change}");
-        let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.lines().all(|line| line.starts_with("repaired")), "{change}\n{mended}");
-        assert_eq!(findings(&sandbox, &[]), "", "{change}");
-        assert_eq!(answers(&sandbox), before, "{change}");
-        reports += &format!("{change}\n{quick}{mended}\n");
-    }
+    ];
+    let reports = found_and_repaired(&bytes_of(&original), &changes, |change, sandbox| {
+        assert_eq!(answers(sandbox), before, "{change}");
+    });
     insta::assert_snapshot!(reports);
 }
 

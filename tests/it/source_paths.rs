@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::bundle::making::Making;
 use crate::bundle::on;
-use crate::fsck::{bytes_of, findings, of_bytes, sql};
-use crate::sandbox::{Sandbox, repository, session};
+use crate::fsck::{bytes_of, findings, found_and_repaired, of_bytes, sql};
+use crate::sandbox::{Ran, Sandbox, repository, session};
 use crate::server::Serving;
 
 fn document(name: &str) -> String {
@@ -136,28 +136,19 @@ fn paths_are_left_out_on_request() {
 
 #[test]
 fn paths_are_held_to_the_journal_and_restored_from_it() {
-    let mut reports = String::new();
     let original = with_three();
     original.write("d.json", document("d"));
     original.run(["add", "--no-source-path", "d.json"]).expect(0);
-    let (before, bytes) = (paths(&original), bytes_of(&original));
-    for change in [
+    let before = paths(&original);
+    let changes = [
         "UPDATE capture SET source_entry = NULL WHERE id = 2",
         "UPDATE capture SET source_entry = 1",
         "UPDATE capture SET source_entry = 99 WHERE id = 1",
         "UPDATE capture SET source_entry = 4 WHERE id = 4",
-    ] {
-        let sandbox = of_bytes(&bytes);
-        sql(&sandbox).execute_batch(change).unwrap();
-        let quick = findings(&sandbox, &["--quick"]);
-        assert_ne!(quick, "", "{change}");
-        assert_eq!(findings(&sandbox, &[]), quick, "{change}");
-        let repaired = findings(&sandbox, &["--repair"]);
-        assert!(repaired.lines().all(|line| line.starts_with("repaired")), "{change}\n{repaired}");
-        assert_eq!(findings(&sandbox, &[]), "", "{change}");
-        assert_eq!(paths(&sandbox), before, "{change}");
-        reports += &format!("{change}\n{quick}{repaired}\n");
-    }
+    ];
+    let reports = found_and_repaired(&bytes_of(&original), &changes, |change, sandbox| {
+        assert_eq!(paths(sandbox), before, "{change}");
+    });
     insta::assert_snapshot!(reports);
 }
 
@@ -236,4 +227,19 @@ fn watched_files_have_their_paths() {
     sandbox.write("watched/w.json", document("w"));
     sandbox.run(["watch", "watched", "--once", "--settle", "0s"]).expect(0);
     assert_eq!(paths(&sandbox).last().unwrap().as_deref(), Some("watched/w.json"));
+}
+
+#[test]
+fn a_copy_adds_paths_unless_the_setting_is_off() {
+    let sandbox = with_three();
+    sandbox.write("d.json", document("d"));
+    for (setting, expected) in [("on", 3), ("off", 0)] {
+        let to = format!("{setting}.vault");
+        on(&sandbox, &to, &["add", "d.json", "--create", "--no-source-path"]).expect(0);
+        let mut command = sandbox.command();
+        command.env("RUNVAULT_SOURCE_PATH", setting).args(["copy", "v.vault", &to]);
+        Ran::from(command.output().unwrap()).expect(0);
+        let paths = paths_in(&sandbox, &to);
+        assert_eq!((paths.len(), paths.iter().flatten().count()), (4, expected), "{setting}");
+    }
 }

@@ -3,7 +3,7 @@
 use rusqlite::Row;
 use rusqlite::types::Value;
 
-use super::{bytes_of, examples, findings, of_bytes, sql};
+use super::{bytes_of, examples, findings, found_and_repaired, of_bytes, sql};
 use crate::sandbox::{Sandbox, repository};
 
 const CONTRACT: &str = "5c496a37feba";
@@ -89,10 +89,9 @@ fn rows(sandbox: &Sandbox) -> Vec<(&'static str, Vec<Vec<Value>>)> {
 
 #[test]
 fn what_people_set_is_held_to_the_journal_and_restored_from_it() {
-    let mut reports = String::new();
     let original = annotated();
-    let (before, stored, bytes) = (answers(&original), rows(&original), bytes_of(&original));
-    for change in [
+    let (before, stored) = (answers(&original), rows(&original));
+    let changes = [
         "DELETE FROM tag WHERE name = 'golden'",
         "UPDATE tag SET artifact = (SELECT artifact FROM tag WHERE name = 'agreed') WHERE name = 'golden'",
         "UPDATE tag SET at = at + 1 WHERE name = 'golden'",
@@ -114,22 +113,14 @@ fn what_people_set_is_held_to_the_journal_and_restored_from_it() {
         "UPDATE artifact SET seen_at = 0 WHERE id = 3",
         "UPDATE artifact SET arrival = arrival + 1 WHERE id = 3",
         "UPDATE artifact SET arrival = 7 - arrival WHERE id IN (1, 3)",
-    ] {
-        let sandbox = of_bytes(&bytes);
-        sql(&sandbox).execute_batch(change).unwrap();
-        let quick = findings(&sandbox, &["--quick"]);
-        assert_ne!(quick, "", "{change}");
-        assert_eq!(findings(&sandbox, &[]), quick, "{change}");
-        let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.lines().all(|line| line.starts_with("repaired")), "{change}\n{mended}");
-        assert_eq!(findings(&sandbox, &[]), "", "{change}");
+    ];
+    let reports = found_and_repaired(&bytes_of(&original), &changes, |change, sandbox| {
         // The answers follow from the rows; they are asked once for each table.
-        assert_eq!(rows(&sandbox), stored, "{change}");
+        assert_eq!(rows(sandbox), stored, "{change}");
         if change.starts_with("DELETE") || change.ends_with("id IN (1, 3)") {
-            assert_eq!(answers(&sandbox), before, "{change}");
+            assert_eq!(answers(sandbox), before, "{change}");
         }
-        reports += &format!("{change}\n{quick}{mended}\n");
-    }
+    });
     insta::assert_snapshot!(reports);
 }
 
