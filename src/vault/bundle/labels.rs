@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::plan::carry_out;
 use super::read::Bundle;
-use crate::clock;
 use crate::digest::CoreHash;
-use crate::storage::{Annotation, MAX_LABELS, Result, Snapshot, Storage};
+use crate::storage::{Annotation, MAX_LABELS, Result, Snapshot, Storage, Transaction};
 
 /// A label of a bundle and its import result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,22 +43,18 @@ fn labels(bundle: &Bundle) -> impl Iterator<Item = (CoreHash, &BTreeMap<String, 
 
 /// Sets the labels of a bundle on the artifacts in the vault.
 pub(super) fn give(storage: &dyn Storage, bundle: &Bundle) -> Result<Vec<ImportedLabel>> {
-    if labels(bundle).next().is_none() {
-        return Ok(Vec::new());
-    }
-    // Who changes nothing need not wait for those who write.
-    let snapshot = storage.snapshot()?;
-    let planned = dry_run(Some(&*snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some()))?;
-    if !planned.iter().any(|label| label.outcome == LabelOutcome::Set) {
-        return Ok(planned);
-    }
-    drop(snapshot);
-    let mut change = storage.transaction(clock::now())?;
-    let current = change.snapshot();
-    let given = dry_run(Some(current), bundle, |core| Ok(current.artifact(core)?.is_some()))?;
+    carry_out(
+        storage,
+        |snapshot| dry_run(Some(snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some())),
+        |label| label.outcome == LabelOutcome::Set,
+        set,
+    )
+}
+
+fn set(change: &mut dyn Transaction, imported: Vec<&ImportedLabel>) -> Result<()> {
     // Artifacts with the same labels are labeled together.
     let mut by_core: BTreeMap<CoreHash, BTreeMap<String, String>> = BTreeMap::new();
-    for label in given.iter().filter(|label| label.outcome == LabelOutcome::Set) {
+    for label in imported {
         by_core.entry(label.core).or_default().insert(label.key.clone(), label.value.clone());
     }
     let mut groups: BTreeMap<BTreeMap<String, String>, Vec<CoreHash>> = BTreeMap::new();
@@ -68,8 +64,7 @@ pub(super) fn give(storage: &dyn Storage, bundle: &Bundle) -> Result<Vec<Importe
     for (labels, cores) in &groups {
         change.annotate(&Annotation::SetLabels { cores, labels })?;
     }
-    change.commit()?;
-    Ok(given)
+    Ok(())
 }
 
 /// Returns what [`give`] would do if `is_there` returned which artifacts are in the vault.

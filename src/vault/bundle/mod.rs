@@ -13,6 +13,7 @@ mod import;
 mod labels;
 mod manifest;
 mod notes;
+mod plan;
 mod read;
 mod rules;
 mod select;

@@ -1,7 +1,7 @@
 //! Import of the notes of a bundle into a vault.
 
+use super::plan::carry_out;
 use super::read::Bundle;
-use crate::clock;
 use crate::digest::CoreHash;
 use crate::storage::{Annotation, Result, Snapshot, Storage};
 
@@ -36,28 +36,16 @@ fn notes(bundle: &Bundle) -> impl Iterator<Item = (CoreHash, &str)> {
 
 /// Sets the notes of a bundle on the artifacts in the vault.
 pub(super) fn give(storage: &dyn Storage, bundle: &Bundle) -> Result<Vec<ImportedNote>> {
-    if notes(bundle).next().is_none() {
-        return Ok(Vec::new());
-    }
-    // Who changes nothing need not wait for those who write.
-    let snapshot = storage.snapshot()?;
-    let planned = dry_run(Some(&*snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some()))?;
-    if !planned.iter().any(|note| note.outcome == NoteOutcome::Set) {
-        return Ok(planned);
-    }
-    drop(snapshot);
-    let mut change = storage.transaction(clock::now())?;
-    let mut given = Vec::new();
-    for (core, note) in notes(bundle) {
-        let artifact = change.snapshot().artifact(core)?;
-        let outcome = outcome(Some(change.snapshot()), core, note, artifact.is_some())?;
-        if let (NoteOutcome::Set, Some(_)) = (outcome, artifact) {
-            change.annotate(&Annotation::SetNote { core, text: Some(note) })?;
-        }
-        given.push(ImportedNote { core, note: note.to_owned(), outcome });
-    }
-    change.commit()?;
-    Ok(given)
+    carry_out(
+        storage,
+        |snapshot| dry_run(Some(snapshot), bundle, |core| Ok(snapshot.artifact(core)?.is_some())),
+        |note| note.outcome == NoteOutcome::Set,
+        |change, notes| {
+            notes.into_iter().try_for_each(|ImportedNote { core, note, .. }| {
+                change.annotate(&Annotation::SetNote { core: *core, text: Some(note) }).map(drop)
+            })
+        },
+    )
 }
 
 /// Returns what [`give`] would do if `is_there` returned which artifacts are in the vault.
