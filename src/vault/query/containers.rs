@@ -40,7 +40,10 @@ pub fn contained(
 ///
 /// # Errors
 /// Same as [`contained`].
-pub fn all_containers(snapshot: &dyn Snapshot, artifacts: &[ArtifactRecord]) -> Result<Vec<ArtifactRecord>> {
+pub(crate) fn all_containers(
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
+) -> Result<Vec<ArtifactRecord>> {
     let mut known: BTreeSet<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
     let mut waiting: Vec<ArtifactRecord> = artifacts.to_vec();
     let mut found = Vec::new();

@@ -12,9 +12,9 @@ use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
 /// Artifacts that depend on others for one reason. An artifact may depend on itself.
 #[derive(Clone, Debug)]
-pub struct Group {
+pub(crate) struct Group {
     /// The dependents. Those with several relations are listed several times.
-    pub holders: Vec<CoreHash>,
+    pub(crate) holders: Vec<CoreHash>,
     why: Vec<Why>,
 }
 
@@ -29,14 +29,14 @@ enum Why {
 
 /// A group of dependents of an artifact.
 #[derive(Clone, Debug)]
-pub struct Hold {
+pub(crate) struct Hold {
     /// The number of the group.
-    pub group: usize,
+    pub(crate) group: usize,
 }
 
 /// The reason that an artifact is needed.
 #[derive(Clone, Debug)]
-pub enum Holding {
+pub(crate) enum Holding {
     /// The dependent contains its bytes.
     Contained(ArtifactRecord),
     /// The dependent links to it.
@@ -45,7 +45,7 @@ pub enum Holding {
 
 /// Finds the dependents of many artifacts of one snapshot.
 #[derive(Default)]
-pub struct DependentFinder {
+pub(crate) struct DependentFinder {
     leaving: BTreeSet<CoreHash>,
     groups: Vec<Group>,
     by_name: HashMap<String, usize>,
@@ -54,13 +54,13 @@ pub struct DependentFinder {
 impl DependentFinder {
     /// Creates a finder that does not count `leaving` as dependents.
     #[must_use]
-    pub fn without(leaving: BTreeSet<CoreHash>) -> Self {
+    pub(crate) fn without(leaving: BTreeSet<CoreHash>) -> Self {
         Self { leaving, ..Self::default() }
     }
 
     /// Returns the group with this number.
     #[must_use]
-    pub fn group(&self, number: usize) -> Option<&Group> {
+    pub(crate) fn group(&self, number: usize) -> Option<&Group> {
         self.groups.get(number)
     }
 
@@ -68,7 +68,11 @@ impl DependentFinder {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
-    pub fn containers(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Option<Hold>> {
+    pub(crate) fn containers(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
+    ) -> Result<Option<Hold>> {
         let containers = snapshot.containers_of(artifact.core, Containment::Bytes)?.into_iter();
         let holders: Vec<_> = containers.map(|container| (container, Why::Bytes)).collect();
         if holders.is_empty() { Ok(None) } else { Ok(Some(Hold::new(self.add(holders)))) }
@@ -79,7 +83,11 @@ impl DependentFinder {
     ///
     /// # Errors
     /// Same as [`DependentFinder::containers`].
-    pub fn linking(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Hold>> {
+    pub(crate) fn linking(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
+    ) -> Result<Vec<Hold>> {
         let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
         for handle in snapshot.names_of(artifact.core)?.own {
             let group = if let Some(known) = self.by_name.get(&handle) {
@@ -142,7 +150,12 @@ impl DependentFinder {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn holding(&self, snapshot: &dyn Snapshot, hold: &Hold, holder: CoreHash) -> Result<Option<Holding>> {
+    pub(crate) fn holding(
+        &self,
+        snapshot: &dyn Snapshot,
+        hold: &Hold,
+        holder: CoreHash,
+    ) -> Result<Option<Holding>> {
         let Some(group) = self.group(hold.group) else { return Ok(None) };
         let at = group.holders.iter().position(|other| *other == holder);
         let Some(why) = at.and_then(|at| group.why.get(at)) else { return Ok(None) };
@@ -157,7 +170,7 @@ impl DependentFinder {
     ///
     /// # Errors
     /// Same as [`DependentFinder::containers`].
-    pub fn links_to(
+    pub(crate) fn links_to(
         &mut self,
         snapshot: &dyn Snapshot,
         artifact: &ArtifactRecord,

@@ -30,7 +30,7 @@ const PAGES: (usize, usize) = (64, 4_096);
 ///
 /// # Errors
 /// Returns the error of `visit`, or one if the database cannot be read.
-pub fn find_until<E: From<StorageError>>(
+pub(crate) fn find_until<E: From<StorageError>>(
     snapshot: &dyn Snapshot,
     query: &Query,
     after: Option<Cursor>,

@@ -80,7 +80,7 @@ impl Forks {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn forks_of(
+pub(crate) fn forks_of(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
     limit: usize,

@@ -88,7 +88,7 @@ pub fn links(snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<L
 
 /// Finds the links of many artifacts of one snapshot. Data that they share is looked up once.
 #[derive(Default)]
-pub struct Linker {
+pub(crate) struct Linker {
     known: ExchangeCache,
 }
 
@@ -97,7 +97,7 @@ impl Linker {
     ///
     /// # Errors
     /// Same as [`links`].
-    pub fn links(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
+    pub(crate) fn links(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
         self.known.forget_what_is_too_much();
         links_knowing(snapshot, artifact, &mut self.known, &mut Selection::default())
     }

@@ -67,7 +67,10 @@ pub fn shortest_path(
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn reachable(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<Vec<ArtifactRecord>> {
+pub(crate) fn reachable(
+    snapshot: &dyn Snapshot,
+    artifacts: Vec<ArtifactRecord>,
+) -> Result<Vec<ArtifactRecord>> {
     let mut reached: BTreeMap<CoreHash, ArtifactRecord> = BTreeMap::new();
     let mut search = Search::default();
     let mut waiting = VecDeque::from(artifacts);

@@ -56,7 +56,7 @@ pub fn resolve(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<PrefixR
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn resolve_mentioned(
+pub(crate) fn resolve_mentioned(
     snapshot: &dyn Snapshot,
     prefix: &DigestPrefix,
     group: Option<&str>,

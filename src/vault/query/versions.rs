@@ -9,18 +9,18 @@ use crate::storage::{ArtifactRecord, Attribute, Filter, Result, Snapshot};
 
 /// An artifact that extends another one.
 #[derive(Clone, Debug)]
-pub struct Extension {
+pub(crate) struct Extension {
     /// The longer artifact.
-    pub artifact: ArtifactRecord,
+    pub(crate) artifact: ArtifactRecord,
     /// Its attributes, sorted by name and value.
-    pub attributes: Vec<Attribute>,
+    pub(crate) attributes: Vec<Attribute>,
 }
 
 /// Returns those of `artifacts` that another one of them extends, by the kinds whose artifacts can.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn extended<'a>(
+pub(crate) fn extended<'a>(
     snapshot: &dyn Snapshot,
     artifacts: &(impl Iterator<Item = &'a ArtifactRecord> + Clone),
     versions: &[(&str, Versions)],
@@ -40,7 +40,7 @@ pub fn extended<'a>(
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn extended_by_matching<'a>(
+pub(crate) fn extended_by_matching<'a>(
     snapshot: &dyn Snapshot,
     artifacts: &(impl Iterator<Item = &'a ArtifactRecord> + Clone),
     filter: &Filter,
@@ -60,7 +60,7 @@ pub fn extended_by_matching<'a>(
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn longest_extensions(
+pub(crate) fn longest_extensions(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
     links: &[Link],
