@@ -5,7 +5,51 @@ use crate::sandbox::{Sandbox, repository};
 
 #[test]
 fn the_quickstart_is_real() {
-    assert!(console::check("README.md", None) > 8, "the quickstart is missing");
+    assert!(console::check("README.md", None) >= 5, "the quickstart is missing");
+}
+
+/// The first example, with the servers of the tests in place of OpenAI's.
+#[cfg(feature = "gateway")]
+#[test]
+fn the_recording_of_an_agent_is_real() {
+    use crate::gateway::clients::{self, Providers};
+
+    let Some(python) = clients::python_with("openai", "the first example of the README") else { return };
+    let readme = std::fs::read_to_string(repository("README.md")).unwrap();
+    let block = |language: &str, with: &str| {
+        let fence = format!("```{language}\n");
+        let mut texts = readme.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap());
+        texts.find(|text| text.contains(with)).unwrap()
+    };
+    let sandbox = Sandbox::without_vault();
+    sandbox.write("agent.py", block("python", "openai"));
+    let providers = Providers::start(&python);
+    let run = |command: &str, key: Option<&str>| {
+        let program = std::path::Path::new(env!("CARGO_BIN_EXE_runvault")).parent().unwrap();
+        let directories = [program, std::path::Path::new(&python).parent().unwrap()];
+        let inherited = std::env::var_os("PATH").unwrap();
+        let inherited = std::env::split_paths(&inherited);
+        let path = directories.into_iter().map(std::path::Path::to_owned).chain(inherited);
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", command]).current_dir(sandbox.path("")).env_clear();
+        shell.env("PATH", std::env::join_paths(path).unwrap()).env("HOME", sandbox.path(""));
+        shell.envs(key.map(|key| ("OPENAI_API_KEY", key)));
+        crate::sandbox::Ran::from(shell.output().unwrap()).expect(0)
+    };
+    let commands: Vec<&str> = block("sh", "runvault exec").lines().collect();
+    let [record, replay, view] = commands[..] else { panic!("{commands:?}") };
+    let upstream = format!("exec --upstream=openai=http://127.0.0.1:{}", providers.port);
+    let recorded = run(&record.replacen("exec", &upstream, 1), Some("sk-not-a-key"));
+    assert!(recorded.stdout.starts_with("echo: "), "{}", recorded.stdout);
+    let stated: Vec<&str> = block("text", "run pack").lines().collect();
+    let said: Vec<&str> = recorded.stderr.lines().collect();
+    assert_eq!(said.len(), stated.len(), "{}", recorded.stderr);
+    for (said, stated) in said.into_iter().zip(stated) {
+        assert!(said.starts_with(stated.trim_end_matches('…')), "{said}: {stated}");
+    }
+    drop(providers);
+    assert_eq!(run(replay, None).stdout, recorded.stdout);
+    assert!(run(view, None).stdout.contains("Why is the sky blue?"));
 }
 
 /// Whoever tries it first builds nothing that only tests and benchmarks need: an example would need both.

@@ -70,15 +70,22 @@ fn records_and_replays(python: &str, agent: &[OsString]) {
     assert!(changed.stderr.contains("recorded \"hello\", requested \"changed\""), "{}", changed.stderr);
 }
 
-fn python_client(name: &str, module: &str) {
-    let what = format!("the gateway with {name} for Python");
+/// The interpreter that has a module. Says that `what` is skipped if there is none.
+pub(crate) fn python_with(module: &str, what: &str) -> Option<String> {
     let Ok(python) = std::env::var(PYTHON) else {
-        return skip(&what, &format!("{PYTHON} does not name an interpreter"));
+        skip(what, &format!("{PYTHON} does not name an interpreter"));
+        return None;
     };
     let imported = Command::new(&python).args(["-c", &format!("import {module}")]).output().unwrap();
     if !imported.status.success() {
-        return skip(&what, "it is not installed");
+        skip(what, "it is not installed");
+        return None;
     }
+    Some(python)
+}
+
+fn python_client(name: &str, module: &str) {
+    let Some(python) = python_with(module, &format!("the gateway with {name} for Python")) else { return };
     let agent = repository("tests/clients/agent.py").into_os_string();
     records_and_replays(&python, &[python.clone().into(), agent, "PROMPT".into(), name.into()]);
 }
