@@ -1,6 +1,10 @@
--- The search index, which vaults have if somebody built it: `search --build` makes these tables, and `search --drop` takes
--- them away. Nothing in them is lost with them. They change with `VERSION` in src/store/search.rs and with no migration; one
--- that touches `capture` drops them.
+-- The search index, which a vault has if it was built: `index build` creates these tables, and `index drop` drops them.
+-- Nothing in them is lost with them. They change with `VERSION` in src/storage/sqlite/search.rs and with no migration; one that
+-- touches `capture` drops them.
+--
+-- The columns of `search_text` are the fields that kinds declare (`formats::fields`), in their order, of which `contract` and
+-- `pack` are those of one kind. They are written out here because checks hold the tables of vaults to this text, and storage
+-- does not know the kinds; a test compares both.
 
 CREATE TABLE search_state (
   id      INTEGER PRIMARY KEY CHECK (id = 1),

@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use runvault::artifact::Field;
+use runvault::formats;
 use runvault::storage::{FullText, PATIENCE, Storage};
 
 use super::{examples, found, hits, of_responses};
@@ -16,6 +18,18 @@ fn written(sandbox: &Sandbox, adapter: &str, response: &str) -> std::path::PathB
 fn clean(sandbox: &Sandbox) {
     let ran = sandbox.run(["fsck"]);
     assert_eq!(ran.status, 0, "{}", ran.stdout);
+}
+
+/// The columns are written out in the definition of the index, and declared by the kinds.
+#[test]
+fn the_index_has_a_column_for_each_field_of_the_kinds() {
+    let sandbox = of_responses(&["first"]);
+    let connection = sql(&sandbox);
+    let mut statement = connection.prepare("SELECT name FROM pragma_table_info('search_text')").unwrap();
+    let columns: Vec<String> =
+        statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    let fields: Vec<&str> = formats::fields().into_iter().map(Field::name).collect();
+    assert_eq!(columns, fields);
 }
 
 #[test]
