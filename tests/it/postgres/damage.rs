@@ -18,6 +18,7 @@ use crate::sandbox::session;
 
 /// Changes of columns that no answer depends on, and why. The answers are compared all the same.
 const WITHOUT_A_MEANING: &[(&str, &str)] = &[
+    ("search_state.version", "an index of another version is rebuilt before it is searched"),
     ("blob.condemned_at", "bytes are only deleted if nothing needs them, whatever the mark says"),
     (
         "attribute",
@@ -144,7 +145,15 @@ impl Damaged {
         let answer = |arguments: &&[&str]| {
             let ran = self.database.run(*arguments);
             assert!((0..=2).contains(&ran.status), "{arguments:?}: {}", ran.stderr);
-            (ran.status, ran.stdout)
+            if arguments[0] != "index" {
+                return (ran.status, ran.stdout);
+            }
+            // How much space the server takes for the same rows is its own affair.
+            let status = ran.json().into_iter().map(|mut line| {
+                line.as_object_mut().unwrap().remove("bytes");
+                line.to_string()
+            });
+            (ran.status, status.collect())
         };
         QUESTIONS.iter().map(answer).collect()
     }
@@ -176,6 +185,7 @@ const QUESTIONS: &[&[&str]] = &[
     &["label", "list", "--json"],
     &["tag", "list", "--json"],
     &["search", "--all", "--json", "prompt"],
+    &["index", "status", "--json"],
 ];
 
 /// A vault with rows in every table.
@@ -300,8 +310,7 @@ fn check(is_wanted: impl Fn(&str) -> bool) {
         }
         let rows = sample(count);
         for (what, sql) in rows.iter().flat_map(|row| changes(table, columns, *row)) {
-            // An index of another version is built anew, and searches say so.
-            if what == "search_state.version" || damaged.execute(&sql) == 0 {
+            if damaged.execute(&sql) == 0 {
                 continue;
             }
             seen += 1;
