@@ -157,7 +157,9 @@ fn shorten(value: &mut Value, texts: usize, items: usize) {
             if omitted > OMISSION {
                 let end = text.char_indices().nth(texts).map_or(text.len(), |(at, _)| at);
                 text.truncate(end);
-                text.push_str(&format!("…[{omitted} characters omitted]"));
+                text.push_str("…[");
+                text.push_str(&omitted.to_string());
+                text.push_str(" characters omitted]");
             }
         }
         Value::Array(list) => {
@@ -166,7 +168,9 @@ fn shorten(value: &mut Value, texts: usize, items: usize) {
                 list.truncate(items);
                 list.push(format!("…[{omitted} items omitted]").into());
             }
-            list.iter_mut().for_each(|item| shorten(item, texts, items));
+            for item in list {
+                shorten(item, texts, items);
+            }
         }
         Value::Object(members) => {
             let omitted = members.len().saturating_sub(items);
@@ -174,7 +178,9 @@ fn shorten(value: &mut Value, texts: usize, items: usize) {
                 *members = std::mem::take(members).into_iter().take(items).collect();
                 members.insert("…".to_owned(), format!("[{omitted} members omitted]").into());
             }
-            members.values_mut().for_each(|member| shorten(member, texts, items));
+            for member in members.values_mut() {
+                shorten(member, texts, items);
+            }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }

@@ -143,15 +143,16 @@ fn part_of(bytes: &[u8], from: usize) -> Option<Part<'_>> {
 /// Returns the error of the protocol for a resource that cannot be listed or read.
 pub(super) fn error(error: &ToolError, message: String) -> ErrorData {
     match error {
-        ToolError::Invalid(_) | ToolError::Cursor => ErrorData::invalid_params(message, None),
-        ToolError::Store(error) if error.kind() != ErrorKind::Gone => {
-            ErrorData::internal_error(message, None)
+        ToolError::Invalid(_) | ToolError::Cursor | ToolError::Lookup(LookupError::SeveralMembers { .. }) => {
+            ErrorData::invalid_params(message, None)
         }
-        ToolError::Lookup(LookupError::Store(_) | LookupError::Unreadable { .. }) => {
-            ErrorData::internal_error(message, None)
+        ToolError::Store(error) if error.kind() == ErrorKind::Gone => {
+            ErrorData::resource_not_found(message, None)
         }
-        ToolError::Lookup(LookupError::SeveralMembers { .. }) => ErrorData::invalid_params(message, None),
-        ToolError::Cancelled | ToolError::Json(_) => ErrorData::internal_error(message, None),
+        ToolError::Store(_)
+        | ToolError::Lookup(LookupError::Store(_) | LookupError::Unreadable { .. })
+        | ToolError::Cancelled
+        | ToolError::Json(_) => ErrorData::internal_error(message, None),
         _ => ErrorData::resource_not_found(message, None),
     }
 }

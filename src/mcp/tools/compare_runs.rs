@@ -10,7 +10,7 @@ use crate::mcp::cursor;
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::work::Work;
-use crate::vault::diff::{ComparedArtifact, DiffRequest};
+use crate::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 
 /// Maximum number of changes of a result.
 const MOST: u64 = 50;
@@ -47,7 +47,7 @@ impl ToolArguments for Arguments {
             one: artifact(&self.one)?,
             other: artifact(&self.other)?,
             all: self.all,
-            extent: Default::default(),
+            extent: DiffExtent::default(),
             limit: Some(MOST),
             after: Some(after),
         };

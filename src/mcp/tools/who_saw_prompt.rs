@@ -89,14 +89,15 @@ impl Arguments {
 /// Returns an artifact with the first places of the prompt in it.
 fn item(hit: &FoundArtifact) -> Result<Value, ToolError> {
     let mut item = serde_json::to_value(hit)?;
+    let mut omitted = 0;
     if let Some(places) = item.get_mut("matches").and_then(Value::as_array_mut) {
-        let omitted = places.len().saturating_sub(PLACES);
+        omitted = places.len().saturating_sub(PLACES);
         places.truncate(PLACES);
         // The digest is the same everywhere.
         places.iter_mut().filter_map(Value::as_object_mut).for_each(|place| drop(place.remove("digest")));
-        if omitted > 0 {
-            item["more_matches"] = omitted.into();
-        }
+    }
+    if let Some(members) = item.as_object_mut().filter(|_| omitted > 0) {
+        members.insert("more_matches".to_owned(), omitted.into());
     }
     remove_empty(&mut item);
     Ok(item)

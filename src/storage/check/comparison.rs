@@ -150,23 +150,23 @@ impl Comparison {
         Ok(())
     }
 
-    /// Compares the stored state of a signature with the one that the journal records. An entry that cannot be read is
-    /// `Some(None)`.
+    /// Compares the stored state of a signature with the entry that recorded it: whether there is one, and what it states,
+    /// if it can be read.
     pub(in crate::storage) fn signature(
         &mut self,
         capture: CaptureHash,
         stored: Option<&SignatureFacts>,
-        recorded: Option<Option<&SignatureFacts>>,
+        (is_recorded, recorded): (bool, Option<&SignatureFacts>),
     ) {
-        let detail = match (stored, recorded) {
-            (None, None) => return,
-            (Some(stored), Some(Some(recorded))) if stored == recorded => {
+        let detail = match stored {
+            None if !is_recorded => return,
+            None => "the journal records it, but it is missing",
+            Some(_) if !is_recorded => "no entry recorded its state",
+            Some(stored) if recorded == Some(stored) => {
                 self.count += 1;
                 return;
             }
-            (Some(_), Some(_)) => "the journal records a different state or key",
-            (Some(_), None) => "no entry recorded its state",
-            (None, Some(_)) => "the journal records it, but it is missing",
+            Some(_) => "the journal records a different state or key",
         };
         self.find(SIGNATURE_DIFFERS, &Subject::Capture(capture), detail);
     }
@@ -174,7 +174,7 @@ impl Comparison {
     /// Reports the signatures that remain in the state.
     pub(in crate::storage) fn lost_signatures(&mut self, state: &mut JournalState) {
         for (_, capture) in std::mem::take(&mut state.signatures).into_keys() {
-            self.signature(capture, None, Some(None));
+            self.signature(capture, None, (true, None));
         }
     }
 
@@ -200,11 +200,11 @@ impl Comparison {
     pub(in crate::storage) fn label(
         &mut self,
         state: &mut JournalState,
-        key: LabelKey,
+        key: &LabelKey,
         (value, at): (&str, i64),
     ) {
-        let subject = label_subject(&key);
-        let Some(recorded) = state.labels.remove(&key) else {
+        let subject = label_subject(key);
+        let Some(recorded) = state.labels.remove(key) else {
             self.find(ANNOTATION_UNRECORDED, &subject, "no entry set it");
             return;
         };

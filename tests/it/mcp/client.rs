@@ -116,7 +116,8 @@ impl Client {
         loop {
             let mut page = self.call(tool, arguments.clone());
             pages += 1;
-            let items = page[list].as_array_mut().unwrap_or_else(|| panic!("{page}"));
+            assert!(page[list].is_array(), "{page}");
+            let items = page[list].as_array_mut().unwrap();
             assert!(!items.is_empty() || pages == 1, "{tool}: an empty page after a cursor");
             all.append(items);
             match page.get("next_cursor") {

@@ -133,7 +133,7 @@ impl DatabaseInspection<'_> {
                     Ok((key, text(row, 2)?, value(row, 3)?))
                 });
                 for (key, value, at) in rows {
-                    compared.label(state, key, (&value, at));
+                    compared.label(state, &key, (&value, at));
                 }
                 Ok(())
             })

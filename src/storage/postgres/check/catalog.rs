@@ -69,8 +69,8 @@ impl DatabaseInspection<'_> {
                 });
                 let recorded = self.entries(seqs.collect())?;
                 for (entries, signature, row) in rows {
-                    let facts = signature.map(|seq| recorded.get(&seq).and_then(signature_facts));
-                    let facts = facts.as_ref().map(Option::as_ref);
+                    let facts = signature.and_then(|seq| recorded.get(&seq)).and_then(signature_facts);
+                    let facts = (signature.is_some(), facts.as_ref());
                     signed.signature(row.capture, row.signature.as_ref(), facts);
                     let seen = entries.and_then(|entries| time_of(&recorded, entries.seen));
                     let added = compared.capture(row.capture, entries, (row.seen_at, seen));

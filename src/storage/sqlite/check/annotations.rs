@@ -84,9 +84,9 @@ impl FileInspection<'_> {
                 let (Some(capture), Some(core)) = (row.get(0)?, row.get(3)?) else { continue };
                 let seq = state.signatures.remove(&(core, capture));
                 let entry = seq.map(|seq| entry(&self.connection, seq)).transpose()?;
-                let recorded = entry.map(|entry| entry.as_ref().and_then(signature_facts));
+                let recorded = entry.flatten().as_ref().and_then(signature_facts);
                 let stored = (row.get(1)?, row.get(2)?);
-                compared.signature(capture, Some(&stored), recorded.as_ref().map(Option::as_ref));
+                compared.signature(capture, Some(&stored), (seq.is_some(), recorded.as_ref()));
             }
             Ok(())
         })?;

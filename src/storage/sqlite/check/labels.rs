@@ -27,7 +27,7 @@ impl FileInspection<'_> {
                 let (core, key): (Option<CoreHash>, Option<Arc<str>>) = (row.get(0)?, row.get(1)?);
                 let (Some(core), Some(key)) = (core, key) else { continue };
                 let (value, at): (String, i64) = (row.get(2)?, row.get(3)?);
-                compared.label(state, (core, key), (&value, at));
+                compared.label(state, &(core, key), (&value, at));
             }
             Ok(())
         })?;
