@@ -8,7 +8,7 @@ fn the_quickstart_is_real() {
     assert!(console::check("README.md", None) >= 5, "the quickstart is missing");
 }
 
-/// The first example, with the servers of the tests in place of OpenAI's.
+/// The first example, with the servers of the tests in place of those of `OpenAI`.
 #[cfg(feature = "gateway")]
 #[test]
 fn the_recording_of_an_agent_is_real() {

@@ -23,6 +23,7 @@ impl Drop for Client {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "documents are written where they are passed")]
 impl Client {
     /// Starts the program, and does nothing else.
     pub(super) fn start(mut command: Command) -> Self {
