@@ -83,15 +83,18 @@ def test_the_cookbook_is_real(tmp_path: Path, upstream: Upstream) -> None:
             continue
         for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
             commands += 1
-            command, _, expected = part.partition("\n")
+            lines = part.splitlines(keepends=True)
+            more = next((n for n, line in enumerate(lines[1:], 1) if not line.startswith("> ")), len(lines))
+            expected = "".join(lines[more:])
+            command = lines[0] + "".join(line.removeprefix("> ") for line in lines[1:more])
             done = subprocess.run(
                 ["sh", "-c", command], cwd=tmp_path, env=environment(upstream), capture_output=True, text=True
             )
             # Messages of `exec` name hashes, and are not shown.
             printed = done.stdout if done.returncode == 0 else f"{done.stdout}{done.stderr}status {done.returncode}\n"
             if steady(printed) != steady(expected):
-                differences += f"$ {command}\n{printed}-- and not\n{expected}\n"
-                document = document.replace(f"$ {part}", f"$ {command}\n{printed}")
+                differences += f"$ {command}{printed}-- and not\n{expected}\n"
+                document = document.replace(f"$ {part}", f"$ {''.join(lines[:more])}{printed}")
     if "UPDATE_DOCS" in os.environ:
         path.write_text(document, encoding="utf-8")
     else:
