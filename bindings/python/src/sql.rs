@@ -22,7 +22,7 @@ const BATCH: usize = 256;
 /// Number of batches that are computed ahead.
 const AHEAD: usize = 2;
 
-/// The value of a parameter of a query.
+/// The value of a parameter of a query; `None` is NULL.
 #[derive(FromPyObject)]
 pub(crate) enum Parameter {
     /// An integer, or a truth value.
@@ -33,8 +33,6 @@ pub(crate) enum Parameter {
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
-    /// NULL.
-    Null(Option<bool>),
 }
 
 impl From<Parameter> for Cell {
@@ -44,7 +42,6 @@ impl From<Parameter> for Cell {
             Parameter::Real(value) => Self::Real(value),
             Parameter::Text(value) => Self::Text(value),
             Parameter::Blob(value) => Self::Blob(value),
-            Parameter::Null(_) => Self::Null,
         }
     }
 }
@@ -79,11 +76,13 @@ impl SqlRows {
         py: Python<'_>,
         vault: Arc<Vault>,
         query: String,
-        parameters: BTreeMap<String, Parameter>,
+        parameters: BTreeMap<String, Option<Parameter>>,
     ) -> PyResult<Self> {
         let (sender, mut receiver) = mpsc::sync_channel(AHEAD);
-        let parameters: Vec<(String, Cell)> =
-            parameters.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let parameters: Vec<(String, Cell)> = parameters
+            .into_iter()
+            .map(|(name, value)| (name, value.map_or(Cell::Null, Cell::from)))
+            .collect();
         let _thread = thread::Builder::new().name("runvault-sql".to_owned()).spawn(move || {
             if let Err(error) = answer(&vault, &query, &parameters, &sender) {
                 // If the receiver has left, the error is of no interest either.

@@ -188,7 +188,7 @@ impl Vault {
         &self,
         py: Python<'_>,
         query: String,
-        parameters: BTreeMap<String, Parameter>,
+        parameters: BTreeMap<String, Option<Parameter>>,
     ) -> PyResult<SqlRows> {
         SqlRows::start(py, self.opened(py)?, query, parameters)
     }

@@ -151,6 +151,8 @@ def test_links_differences_search_and_rows(vault: Vault) -> None:
                      "WHERE sessions.core_hash = :core ORDER BY i", {"core": session_hash})
     assert rows.columns[:2] == ["model_id", "i"]
     assert [*rows][0] == ("triage-large-2", 0, None, 1.5, b"\x00\xff")
+    values = {"a": None, "b": True, "c": 2**40, "d": 0.5, "e": "text", "f": b"bytes"}
+    assert [*vault.sql("SELECT :a, :b, :c, :d, :e, :f", values)] == [(None, 1, 2**40, 0.5, "text", b"bytes")]
     with pytest.raises(runvault.QueryError):
         vault.sql("DELETE FROM sessions")
     numbers = vault.sql("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT i FROM n")
