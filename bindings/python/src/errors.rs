@@ -7,6 +7,7 @@ use runvault::digest::CoreHash;
 use runvault::gateway::{FinishError, InvalidRule, InvalidUpstream, StartError};
 use runvault::storage::{ErrorKind, SqlError, StorageError};
 use runvault::validation::Report;
+use runvault::vault::query::HashTarget;
 use runvault::vault::replay::{NotPlayable, ReplayError};
 use runvault::vault::search::SearchError;
 use runvault::{AddError, LookupError, RemoveError};
@@ -178,7 +179,7 @@ fn lookup(error: &LookupError) -> Failure {
             Failure::new("AmbiguousError", "ambiguous", "").with(json!({"candidates": candidates}))
         }
         LookupError::Ambiguous { candidates, .. } => {
-            let candidates: Vec<_> = candidates.iter().map(|candidate| candidate.digest()).collect();
+            let candidates: Vec<_> = candidates.iter().map(HashTarget::digest).collect();
             Failure::new("AmbiguousError", "ambiguous", "").with(json!({"candidates": candidates}))
         }
         LookupError::KindMismatch { .. } => Failure::new("KindError", "kind-mismatch", ""),
