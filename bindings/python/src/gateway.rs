@@ -33,7 +33,7 @@ pub(crate) struct Options {
     recorded_pace: bool,
     upstreams: BTreeMap<String, String>,
     ignore: Vec<String>,
-    normalize: Vec<(Option<String>, String, String)>,
+    normalize: Vec<String>,
     redact: Vec<String>,
     labels: BTreeMap<String, String>,
     spool: PathBuf,
@@ -146,8 +146,8 @@ fn rules(options: &Options) -> Result<MatchingRules, Failure> {
     for location in &options.ignore {
         rules.ignore(location).map_err(|error| Failure::of(&error))?;
     }
-    for (location, pattern, with) in &options.normalize {
-        rules.replace(location.as_deref(), pattern, with).map_err(|error| Failure::of(&error))?;
+    for rule in &options.normalize {
+        rules.normalize(rule).map_err(|error| Failure::of(&error))?;
     }
     for pattern in &options.redact {
         rules.redact(pattern).map_err(|error| Failure::of(&error))?;

@@ -63,7 +63,7 @@ def test_only_clients_that_replay_get_a_key(tmp_path: Path, monkeypatch: pytest.
 
 def test_options_that_are_not_valid_raise(tmp_path: Path) -> None:
     vault = Vault.create(tmp_path / "a.vault")
-    for options in ({"address": "nowhere"}, {"redact": ["("]}, {"upstreams": {"openai": "ftp://x"}}, {"idle": -1.0}):
+    for options in ({"address": "nowhere"}, {"redact": ["("]}, {"normalize": ["s/a/b"]}, {"upstreams": {"openai": "ftp://x"}}, {"idle": -1.0}):
         with pytest.raises(runvault.InvalidError):
             Gateway.start(vault, **options)
     with pytest.raises(runvault.InvalidError, match="no mode"):

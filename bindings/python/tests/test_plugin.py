@@ -129,6 +129,18 @@ def test_modes_record_again_and_pass(suite: pytest.Pytester, upstream: Upstream)
     run(suite, "--runvault-mode=record").assert_outcomes(failed=2)
 
 
+def test_rules_of_comparison_are_those_of_the_gateway(suite: pytest.Pytester, upstream: Upstream) -> None:
+    marker = """runvault("greeting", ignore=["temperature"], normalize=["uuid", "s/day \\d+/DAY/"])"""
+    text = SUITE.replace('runvault("greeting")', marker)
+    suite.makepyfile(test_agent=text.replace('ask("hello")', 'ask("hello on day 1", temperature=1)'))
+    run(suite, "-k", "greeting").assert_outcomes(passed=1, deselected=1)
+    upstream.stop()
+    suite.makepyfile(test_agent=text.replace('ask("hello")', 'ask("hello on day 22", temperature=0)'))
+    run(suite, "-k", "greeting").assert_outcomes(passed=1, deselected=1)
+    suite.makepyfile(test_agent=text.replace('ask("hello")', 'ask("hello on night 1", temperature=0)'))
+    run(suite, "-k", "greeting").assert_outcomes(failed=1, deselected=1)
+
+
 def test_settings_that_are_not_known_are_errors(suite: pytest.Pytester) -> None:
     suite.makepyfile(test_agent=SUITE.replace('runvault("greeting")', 'runvault("greeting", cassette="x")'))
     result = run(suite, "-k", "greeting")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NotRequired, TypeAlias, TypedDict, cast
 
@@ -76,7 +76,7 @@ class Gateway:
         upstreams: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
         ignore: Sequence[str] = (),
-        normalize: Iterable[tuple[str, str] | tuple[str, str, str]] = (),
+        normalize: Sequence[str] = (),
         redact: Sequence[str] = (),
         pace: Literal["fast", "recorded"] = "fast",
         idle: float = 300.0,
@@ -86,22 +86,20 @@ class Gateway:
         """Starts a gateway.
 
         `recording` is the only run to replay from: anything that names an artifact. `upstreams` are the URLs of servers by
-        the name of the provider. `normalize` are a pattern and what replaces it, with the JSON Pointer of what it applies to
-        in front if there is one. `spool` is the directory for calls of runs that are not finished; it is beside the vault
+        the name of the provider. `ignore`, `normalize` and `redact` are rules as on the command line. `spool` is the directory for calls of runs that are not finished; it is beside the vault
         unless given.
         """
         if spool is None:
             if not str(vault.path) or str(vault.path) == "." or "://" in os.fspath(vault.path):
                 raise InvalidError("a vault that is not a file needs a directory for calls: spool", "invalid")
             spool = f"{vault.path}-gateway"
-        rules = [(None, *rule) if len(rule) == 2 else rule for rule in normalize]
         options = {
             "mode": mode,
             "recording": recording,
             "recorded_pace": pace == "recorded",
             "upstreams": dict(upstreams or {}),
             "ignore": list(ignore),
-            "normalize": rules,
+            "normalize": list(normalize),
             "redact": list(redact),
             "labels": dict(labels or {}),
             "spool": spool,

@@ -41,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("runvault_unused", "the default of --runvault-unused", default="ignore")
     parser.addini("runvault_upstreams", "servers to record from, as NAME=URL", type="linelist", default=[])
     parser.addini("runvault_ignore", "members of requests that are not compared", type="linelist", default=[])
+    parser.addini("runvault_normalize", "replacements in requests before they are compared", type="linelist", default=[])
     parser.addini("runvault_redact", "patterns of what is not stored", type="linelist", default=[])
 
 
@@ -168,7 +169,7 @@ def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
         "unused": chosen("unused", UNUSED),
         "upstreams": {**upstreams, **given.get("upstreams", {})},
         "ignore": [*config.getini("runvault_ignore"), *given.get("ignore", ())],
-        "normalize": given.get("normalize", ()),
+        "normalize": [*config.getini("runvault_normalize"), *given.get("normalize", ())],
         "redact": [*config.getini("runvault_redact"), *given.get("redact", ())],
     }
 
