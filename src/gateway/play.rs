@@ -57,7 +57,10 @@ async fn send(
     mut sender: Sender<Bytes, std::io::Error>,
 ) {
     for (at, bytes) in chunks {
-        sleep_until(at).await;
+        // A timer takes up to a millisecond, also for a time that has passed.
+        if at > Instant::now() {
+            sleep_until(at).await;
+        }
         if sender.send_data(body.split_to(bytes.min(body.len()))).await.is_err() {
             return;
         }
