@@ -19,6 +19,8 @@
 //! | [`intake`] | files, directories, archives, recognising kinds, the parallel pipeline | storage |
 //! | [`storage`] | the storage interface; engines: `memory`, and `sqlite`, a vault in one file | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
+//! | [`calls`] | calls of models, and the session and the run pack that they become | files of other programs, the network |
+//! | [`recorders`] | the files of other programs that record calls: cassettes, logs, spans | the database, the terminal |
 //! | `server` | web pages over HTTP; only with the feature of that name | the database, the terminal |
 //! | `gateway` | recording and replaying the calls of model clients; only with the feature of that name | the database, the terminal |
 //! | `mcp` | a server of the Model Context Protocol; only with the feature of that name | the database, the terminal |
@@ -37,6 +39,7 @@
 //! 9. The same query on the same vault returns the same result.
 
 pub mod artifact;
+pub mod calls;
 pub mod clock;
 pub mod digest;
 pub mod display;
@@ -48,11 +51,13 @@ pub mod intake;
 pub mod json;
 #[cfg(feature = "mcp")]
 pub mod mcp;
+pub mod recorders;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod storage;
 pub mod validation;
 pub mod vault;
+pub(crate) mod yaml;
 
 pub use vault::{
     AddError, CaughtUp, Located, LookupError, PinnedArtifact, Referenced, RemoveError, TaggedArtifact,

@@ -5,6 +5,7 @@ use std::error::Error;
 
 use runvault::LookupError;
 use runvault::formats;
+use runvault::recorders::ConvertError;
 use runvault::storage::{BackupError, ErrorKind, StorageError};
 use runvault::validation::Violation;
 use runvault::vault::bundle::BundleError;
@@ -76,6 +77,16 @@ pub(crate) fn for_bundle(error: &BundleError) -> String {
         BundleError::Broken { rule: "BU7", message, .. } if message.starts_with("the capture ") => {
             format!("{error}; raise it with --max-size")
         }
+        _ => error.to_string(),
+    }
+}
+
+/// Returns the message of an error of a recording with the option that helps, if there is one.
+pub(crate) fn for_recording(error: &ConvertError) -> String {
+    match error.rule {
+        "IM2" if error.message.contains(" levels") => format!("{error}; raise the limit with --max-depth"),
+        "IM2" if error.message.contains(" values") => format!("{error}; raise the limit with --max-values"),
+        "IM2" if error.message.contains(" bytes") => format!("{error}; raise the limit with --max-size"),
         _ => error.to_string(),
     }
 }

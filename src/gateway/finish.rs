@@ -4,11 +4,12 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-use super::call::{Call, Outcome};
-use super::head::RunHead;
-use super::recorded_run;
-use super::session;
 use super::spool::Spool;
+use crate::calls::call::{Call, Outcome};
+use crate::calls::head::RunHead;
+use crate::calls::origin::Origin;
+use crate::calls::recorded_run;
+use crate::calls::session;
 use crate::digest::CoreHash;
 use crate::intake::ExamineOptions;
 use crate::storage::StorageError;
@@ -62,11 +63,11 @@ pub(super) fn store(
         spool.remove()?;
         return Ok(None);
     }
-    let pack =
-        recorded_run::document(&head, &calls).map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
+    let pack = recorded_run::document(Origin::Gateway, &head, &calls)
+        .map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
     let options = ExamineOptions::default();
     let mut sessions = Vec::new();
-    for document in session::documents(&head, &calls) {
+    for document in session::documents(Origin::Gateway, &head, &calls) {
         sessions.push(vault.add_document(document, &options)?.core);
     }
     let run_pack = vault.add_document(pack, &options)?.core;

@@ -14,13 +14,13 @@ use hyper::body::Incoming;
 use tokio::task;
 use tokio::time::timeout;
 
-use super::call::{Answer, Call, Chunk, Form, Outcome};
 use super::connection::{forwarded, returned};
 use super::events::GatewayEvent;
 use super::problem::problem;
 use super::route::Route;
 use super::run::Run;
 use super::shared::Shared;
+use crate::calls::call::{Answer, Call, Chunk, Form, Outcome};
 
 /// Number of chunks that wait for a slow client.
 const WAITING: usize = 16;

@@ -24,12 +24,12 @@ use super::connection;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun};
 use super::http;
-use super::matching::MatchingRules;
 use super::recordings::Recordings;
 use super::replay::pack_of;
 use super::route::{Upstream, Upstreams};
 use super::shared::{Mode, Pace, Report, Shared};
 use super::spool::Spool;
+use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
 use crate::vault::{LookupError, Vault};
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Value as Json, json};
 
-use super::call::Form;
 use super::difference::differences;
-use super::recorded_run::Recorded;
 use super::recordings::Wanted;
+use crate::calls::call::Form;
+use crate::calls::recorded_run::Recorded;
 use crate::digest::CoreHash;
 use crate::json::reader::{self, Limits};
 

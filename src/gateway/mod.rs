@@ -19,38 +19,29 @@
 //! # }
 //! ```
 
-mod assembled;
-mod call;
 mod connection;
 mod difference;
 mod events;
 mod finish;
 mod forward;
 mod handle;
-mod head;
 mod http;
-mod matching;
 mod miss;
-mod normalize;
 mod play;
 mod problem;
-mod provider;
-mod recorded_run;
 mod recordings;
 mod replay;
 mod route;
 mod run;
-mod session;
 mod shared;
 mod spool;
 mod usage;
-mod values;
 
+pub use crate::calls::{InvalidRule, MatchingRules};
+pub use crate::calls::{PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};
 pub use events::GatewayEvent;
 pub use finish::{FinishError, FinishedRun};
 pub use handle::{Gateway, GatewayOptions, ReplaySource, StartError};
-pub use matching::{InvalidRule, MatchingRules};
-pub use provider::{PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};
 pub use recordings::{RecordedCall, recorded_calls};
 pub use route::{InvalidUpstream, Upstream};
 pub use shared::{Mode, Pace};

@@ -9,9 +9,9 @@ use http_body_util::channel::{Channel, Sender};
 use tokio::task;
 use tokio::time::{Instant, sleep_until};
 
-use super::call::{Answer, Form};
 use super::replay::Found;
 use super::shared::Pace;
+use crate::calls::call::{Answer, Form};
 
 /// The header of an answer that was replayed: the run pack that it is from.
 pub(super) const REPLAYED: &str = "x-runvault-replayed";

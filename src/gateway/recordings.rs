@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::call::Form;
-use super::recorded_run::{self, KIND, Recorded, SOURCE};
+use crate::calls::call::Form;
+use crate::calls::origin::{SOURCE, SOURCES};
+use crate::calls::recorded_run::{self, KIND, Recorded};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::ErrorKind;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest};
@@ -43,7 +44,7 @@ pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<Re
     Ok(recorded_run::read(&document).map(|recorded| recorded.into_iter().map(call).collect()))
 }
 
-/// A run pack of a gateway.
+/// A run pack that a gateway recorded, or that was imported.
 #[derive(Clone, Debug)]
 pub(super) struct Pack {
     pub(super) core: CoreHash,
@@ -84,7 +85,7 @@ pub(super) struct Recordings {
 }
 
 impl Recordings {
-    /// Returns a run pack, or `None` if it was not recorded by a gateway.
+    /// Returns a run pack, or `None` if it does not have the profile of a gateway.
     ///
     /// # Errors
     /// Returns an error if it is not in the vault or cannot be read.
@@ -102,8 +103,8 @@ impl Recordings {
         Ok(Some(pack))
     }
 
-    /// Calls `visit` with the run packs of gateways, last seen first, until it returns false: all of them, or those that
-    /// state a prompt.
+    /// Calls `visit` with recordings until it returns false: those that state a prompt, last seen first; or all, those of
+    /// gateways before those that were imported.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
@@ -116,14 +117,30 @@ impl Recordings {
         if !vault.is_created() {
             return Ok(());
         }
+        let sources = if prompt.is_some() { &[None][..] } else { &SOURCES.map(Some) };
+        for source in sources {
+            if !Self::visit_those(self, vault, (prompt, *source), visit)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the recordings of a source, and returns whether it always returned true.
+    fn visit_those(
+        &self,
+        vault: &Vault,
+        (prompt, source): (Option<Digest>, Option<&str>),
+        visit: &mut dyn FnMut(Pack) -> bool,
+    ) -> Result<bool, LookupError> {
         let mut after = None;
         loop {
-            let answer = vault.run(&request(prompt, after.take()))?;
+            let answer = vault.run(&request(prompt, source, after.take()))?;
             for hit in answer.hits {
                 match self.pack(vault, hit.artifact.core_hash) {
                     Ok(Some(pack)) => {
                         if !visit(pack) {
-                            return Ok(());
+                            return Ok(false);
                         }
                     }
                     Ok(None) => {}
@@ -134,18 +151,19 @@ impl Recordings {
             }
             match answer.next {
                 Some(next) => after = Some(next),
-                None => return Ok(()),
+                None => return Ok(true),
             }
         }
     }
 }
 
-fn request(prompt: Option<Digest>, after: Option<FindCursor>) -> FindRequest {
-    let (name, value) = SOURCE;
-    let recorded = FindCondition::Attribute { name: name.to_owned(), value: value.to_owned() };
+/// Other run packs that state the prompt are found too; they do not have the profile.
+fn request(prompt: Option<Digest>, source: Option<&str>, after: Option<FindCursor>) -> FindRequest {
+    let recorded =
+        source.map(|source| FindCondition::Attribute { name: SOURCE.to_owned(), value: source.to_owned() });
     let group = || Some(crate::artifact::group::PROMPT.to_owned());
     let mentioned = prompt.map(|digest| FindCondition::Mention { group: group(), digest });
-    let conditions = mentioned.into_iter().chain([recorded]).collect();
+    let conditions = mentioned.into_iter().chain(recorded).collect();
     let filter = ArtifactFilter { kinds: vec![KIND.to_owned()], conditions, period: None };
     FindRequest { filter, limit: Some(PAGE), after, ..FindRequest::default() }
 }

@@ -1,9 +1,9 @@
 //! Finds the recorded answer to a request.
 
 use super::miss::Miss;
-use super::recorded_run::Recorded;
 use super::recordings::{Pack, Recordings, Wanted};
 use super::run::Run;
+use crate::calls::recorded_run::Recorded;
 use crate::digest::CoreHash;
 use crate::vault::LookupError;
 use crate::vault::Vault;

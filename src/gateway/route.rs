@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Uri;
 
-use super::provider::{ANY, Endpoint, PROVIDERS, Provider};
+use crate::calls::provider::{ANY, Endpoint, PROVIDERS, Provider};
 use crate::json::reader::excerpt;
 
 /// The first segment of paths that are commands to the gateway.

@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use super::call::{Call, Form};
-use super::head::RunHead;
 use super::spool::Spool;
 use super::usage::Usage;
+use crate::calls::call::{Call, Form};
+use crate::calls::head::RunHead;
 use crate::digest::{CoreHash, Digest};
 
 /// A request that was asked before in a run: how often decides which recording answers it.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::call::Call;
-use super::head::RunHead;
+use crate::calls::call::Call;
+use crate::calls::head::RunHead;
 use crate::files;
 
 /// The ending of the names of the files.

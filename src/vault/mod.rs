@@ -21,6 +21,7 @@ pub mod forks;
 pub mod forks_of;
 pub mod fsck;
 mod handle;
+pub(crate) mod imported;
 pub mod journal;
 pub mod journal_check;
 pub mod labels;

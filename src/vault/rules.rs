@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
-use super::{add, audit, bundle};
+use super::{add, audit, bundle, imported};
 use crate::artifact::document;
 use crate::formats;
 use crate::validation::{RuleInfo, Severity};
@@ -23,7 +23,7 @@ pub struct RulesRequest {
 /// Rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RulesAnswer {
-    /// The rules: those of all documents, of each kind, of vaults, of audits and of bundles.
+    /// The rules: those of all documents, of each kind, of vaults, of audits, of bundles and of files of other programs.
     pub rules: Vec<RuleSummary>,
 }
 
@@ -31,7 +31,7 @@ pub struct RulesAnswer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RuleSummary {
     /// The id of the kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits
-    /// of contracts, `bundle` for bundles.
+    /// of contracts, `bundle` for bundles, `import` for files of other programs.
     pub kind: String,
     /// The id, such as `MI7`.
     pub id: String,
@@ -78,6 +78,7 @@ fn all() -> Vec<RuleSummary> {
     rules.extend(add::RULES.into_iter().map(of("vault")));
     rules.extend(audit::RULES.into_iter().map(of("audit")));
     rules.extend(bundle::RULES.into_iter().map(of("bundle")));
+    rules.extend(imported::RULES.into_iter().map(of("import")));
     rules
 }
 

@@ -37,6 +37,7 @@ mod fuzzing;
 mod gateway;
 mod growing;
 mod growth;
+mod import;
 mod intake;
 mod interrupted;
 mod journal;

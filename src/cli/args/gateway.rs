@@ -7,13 +7,14 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use runvault::Vault;
 use runvault::display::counted;
-use runvault::gateway::{GatewayEvent, GatewayOptions, MatchingRules, Mode, Pace, ReplaySource, Upstream};
+use runvault::gateway::{GatewayEvent, GatewayOptions, Mode, Pace, ReplaySource, Upstream};
 
 use crate::cli::args::default_vault;
 use crate::cli::args::hash::Named;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
-use crate::cli::args::settings::{self, Setting};
+use crate::cli::args::matching::{MatchingArgs, configured};
+use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
@@ -77,25 +78,8 @@ pub(crate) struct GatewayArgs {
     #[arg(long, value_name = "NAME=URL", value_parser = upstream, visible_alias = "route")]
     upstream: Vec<Upstream>,
 
-    /// Leave these members of requests out of comparisons
-    ///
-    /// Names of members of the request, or JSON Pointers in which * is any name or index.
-    #[arg(long, value_name = "MEMBER", value_delimiter = ',')]
-    ignore: Vec<String>,
-
-    /// Replace text in requests before comparing them
-    ///
-    /// The rule is s/PATTERN/TEXT/, or POINTER=s/PATTERN/TEXT/ for what is at a JSON Pointer. Can be repeated. PATTERN is a regular expression, and TEXT can refer to its groups as $1. Any character can take the place of the
-    /// slashes. timestamp, date and uuid are names of rules, as is POINTER=uuid. The request is stored unchanged, with
-    /// the rule. Example: s/\d{4}-\d\d-\d\d/DATE/
-    #[arg(long, value_name = "RULE")]
-    normalize: Vec<String>,
-
-    /// Replace what matches by [REDACTED] before anything is stored
-    ///
-    /// PATTERN is a regular expression. Can be repeated.
-    #[arg(long, value_name = "PATTERN")]
-    redact: Vec<String>,
+    #[command(flatten)]
+    matching: MatchingArgs,
 
     #[command(flatten)]
     labels: LabelArgs,
@@ -138,7 +122,7 @@ impl GatewayArgs {
             PaceName::Fast => Pace::Fast,
             PaceName::Recorded => Pace::Recorded,
         };
-        options.rules = self.rules()?;
+        options.rules = self.matching.rules()?;
         options.upstreams = self.upstreams()?;
         options.labels = self.labels.labels()?;
         options.idle = self.idle;
@@ -154,33 +138,12 @@ impl GatewayArgs {
         }
     }
 
-    /// Returns the rules of the settings, and then those of the arguments.
-    fn rules(&self) -> Result<MatchingRules, Failure> {
-        let invalid = |error: runvault::gateway::InvalidRule| Failure::Usage(error.to_string());
-        let mut rules = MatchingRules::default();
-        for location in configured(&settings::GATEWAY_IGNORE)?.iter().chain(&self.ignore) {
-            rules.ignore(location).map_err(invalid)?;
-        }
-        for rule in configured(&settings::GATEWAY_NORMALIZE)?.iter().chain(&self.normalize) {
-            rules.normalize(rule).map_err(invalid)?;
-        }
-        for pattern in configured(&settings::GATEWAY_REDACT)?.iter().chain(&self.redact) {
-            rules.redact(pattern).map_err(invalid)?;
-        }
-        Ok(rules)
-    }
-
     /// Returns the servers of the settings and those of the arguments, which come last and replace them.
     fn upstreams(&self) -> Result<Vec<Upstream>, Failure> {
         let configured = configured(&settings::GATEWAY_UPSTREAM)?;
         let configured = configured.iter().map(|text| upstream(text).map_err(Failure::Usage));
         configured.chain(self.upstream.iter().cloned().map(Ok)).collect()
     }
-}
-
-/// Returns the elements of a setting; none if it is not set.
-fn configured(setting: &Setting<Vec<String>>) -> Result<Vec<String>, Failure> {
-    Ok(setting.get()?.unwrap_or_default())
 }
 
 fn upstream(text: &str) -> Result<Upstream, String> {

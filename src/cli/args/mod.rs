@@ -17,6 +17,7 @@ pub(crate) mod kind;
 pub(crate) mod label;
 pub(crate) mod length;
 pub(crate) mod limits;
+pub(crate) mod matching;
 pub(crate) mod output;
 pub(crate) mod prompt;
 pub(crate) mod settings;

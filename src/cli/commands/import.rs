@@ -1,6 +1,9 @@
 //! `runvault import`
 
+mod inputs;
 mod labels;
+mod recordings;
+mod task;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,8 +22,11 @@ use runvault::vault::bundle::{
 };
 use serde::Serialize;
 
+use task::Task;
+
 use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::label::LabelArgs;
+use crate::cli::args::matching::MatchingArgs;
 use crate::cli::args::settings;
 use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
@@ -34,16 +40,31 @@ use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 
-/// Import artifacts from a bundle.
+/// Import a bundle, or recordings of other programs.
 ///
 /// Every artifact is validated again, as by "add", with the same output. A bundle that does not match its manifest is
 /// rejected as a whole. Manual links are imported if both ends are in the vault; the others are listed. Tags are
 /// imported unless they already name other artifacts here, and notes and labels unless the artifacts already have
 /// others.
+///
+/// Cassettes of VCR.py, spans of OpenTelemetry, logs of Inspect, and requests and responses as JSON Lines are recognised
+/// by content. They become sessions and run packs, which "gateway --mode replay" replays, with the original as an
+/// attachment. What cannot be mapped is listed. The original contains what the file contains, such as keys: use
+/// --no-original to leave it out.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A bundle written by "export"; - is standard input
-    file: PathBuf,
+    /// A bundle written by "export", or recordings of other programs; - is standard input
+    ///
+    /// Requests and responses of a batch can be in two files, which are given together.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Do not store recordings of other programs themselves
+    #[arg(long)]
+    no_original: bool,
+
+    #[command(flatten)]
+    matching: MatchingArgs,
 
     #[command(flatten)]
     checks: CheckArgs,
@@ -78,7 +99,14 @@ impl Args {
         let options = ExamineOptions { allow_removed, without_source_path, ..self.checks.options(None)? };
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
-        let bundle = self.read(&options)?;
+        if let Some(inputs) = inputs::read(&self.files, options.admit.limits.bytes)? {
+            let task = Task { started, options, annotations, search };
+            return self.import_recordings(inputs, vault, task);
+        }
+        let [file] = self.files.as_slice() else {
+            return Err(Failure::Usage("give one bundle at a time".to_owned()));
+        };
+        let bundle = Self::read(file, &options)?;
         let listed = self.checks.listed()?;
         let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
         let path = vault.shown_path()?;
@@ -114,28 +142,28 @@ impl Args {
         Ok(status)
     }
 
-    fn read(&self, options: &ExamineOptions) -> Result<Bundle, Failure> {
+    fn read(path: &Path, options: &ExamineOptions) -> Result<Bundle, Failure> {
         let limit = options.admit.limits.bytes;
-        if self.file == Path::new("-") {
-            return Ok(bundle::read(io::stdin().lock(), "-", limit)?);
+        if path == Path::new("-") {
+            return Ok(bundle::read(inputs::standard_input(), "-", limit)?);
         }
-        let name = self.file.to_string_lossy();
-        let file = File::open(&self.file);
+        let name = path.to_string_lossy();
+        let file = File::open(path);
         let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
-        let bundle = bundle::read(io::BufReader::new(file), &self.file, limit);
-        bundle.map_err(|error| self.not_a_bundle().unwrap_or_else(|| error.into()))
+        let bundle = bundle::read(io::BufReader::new(file), path, limit);
+        bundle.map_err(|error| Self::not_a_bundle(path).unwrap_or_else(|| error.into()))
     }
 
     /// Returns the error for a file that is an artifact, or a directory, instead of a bundle.
-    fn not_a_bundle(&self) -> Option<Failure> {
+    fn not_a_bundle(path: &Path) -> Option<Failure> {
         const EXAMINED: u64 = 16 << 20;
-        let name = self.file.to_string_lossy();
+        let name = path.to_string_lossy();
         let add = format!("not a bundle; \"runvault add {name}\" adds artifacts");
-        if self.file.is_dir() {
+        if path.is_dir() {
             return Some(Failure::No(format!("{name} is a directory, {add}")));
         }
         let mut document = Vec::new();
-        File::open(&self.file).ok()?.take(EXAMINED).read_to_end(&mut document).ok()?;
+        File::open(path).ok()?.take(EXAMINED).read_to_end(&mut document).ok()?;
         let (kind, _) = formats::recognise(&document)?;
         Some(Failure::No(format!("{name} is a {}, {add}", kind.noun())))
     }

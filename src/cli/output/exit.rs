@@ -7,6 +7,7 @@ use runvault::LookupError;
 use runvault::files;
 #[cfg(feature = "gateway")]
 use runvault::gateway::{FinishError, StartError};
+use runvault::recorders::ConvertError;
 use runvault::storage::{ArtifactRecord, StorageError};
 use runvault::vault::add::Summary;
 use runvault::vault::bundle::BundleError;
@@ -93,6 +94,12 @@ impl From<io::Error> for Failure {
 impl From<StorageError> for Failure {
     fn from(error: StorageError) -> Self {
         Self::CouldNotRun(hints::with_hint(&error))
+    }
+}
+
+impl From<ConvertError> for Failure {
+    fn from(error: ConvertError) -> Self {
+        Self::No(hints::for_recording(&error))
     }
 }
 

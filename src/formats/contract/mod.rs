@@ -16,7 +16,6 @@ mod tables;
 mod terms;
 mod transcript;
 mod view;
-mod yaml;
 
 use std::io::{self, Write};
 

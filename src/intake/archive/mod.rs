@@ -12,5 +12,5 @@ mod zip_end;
 
 pub use error::ArchiveError;
 pub use format::{Format, decompressed_name, is_tar_name, unread};
-pub use read::{Contents, Limits, read};
+pub use read::{Contents, Limits, read, read_files};
 pub use write::write;

@@ -37,10 +37,39 @@ pub struct Contents {
 /// Reads the archive `input` and those of its files that have member names, within `limits`.
 pub fn read<R: Read + Seek>(
     format: Format,
-    mut input: R,
+    input: R,
     is_member: &dyn Fn(&str) -> bool,
     limits: Limits,
 ) -> Contents {
+    let (raw, error) = read_raw(format, input, is_member, limits);
+    Contents { entries: flat::flatten(raw), error }
+}
+
+/// Reads the files of the archive `input` that have member names, at the top level or in a directory there, within
+/// `limits`. Returns them with their paths as stored.
+///
+/// # Errors
+/// Returns an error if the archive cannot be read to its end.
+pub fn read_files<R: Read + Seek>(
+    format: Format,
+    input: R,
+    is_member: &dyn Fn(&str) -> bool,
+    limits: Limits,
+) -> Result<Vec<(String, Vec<u8>)>, ArchiveError> {
+    let (raw, error) = read_raw(format, input, is_member, limits);
+    let file = |entry: RawEntry| match entry.content {
+        EntryContent::File(bytes) => Some((entry.path, bytes)),
+        _ => None,
+    };
+    error.map_or_else(|| Ok(raw.into_iter().filter_map(file).collect()), Err)
+}
+
+fn read_raw<R: Read + Seek>(
+    format: Format,
+    mut input: R,
+    is_member: &dyn Fn(&str) -> bool,
+    limits: Limits,
+) -> (Vec<RawEntry>, Option<ArchiveError>) {
     let size = input.seek(SeekFrom::End(0)).and_then(|size| input.rewind().map(|()| size));
     let mut raw = Vec::new();
     let read = size.map_err(|error| broken(&error)).and_then(|size| {
@@ -53,7 +82,7 @@ pub fn read<R: Read + Seek>(
             Format::TarZst => reader.tar(zstd_decoder(input).map_err(|error| broken(&error))?, budget),
         }
     });
-    Contents { entries: flat::flatten(raw), error: read.err() }
+    (raw, read.err())
 }
 
 /// Returns the maximum number of bytes that an archive of `size` bytes may expand to.

@@ -239,9 +239,17 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("the runs of one model", "runvault export --kind rpk --model m-1 -o runs.rvz"),
             #[cfg(feature = "server")]
             ("a run as pages, for a CI job", "runvault export @baseline --html pages"),
+            ("a run as a cassette of VCR.py", "runvault export @baseline --as vcr -o run.yaml"),
         ],
     ),
-    ("import", &[("check first", "runvault import --dry-run runs.rvz")]),
+    (
+        "import",
+        &[
+            ("check first", "runvault import --dry-run runs.rvz"),
+            ("a cassette of VCR.py", "runvault import cassette.yaml"),
+            ("a batch of OpenAI", "runvault import requests.jsonl responses.jsonl"),
+        ],
+    ),
     (
         "fsck",
         &[

@@ -1,5 +1,7 @@
 //! `runvault export`
 
+mod calls;
+mod format;
 #[cfg(feature = "server")]
 mod html;
 
@@ -21,11 +23,14 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::terminal;
 
-/// Export artifacts to a bundle file for another vault, or as pages.
+/// Export artifacts to a bundle file, as pages, or for other programs.
 ///
 /// A bundle contains artifacts with all their captures, tags, notes and manual links. Read it with "import" or with
 /// tar: tar --zstd -xf FILE.rvz. Pages are those that "serve" shows, and need no server: open DIR/index.html. The same
 /// vault and the same selection give the same bytes.
+///
+/// With --as, the calls of run packs that a gateway recorded or that were imported are written in the format of another
+/// program. Calls without a complete answer are left out.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
@@ -45,6 +50,11 @@ pub(crate) struct Args {
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["output", "force"])]
     html: Option<PathBuf>,
+
+    /// Write the calls of run packs in the format of another program
+    #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["with_links", "no_source_path"])]
+    #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
+    format: Option<format::FormatName>,
 
     /// Also export all artifacts reachable over links
     #[arg(long)]
@@ -79,6 +89,9 @@ impl Args {
         #[cfg(feature = "server")]
         if let Some(directory) = &self.html {
             return self.write_pages(&vault, directory);
+        }
+        if let Some(format) = self.format {
+            return self.write_calls(&vault, format);
         }
         let Some(output) = &self.output else { return Err(Failure::Usage("give -o FILE".to_owned())) };
         // The snapshot must be taken before artifacts are located, so that it is not newer than the output.

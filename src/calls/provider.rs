@@ -37,7 +37,7 @@ pub const REPLAY_KEY: &str = "runvault-replay";
 /// Returns the environment variables that point the clients of each provider at a gateway, with their values.
 ///
 /// ```
-/// # use runvault::gateway::base_url_variables;
+/// # use runvault::calls::base_url_variables;
 /// let address = "127.0.0.1:4711".parse().unwrap();
 /// let found = base_url_variables(address).find(|(name, _)| *name == "OPENAI_BASE_URL");
 /// assert_eq!(found.unwrap().1, "http://127.0.0.1:4711/openai/v1");
@@ -106,7 +106,7 @@ pub const PROVIDERS: &[Provider] = &[
 ];
 
 /// Any request that is a POST of a JSON object, of a provider that is not known. All of its body is the prompt.
-pub(super) const ANY: Endpoint = endpoint("json", "", &[]);
+pub(crate) const ANY: Endpoint = endpoint("json", "", &[]);
 
 const fn endpoint(name: &'static str, path: &'static str, transport: &'static [&'static str]) -> Endpoint {
     Endpoint { name, path, transport, has_model_in_path: false }
@@ -124,14 +124,14 @@ impl Provider {
     }
 
     /// Returns the request with this path.
-    pub(super) fn endpoint(&self, path: &str) -> Option<&'static Endpoint> {
+    pub(crate) fn endpoint(&self, path: &str) -> Option<&'static Endpoint> {
         self.endpoints.iter().find(|endpoint| path.ends_with(endpoint.path))
     }
 }
 
 impl Endpoint {
     /// Returns the model that a path names.
-    pub(super) fn model<'p>(&self, path: &'p str) -> Option<&'p str> {
+    pub(crate) fn model<'p>(&self, path: &'p str) -> Option<&'p str> {
         let model = path.strip_suffix(self.path).filter(|_| self.has_model_in_path)?;
         model.rsplit('/').next().filter(|model| !model.is_empty())
     }

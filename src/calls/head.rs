@@ -10,27 +10,27 @@ const RUN_LABEL: &str = "run";
 
 /// What is known of a run when it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RunHead {
+pub(crate) struct RunHead {
     /// Its id, which no other run has.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The name that the client gave it.
-    pub(super) name: Option<String>,
-    pub(super) started_at: DateTime<Utc>,
-    pub(super) labels: BTreeMap<String, String>,
+    pub(crate) name: Option<String>,
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) labels: BTreeMap<String, String>,
     /// The rules by which its requests are compared, as JSON.
-    pub(super) rules: String,
+    pub(crate) rules: String,
 }
 
 impl RunHead {
     /// Creates the head of a run that begins now.
-    pub(super) fn new(name: Option<&str>, number: u64, at: DateTime<Utc>, rules: String) -> Self {
+    pub(crate) fn new(name: Option<&str>, number: u64, at: DateTime<Utc>, rules: String) -> Self {
         let time = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let id = format!("{}-{time}-{}-{number}", name.unwrap_or("gateway"), std::process::id());
         Self { id, name: name.map(str::to_owned), started_at: at, labels: BTreeMap::new(), rules }
     }
 
     /// Returns the labels of what is stored, with the name of the run.
-    pub(super) fn all_labels(&self) -> BTreeMap<String, String> {
+    pub(crate) fn all_labels(&self) -> BTreeMap<String, String> {
         let mut labels = self.labels.clone();
         if let Some(name) = &self.name {
             labels.entry(RUN_LABEL.to_owned()).or_insert_with(|| name.clone());

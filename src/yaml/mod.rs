@@ -1,4 +1,5 @@
-//! YAML 1.2 with the core schema, limited to what JSON can represent.
+//! YAML 1.2 with the core schema, limited to what JSON can represent, for contracts and for the recordings
+//! of other programs.
 //!
 //! `saphyr_parser` parses the syntax; its events are converted into values here. What it accepts although YAML 1.2 or
 //! this archive does not is rejected in [`guard`] and here: a document that two programs could interpret differently
@@ -22,7 +23,7 @@ use std::rc::Rc;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
 use crate::json::reader::{Defect, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
-use crate::json::{Number, Value};
+use crate::json::{Number, Object, Value};
 
 use guard::Guarded;
 use node::{Content, Node};
@@ -31,13 +32,27 @@ use scalar::Form;
 /// The parser's own limit on the nesting of `[` and `{`, which it may reach before it reports the first event.
 const FLOW_LIMIT_MESSAGE: &str = "recursion limit exceeded";
 
+/// How scalars become values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// By the core schema of YAML 1.2.
+    Core,
+    /// Plain scalars are strings, except those that are null. Programs that write YAML 1.1 write strings without quotes
+    /// that are numbers in YAML 1.2, such as `1e5`. Scalars with the tag `!!binary` are objects with the member
+    /// [`BINARY`], and the tags `!!python/str`, `!!python/unicode` and `!!python/tuple` are accepted.
+    Text,
+}
+
+/// The name of the only member of the object that a scalar with the tag `!!binary` becomes: its text, in Base64.
+pub(crate) const BINARY: &str = "!!binary";
+
 /// Reads `text`, which has no byte order mark, as one YAML document.
 ///
 /// # Errors
 /// Returns the first defect, with its line and column.
-pub(super) fn read(text: &str, limits: &Limits) -> Result<Value<'static>, ReadError> {
+pub(crate) fn read(text: &str, schema: Schema, limits: &Limits) -> Result<Value<'static>, ReadError> {
     let guarded = Guarded::new(text)?;
-    let mut builder = Builder::new(limits);
+    let mut builder = Builder::new(schema, limits);
     for outcome in Parser::new_from_str(guarded.text()) {
         let (event, span) = outcome.map_err(|error| syntax_error(&error))?;
         builder.take(event, span, &guarded).map_err(|refusal| refusal.at(span))?;
@@ -95,6 +110,7 @@ struct Open {
 }
 
 struct Builder<'l> {
+    schema: Schema,
     limits: &'l Limits,
     open: Vec<Open>,
     /// The targets of aliases. The parser assigns every anchor a separate number, even if names repeat.
@@ -106,8 +122,9 @@ struct Builder<'l> {
 }
 
 impl<'l> Builder<'l> {
-    fn new(limits: &'l Limits) -> Self {
+    fn new(schema: Schema, limits: &'l Limits) -> Self {
         Self {
+            schema,
             limits,
             open: Vec::new(),
             anchors: HashMap::new(),
@@ -127,7 +144,7 @@ impl<'l> Builder<'l> {
     fn take(&mut self, event: Event<'_>, span: Span, guarded: &Guarded<'_>) -> Outcome<()> {
         match event {
             Event::DocumentStart(_) if self.began => {
-                let message = "a second document begins here; a contract must be a single document";
+                let message = "a second document begins here; the file must be a single document";
                 Err(Refusal::new(Defect::Syntax, message))
             }
             Event::DocumentStart(_) => {
@@ -139,12 +156,14 @@ impl<'l> Builder<'l> {
                 let text = guarded.scalar(text, style, span.end.index());
                 guard::scalar(&text, style).map_err(|message| Refusal::new(Defect::Syntax, message))?;
                 let bytes = text.len();
-                let node = Rc::new(Node::scalar(resolve(text, style, tag.as_deref())?, bytes));
+                let node = Rc::new(Node::scalar(self.scalar(text, style, tag.as_deref())?, bytes));
                 self.count(&node)?;
                 self.place(node, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
-                check_tag(tag.as_deref(), "seq")?;
+                if !(self.schema == Schema::Text && is_python(tag.as_deref(), &["tuple"])) {
+                    check_tag(tag.as_deref(), "seq")?;
+                }
                 self.begin(Content::Sequence(Vec::new()), anchor)
             }
             Event::MappingStart(anchor, tag) => {
@@ -156,6 +175,23 @@ impl<'l> Builder<'l> {
                 None => Ok(()),
             },
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Nothing => Ok(()),
+        }
+    }
+
+    fn scalar(&self, text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Outcome<Value<'static>> {
+        if self.schema == Schema::Core {
+            return resolve(text, style, tag);
+        }
+        let own = |text: Cow<'_, str>| Value::String(Cow::Owned(text.into_owned()));
+        match tag {
+            None if style == ScalarStyle::Plain && Form::parse(&text) == Form::Null => Ok(Value::Null),
+            None => Ok(own(text)),
+            Some(_) if is_python(tag, &["str", "unicode"]) => Ok(own(text)),
+            Some(tag) if short(tag).is_ok_and(|tag| tag == "binary") => {
+                let members = vec![(Cow::Borrowed(BINARY), own(text))];
+                Ok(Value::Object(Object::from_members(members)))
+            }
+            tag => resolve(text, style, tag),
         }
     }
 
@@ -257,6 +293,12 @@ fn short(tag: &Tag) -> Result<String, Refusal> {
         None if whole == "!" => Ok(whole),
         None => Err(unknown_tag(&whole)),
     }
+}
+
+/// Returns whether a tag is one of those with which `PyYAML` marks these types of Python.
+fn is_python(tag: Option<&Tag>, types: &[&str]) -> bool {
+    let tag = tag.and_then(|tag| short(tag).ok());
+    tag.as_deref().and_then(|tag| tag.strip_prefix("python/")).is_some_and(|name| types.contains(&name))
 }
 
 fn unknown_tag(tag: &str) -> Refusal {

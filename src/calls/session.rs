@@ -5,10 +5,9 @@ use serde_json::json;
 
 use super::call::{Answer, Call};
 use super::head::RunHead;
+use super::origin::Origin;
 use crate::digest::Digest;
-
-/// The adapter that sessions state. The number is that of the profile in `docs/gateway.md`.
-pub(super) const ADAPTER: &str = "runvault-gateway/1";
+use crate::json::compact;
 
 /// The limits of the format.
 const MAX_INTERACTIONS: usize = 10_000;
@@ -17,7 +16,7 @@ const MAX_SESSION_BYTES: usize = 100_000_000;
 
 /// Returns the sessions of a run: one, unless its answers are more than the format permits. Errors and answers that are
 /// longer than it permits are in the run pack alone.
-pub(super) fn documents(head: &RunHead, calls: &[Call]) -> Vec<Vec<u8>> {
+pub(crate) fn documents(origin: Origin<'_>, head: &RunHead, calls: &[Call]) -> Vec<Vec<u8>> {
     let answered = calls.iter().filter_map(|call| Some((call, call.success()?)));
     let fitting: Vec<(&Call, &Answer)> =
         answered.filter(|(_, answer)| answer.body.len() <= MAX_RESPONSE_BYTES).collect();
@@ -31,13 +30,13 @@ pub(super) fn documents(head: &RunHead, calls: &[Call]) -> Vec<Vec<u8>> {
         };
         let count = rest.iter().take(MAX_INTERACTIONS).take_while(fits).count().max(1);
         let (these, others) = rest.split_at(count);
-        documents.push(document(head, these));
+        documents.push(document(origin, head, these));
         rest = others;
     }
     documents
 }
 
-fn document(head: &RunHead, answered: &[(&Call, &Answer)]) -> Vec<u8> {
+fn document(origin: Origin<'_>, head: &RunHead, answered: &[(&Call, &Answer)]) -> Vec<u8> {
     let interactions = answered.iter().enumerate().map(|(index, (call, answer))| {
         json!({
             "i": index,
@@ -48,15 +47,20 @@ fn document(head: &RunHead, answered: &[(&Call, &Answer)]) -> Vec<u8> {
         })
     });
     let ended = answered.iter().map(|(call, _)| call.ended_at()).max().unwrap_or(head.started_at);
-    let session = json!({
+    let mut session = json!({
         "model_io_schema_version": "1.0.0",
-        "adapter_id": ADAPTER,
+        "adapter_id": origin.adapter(),
         "model_id": models(answered),
         "mode": "record",
         "created_at_utc": head.started_at.to_rfc3339_opts(SecondsFormat::Millis, true),
         "ended_at_utc": ended.to_rfc3339_opts(SecondsFormat::Millis, true),
         "interactions": interactions.collect::<Vec<_>>(),
     });
+    if let (Some(import), Some(session)) = (origin.import(), session.as_object_mut()) {
+        // It was made of values a moment ago, so that it can be read.
+        let import = serde_json::from_str(&compact::text(&import)).unwrap_or_default();
+        session.insert("import".to_owned(), import);
+    }
     session.to_string().into_bytes()
 }
 
@@ -73,8 +77,8 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
+    use crate::calls::call::Outcome;
     use crate::formats;
-    use crate::gateway::call::Outcome;
 
     fn call(number: u64, status: u16, body: String) -> Call {
         let answer = Answer { status, content_type: None, retry_after: None, body, chunks: Vec::new() };
@@ -93,7 +97,7 @@ mod tests {
 
     fn sessions(calls: &[Call]) -> Vec<Vec<u8>> {
         let head = RunHead::new(None, 0, DateTime::UNIX_EPOCH, "{}".to_owned());
-        let documents = documents(&head, calls);
+        let documents = documents(Origin::Gateway, &head, calls);
         for document in &documents {
             let kind = formats::named("model_io").unwrap();
             let admitted = kind.admit(document.clone(), &crate::artifact::AdmitOptions::default());

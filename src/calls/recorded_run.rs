@@ -5,19 +5,21 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use super::assembled;
 use super::call::{Answer, Call, Chunk, Form, Outcome};
 use super::head::RunHead;
+use super::origin::{Origin, PROFILE, SOURCE};
 use super::values::{at, integer, object, text};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{self, Volatile};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
-/// The kind, and the attribute that says that a gateway recorded a run.
-pub(super) const KIND: &str = "rpk";
-pub(super) const SOURCE: (&str, &str) = ("source", "runvault-gateway");
+/// The kind.
+pub(crate) const KIND: &str = "rpk";
 
-/// The member of a pack's metadata that says that a gateway made it, with the version of the profile.
+/// The member of a pack's metadata that says that it has the profile, with its version.
 const GATEWAY: &str = "gateway";
-const PROFILE: u64 = 1;
+
+/// The member of a pack's metadata with the file that its calls were imported from.
+const IMPORT: &str = "import";
 
 /// The member with the nanoseconds from a request to the arrival of each part of the answer, and the bytes of the part.
 const CHUNK_TIMES: &str = "captured_ns";
@@ -25,26 +27,27 @@ const CHUNK_TIMES: &str = "captured_ns";
 /// The reason that a run has no run pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what was recorded has no canonical form")]
-pub(super) struct Uncanonical;
+pub(crate) struct Uncanonical;
 
 /// Returns the run pack of a run.
-pub(super) fn document(head: &RunHead, calls: &[Call]) -> Result<Vec<u8>, Uncanonical> {
+pub(crate) fn document(origin: Origin<'_>, head: &RunHead, calls: &[Call]) -> Result<Vec<u8>, Uncanonical> {
     let mut steps = Vec::new();
     for call in calls {
         steps.extend(call_steps(call)?);
     }
     let rules = reader::read(head.rules.as_bytes(), &Limits::most()).map_err(|_| Uncanonical)?;
-    let metadata = object([
+    let metadata = [
         ("created_at", text(time(head.started_at))),
         (GATEWAY, object([("matching", rules), ("profile", integer(PROFILE))])),
-        ("run_id", text(head.id.as_str())),
-    ]);
+    ];
+    let import = origin.import().map(|import| (IMPORT, import));
+    let metadata = object(metadata.into_iter().chain(import).chain([("run_id", text(head.id.as_str()))]));
     let run = object([
-        ("capture_mode", text("gateway")),
-        ("environment_fingerprint", object([("os", text(std::env::consts::OS))])),
+        ("capture_mode", text(origin.capture_mode())),
+        ("environment_fingerprint", origin.environment()),
         ("id", text(head.id.as_str())),
-        ("runtime_versions", object([("runvault", text(env!("CARGO_PKG_VERSION")))])),
-        (SOURCE.0, text(SOURCE.1)),
+        ("runtime_versions", origin.versions()),
+        (SOURCE, text(origin.source())),
         ("steps", Value::Array(steps)),
         ("timestamp", text(time(head.started_at))),
     ]);
@@ -166,23 +169,27 @@ fn step<'v>(
 
 /// A recorded answer and the request that it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     /// The number of the step with the request.
-    pub(super) step: usize,
-    pub(super) provider: String,
-    pub(super) endpoint: String,
+    pub(crate) step: usize,
+    pub(crate) provider: String,
+    pub(crate) endpoint: String,
+    /// The path in the API.
+    pub(crate) path: String,
+    pub(crate) asked_at: Option<DateTime<Utc>>,
+    pub(crate) latency_ms: u64,
     /// What the request was compared by when it was recorded.
-    pub(super) prompt: String,
+    pub(crate) prompt: String,
     /// The body of the request.
-    pub(super) request: String,
+    pub(crate) request: String,
     /// The form in which the request asked for its answer.
-    pub(super) form: Form,
-    pub(super) answer: Answer,
+    pub(crate) form: Form,
+    pub(crate) answer: Answer,
 }
 
-/// Returns the complete answers in a run pack that a gateway recorded, in the order of their requests; `None` if it is
-/// not one.
-pub(super) fn read(document: &[u8]) -> Option<Vec<Recorded>> {
+/// Returns the complete answers in a run pack that has the profile, in the order of their requests; `None` if it has
+/// another form.
+pub(crate) fn read(document: &[u8]) -> Option<Vec<Recorded>> {
     let root = reader::read(document, &Limits::most()).ok()?;
     at(&root, &["metadata", GATEWAY, "profile"])?;
     let steps = at(&root, &["payload", "run", "steps"])?.as_array()?;
@@ -211,6 +218,13 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<R
         step,
         provider: asked("provider")?,
         endpoint: asked("endpoint")?,
+        path: asked("path")?,
+        asked_at: request
+            .get("timestamp")
+            .and_then(Value::as_str)
+            .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
+            .map(|time| time.to_utc()),
+        latency_ms: at(response, &["metadata", "latency_ms"]).and_then(number).unwrap_or(0),
         prompt: asked("prompt")?,
         request: compact::text(payload),
         form,
@@ -285,7 +299,7 @@ mod tests {
             call(2, aborted),
             call(3, Outcome::Answered(error.clone())),
         ];
-        let document = document(&head, &calls).unwrap();
+        let document = document(Origin::Gateway, &head, &calls).unwrap();
         let kind = formats::named("rpk").unwrap();
         assert!(kind.admit(document.clone(), &AdmitOptions::default()).is_ok());
         let read = read(&document).unwrap();

@@ -9,27 +9,27 @@ use crate::json::reader::{self, Limits};
 
 /// A call as it is written to disk before its last byte is sent to the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// Its number in the run, in the order in which calls arrived.
-    pub(super) number: u64,
-    pub(super) asked_at: DateTime<Utc>,
-    pub(super) provider: String,
+    pub(crate) number: u64,
+    pub(crate) asked_at: DateTime<Utc>,
+    pub(crate) provider: String,
     /// The name of the request in the API.
-    pub(super) endpoint: String,
-    pub(super) path: String,
+    pub(crate) endpoint: String,
+    pub(crate) path: String,
     /// What the request is compared by.
-    pub(super) prompt: String,
+    pub(crate) prompt: String,
     /// The body of the request, as JSON without white space.
-    pub(super) request: String,
+    pub(crate) request: String,
     /// How long it took in milliseconds until all of the answer had arrived.
-    pub(super) latency_ms: u64,
-    pub(super) outcome: Outcome,
+    pub(crate) latency_ms: u64,
+    pub(crate) outcome: Outcome,
 }
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// The answer, complete.
     Answered(Answer),
     /// No answer, or only its beginning.
@@ -43,22 +43,22 @@ pub(super) enum Outcome {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) content_type: Option<String>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) content_type: Option<String>,
     /// The value of `retry-after`: clients wait as long before they ask again.
-    pub(super) retry_after: Option<String>,
-    pub(super) body: String,
+    pub(crate) retry_after: Option<String>,
+    pub(crate) body: String,
     /// The parts in which the body arrived.
-    pub(super) chunks: Vec<Chunk>,
+    pub(crate) chunks: Vec<Chunk>,
 }
 
 /// A part of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Chunk {
+pub(crate) struct Chunk {
     /// Microseconds from the request to its arrival.
-    pub(super) at_us: u64,
-    pub(super) bytes: u64,
+    pub(crate) at_us: u64,
+    pub(crate) bytes: u64,
 }
 
 /// The types of content of streams: events, and JSON documents on lines of their own.
@@ -67,7 +67,7 @@ const STREAMS: [&str; 4] =
 
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// In one piece.
     Whole,
     /// As a stream of events or lines.
@@ -76,14 +76,14 @@ pub(super) enum Form {
 
 impl Form {
     /// Returns the form that an answer with this type of content has.
-    pub(super) fn of(content_type: Option<&str>) -> Self {
+    pub(crate) fn of(content_type: Option<&str>) -> Self {
         let media_type = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
         let is_stream = STREAMS.iter().any(|stream| media_type.eq_ignore_ascii_case(stream));
         if is_stream { Self::Stream } else { Self::Whole }
     }
 
     /// Returns the form in which a request asks for its answer; `None` if its path and query say that.
-    pub(super) fn requested(path: &str, body: &Value<'_>) -> Option<Self> {
+    pub(crate) fn requested(path: &str, body: &Value<'_>) -> Option<Self> {
         if path.contains(":stream") {
             return None;
         }
@@ -94,25 +94,25 @@ impl Form {
 
 impl Call {
     /// Returns when all of the answer had arrived.
-    pub(super) fn ended_at(&self) -> DateTime<Utc> {
+    pub(crate) fn ended_at(&self) -> DateTime<Utc> {
         let latency = TimeDelta::milliseconds(i64::try_from(self.latency_ms).unwrap_or(0));
         self.asked_at.checked_add_signed(latency).unwrap_or(self.asked_at)
     }
 
     /// Returns the model that was asked, or the name of the API if the request names none.
-    pub(super) fn model(&self) -> String {
+    pub(crate) fn model(&self) -> String {
         let prompt = reader::read(self.prompt.as_bytes(), &Limits::most()).ok();
         let model = prompt.as_ref().and_then(|prompt| prompt.get("model")).and_then(Value::as_non_empty_str);
         model.unwrap_or(&self.endpoint).to_owned()
     }
 
     /// Returns the digest of the prompt.
-    pub(super) fn prompt_digest(&self) -> Digest {
+    pub(crate) fn prompt_digest(&self) -> Digest {
         Digest::from_content(self.prompt.as_bytes())
     }
 
     /// Returns the answer if it is complete and not an error.
-    pub(super) fn success(&self) -> Option<&Answer> {
+    pub(crate) fn success(&self) -> Option<&Answer> {
         match &self.outcome {
             Outcome::Answered(answer) if answer.is_success() => Some(answer),
             _ => None,
@@ -122,7 +122,7 @@ impl Call {
 
 impl Answer {
     /// Returns whether the status is one of success.
-    pub(super) fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 }

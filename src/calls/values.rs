@@ -5,23 +5,23 @@ use std::borrow::Cow;
 use crate::json::{Number, Object, Value};
 
 /// Returns a string.
-pub(super) fn text<'v>(text: impl Into<Cow<'v, str>>) -> Value<'v> {
+pub(crate) fn text<'v>(text: impl Into<Cow<'v, str>>) -> Value<'v> {
     Value::String(text.into())
 }
 
 /// Returns a number.
-pub(super) fn integer(number: u64) -> Value<'static> {
+pub(crate) fn integer(number: u64) -> Value<'static> {
     Value::Number(Number::from_literal(number.to_string()))
 }
 
 /// Returns an object. The caller guarantees that names are unique.
-pub(super) fn object<'v>(members: impl IntoIterator<Item = (&'v str, Value<'v>)>) -> Value<'v> {
+pub(crate) fn object<'v>(members: impl IntoIterator<Item = (&'v str, Value<'v>)>) -> Value<'v> {
     let members = members.into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     Value::Object(Object::from_members(members.collect()))
 }
 
 /// Returns the value at a path of member names and array indexes.
-pub(super) fn at<'v, 'a>(value: &'v Value<'a>, path: &[&str]) -> Option<&'v Value<'a>> {
+pub(crate) fn at<'v, 'a>(value: &'v Value<'a>, path: &[&str]) -> Option<&'v Value<'a>> {
     path.iter().try_fold(value, |value, name| match value {
         Value::Array(elements) => elements.get(name.parse::<usize>().ok()?),
         _ => value.get(name),

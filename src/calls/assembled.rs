@@ -14,7 +14,7 @@ const IN_EVENTS: &[&[&str]] = &[
 ];
 
 /// Returns the text of an answer; `None` if it has none, such as an answer that only calls tools.
-pub(super) fn text(answer: &Answer) -> Option<String> {
+pub(crate) fn text(answer: &Answer) -> Option<String> {
     let text = match Form::of(answer.content_type.as_deref()) {
         Form::Stream => events(&answer.body).map(|event| of_event(&event)).collect(),
         Form::Whole => of_body(&reader::read(answer.body.as_bytes(), &Limits::default()).ok()?),
@@ -23,7 +23,7 @@ pub(super) fn text(answer: &Answer) -> Option<String> {
 }
 
 /// Returns the data of the events of a stream that are JSON, or its lines that are.
-pub(super) fn events(body: &str) -> impl Iterator<Item = Value<'_>> {
+pub(crate) fn events(body: &str) -> impl Iterator<Item = Value<'_>> {
     let data =
         body.lines().filter_map(|line| line.strip_prefix("data:").or(line.starts_with('{').then_some(line)));
     data.filter_map(|data| reader::read(data.trim().as_bytes(), &Limits::default()).ok())

@@ -104,7 +104,7 @@ impl MatchingRules {
     }
 
     /// Returns `text` as it may be stored.
-    pub(super) fn redacted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub(crate) fn redacted<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut text = Cow::Borrowed(text);
         for pattern in &self.redacted {
             if let Cow::Owned(changed) = pattern.replace_all(&text, REDACTED) {
@@ -115,7 +115,7 @@ impl MatchingRules {
     }
 
     /// Returns a request as it may be stored: strings and names without what must be redacted.
-    pub(super) fn redacted_value(&self, value: &Value<'_>) -> Value<'static> {
+    pub(crate) fn redacted_value(&self, value: &Value<'_>) -> Value<'static> {
         if self.redacted.is_empty() {
             return value.to_owned_value();
         }
@@ -143,7 +143,7 @@ impl MatchingRules {
 
     /// Returns the prompt of a request, which is what requests are compared by: the canonical form of its body without the
     /// members that the rules or the API leave out. Returns `None` if it has none, because a number overflows.
-    pub(super) fn prompt(&self, endpoint: &Endpoint, path: &str, request: &Value<'_>) -> Option<String> {
+    pub(crate) fn prompt(&self, endpoint: &Endpoint, path: &str, request: &Value<'_>) -> Option<String> {
         let mut members = Vec::new();
         if let Some(model) = endpoint.model(path) {
             members.push((Cow::Borrowed("model"), text(model.to_owned())));
@@ -200,7 +200,7 @@ impl MatchingRules {
 
     /// Returns the rules in the form in which run packs state them. Redacted patterns are only counted: they may contain
     /// what they protect.
-    pub(super) fn stated(&self) -> Value<'_> {
+    pub(crate) fn stated(&self) -> Value<'_> {
         let ignored = self.ignored.iter().map(|location| text(location.text.as_str())).collect();
         let replaced = self.replaced.iter().map(|rule| {
             let location = rule.location.as_ref().map_or("", |location| &location.text);
@@ -253,7 +253,7 @@ fn compiled(pattern: &str) -> Result<Regex, InvalidRule> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gateway::provider::{ANY, Provider};
+    use crate::calls::provider::{ANY, Provider};
     use crate::json::reader::{self, Limits};
 
     fn prompt(rules: &MatchingRules, provider: &str, path: &str, request: &str) -> String {

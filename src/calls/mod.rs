@@ -1,0 +1,19 @@
+//! Calls of models: what was asked and what came back, the prompt by which requests are compared, and the two documents
+//! that a run of calls becomes, a session (`model_io`) and a run pack (`rpk`).
+//!
+//! `gateway` makes runs of the calls that it forwards, [`recorders`](crate::recorders) of the files of other programs.
+//! `docs/gateway.md` specifies the documents.
+
+pub(crate) mod assembled;
+pub(crate) mod call;
+pub(crate) mod head;
+pub(crate) mod matching;
+mod normalize;
+pub(crate) mod origin;
+pub(crate) mod provider;
+pub(crate) mod recorded_run;
+pub(crate) mod session;
+pub(crate) mod values;
+
+pub use matching::{InvalidRule, MatchingRules};
+pub use provider::{Endpoint, PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};

@@ -1,0 +1,86 @@
+//! What the documents of a run state of the program that recorded its calls.
+
+use super::values::{integer, object, text};
+use crate::digest::Digest;
+use crate::json::Value;
+
+/// The version of the profile in `docs/gateway.md`.
+pub(crate) const PROFILE: u64 = 1;
+
+/// The attribute of run packs with the program that made them.
+pub(crate) const SOURCE: &str = "source";
+
+/// The sources of run packs that have the profile, in the order in which recordings are looked for.
+pub(crate) const SOURCES: [&str; 2] = [Origin::Gateway.source(), IMPORT];
+
+const IMPORT: &str = "runvault-import";
+
+/// Where the calls of a run are from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Origin<'o> {
+    /// A gateway of this machine forwarded them.
+    Gateway,
+    /// A file of another program.
+    File(&'o Original),
+}
+
+/// A file of another program.
+#[derive(Clone, Debug)]
+pub(crate) struct Original {
+    /// The format of the file.
+    pub(crate) format: &'static str,
+    /// The digests of the file, or of the files.
+    pub(crate) digests: Vec<Digest>,
+    /// What else the file states of the run.
+    pub(crate) details: Vec<(&'static str, Value<'static>)>,
+}
+
+impl Origin<'_> {
+    /// Returns the adapter that sessions state, with the number of the profile.
+    pub(crate) const fn adapter(self) -> &'static str {
+        match self {
+            Self::Gateway => "runvault-gateway/1",
+            Self::File(_) => "runvault-import/1",
+        }
+    }
+
+    /// Returns the source that run packs state.
+    pub(crate) const fn source(self) -> &'static str {
+        match self {
+            Self::Gateway => "runvault-gateway",
+            Self::File(_) => IMPORT,
+        }
+    }
+
+    pub(crate) const fn capture_mode(self) -> &'static str {
+        match self {
+            Self::Gateway => "gateway",
+            Self::File(_) => "import",
+        }
+    }
+
+    /// Returns the environment in which the calls were recorded. That of imported calls is not known, and the machine
+    /// that imports them must not change their hashes.
+    pub(crate) fn environment(self) -> Value<'static> {
+        match self {
+            Self::Gateway => object([("os", text(std::env::consts::OS))]),
+            Self::File(_) => object([]),
+        }
+    }
+
+    pub(crate) fn versions(self) -> Value<'static> {
+        match self {
+            Self::Gateway => object([("runvault", text(env!("CARGO_PKG_VERSION")))]),
+            Self::File(_) => object([]),
+        }
+    }
+
+    /// Returns what the documents state of the file.
+    pub(crate) fn import(self) -> Option<Value<'static>> {
+        let Self::File(Original { format, digests, details }) = self else { return None };
+        let digests = digests.iter().map(|digest| text(digest.to_string())).collect();
+        let stated = [("format", text(*format)), ("originals", Value::Array(digests))];
+        let stated = stated.into_iter().chain(details.iter().cloned());
+        Some(object(stated.chain([("profile", integer(PROFILE))])))
+    }
+}

@@ -1,0 +1,64 @@
+//! Reads files that can be recordings of other programs.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, StdinLock};
+use std::path::{Path, PathBuf};
+
+use runvault::recorders::{Format, Input};
+use runvault::vault::bundle;
+
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::Failure;
+
+/// Returns standard input, of which [`read`] has consumed nothing.
+pub(super) fn standard_input() -> StdinLock<'static> {
+    io::stdin().lock()
+}
+
+/// Reads recordings of other programs. Returns `None` if the only file is something else, which is then not consumed.
+pub(super) fn read(files: &[PathBuf], limit: u64) -> Result<Option<Vec<Input>>, Failure> {
+    let mut inputs = Vec::new();
+    for path in files {
+        match read_one(path, limit)? {
+            Some(input) => inputs.push(input),
+            None if files.len() == 1 => return Ok(None),
+            None => {
+                let name = path.to_string_lossy();
+                let message = format!("{} is not a recording; give a bundle alone", escaped(&name));
+                return Err(Failure::Usage(message));
+            }
+        }
+    }
+    Ok(Some(inputs))
+}
+
+fn read_one(path: &Path, limit: u64) -> Result<Option<Input>, Failure> {
+    let name = path.to_string_lossy().into_owned();
+    let failed = |error: io::Error| Failure::CouldNotRun(format!("cannot read {}: {error}", escaped(&name)));
+    if path == Path::new("-") {
+        let Some(bytes) = candidate(standard_input(), limit).map_err(failed)? else { return Ok(None) };
+        if Format::recognise(&bytes).is_none() {
+            // It was consumed, so the error of a bundle is found here.
+            return Ok(bundle::read(bytes.as_slice(), "-", limit).map(|_| None)?);
+        }
+        return Ok(Some(Input { name, bytes }));
+    }
+    // What cannot be opened is reported when it is read as a bundle.
+    let Some(file) = File::open(path).ok().filter(|_| !path.is_dir()) else { return Ok(None) };
+    let bytes = candidate(BufReader::new(file), limit).map_err(failed)?;
+    let recording = bytes.filter(|bytes| Format::recognise(bytes).is_some());
+    Ok(recording.map(|bytes| Input { name, bytes }))
+}
+
+/// Reads what can be a recording: a text or a zip file. One byte more than allowed is enough to reject it.
+fn candidate(mut input: impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let head = input.fill_buf()?;
+    let is_zip = head.starts_with(b"PK\x03\x04");
+    let is_text = !head.contains(&0) && !head.starts_with(b"\x28\xb5\x2f\xfd");
+    if !is_zip && !is_text {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    input.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}

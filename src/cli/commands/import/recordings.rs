@@ -1,0 +1,102 @@
+//! Import of the recordings of other programs.
+
+use runvault::Vault;
+use runvault::recorders::{self, Conversion, ConvertOptions, Input, Unmapped};
+use runvault::vault::add;
+use serde::Serialize;
+
+use super::Args;
+use super::task::Task;
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::commands::add::{Printer, Shown};
+use crate::cli::commands::index::build;
+use crate::cli::output::escape::escaped;
+use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::json;
+use crate::cli::output::stdout::{self, CAUTION, counted};
+use crate::cli::output::stop::Stop;
+use crate::cli::output::time;
+
+impl Args {
+    /// Converts recordings, adds what they become, and lists what cannot be mapped.
+    pub(super) fn import_recordings(
+        &self,
+        inputs: Vec<Input>,
+        vault: &VaultArgs,
+        task: Task,
+    ) -> Result<Status, Failure> {
+        if self.matching.redacts()? && !self.no_original {
+            let message = "--redact does not change the original; use --no-original to leave it out";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let Task { started, options, annotations, search } = task;
+        let limits = options.admit.limits;
+        let rules = self.matching.rules()?;
+        let convert = ConvertOptions { rules, limits, without_originals: self.no_original };
+        let conversions = recorders::convert(inputs, &convert)?;
+        let unmapped: Vec<Unmapped> = conversions.iter().flat_map(|one| one.unmapped.clone()).collect();
+        let notes: Vec<String> = conversions.iter().map(note).collect();
+        if conversions.iter().all(|one| one.calls == 0) {
+            self.print_unmapped(&unmapped)?;
+            return Err(Failure::No("no call of a model can be mapped; nothing was imported".to_owned()));
+        }
+        let shown = Shown { dry_run: self.dry_run, json: self.json, listed: self.checks.listed()? };
+        let mut printer = Printer::new("importing", shown, &vault.shown_path()?);
+        let items = conversions.into_iter().flat_map(Conversion::into_items);
+        let mut added_to = None;
+        let mut is_stopped = false;
+        let summary = if self.dry_run {
+            let vault = vault.open_for_dry_run(self.create)?;
+            let snapshot = vault.as_ref().map(Vault::snapshot).transpose()?;
+            add::dry_run(snapshot.as_deref(), items, &options, &mut printer)?
+        } else {
+            let vault = vault.open_to_add(self.create)?;
+            let stop = Stop::on_signals()?;
+            let items: Vec<_> = items.collect();
+            let items = stop.until_asked(items.into_iter());
+            let summary = vault.add_annotated(items, &options, &annotations, &mut printer)?;
+            is_stopped = stop.has_ended_inputs();
+            added_to = Some(vault);
+            summary
+        };
+        let status = printer.finish(&summary, started)?;
+        if is_stopped {
+            return Err(Failure::Stopped);
+        }
+        self.print_unmapped(&unmapped)?;
+        notes.iter().for_each(|note| stdout::note(note));
+        if let Some(vault) = added_to.filter(Vault::is_created) {
+            time::warn_of_future(&vault)?;
+            build::after_adding(&vault, search)?;
+        }
+        Ok(status)
+    }
+
+    fn print_unmapped(&self, unmapped: &[Unmapped]) -> Result<(), Failure> {
+        let mut out = stdout::raw();
+        for Unmapped { file, location, reason } in unmapped {
+            if self.json {
+                json::line(&mut out, &Line { outcome: "not_mapped", file, location, reason })?;
+            } else {
+                let [file, location, reason] = [file, location, reason].map(|text| escaped(text).to_string());
+                stdout::message(&format!("{CAUTION}not mapped{CAUTION:#} {file}: {location}: {reason}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Serialize)]
+struct Line<'u> {
+    outcome: &'static str,
+    file: &'u str,
+    location: &'u str,
+    reason: &'u str,
+}
+
+fn note(conversion: &Conversion) -> String {
+    let (calls, runs) = (counted(conversion.calls, "call"), counted(conversion.runs, "run"));
+    let unmapped = conversion.unmapped.len() as u64;
+    let entries = if unmapped == 1 { "entry" } else { "entries" };
+    format!("{}: {calls} in {runs}; {unmapped} {entries} not mapped", conversion.format.name())
+}

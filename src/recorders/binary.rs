@@ -1,0 +1,158 @@
+//! Bytes in texts, and compressed bytes.
+
+use std::io::Read;
+
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+
+use super::error::{Fault, LIMITS, Result};
+
+/// The number of bytes that may still be decompressed.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: u64,
+    limit: u64,
+}
+
+/// The reason that bytes are not decoded.
+pub(super) type Undecoded = String;
+
+impl Budget {
+    pub(super) fn new(limit: u64) -> Self {
+        Self { left: limit, limit }
+    }
+
+    /// Returns a body without its content encodings. The inner error says why that is not possible.
+    ///
+    /// # Errors
+    /// Returns a fault if the body exceeds the limit.
+    pub(super) fn decoded(
+        &mut self,
+        body: Vec<u8>,
+        encodings: &str,
+        location: &str,
+    ) -> Result<std::result::Result<Vec<u8>, Undecoded>> {
+        let mut body = body;
+        for encoding in encodings.rsplit(',').map(|encoding| encoding.trim().to_ascii_lowercase()) {
+            let reader: Box<dyn Read + '_> = match encoding.as_str() {
+                "" | "identity" => continue,
+                // Some recorders decompress bodies and keep the header.
+                "gzip" | "x-gzip" if !body.starts_with(b"\x1f\x8b") => continue,
+                "zstd" if !body.starts_with(b"\x28\xb5\x2f\xfd") => continue,
+                "deflate" if body.first().is_some_and(|first| b"{[ed".contains(first)) => continue,
+                "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(body.as_slice())),
+                "deflate" if body.first().is_some_and(|first| first & 0x0f == 8) => {
+                    Box::new(ZlibDecoder::new(body.as_slice()))
+                }
+                "deflate" => Box::new(DeflateDecoder::new(body.as_slice())),
+                "zstd" => match zstd_reader(&body) {
+                    Ok(reader) => Box::new(reader),
+                    Err(error) => return Ok(Err(format!("its zstd data is damaged: {error}"))),
+                },
+                other => {
+                    // A text was decompressed before it was recorded.
+                    if str::from_utf8(&body).is_ok() {
+                        continue;
+                    }
+                    return Ok(Err(format!("its content encoding {other:?} is not supported")));
+                }
+            };
+            let mut plain = Vec::new();
+            let read = reader.take(self.left.saturating_add(1)).read_to_end(&mut plain);
+            self.left = self.left.checked_sub(plain.len() as u64).ok_or_else(|| {
+                let limit = self.limit;
+                Fault::new(
+                    LIMITS,
+                    location,
+                    format!("the decompressed bodies exceed the limit of {limit} bytes"),
+                )
+            })?;
+            if let Err(error) = read {
+                return Ok(Err(format!("its {encoding} data is damaged: {error}")));
+            }
+            body = plain;
+        }
+        Ok(Ok(body))
+    }
+}
+
+fn zstd_reader(body: &[u8]) -> std::io::Result<impl Read + '_> {
+    // The window determines the memory that the decoder uses.
+    let mut decoder = zstd::stream::read::Decoder::new(body)?;
+    decoder.window_log_max(27)?;
+    Ok(decoder)
+}
+
+/// Decodes Base64 with padding; white space is ignored. Returns `None` if it is damaged.
+pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut count, mut padding) = (0_u32, 0, 0);
+    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
+        let digit = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            b'=' => {
+                padding += 1;
+                continue;
+            }
+            _ => return None,
+        };
+        if padding > 0 {
+            return None;
+        }
+        bits = (bits << 6) | u32::from(digit);
+        count += 1;
+        if count % 4 == 0 {
+            bytes.extend_from_slice(bits.to_be_bytes().get(1..)?);
+            bits = 0;
+        }
+    }
+    match (count % 4, padding) {
+        (0, 0) => {}
+        (2, 2) => bytes.extend_from_slice((bits << 12).to_be_bytes().get(1..2)?),
+        (3, 1) => bytes.extend_from_slice((bits << 6).to_be_bytes().get(1..3)?),
+        _ => return None,
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn base64_is_decoded() {
+        for (text, bytes) in [("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v\nYmFy\n", "foobar")] {
+            assert_eq!(base64(text).unwrap(), bytes.as_bytes(), "{text}");
+        }
+        assert_eq!(base64("/+++").unwrap(), [255, 239, 190]);
+        for damaged in ["Z", "Zg", "Zg=", "Z===", "Zg==Zg==", "Z!==", "\u{e4}A=="] {
+            assert_eq!(base64(damaged), None, "{damaged}");
+        }
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn bodies_are_decompressed_within_the_limit() {
+        let mut budget = Budget::new(100);
+        let decoded =
+            |budget: &mut Budget, body: &[u8], encoding| budget.decoded(body.to_vec(), encoding, "here");
+        assert_eq!(decoded(&mut budget, &gzip(b"abc"), "gzip").unwrap().unwrap(), b"abc");
+        assert_eq!(decoded(&mut budget, &gzip(&gzip(b"abc")), "gzip, gzip").unwrap().unwrap(), b"abc");
+        assert_eq!(decoded(&mut budget, b"{}", "gzip").unwrap().unwrap(), b"{}");
+        let packed = zstd::encode_all(&b"abc"[..], 1).unwrap();
+        assert_eq!(decoded(&mut budget, &packed, "zstd").unwrap().unwrap(), b"abc");
+        assert!(decoded(&mut budget, &gzip(b"abc")[..15], "gzip").unwrap().is_err());
+        assert!(decoded(&mut budget, b"\xff", "br").unwrap().is_err());
+        assert!(decoded(&mut budget, &gzip(&[0; 10_000]), "gzip").is_err());
+    }
+}

@@ -1,0 +1,244 @@
+//! Makes documents of files.
+
+use std::fmt::Write;
+
+use chrono::{DateTime, Utc};
+
+use super::error::{ConvertError, Result};
+use super::format::Format;
+use super::recording::{Input, RecordedRun, Recording};
+use super::{inspect, jsonl, otel, vcr};
+use crate::artifact::Kind;
+use crate::calls::call::Call;
+use crate::calls::head::RunHead;
+use crate::calls::matching::MatchingRules;
+use crate::calls::origin::{Origin, Original};
+use crate::calls::{recorded_run, session};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::formats;
+use crate::intake::{Item, Stated};
+use crate::json::compact;
+use crate::json::reader::Limits;
+use crate::vault::add::Found;
+
+/// How files are converted.
+#[derive(Clone, Debug, Default)]
+pub struct ConvertOptions {
+    /// What requests are compared by, and what is not stored.
+    pub rules: MatchingRules,
+    /// The limits of a file, and of what is decompressed from it.
+    pub limits: Limits,
+    /// Whether the files themselves are left out of the documents.
+    pub without_originals: bool,
+}
+
+/// What cannot be mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmapped {
+    /// The file.
+    pub file: String,
+    /// The location in the file.
+    pub location: String,
+    /// What is there, and why it cannot be mapped.
+    pub reason: String,
+}
+
+/// What files became.
+#[derive(Debug)]
+pub struct Conversion {
+    /// The format.
+    pub format: Format,
+    /// Number of runs.
+    pub runs: u64,
+    /// Number of calls in them.
+    pub calls: u64,
+    /// What cannot be mapped, in the order of the files.
+    pub unmapped: Vec<Unmapped>,
+    documents: Vec<Document>,
+}
+
+/// A document, with its name for reports.
+#[derive(Debug)]
+struct Document {
+    name: String,
+    bytes: Vec<u8>,
+    is_original: bool,
+}
+
+/// Converts files. Lines of requests and of responses that refer to each other may be in several files; they become one
+/// run. Every other file is converted on its own.
+///
+/// # Errors
+/// Returns an error if a file is not of a known format, is damaged, or exceeds the limits. Nothing is converted then.
+pub fn convert(
+    inputs: Vec<Input>,
+    options: &ConvertOptions,
+) -> std::result::Result<Vec<Conversion>, ConvertError> {
+    let mut groups: Vec<(Format, Vec<Input>)> = Vec::new();
+    for input in inputs {
+        let Some(format) = Format::recognise(&input.bytes) else {
+            return Err(ConvertError::unknown(&input.name));
+        };
+        let same = groups.iter_mut().find(|(other, _)| *other == format && format == Format::Jsonl);
+        match same {
+            Some((_, group)) => group.push(input),
+            None => groups.push((format, vec![input])),
+        }
+    }
+    // The order in which files are given does not change what they become.
+    for (_, group) in &mut groups {
+        group.sort_by_cached_key(|input| Digest::from_content(&input.bytes));
+    }
+    groups.into_iter().map(|(format, inputs)| Converter { format, inputs: &inputs, options }.run()).collect()
+}
+
+struct Converter<'c> {
+    format: Format,
+    inputs: &'c [Input],
+    options: &'c ConvertOptions,
+}
+
+impl Converter<'_> {
+    fn run(&self) -> std::result::Result<Conversion, ConvertError> {
+        let recording = self.read()?;
+        let unmapped = recording.unmapped.into_iter();
+        let mut converted = Conversion {
+            format: self.format,
+            runs: 0,
+            calls: 0,
+            unmapped: unmapped
+                .map(|(file, location, reason)| self.unmapped(file, location, reason))
+                .collect(),
+            documents: Vec::new(),
+        };
+        for run in recording.runs {
+            self.convert(run, &mut converted);
+        }
+        if converted.calls > 0 && !self.options.without_originals {
+            let originals = self.inputs.iter().map(|input| Document {
+                name: input.name.clone(),
+                bytes: input.bytes.clone(),
+                is_original: true,
+            });
+            converted.documents.splice(0..0, originals);
+        }
+        Ok(converted)
+    }
+
+    fn read(&self) -> std::result::Result<Recording, ConvertError> {
+        let limits = &self.options.limits;
+        if self.format == Format::Jsonl {
+            return jsonl::read(self.inputs, limits);
+        }
+        let [input] = self.inputs else { return Ok(Recording::default()) };
+        let recording: Result<Recording> = match self.format {
+            Format::Vcr => vcr::read(&input.bytes, limits),
+            Format::Inspect => inspect::read(&input.bytes, limits),
+            Format::Otel => otel::read(&input.bytes, limits),
+            Format::Jsonl => Ok(Recording::default()),
+        };
+        recording.map_err(|fault| fault.in_file(&input.name))
+    }
+
+    fn unmapped(&self, file: usize, location: String, reason: String) -> Unmapped {
+        let file = self.inputs.get(file).map(|input| input.name.clone()).unwrap_or_default();
+        Unmapped { file, location, reason }
+    }
+
+    /// Makes the documents of a run.
+    fn convert(&self, run: RecordedRun, converted: &mut Conversion) {
+        let RecordedRun { name, details, exchanges } = run;
+        let mut at = exchanges.iter().find_map(|(_, exchange)| exchange.at).unwrap_or(DateTime::UNIX_EPOCH);
+        let mut calls: Vec<Call> = Vec::new();
+        let mut timeless = None;
+        for (file, exchange) in exchanges {
+            let (location, is_timeless) = (exchange.location.clone(), exchange.at.is_none());
+            match exchange.into_call(calls.len() as u64, at, &self.options.rules) {
+                Ok(call) => {
+                    at = call.asked_at;
+                    timeless = timeless.or(is_timeless.then_some((file, location, at)));
+                    calls.push(call);
+                }
+                Err(reason) => converted.unmapped.push(self.unmapped(file, location, reason)),
+            }
+        }
+        if calls.is_empty() {
+            return;
+        }
+        if let Some((file, location, at)) = timeless {
+            let reason = format!("the file does not say when this was asked; stated is {}", at.to_rfc3339());
+            converted.unmapped.push(self.unmapped(file, location, reason));
+        }
+        let digests = self.inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
+        let original = Original { format: self.format.name(), digests, details };
+        let head = self.head(name.as_deref(), &original, &calls);
+        match self.documents(&head, &original, &calls) {
+            Some(documents) => {
+                converted.runs += 1;
+                converted.calls += calls.len() as u64;
+                converted.documents.extend(documents);
+            }
+            None => {
+                let reason = format!("the run {} has no canonical form", head.id);
+                converted.unmapped.push(self.unmapped(0, "the document".to_owned(), reason));
+            }
+        }
+    }
+
+    fn head(&self, name: Option<&str>, original: &Original, calls: &[Call]) -> RunHead {
+        let started_at: DateTime<Utc> =
+            calls.iter().map(|call| call.asked_at).min().unwrap_or(DateTime::UNIX_EPOCH);
+        let mut id = self.format.name().to_owned();
+        for digest in &original.digests {
+            // Writing to a string cannot fail.
+            let _ = write!(id, "-{digest:.16}");
+        }
+        if let Some(name) = name {
+            id.push('-');
+            id.push_str(name);
+        }
+        RunHead {
+            id,
+            name: None,
+            started_at,
+            labels: std::collections::BTreeMap::new(),
+            rules: compact::text(&self.options.rules.stated()),
+        }
+    }
+
+    fn documents(&self, head: &RunHead, original: &Original, calls: &[Call]) -> Option<Vec<Document>> {
+        let origin = Origin::File(original);
+        let file = self.inputs.first().map(|input| input.name.as_str()).unwrap_or_default();
+        let pack = recorded_run::document(origin, head, calls).ok()?;
+        let documents = session::documents(origin, head, calls).into_iter().chain([pack]);
+        let named = |bytes| Document { name: format!("{file}#{}", head.id), bytes, is_original: false };
+        Some(documents.map(named).collect())
+    }
+}
+
+impl Conversion {
+    /// Returns the documents, as items to examine: the files themselves, unless they are left out, and the sessions and
+    /// run packs.
+    pub fn into_items(self) -> impl Iterator<Item = Found> + Send {
+        self.documents.into_iter().map(|document| {
+            let Document { name, bytes, is_original } = document;
+            let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes()).filter(|_| is_original);
+            Ok(match any {
+                Some(kind) => Item::Stated(original(kind, name, bytes)),
+                None => Item::Document { name, bytes },
+            })
+        })
+    }
+}
+
+/// Returns a file as an artifact of the kind that takes any bytes.
+fn original(kind: Kind, name: String, bytes: Vec<u8>) -> Stated {
+    let digest = Digest::from_content(&bytes);
+    Stated {
+        name: name.into(),
+        kind: kind.name().to_owned(),
+        core: CoreHash(digest),
+        capture: CaptureHash(digest),
+        files: vec![(kind.document_member().unwrap_or_default().to_owned(), bytes)],
+    }
+}

@@ -1,0 +1,167 @@
+//! Writes the calls of a run pack in the formats of other programs: `docs/import.md`, "Export".
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use chrono::SecondsFormat;
+
+use crate::calls::provider::Provider;
+use crate::calls::recorded_run::{self, Recorded};
+use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
+
+/// A format that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// A cassette of VCR.py, as YAML.
+    Vcr,
+    /// A line with the request and the response of each call.
+    Jsonl,
+}
+
+/// The reason that the calls of an artifact are not written.
+#[derive(Debug, thiserror::Error)]
+pub enum NotExported {
+    /// It is not a run pack that a gateway recorded or that was imported from another program.
+    #[error("it is not a run pack of calls that a gateway recorded or that were imported")]
+    NoCalls,
+    /// The output cannot be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// Writes the complete calls of run packs, and returns their number. Calls without a complete answer are left out.
+///
+/// # Errors
+/// Returns [`NotExported::NoCalls`] if one of the documents is not a run pack with calls, before anything is written; and
+/// [`NotExported::Io`] if the output cannot be written.
+pub fn write(format: ExportFormat, packs: &[Vec<u8>], out: &mut dyn Write) -> Result<u64, NotExported> {
+    let mut calls = Vec::new();
+    for pack in packs {
+        calls.extend(recorded_run::read(pack).ok_or(NotExported::NoCalls)?);
+    }
+    match format {
+        ExportFormat::Vcr => cassette(&calls, out)?,
+        ExportFormat::Jsonl => calls.iter().try_for_each(|call| line(call, out))?,
+    }
+    Ok(calls.len() as u64)
+}
+
+fn url(call: &Recorded) -> String {
+    match Provider::named(&call.provider) {
+        Some(provider) => format!("{}{}", provider.url, call.path),
+        None => format!("http://{}{}", call.provider, call.path),
+    }
+}
+
+fn cassette(calls: &[Recorded], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "interactions:{}", if calls.is_empty() { " []" } else { "" })?;
+    for call in calls {
+        let answer = &call.answer;
+        writeln!(out, "- request:\n    body: {}\n    headers:", quoted(&call.request))?;
+        writeln!(
+            out,
+            "      Content-Type:\n      - application/json\n    method: POST\n    uri: {}",
+            quoted(&url(call))
+        )?;
+        writeln!(out, "  response:\n    body:\n      string: {}", quoted(&answer.body))?;
+        writeln!(out, "    headers:")?;
+        let date = call.asked_at.map(|at| at.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
+        let headers =
+            [("Content-Type", &answer.content_type), ("Date", &date), ("Retry-After", &answer.retry_after)];
+        for (name, value) in headers {
+            if let Some(value) = value {
+                writeln!(out, "      {name}:\n      - {}", quoted(value))?;
+            }
+        }
+        if headers.iter().all(|(_, value)| value.is_none()) {
+            writeln!(out, "      {{}}")?;
+        }
+        writeln!(
+            out,
+            "    status:\n      code: {}\n      message: {}",
+            answer.status,
+            quoted(phrase(answer.status))
+        )?;
+    }
+    writeln!(out, "version: 1")
+}
+
+/// Returns a text in double quotes, as YAML 1.1 and 1.2 read it. JSON does so too, but permits characters that YAML only
+/// permits escaped.
+fn quoted(text: &str) -> String {
+    let json = compact::text(&Value::String(text.into()));
+    let mut yaml = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                // Writing to a string cannot fail.
+                let _ = write!(yaml, "\\u{:04x}", u32::from(character));
+            }
+            other => yaml.push(other),
+        }
+    }
+    yaml
+}
+
+/// Returns the reason phrase of a status, which clients do not interpret.
+fn phrase(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        503 => "Service Unavailable",
+        _ => "",
+    }
+}
+
+fn line(call: &Recorded, out: &mut dyn Write) -> io::Result<()> {
+    let string = |text: &str| compact::text(&Value::String(text.into()));
+    let answer = &call.answer;
+    // A body that would not be read as the same bytes is written as a string.
+    let body = reader::read(answer.body.as_bytes(), &Limits::most()).ok();
+    let body =
+        body.map(|body| compact::text(&body)).filter(|body| *body == answer.body && !body.starts_with('"'));
+    let body = body.unwrap_or_else(|| string(&answer.body));
+    let timestamp = call.asked_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Micros, true));
+    write!(out, "{{")?;
+    if let Some(timestamp) = timestamp {
+        write!(out, "\"timestamp\":{},", string(&timestamp))?;
+    }
+    write!(out, "\"latency_ms\":{},", call.latency_ms)?;
+    write!(
+        out,
+        "\"request\":{{\"method\":\"POST\",\"url\":{},\"body\":{}}},",
+        string(&url(call)),
+        call.request
+    )?;
+    write!(out, "\"response\":{{\"status_code\":{},\"headers\":{{", answer.status)?;
+    let headers = [("content-type", &answer.content_type), ("retry-after", &answer.retry_after)];
+    let headers =
+        headers.iter().filter_map(|(name, value)| Some(format!("\"{name}\":{}", string(value.as_deref()?))));
+    write!(out, "{}}},\"body\":{body}}}}}", headers.collect::<Vec<_>>().join(","))?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted_for_all_versions_of_yaml() {
+        assert_eq!(
+            quoted("a\"\n\u{7f}\u{85}\u{2028}\u{1f600}"),
+            "\"a\\\"\\n\\u007f\\u0085\\u2028\u{1f600}\""
+        );
+    }
+
+    #[test]
+    fn other_documents_have_no_calls() {
+        let error = write(ExportFormat::Vcr, &[b"{}".to_vec()], &mut Vec::new()).unwrap_err();
+        assert!(matches!(error, NotExported::NoCalls));
+    }
+}

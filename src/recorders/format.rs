@@ -1,0 +1,127 @@
+//! The formats, and their recognition by content.
+
+use super::documents::documents;
+use super::jsonl;
+use crate::artifact::Recognition;
+use crate::formats;
+use crate::json::Value;
+use crate::json::reader::{self, Limits, has_key};
+
+/// A format of recorded calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// A cassette of VCR.py, as YAML or JSON.
+    Vcr,
+    /// A log of Inspect, as JSON or a zip file.
+    Inspect,
+    /// Spans of OpenTelemetry, as OTLP writes them in JSON.
+    Otel,
+    /// Requests and responses of `OpenAI` as JSON Lines: input and output of its batch API, and lines with both.
+    Jsonl,
+}
+
+impl Format {
+    /// Returns the name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Vcr => "vcr",
+            Self::Inspect => "inspect",
+            Self::Otel => "otel",
+            Self::Jsonl => "jsonl",
+        }
+    }
+
+    /// Returns the format of a file, by its content, or `None` if it has none of these. A file of a format may still be
+    /// damaged.
+    #[must_use]
+    pub fn recognise(bytes: &[u8]) -> Option<Self> {
+        if bytes.starts_with(b"PK\x03\x04") {
+            // The names of files are in the text of the archive.
+            let names: [&[u8]; 2] = [b"_journal/start.json", b"header.json"];
+            let has = |name: &&[u8]| memchr::memmem::find(bytes, name).is_some();
+            return names.iter().any(has).then_some(Self::Inspect);
+        }
+        let text = reader::lossy(bytes);
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        if !text.trim_start().starts_with(['{', '[']) {
+            return is_cassette(text).then_some(Self::Vcr);
+        }
+        if matches!(formats::recognise(bytes), Some((_, Recognition::Surely))) {
+            return None;
+        }
+        match documents(bytes, &Limits::most()) {
+            Ok(documents) => documents.first().and_then(|(_, document)| of_document(document)),
+            Err(_) => of_fragment(text),
+        }
+    }
+}
+
+/// Returns whether a text has the members of a cassette, at the beginning of lines.
+fn is_cassette(text: &str) -> bool {
+    let has = |name: &str| {
+        text.lines()
+            .any(|line| line.strip_prefix(name).is_some_and(|rest| rest.trim_start().starts_with(':')))
+    };
+    // It is usually the first member, so that a part of the text is enough.
+    text.starts_with("interactions:") || has("interactions") && has("version")
+}
+
+/// Returns the format of a text that cannot be read.
+fn of_fragment(text: &str) -> Option<Format> {
+    let has = |name: &str| has_key(text, name);
+    if has("interactions") && has("version") {
+        Some(Format::Vcr)
+    } else if has("resourceSpans") {
+        Some(Format::Otel)
+    } else if has("eval") && has("status") && has("samples") {
+        Some(Format::Inspect)
+    } else if has("custom_id") || has("request") && has("response") {
+        Some(Format::Jsonl)
+    } else {
+        None
+    }
+}
+
+fn of_document(document: &Value<'_>) -> Option<Format> {
+    let has = |name: &str| document.get(name).is_some();
+    if has("interactions") && has("version") {
+        Some(Format::Vcr)
+    } else if has("resourceSpans") || has("resourceLogs") {
+        Some(Format::Otel)
+    } else if has("eval") && has("status") && has("version") {
+        Some(Format::Inspect)
+    } else if jsonl::is_line(document) {
+        Some(Format::Jsonl)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_recognised_by_content() {
+        for (text, format) in [
+            ("interactions: []\nversion: 1\n", Some(Format::Vcr)),
+            ("{\"version\":1,\"interactions\":[]}", Some(Format::Vcr)),
+            (
+                "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/responses\",\"body\":{}}\n",
+                Some(Format::Jsonl),
+            ),
+            ("{\"request\":{},\"response\":{}}\n{\"request\":{},\"response\":{}}\n", Some(Format::Jsonl)),
+            ("{\"resourceSpans\":[]}\n{\"resourceSpans\":[]}\n", Some(Format::Otel)),
+            ("{\"version\":2,\"status\":\"success\",\"eval\":{}}", Some(Format::Inspect)),
+            ("{\"resourceSpans\":[}", Some(Format::Otel)),
+            ("[{\"model\":\"m\"},{\"object\":\"chat.completion\"}]\n", Some(Format::Jsonl)),
+            ("{\"interactions\":[],\"adapter_id\":\"a\"}", None),
+            ("contract: interactions:\n", None),
+            ("{\"a\":1}", None),
+            ("", None),
+        ] {
+            assert_eq!(Format::recognise(text.as_bytes()), format, "{text}");
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Requests and responses as JSON Lines: `docs/import.md`, "JSON Lines".
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+
+use super::documents::documents;
+use super::error::{ConvertError, Fault, Result};
+use super::exchange::{Exchange, Reply, Request};
+use super::node::Node;
+use super::recording::{Input, RecordedRun, Recording};
+use super::target::Target;
+use crate::json::reader::{Limits, excerpt};
+use crate::json::{Value, compact};
+
+/// The members of lines with a request and its response.
+const PAIR: &[&str] =
+    &["request", "response", "error", "custom_id", "id", "timestamp", "created_at", "latency_ms"];
+const OUTPUT: &[&str] = &["id", "custom_id", "response", "error"];
+const INPUT: &[&str] = &["custom_id", "method", "url", "body"];
+const REQUEST: &[&str] = &["method", "url", "path", "endpoint", "body", "headers"];
+const RESPONSE: &[&str] = &["status_code", "status", "request_id", "body", "headers"];
+
+/// Returns whether a document is a line of one of the forms.
+pub(super) fn is_line(document: &Value<'_>) -> bool {
+    let has = |name: &str| document.get(name).is_some();
+    match document {
+        Value::Array(pair) => {
+            matches!(pair.as_slice(), [Value::Object(request), Value::Object(_) | Value::Array(_), ..] if request.contains("model"))
+        }
+        _ => {
+            has("custom_id") && (has("body") || has("response") || has("error"))
+                || has("request") && has("response")
+        }
+    }
+}
+
+/// Reads files of lines. Lines of the batch API with the same `custom_id` are a request and its response, in any order
+/// and in any of the files.
+pub(super) fn read(inputs: &[Input], limits: &Limits) -> std::result::Result<Recording, ConvertError> {
+    let mut lines = Lines::default();
+    for (file, input) in inputs.iter().enumerate() {
+        let mut read = || {
+            for (number, document) in documents(&input.bytes, limits)? {
+                lines.line(file, &Node::new(&document, format!("line {number}")))?;
+            }
+            Ok(())
+        };
+        read().map_err(|fault: Fault| fault.in_file(&input.name))?;
+    }
+    Ok(lines.finish())
+}
+
+#[derive(Default)]
+struct Lines {
+    /// In the order of the requests.
+    entries: Vec<Entry>,
+    /// The number of the entry of each request of the batch API.
+    asked: HashMap<String, usize>,
+    /// The responses of the batch API: their file, location and time.
+    replies: HashMap<String, (usize, String, Reply, Option<DateTime<Utc>>)>,
+    unmapped: Vec<(usize, String, String)>,
+}
+
+struct Entry {
+    file: usize,
+    location: String,
+    request: std::result::Result<Request, String>,
+    /// The response, or the name by which it refers to the request.
+    reply: std::result::Result<(Reply, Option<DateTime<Utc>>), String>,
+    latency_ms: u64,
+}
+
+impl Lines {
+    fn line(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+        let has = |name: &str| line.member(name).is_some();
+        if let Value::Array(_) = line.value {
+            return self.pair_in_list(file, line);
+        }
+        line.object()?;
+        match (has("request") && has("response"), has("custom_id") && has("body")) {
+            (true, _) => self.pair(file, line),
+            (false, true) => self.batch_request(file, line),
+            (false, false) if has("custom_id") && (has("response") || has("error")) => {
+                self.batch_reply(file, line)
+            }
+            _ => {
+                self.list(file, line, "it is neither a request nor a response");
+                Ok(())
+            }
+        }
+    }
+
+    fn list(&mut self, file: usize, node: &Node<'_>, reason: impl Into<String>) {
+        self.unmapped.push((file, node.location.clone(), reason.into()));
+    }
+
+    /// Lists members that are not known.
+    fn others(&mut self, file: usize, node: &Node<'_>, known: &[&str]) {
+        for name in node.others(known) {
+            self.list(file, node, format!("the member {} is not mapped", excerpt(name)));
+        }
+    }
+
+    /// Reads a line with a request, its response and what a program stored with them.
+    fn pair_in_list(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+        let mut elements = line.elements()?;
+        let (Some(request), Some(response)) = (elements.next(), elements.next()) else {
+            self.list(file, line, "it is neither a request nor a response");
+            return Ok(());
+        };
+        for other in elements {
+            self.list(file, &other, "it is not mapped");
+        }
+        let reply = match response.value {
+            Value::Array(_) => (Reply::Failed(compact::text(response.value)), None),
+            _ => self.response(file, &response)?,
+        };
+        let asked = self.request(file, &request, Some(response.value))?;
+        let location = line.location.clone();
+        self.entries.push(Entry { file, location, request: asked, reply: Ok(reply), latency_ms: 0 });
+        Ok(())
+    }
+
+    /// Reads a line with a request and its response.
+    fn pair(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+        self.others(file, line, PAIR);
+        let (request, response) = (line.required("request")?, line.required("response")?);
+        let (reply, created) = self.response(file, &response)?;
+        let body = response.member("body").map_or(response.value, |body| body.value);
+        let asked = self.request(file, &request, Some(body))?;
+        let stated = line.member("timestamp").or_else(|| line.member("created_at"));
+        let at = stated.and_then(|time| time.time().or_else(|| seconds(&time))).or(created);
+        let latency_ms = line.member("latency_ms").map_or(Ok(0), |latency| latency.integer())?;
+        let location = line.location.clone();
+        self.entries.push(Entry { file, location, request: asked, reply: Ok((reply, at)), latency_ms });
+        Ok(())
+    }
+
+    fn batch_request(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+        self.others(file, line, INPUT);
+        let id = line.required("custom_id")?.text()?.to_owned();
+        let request = self.request(file, line, None)?;
+        if self.asked.contains_key(&id) {
+            self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
+            return Ok(());
+        }
+        self.asked.insert(id.clone(), self.entries.len());
+        let location = line.location.clone();
+        self.entries.push(Entry { file, location, request, reply: Err(id), latency_ms: 0 });
+        Ok(())
+    }
+
+    fn batch_reply(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+        self.others(file, line, OUTPUT);
+        let id = line.required("custom_id")?.text()?.to_owned();
+        let (reply, at) = match (line.member("response"), line.member("error")) {
+            (Some(response), _) => self.response(file, &response)?,
+            (None, Some(error)) => (Reply::Failed(compact::text(error.value)), None),
+            (None, None) => return Err(line.fault("the required member response is missing")),
+        };
+        if self.replies.contains_key(&id) {
+            self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
+            return Ok(());
+        }
+        self.replies.insert(id, (file, line.location.clone(), reply, at));
+        Ok(())
+    }
+
+    /// Reads a request: its body, or an object with the body, and the URL or the path. Without them, the form of the
+    /// bodies says which API it is of. The inner error says why it cannot be mapped.
+    fn request(
+        &mut self,
+        file: usize,
+        node: &Node<'_>,
+        response: Option<&Value<'_>>,
+    ) -> Result<std::result::Result<Request, String>> {
+        let Some(body) = node.member("body") else {
+            return Ok(request_of(node.value, Target::from_bodies(node.value, response)));
+        };
+        if node.member("custom_id").is_none() {
+            self.others(file, node, REQUEST);
+        }
+        if let Some(method) = node.member("method")
+            && !method.text()?.eq_ignore_ascii_case("POST")
+        {
+            return Ok(Err(format!("requests with {} are not calls of a model", excerpt(method.text()?))));
+        }
+        let url = ["url", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
+        Ok(match url {
+            Some(url) => {
+                Target::from_url(url.text()?).and_then(|target| request_of(body.value, Some(target)))
+            }
+            None => request_of(body.value, Target::from_bodies(body.value, response)),
+        })
+    }
+
+    /// Reads a response: its body, or an object with the status and the body. Returns when it was made, if it says so.
+    fn response(&mut self, file: usize, node: &Node<'_>) -> Result<(Reply, Option<DateTime<Utc>>)> {
+        let is_wrapped = node
+            .member("status_code")
+            .or_else(|| node.member("status"))
+            .is_some_and(|status| status.integer().is_ok());
+        let Some(body) = node.member("body").filter(|_| is_wrapped || node.member("headers").is_some())
+        else {
+            return Ok((reply(200, None, node.value), created(node)));
+        };
+        self.others(file, node, RESPONSE);
+        let status = node.member("status_code").or_else(|| node.member("status"));
+        let status = status.map_or(Ok(200), |status| status.status())?;
+        let headers = node.member("headers").filter(|headers| headers.value.as_object().is_some());
+        let (mut content_type, mut waits) = (None, None);
+        for (name, value) in headers.iter().flat_map(Node::members).flatten() {
+            match name.to_ascii_lowercase().as_str() {
+                "content-type" => content_type = Some(value.text()?.to_owned()),
+                "retry-after" => waits = Some(value.text()?.to_owned()),
+                _ => self.list(file, &value, "this header is not mapped"),
+            }
+        }
+        let reply = match reply(status, content_type, body.value) {
+            Reply::Answer { status, content_type, body, .. } => {
+                Reply::Answer { status, content_type, retry_after: waits, body }
+            }
+            other => other,
+        };
+        Ok((reply, created(&body)))
+    }
+
+    fn finish(mut self) -> Recording {
+        let mut exchanges = Vec::new();
+        for entry in self.entries {
+            let Entry { file, location, request, reply, latency_ms } = entry;
+            let reply = match reply {
+                Ok(reply) => Some(reply),
+                Err(id) => self.replies.remove(&id).map(|(_, _, reply, at)| (reply, at)),
+            };
+            match (request, reply) {
+                (Ok(request), Some((reply, at))) => {
+                    exchanges.push((file, Exchange { location, request, reply, at, latency_ms }));
+                }
+                (Err(reason), _) => self.unmapped.push((file, location, reason)),
+                (Ok(_), None) => {
+                    self.unmapped.push((file, location, "there is no response to this request".to_owned()));
+                }
+            }
+        }
+        let mut left: Vec<_> =
+            self.replies.into_values().map(|(file, location, ..)| (file, location)).collect();
+        left.sort();
+        let without =
+            "there is no request for this response; import the file with the requests together with this one";
+        self.unmapped.extend(left.into_iter().map(|(file, location)| (file, location, without.to_owned())));
+        Recording { runs: vec![RecordedRun { exchanges, ..RecordedRun::default() }], unmapped: self.unmapped }
+    }
+}
+
+fn request_of(body: &Value<'_>, target: Option<Target>) -> std::result::Result<Request, String> {
+    let target = target.ok_or("it has no URL, and its form is not that of a known API")?;
+    Ok(Request::Json { target, body: body.to_owned_value() })
+}
+
+/// Returns an answer. A string is the body as it was received, such as a stream of events.
+fn reply(status: u16, content_type: Option<String>, body: &Value<'_>) -> Reply {
+    let Value::String(text) = body else {
+        let Reply::Answer { status, content_type: json, retry_after, body } = Reply::json(status, body)
+        else {
+            return Reply::json(status, body);
+        };
+        return Reply::Answer { status, content_type: content_type.or(json), retry_after, body };
+    };
+    let is_stream = text.starts_with("data:") || text.starts_with("event:");
+    let guessed = if is_stream { "text/event-stream" } else { "application/json" };
+    let content_type = Some(content_type.unwrap_or_else(|| guessed.to_owned()));
+    Reply::Answer { status, content_type, retry_after: None, body: text.as_bytes().to_vec() }
+}
+
+/// Returns the time that a response states.
+fn created(body: &Node<'_>) -> Option<DateTime<Utc>> {
+    let stated = body.member("created").or_else(|| body.member("created_at"))?;
+    seconds(&stated)
+}
+
+fn seconds(node: &Node<'_>) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp(i64::try_from(node.integer().ok()?).ok()?, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(files: &[&str]) -> Recording {
+        let input = |(index, text): (usize, &&str)| Input {
+            name: index.to_string(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let inputs: Vec<Input> = files.iter().enumerate().map(input).collect();
+        read(&inputs, &Limits::default()).unwrap()
+    }
+
+    fn shown(recording: &Recording) -> Vec<String> {
+        let exchanges = recording.runs.iter().flat_map(|run| &run.exchanges);
+        let reply = |reply: &Reply| match reply {
+            Reply::Answer { status, content_type, body, .. } => {
+                format!(
+                    "{status} {} {}",
+                    content_type.as_deref().unwrap_or_default(),
+                    String::from_utf8_lossy(body)
+                )
+            }
+            other => format!("{other:?}"),
+        };
+        exchanges.map(|(file, one)| format!("{file} {}: {}", one.location, reply(&one.reply))).collect()
+    }
+
+    #[test]
+    fn requests_and_responses_of_a_batch_are_joined() {
+        let asked = "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"model\":\"m\"}}\n\n\
+                     {\"custom_id\":\"b\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n{\"custom_id\":\"d\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n";
+        let answered = "{\"id\":\"1\",\"custom_id\":\"c\",\"response\":{\"status_code\":200,\"body\":{}},\"error\":null}\n\
+                        {\"id\":\"2\",\"custom_id\":\"b\",\"response\":null,\"error\":{\"code\":\"expired\"}}\n\
+                        {\"id\":\"3\",\"custom_id\":\"a\",\"response\":{\"status_code\":200,\"body\":{\"created\":7,\"x\":1.50}},\"error\":null}\n";
+        for files in [[answered, asked], [asked, answered]] {
+            let recording = recording(&files);
+            let file = usize::from(files[0] == answered);
+            assert_eq!(
+                shown(&recording),
+                [
+                    format!("{file} line 1: 200 application/json {{\"created\":7,\"x\":1.50}}"),
+                    format!("{file} line 3: Failed(\"{{\\\"code\\\":\\\"expired\\\"}}\")"),
+                ]
+            );
+            assert_eq!(recording.runs[0].exchanges[0].1.at.unwrap().timestamp(), 7);
+            let reasons: Vec<_> =
+                recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why:.20}")).collect();
+            assert_eq!(reasons, ["line 4: there is no response", "line 1: there is no request "]);
+        }
+    }
+
+    #[test]
+    fn lines_with_both_are_pairs() {
+        let recording = recording(&[
+            "{\"request\":{\"model\":\"m\",\"messages\":[]},\"response\":{\"object\":\"chat.completion\"},\"tags\":1}\n\
+            [{\"model\":\"m\",\"messages\":[]},{\"choices\":[]},{\"row\":1}]\n\
+            {\"request\":{\"url\":\"https://api.openai.com/v1/responses\",\"body\":{}},\"response\":{\"status\":429,\"body\":{}},\"latency_ms\":3}\n\
+            {\"request\":{\"model\":\"m\",\"messages\":[]},\"response\":\"data: [DONE]\\n\\n\"}\n\
+            {\"request\":{\"url\":\"/v1/files\",\"body\":{}},\"response\":{}}\n{\"request\":{},\"response\":{}}\n",
+        ]);
+        assert_eq!(
+            shown(&recording),
+            [
+                "0 line 1: 200 application/json {\"object\":\"chat.completion\"}",
+                "0 line 2: 200 application/json {\"choices\":[]}",
+                "0 line 3: 429 application/json {}",
+                "0 line 4: 200 text/event-stream data: [DONE]\n\n",
+            ]
+        );
+        let listed: Vec<_> = recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why}")).collect();
+        assert_eq!(
+            listed,
+            [
+                "line 1: the member \"tags\" is not mapped",
+                "line 2[2]: it is not mapped",
+                "line 5: /v1/files is not the path of a known API",
+                "line 6: it has no URL, and its form is not that of a known API",
+            ]
+        );
+    }
+}

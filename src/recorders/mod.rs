@@ -1,0 +1,40 @@
+//! The files of other programs that record calls of models: cassettes of VCR.py, logs of Inspect, spans of
+//! OpenTelemetry, and requests and responses as JSON Lines.
+//!
+//! [`convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what it
+//! cannot map. [`write`] writes the calls of a run pack as a cassette or as JSON Lines. The same file always becomes the
+//! same documents. `docs/import.md` specifies both.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use runvault::recorders::{ConvertOptions, Input, convert};
+//!
+//! let line = r#"{"request":{"model":"m","messages":[]},"response":{"object":"chat.completion","choices":[]}}"#;
+//! let input = Input { name: "calls.jsonl".to_owned(), bytes: line.into() };
+//! let converted = convert(vec![input], &ConvertOptions::default())?;
+//! assert_eq!(converted[0].calls, 1);
+//! # Ok(())
+//! # }
+//! ```
+
+mod binary;
+mod chat;
+mod convert;
+mod documents;
+mod error;
+mod exchange;
+mod export;
+mod format;
+mod inspect;
+mod jsonl;
+mod node;
+mod otel;
+mod recording;
+mod target;
+mod vcr;
+
+pub use convert::{Conversion, ConvertOptions, Unmapped, convert};
+pub use error::{ConvertError, RULES};
+pub use export::{ExportFormat, NotExported, write};
+pub use format::Format;
+pub use recording::Input;

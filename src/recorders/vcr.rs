@@ -1,0 +1,307 @@
+//! Cassettes of VCR.py: `docs/import.md`, "VCR.py".
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+
+use super::binary::{Budget, base64};
+use super::error::{Fault, Result};
+use super::exchange::{Exchange, Reply, Request};
+use super::node::Node;
+use super::recording::{RecordedRun, Recording};
+use crate::json::Value;
+use crate::json::reader::{self, Limits};
+use crate::yaml::{self, BINARY, Schema};
+
+/// The members of the document, of an interaction, of a request and of a response.
+const DOCUMENT: &[&str] = &["interactions", "version"];
+const INTERACTION: &[&str] = &["request", "response", "recorded_at"];
+const REQUEST: &[&str] = &["method", "uri", "body", "headers"];
+const RESPONSE: &[&str] =
+    &["status", "status_code", "body", "content", "headers", "http_version", "protocol", "url"];
+
+/// The headers that are mapped, and those that only describe how a body was sent.
+const HEADERS: &[&str] = &[
+    "content-type",
+    "content-encoding",
+    "retry-after",
+    "date",
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "host",
+    "transfer-encoding",
+];
+
+/// Reads a cassette.
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
+    let root = document(bytes, limits)?;
+    let root = Node::new(&root, "");
+    let version = root.required("version")?;
+    if version.integer()? != 1 {
+        return Err(version.fault("cassettes have version 1; record it again with a current VCR.py"));
+    }
+    let mut cassette =
+        Cassette { budget: Budget::new(limits.bytes), headers: BTreeSet::new(), unmapped: Vec::new() };
+    cassette.others(&root, DOCUMENT);
+    let mut exchanges = Vec::new();
+    for interaction in root.required("interactions")?.elements()? {
+        exchanges.push((0, cassette.interaction(&interaction)?));
+    }
+    let Cassette { headers, mut unmapped, .. } = cassette;
+    if !headers.is_empty() {
+        let names = headers.into_iter().collect::<Vec<_>>().join(", ");
+        unmapped.push(("interactions".to_owned(), format!("these headers are not mapped: {names}")));
+    }
+    let unmapped = unmapped.into_iter().map(|(location, reason)| (0, location, reason)).collect();
+    Ok(Recording { runs: vec![RecordedRun { exchanges, ..RecordedRun::default() }], unmapped })
+}
+
+/// Reads the document as JSON or YAML. Scalars are strings in both, or null.
+fn document<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Value<'b>> {
+    let text = reader::utf8(bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
+    let json = text.trim_start().starts_with('{').then(|| reader::read(bytes, limits));
+    match json {
+        Some(Ok(document)) => Ok(document),
+        // A flow mapping of YAML begins like an object. If it is neither, it is most likely damaged JSON.
+        Some(Err(json)) => yaml::read(text, Schema::Text, limits).map_err(|_| Fault::of_text(&json, 1)),
+        None => yaml::read(text, Schema::Text, limits).map_err(|error| Fault::of_text(&error, 1)),
+    }
+}
+
+struct Cassette {
+    budget: Budget,
+    /// The names of headers that are not mapped.
+    headers: BTreeSet<String>,
+    unmapped: Vec<(String, String)>,
+}
+
+/// The headers of a message that are mapped.
+#[derive(Default)]
+struct Headers {
+    content_type: Option<String>,
+    content_encoding: String,
+    retry_after: Option<String>,
+    date: Option<DateTime<Utc>>,
+}
+
+impl Cassette {
+    /// Lists members that are not known.
+    fn others(&mut self, node: &Node<'_>, known: &[&str]) {
+        for name in node.others(known) {
+            let location = if node.location.is_empty() { "the document" } else { &node.location };
+            self.unmapped
+                .push((location.to_owned(), format!("the member {} is not mapped", reader::excerpt(name))));
+        }
+    }
+
+    fn interaction(&mut self, node: &Node<'_>) -> Result<Exchange> {
+        self.others(node, INTERACTION);
+        let (request, response) = (node.required("request")?, node.required("response")?);
+        request.object()?;
+        response.object()?;
+        self.others(&request, REQUEST);
+        self.others(&response, RESPONSE);
+        let headers = self.headers(&request)?;
+        let asked = Request::Http {
+            method: request.required("method")?.text()?.to_owned(),
+            url: request.required("uri")?.text()?.to_owned(),
+            body: Vec::new(),
+        };
+        let location = node.location.clone();
+        let body = request.member("body").map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
+        let (request, asked_badly) = match self.plain(body, &headers, &location)? {
+            Ok(body) => (with_body(asked, body), None),
+            Err(reason) => (asked, Some(format!("the body of the request: {reason}"))),
+        };
+        let headers = self.headers(&response)?;
+        let status = match (response.member("status"), response.member("status_code")) {
+            (Some(status), _) => status.required("code")?.status()?,
+            (None, Some(status)) => status.status()?,
+            (None, None) => return Err(response.fault("the required member status is missing")),
+        };
+        let body = response.member("body").or_else(|| response.member("content"));
+        let body = body.map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
+        let reply = match (asked_badly, self.plain(body, &headers, &location)?) {
+            (Some(reason), _) => Reply::Unmapped(reason),
+            (None, Err(reason)) => Reply::Unmapped(format!("the body of the response: {reason}")),
+            (None, Ok(body)) => {
+                let Headers { content_type, retry_after, .. } = headers;
+                Reply::Answer { status, content_type, retry_after, body }
+            }
+        };
+        let at = node.member("recorded_at").and_then(|time| time.time()).or(headers.date);
+        Ok(Exchange { location, request, reply, at, latency_ms: 0 })
+    }
+
+    /// Returns a body without its content encoding, or why it has none.
+    fn plain(
+        &mut self,
+        body: Option<Vec<u8>>,
+        headers: &Headers,
+        location: &str,
+    ) -> Result<std::result::Result<Vec<u8>, String>> {
+        match body {
+            Some(body) => self.budget.decoded(body, &headers.content_encoding, location),
+            None => Ok(Err("it is neither text nor bytes".to_owned())),
+        }
+    }
+
+    fn headers(&mut self, message: &Node<'_>) -> Result<Headers> {
+        let mut headers = Headers::default();
+        let Some(stated) = message.member("headers") else { return Ok(headers) };
+        for (name, value) in stated.members()? {
+            let name = name.to_ascii_lowercase();
+            let text = first(&value)?;
+            match name.as_str() {
+                "content-type" => headers.content_type = text,
+                "content-encoding" => headers.content_encoding = text.unwrap_or_default(),
+                "retry-after" => headers.retry_after = text,
+                "date" => {
+                    let date = text.and_then(|text| DateTime::parse_from_rfc2822(&text).ok());
+                    headers.date = date.map(|date| date.to_utc());
+                }
+                name if HEADERS.contains(&name) => {}
+                _ => drop(self.headers.insert(name)),
+            }
+        }
+        Ok(headers)
+    }
+}
+
+fn with_body(request: Request, body: Vec<u8>) -> Request {
+    match request {
+        Request::Http { method, url, .. } => Request::Http { method, url, body },
+        other => other,
+    }
+}
+
+/// Returns the first value of a header.
+fn first(value: &Node<'_>) -> Result<Option<String>> {
+    let text = |value: &Node<'_>| match value.value {
+        Value::Number(number) => Ok(number.literal().to_owned()),
+        Value::Object(_) => {
+            bytes(value).map(|bytes| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
+        }
+        _ => value.text().map(str::to_owned),
+    };
+    match value.value {
+        Value::Array(_) => value.elements()?.next().map(|value| text(&value)).transpose(),
+        _ => text(value).map(Some),
+    }
+}
+
+/// Returns the bytes of a body: a string, bytes in Base64, an object with one of them, or a list of parts. Returns `None`
+/// if it is something else.
+fn bytes(body: &Node<'_>) -> Result<Option<Vec<u8>>> {
+    Ok(match body.value {
+        Value::Null => Some(Vec::new()),
+        Value::String(text) => Some(Cow::clone(text).into_owned().into_bytes()),
+        Value::Object(_) => match (body.member(BINARY), body.member("string")) {
+            (Some(binary), _) => {
+                let decoded = base64(binary.text()?);
+                Some(decoded.ok_or_else(|| body.fault("the Base64 of !!binary is damaged"))?)
+            }
+            (None, Some(string)) => bytes(&string)?,
+            (None, None) => body.value.get("string").map(|_| Vec::new()),
+        },
+        Value::Array(_) => {
+            let mut all = Some(Vec::new());
+            for part in body.elements()? {
+                all = all.zip(bytes(&part)?).map(|(all, part)| [all, part].concat());
+            }
+            all
+        }
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(text: &str) -> Recording {
+        read(text.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("c")))
+    }
+
+    fn fault(text: &str) -> String {
+        read(text.as_bytes(), &Limits::default()).unwrap_err().in_file("c").to_string()
+    }
+
+    const CASSETTE: &str = "interactions:
+- request:
+    body: '{\"model\":\"m\",\"messages\":[]}'
+    headers:
+      authorization: [Bearer secret]
+      X-Stainless: [a]
+    method: POST
+    uri: https://api.openai.com/v1/chat/completions
+  response:
+    body: {string: !!binary 'eyJhIjoxfQ=='}
+    headers:
+      Content-Type: [application/json]
+      Date: ['Thu, 01 Jan 1970 00:01:00 GMT']
+    status: {code: 200, message: OK}
+version: 1
+";
+
+    #[test]
+    fn interactions_are_exchanges() {
+        let Recording { mut runs, unmapped } = recording(CASSETTE);
+        let (_, exchange) = runs.remove(0).exchanges.remove(0);
+        let Request::Http { method, url, body } = &exchange.request else { panic!("{exchange:?}") };
+        assert_eq!((method.as_str(), url.as_str()), ("POST", "https://api.openai.com/v1/chat/completions"));
+        assert_eq!(body, br#"{"model":"m","messages":[]}"#);
+        let Reply::Answer { status, content_type, body, .. } = &exchange.reply else {
+            panic!("{exchange:?}")
+        };
+        assert_eq!(
+            (*status, content_type.as_deref(), body.as_slice()),
+            (200, Some("application/json"), &b"{\"a\":1}"[..])
+        );
+        assert_eq!(exchange.at.unwrap().timestamp(), 60);
+        let names = "these headers are not mapped: authorization, x-stainless".to_owned();
+        assert_eq!(unmapped, [(0, "interactions".to_owned(), names)]);
+    }
+
+    #[test]
+    fn defects_name_their_location_and_rule() {
+        for (from, to, expected) in [
+            (
+                "version: 1",
+                "version: 2",
+                "c: version: cassettes have version 1; record it again with a current VCR.py (rule IM3)",
+            ),
+            (
+                "    method: POST\n",
+                "",
+                "c: interactions[0].request: the required member method is missing (rule IM3)",
+            ),
+            (
+                "code: 200",
+                "code: 20",
+                "c: interactions[0].response.status.code: 20 is not a status of HTTP (rule IM3)",
+            ),
+            (
+                "eyJhIjoxfQ==",
+                "eyJhIjoxfQ=",
+                "c: interactions[0].response.body.string: the Base64 of !!binary is damaged (rule IM3)",
+            ),
+            (
+                "  response:\n",
+                "  response: []\n  other:\n",
+                "c: interactions[0].response: must be an object, is an array (rule IM3)",
+            ),
+            (
+                "version: 1",
+                "version: 1\nversion: 1",
+                "c: line 16 column 1: the mapping already has a key \"version\" (rule IM1)",
+            ),
+        ] {
+            assert!(CASSETTE.contains(from));
+            assert_eq!(fault(&CASSETTE.replace(from, to)), expected);
+        }
+    }
+}

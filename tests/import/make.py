@@ -1,0 +1,289 @@
+"""Makes the files of tests/import with the programs that record calls: VCR.py, Inspect, OpenTelemetry; and JSON Lines.
+
+usage: make.py DIRECTORY [vcr|jsonl|inspect|otel ...]
+       make.py DIRECTORY asked|answers
+       make.py CASSETTE play
+
+The clients ask a server on this machine that has the form of the API of OpenAI. The answers depend on the requests only;
+times, ids and ports are different each time.
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+from http.server import ThreadingHTTPServer
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "clients"))
+import upstream
+
+DIRECTORY = pathlib.Path(sys.argv[1])
+MESSAGES = [{"role": "system", "content": "be short"}, {"role": "user", "content": "hello \u00e4\U0001f600: \"yes\"\n1e5"}]
+KEY = "sk-not-a-key-0123456789"
+
+
+class Handler(upstream.Handler):
+    """The answers of tests/clients, and compressed, binary and other ones."""
+
+    def do_GET(self):
+        self.whole(200, {"object": "list", "data": []})
+
+    def do_POST(self):
+        if self.path.startswith("/binary"):
+            return self.sent(b"\x00\xff\x10", "application/octet-stream")
+        if self.path.startswith("/login"):
+            return self.sent(b"{}", "application/json")
+        return super().do_POST()
+
+    def chat(self, body):
+        # A tool is called once.
+        if any(message["role"] == "tool" for message in body["messages"]):
+            body = {**body, "tools": None}
+        return super().chat(body)
+
+    def whole(self, status, document):
+        body = json.dumps(document).encode()
+        if "gzip" not in self.headers.get("accept-encoding", "") or self.headers.get("x-test") != "gzip":
+            return super().whole(status, document)
+        return self.sent(gzip.compress(body, mtime=0), "application/json", ("content-encoding", "gzip"))
+
+    def sent(self, body, content_type, *headers):
+        self.rfile.read(0)
+        self.send_response(200)
+        self.send_header("content-type", content_type)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+upstream.ANSWERS["/chat/completions"] = Handler.chat
+
+
+def serve():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{server.server_address[1]}"
+
+
+def ask(url, **options):
+    """Asks for answers of all forms, and returns what the client got."""
+    import openai
+
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0, **options)
+    chat = client.chat.completions
+    answers = [chat.create(model="m-1", messages=MESSAGES, temperature=0).choices[0].message.content]
+    stream = chat.create(model="m-1", messages=MESSAGES, stream=True)
+    answers.append("|".join(chunk.choices[0].delta.content or "" for chunk in stream))
+    answers.append(client.responses.create(model="m-1", input="hello").output_text)
+    answers.append(str(client.embeddings.create(model="e-1", input="hello", encoding_format="float").data[0].embedding))
+    try:
+        chat.create(model="m-1", messages=[{"role": "user", "content": "fail"}])
+    except openai.RateLimitError as error:
+        answers.append(f"{error.status_code} {error.body['message']}")
+    return answers
+
+
+def vcr(url):
+    import requests
+    import vcr as recorder
+
+    for name, serializer in (("vcr.yaml", "yaml"), ("vcr.json", "json")):
+        path = DIRECTORY / name
+        path.unlink(missing_ok=True)
+        with recorder.use_cassette(str(path), serializer=serializer, match_on=["method", "uri", "body"]):
+            ask(url)
+    path = DIRECTORY / "vcr-encoded.yaml"
+    path.unlink(missing_ok=True)
+    body = {"model": "m-1", "messages": MESSAGES}
+    headers = {"authorization": f"Bearer {KEY}", "x-test": "gzip"}
+    with recorder.use_cassette(str(path)):
+        requests.post(f"{url}/v1/chat/completions", json=body, headers=headers)
+        requests.get(f"{url}/v1/models", headers=headers)
+        requests.post(f"{url}/binary", data=b"\x00\x80", headers=headers)
+        requests.post(f"{url}/v1/embeddings", json={"model": "e-1", "input": "hello"}, headers=headers)
+
+
+def jsonl(url):
+    import openai
+
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key=KEY, max_retries=0)
+    asked, answered, pairs = [], [], []
+    for number, text in enumerate(("one", "two", "fail")):
+        body = {"model": "m-1", "messages": [{"role": "user", "content": text}], "temperature": 0.5}
+        line = {"custom_id": f"request-{number}", "method": "POST", "url": "/v1/chat/completions", "body": body}
+        asked.append(line)
+        try:
+            status, answer = 200, client.chat.completions.create(**body).model_dump(mode="json", exclude_unset=True)
+        except openai.APIStatusError as error:
+            status, answer = error.status_code, {"error": error.body}
+        response = {"status_code": status, "request_id": f"req-{number}", "body": answer}
+        answered.append({"id": f"batch_req_{number}", "custom_id": line["custom_id"], "response": response, "error": None})
+        pairs.append({"request": body, "response": answer})
+    error = {"code": "batch_expired", "message": "This request could not be executed before the completion window expired."}
+    asked.append({**asked[0], "custom_id": "request-3"})
+    answered.append({"id": "batch_req_3", "custom_id": "request-3", "response": None, "error": error})
+    for name, lines in (("batch-input", asked), ("batch-output", reversed(answered)), ("pairs", pairs)):
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        (DIRECTORY / f"{name}.jsonl").write_text(text, encoding="utf-8")
+
+
+TASK = '''
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes
+from inspect_ai.solver import generate, system_message, use_tools
+from inspect_ai.tool import tool
+
+
+@tool
+def weather():
+    async def execute(city: str):
+        """Tells the weather.
+
+        Args:
+            city: The city.
+        """
+        return "rain"
+
+    return execute
+
+
+def asked(model=None):
+    samples = [Sample(input="say one", target="one", id="first"), Sample(input="the weather?", target="rain", id=2)]
+    solver = [system_message("be short"), use_tools(weather()), generate()]
+    return Task(dataset=samples, solver=solver, scorer=includes(), model=model, config=GenerateConfig(temperature=0.0))
+
+
+@task
+def asks():
+    return asked()
+
+
+@task
+def asks_mock():
+    outputs = [
+        ModelOutput.from_content("mockllm/model", "one"),
+        ModelOutput.for_tool_call("mockllm/model", "weather", {"city": "Paris"}),
+        ModelOutput.from_content("mockllm/model", "rain"),
+    ]
+    for output in outputs:
+        # Otherwise tokens are counted, with a table from the network.
+        output.usage = ModelUsage(input_tokens=1, output_tokens=2, total_tokens=3)
+    return asked(get_model("mockllm/model", custom_outputs=outputs))
+'''
+
+
+def inspect(url):
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as work:
+        (pathlib.Path(work) / "asks.py").write_text(TASK)
+        for name, task, form, model in (
+            ("inspect-mock", "asks_mock", "json", None),
+            ("inspect-mock", "asks_mock", "eval", None),
+            ("inspect-openai", "asks", "eval", "openai/m-1"),
+        ):
+            logs = pathlib.Path(work) / f"{name}-{form}"
+            command = [pathlib.Path(sys.executable).with_name("inspect"), "eval", f"asks.py@{task}"]
+            command += ["--log-format", form, "--log-dir", logs, "--display", "none", "--max-samples", "1"]
+            command += ["--max-connections", "1", "--no-log-realtime"]
+            if model:
+                command += ["--model", model, "--model-base-url", f"{url}/v1", "--log-model-api"]
+                command += ["-M", "responses_api=false"]
+            environment = {**os.environ, "OPENAI_API_KEY": KEY}
+            subprocess.run(command, cwd=work, env=environment, check=True, stdout=subprocess.DEVNULL)
+            [log] = logs.glob(f"*.{form}")
+            (DIRECTORY / f"{name}.{form}").write_bytes(log.read_bytes())
+
+
+def otel(url):
+    """Each form in a process of its own: an instrumentation is active for all of the process."""
+    for form in ("attributes", "events"):
+        subprocess.run([sys.executable, __file__, DIRECTORY, f"otel-{form}"], check=True)
+
+
+def otel_form(url, form):
+    from google.protobuf.json_format import MessageToJson
+    from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans as to_json
+    from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans as to_protobuf
+    from opentelemetry.instrumentation.openai import OpenAIInstrumentor
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider(resource=Resource({"service.name": "asks"}))
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    options = {"tracer_provider": provider}
+    logs = None
+    if form == "events":
+        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+
+        logs = InMemoryLogRecordExporter()
+        logger = LoggerProvider(resource=Resource({"service.name": "asks"}))
+        logger.add_log_record_processor(SimpleLogRecordProcessor(logs))
+        options["logger_provider"] = logger
+    OpenAIInstrumentor(use_attributes=form == "attributes", enrich_assistant=False).instrument(**options)
+    with provider.get_tracer("asks").start_as_current_span("agent"):
+        ask(url)
+    spans = exporter.get_finished_spans()
+    for span in spans:
+        for event in span.events:
+            # It has the paths of this machine.
+            event.attributes._dict.pop("exception.stacktrace", None) if event.attributes else None
+    if form == "events":
+        from opentelemetry.exporter.otlp.json.common._log_encoder import encode_logs
+
+        records = logs.get_finished_logs()
+        lines = [json.dumps(to_json(spans).to_dict()), json.dumps(encode_logs(records).to_dict())]
+        (DIRECTORY / "otel-events.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        return
+    # A line for each batch, as the file exporter of the collector writes them; and the JSON mapping of Protocol Buffers.
+    lines = [json.dumps(to_json(batch).to_dict(), ensure_ascii=False) for batch in (spans[:2], spans[2:])]
+    (DIRECTORY / "otel.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    (DIRECTORY / "otel-protobuf.json").write_text(MessageToJson(to_protobuf(spans)) + "\n", encoding="utf-8")
+
+
+def answers(url):
+    """Prints what a client gets from the server that the environment names."""
+    print(json.dumps(ask(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"))))
+
+
+def asked(url):
+    """Prints what a client gets from the server of this program."""
+    print(json.dumps(ask(url)))
+
+
+def play(url):
+    """Prints what a client gets from a cassette."""
+    import vcr as recorder
+
+    with recorder.use_cassette(str(DIRECTORY), record_mode="none", match_on=["method", "uri", "body"]):
+        print(json.dumps(ask("https://api.openai.com")))
+
+
+MAKERS = {
+    "answers": answers,
+    "asked": asked,
+    "play": play,
+    "vcr": vcr,
+    "jsonl": jsonl,
+    "inspect": inspect,
+    "otel": otel,
+    "otel-attributes": lambda url: otel_form(url, "attributes"),
+    "otel-events": lambda url: otel_form(url, "events"),
+}
+
+if __name__ == "__main__":
+    if sys.argv[2:] != ["play"]:
+        DIRECTORY.mkdir(parents=True, exist_ok=True)
+    address = serve()
+    for name in sys.argv[2:] or ("vcr", "jsonl", "inspect", "otel"):
+        MAKERS[name](address)

@@ -1,0 +1,325 @@
+//! Import of the recordings of other programs, and export in their formats.
+//!
+//! The files in tests/import were made by the programs themselves, with tests/import/make.py.
+
+#[cfg(feature = "gateway")]
+mod programs;
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use runvault::recorders::{ConvertOptions, Format, Input, convert};
+use serde_json::Value;
+
+use crate::sandbox::{Sandbox, repository};
+
+/// The files of a format, the numbers of their calls and of their sessions and run packs.
+const FILES: &[(&str, &str, u64, usize)] = &[
+    ("vcr", "vcr.yaml", 5, 2),
+    ("vcr", "vcr.json", 5, 2),
+    ("vcr", "vcr-encoded.yaml", 2, 2),
+    ("jsonl", "pairs.jsonl", 3, 2),
+    ("otel", "otel.jsonl", 4, 2),
+    ("otel", "otel-protobuf.json", 4, 2),
+    ("otel", "otel-events.jsonl", 3, 2),
+    ("inspect", "inspect-mock.json", 3, 4),
+    ("inspect", "inspect-mock.eval", 3, 4),
+    ("inspect", "inspect-openai.eval", 4, 4),
+];
+
+/// The key that the clients sent.
+const KEY: &str = "sk-not-a-key";
+
+fn file(name: &str) -> PathBuf {
+    repository("tests/import").join(name)
+}
+
+fn lines(output: &str) -> Vec<Value> {
+    output.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+/// Imports files, and returns the lines of the report.
+fn import(sandbox: &Sandbox, files: &[&str], options: &[&str]) -> Vec<Value> {
+    let files = files.iter().map(|name| file(name).into_os_string());
+    let arguments = ["import", "--create", "--json"].iter().chain(options).map(Into::into).chain(files);
+    lines(&sandbox.run(arguments.collect::<Vec<std::ffi::OsString>>()).expect(0).stdout)
+}
+
+fn cores(lines: &[Value], kind: &str) -> Vec<String> {
+    let of_kind = lines.iter().filter(|line| line["kind"] == kind);
+    of_kind.map(|line| line["core_hash"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn files_of_the_real_programs_become_linked_artifacts() {
+    for (format, name, calls, documents) in FILES {
+        let bytes = std::fs::read(file(name)).unwrap();
+        assert_eq!(Format::recognise(&bytes).map(Format::name), Some(*format), "{name}");
+        let input = Input { name: (*name).to_owned(), bytes };
+        let converted = convert(vec![input], &ConvertOptions::default()).unwrap().remove(0);
+        assert_eq!(converted.calls, *calls, "{name}: {:?}", converted.unmapped);
+
+        let sandbox = Sandbox::without_vault();
+        let report = import(&sandbox, &[name], &[]);
+        let originals = cores(&report, "attachment");
+        let [sessions, packs] = ["model_io", "rpk"].map(|kind| cores(&report, kind));
+        assert_eq!((originals.len(), sessions.len() + packs.len()), (1, *documents), "{name}: {report:?}");
+        for core in sessions.iter().chain(&packs) {
+            let document = sandbox.run(["get", core]).expect(0).stdout;
+            assert!(document.contains(&originals[0]) && !document.contains(KEY), "{name}: {document}");
+            let links = sandbox.run(["links", core]).expect(0).stdout;
+            assert!(links.contains("references") && links.contains("replays"), "{name}: {links}");
+        }
+        // The same file gives the same hashes.
+        let again = import(&sandbox, &[name], &[]);
+        assert!(
+            again.iter().all(|line| ["present", "not_mapped"].contains(&line["outcome"].as_str().unwrap()))
+        );
+        assert_eq!([cores(&again, "model_io"), cores(&again, "rpk")], [sessions, packs], "{name}");
+        sandbox.run(["fsck"]).expect(0);
+    }
+}
+
+#[test]
+fn yaml_and_json_cassettes_have_the_same_calls() {
+    let sandbox = Sandbox::without_vault();
+    let [yaml, json] =
+        ["vcr.yaml", "vcr.json"].map(|name| cores(&import(&sandbox, &[name], &[]), "model_io"));
+    assert_eq!(yaml, json);
+}
+
+#[test]
+fn what_is_not_mapped_is_listed() {
+    let sandbox = Sandbox::without_vault();
+    let report = import(&sandbox, &["vcr-encoded.yaml"], &[]);
+    let listed: Vec<String> = report
+        .iter()
+        .filter(|line| line["outcome"] == "not_mapped")
+        .map(|line| format!("{}: {}", line["location"].as_str().unwrap(), line["reason"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        listed,
+        [
+            "interactions: these headers are not mapped: authorization, server, user-agent, x-test",
+            "interactions[1]: requests with GET are not calls of a model",
+            "interactions[2]: /binary is not the path of a known API",
+        ]
+    );
+    let printed = sandbox.run(["import".into(), file("vcr-encoded.yaml").into_os_string()]).expect(0).stderr;
+    assert!(printed.contains("not mapped") && printed.contains("interactions[2]"), "{printed}");
+}
+
+#[test]
+fn requests_and_responses_of_a_batch_are_given_together() {
+    let sandbox = Sandbox::without_vault();
+    let report = import(&sandbox, &["batch-output.jsonl", "batch-input.jsonl"], &[]);
+    assert_eq!((cores(&report, "attachment").len(), cores(&report, "rpk").len()), (2, 1));
+    let other = import(&sandbox, &["batch-input.jsonl", "batch-output.jsonl"], &[]);
+    assert_eq!(cores(&other, "rpk"), cores(&report, "rpk"));
+    let alone = sandbox.run(["import".into(), file("batch-input.jsonl").into_os_string()]).expect(1).stderr;
+    assert!(alone.contains("there is no response to this request"), "{alone}");
+}
+
+#[test]
+fn the_original_is_left_out_on_request() {
+    let sandbox = Sandbox::without_vault();
+    let report = import(&sandbox, &["vcr.yaml"], &["--no-original", "--redact", "hello"]);
+    assert_eq!(cores(&report, "attachment"), Vec::<String>::new());
+    for core in cores(&report, "model_io").iter().chain(&cores(&report, "rpk")) {
+        let document = sandbox.run(["get", core]).expect(0).stdout;
+        assert!(document.contains("[REDACTED]") && !document.contains("hello"), "{document}");
+    }
+    let path = file("vcr.yaml").into_os_string();
+    let refused = sandbox.run(["import".into(), "--redact=hello".into(), path]).expect(3);
+    assert!(refused.stderr.contains("--no-original"), "{}", refused.stderr);
+}
+
+#[test]
+fn damaged_files_are_rejected_with_their_location() {
+    let sandbox = Sandbox::without_vault();
+    let cassette = std::fs::read_to_string(file("vcr.yaml")).unwrap();
+    let damaged = cassette.replacen("    method: POST\n", "", 1);
+    for (name, text, expected) in [
+        (
+            "a.yaml",
+            damaged.as_str(),
+            "interactions[0].request: the required member method is missing (rule IM3)",
+        ),
+        ("b.json", "{\"version\":1,\"interactions\":[}", "line 1 column 30:"),
+        (
+            "c.json",
+            "{\"resourceSpans\":{}}",
+            "line 1.resourceSpans: must be an array, is an object (rule IM3)",
+        ),
+    ] {
+        let path = sandbox.path(name);
+        std::fs::write(&path, text).unwrap();
+        let refused = sandbox.run(["import".into(), "--create".into(), path.into_os_string()]).expect(1);
+        assert!(refused.stderr.contains(name) && refused.stderr.contains(expected), "{}", refused.stderr);
+    }
+    let path = sandbox.path("d.yaml");
+    std::fs::write(&path, &cassette).unwrap();
+    let refused = sandbox.run(["import".into(), "--max-size=1KiB".into(), path.into_os_string()]).expect(1);
+    assert!(refused.stderr.contains("(rule IM2); raise the limit with --max-size"), "{}", refused.stderr);
+}
+
+#[test]
+fn exported_calls_are_imported_as_the_same_session() {
+    let sandbox = Sandbox::without_vault();
+    let report = import(&sandbox, &["vcr.yaml"], &[]);
+    let [sessions, packs] = ["model_io", "rpk"].map(|kind| cores(&report, kind));
+    for (format, name) in [("vcr", "again.yaml"), ("jsonl", "again.jsonl")] {
+        let path = sandbox.path(name);
+        let output = path.clone().into_os_string();
+        sandbox
+            .run([
+                "export".into(),
+                packs[0].clone().into(),
+                "--as".into(),
+                format.into(),
+                "-o".into(),
+                output,
+            ])
+            .expect(0);
+        let again = sandbox.run(["import".into(), "--json".into(), path.into_os_string()]).expect(0);
+        assert_eq!(cores(&lines(&again.stdout), "model_io"), sessions, "{format}");
+    }
+    let refused = sandbox.run(["export", &sessions[0], "--as", "vcr", "-o", "-"]).expect(1);
+    assert!(refused.stderr.contains("not a run pack"), "{}", refused.stderr);
+}
+
+/// Converts anything: a panic is a defect, an error is not.
+fn converts(bytes: Vec<u8>) {
+    let input = Input { name: "any".to_owned(), bytes };
+    if let Ok(converted) = convert(vec![input], &ConvertOptions::default()) {
+        for one in converted {
+            assert!(one.into_items().all(|item| item.is_ok()));
+        }
+    }
+}
+
+/// JSON with the members that the formats have.
+fn json() -> impl Strategy<Value = Value> {
+    let names = vec![
+        "interactions",
+        "version",
+        "request",
+        "response",
+        "body",
+        "string",
+        "headers",
+        "status",
+        "code",
+        "method",
+        "uri",
+        "custom_id",
+        "url",
+        "status_code",
+        "error",
+        "messages",
+        "model",
+        "resourceSpans",
+        "scopeSpans",
+        "spans",
+        "attributes",
+        "key",
+        "value",
+        "stringValue",
+        "traceId",
+        "spanId",
+        "events",
+        "name",
+        "eval",
+        "task",
+        "samples",
+        "id",
+        "event",
+        "input",
+        "input_refs",
+        "output",
+        "choices",
+        "message",
+        "role",
+        "content",
+        "events_data",
+        "tool_calls",
+        "!!binary",
+        "x",
+    ];
+    let texts = vec![
+        "POST",
+        "https://api.openai.com/v1/chat/completions",
+        "{\"model\":\"m\"}",
+        "model",
+        "gzip",
+        "1",
+        "gen_ai.request.model",
+        "gen_ai.input.messages",
+        "41bd20076d7f94aa2214df7fe4044a2e",
+        "7f2372eafeab7b17",
+        "content-encoding",
+        "\u{e4}\u{1f600}\u{85}",
+        "",
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (0_u64..300).prop_map(Value::from),
+        prop::sample::select(texts).prop_map(Value::from),
+    ];
+    let name = prop::sample::select(names).prop_map(str::to_owned);
+    leaf.prop_recursive(6, 60, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(name.clone(), inner, 0..7).prop_map(|map| map.into_iter().collect()),
+        ]
+    })
+}
+
+/// Changes a value somewhere in a document.
+fn changed(document: &mut Value, path: &[prop::sample::Index], with: &Value) {
+    let inside: Vec<&mut Value> = match document {
+        Value::Array(elements) => elements.iter_mut().collect(),
+        Value::Object(members) => members.values_mut().collect(),
+        _ => Vec::new(),
+    };
+    match (path.split_first(), inside.len()) {
+        (Some((index, rest)), count) if count > 0 => {
+            let index = index.index(count);
+            changed(inside.into_iter().nth(index).unwrap(), rest, with);
+        }
+        _ => *document = with.clone(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_json_and_yaml_is_read_without_panic(value in json(), text in "[ \\-a-z:!\"'\\[\\]{}\\n&*|>0-9]{0,80}") {
+        converts(value.to_string().into_bytes());
+        for begin in ["interactions:\n", "interactions: []\nversion: 1\n", "version: 1\ninteractions:\n- "] {
+            converts(format!("{begin}{text}\n").into_bytes());
+            converts(format!("{begin}{value}\n").into_bytes());
+        }
+    }
+
+    #[test]
+    fn changed_files_are_read_without_panic(
+        number in any::<prop::sample::Index>(),
+        path in prop::collection::vec(any::<prop::sample::Index>(), 1..9),
+        with in json(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let names = ["vcr.json", "pairs.jsonl", "otel.jsonl", "otel-events.jsonl", "inspect-mock.json"];
+        let text = std::fs::read_to_string(file(names[number.index(names.len())])).unwrap();
+        let begin = if text.lines().next().is_some_and(|line| line.len() > 1) { text.lines().next().unwrap() } else { &text };
+        let mut document: Value = serde_json::from_str(begin).unwrap();
+        changed(&mut document, &path, &with);
+        converts(document.to_string().into_bytes());
+        let bytes = text.as_bytes();
+        converts(bytes[..cut.index(bytes.len())].to_vec());
+        let archive = std::fs::read(file("inspect-mock.eval")).unwrap();
+        converts(archive[..cut.index(archive.len())].to_vec());
+    }
+}
