@@ -172,17 +172,14 @@ impl Converter<'_> {
         let digests = self.inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
         let original = Original { format: self.format.name(), digests, details };
         let head = self.head(name.as_deref(), &original, &calls);
-        match self.documents(&head, &original, &calls) {
-            Some(documents) => {
-                converted.runs += 1;
-                converted.calls += calls.len() as u64;
-                converted.documents.extend(documents);
-            }
-            None => {
-                let reason = format!("the run {} has no canonical form", head.id);
-                converted.unmapped.push(self.unmapped(0, "the document".to_owned(), reason));
-            }
-        }
+        let Some(documents) = self.documents(&head, &original, &calls) else {
+            let reason = format!("the run {} has no canonical form", head.id);
+            converted.unmapped.push(self.unmapped(0, "the document".to_owned(), reason));
+            return;
+        };
+        converted.runs += 1;
+        converted.calls += calls.len() as u64;
+        converted.documents.extend(documents);
     }
 
     fn head(&self, name: Option<&str>, original: &Original, calls: &[Call]) -> RunHead {

@@ -43,7 +43,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
         let header = Header::read(&root)?;
         match root.member("samples") {
             Some(samples) => {
-                samples.elements()?.try_for_each(|sample| header.sample(&sample, &mut recording))?
+                samples.elements()?.try_for_each(|sample| header.sample(&sample, &mut recording))?;
             }
             None => list(&mut recording, "the document", "the log has no samples"),
         }
@@ -271,23 +271,25 @@ impl<'v> Pools<'v> {
     }
 }
 
+/// Returns the content of a message: a text, or parts that are not all texts.
+fn said(content: &Node<'_>) -> Result<Value<'static>> {
+    if let Value::String(_) = content.value {
+        return Ok(content.value.to_owned_value());
+    }
+    let parts = content.elements()?.filter_map(|part| {
+        // What the model thought is not part of what it is asked next.
+        let kind = part.value.get("type").and_then(Value::as_str);
+        (kind != Some("reasoning")).then(|| part.value.to_owned_value())
+    });
+    let parts: Vec<_> = parts.collect();
+    let texts: Option<String> = parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect();
+    Ok(texts.map_or(Value::Array(parts), text))
+}
+
 /// Returns a message of Inspect as one of a chat.
 fn in_chat(node: &Node<'_>) -> Result<Value<'static>> {
     let role = node.required("role")?.text()?;
-    let content = node.member("content").map_or(Ok(text("")), |content| match content.value {
-        Value::String(_) => Ok(content.value.to_owned_value()),
-        _ => {
-            let parts = content.elements()?.filter_map(|part| {
-                // What the model thought is not part of what it is asked next.
-                let kind = part.value.get("type").and_then(Value::as_str);
-                (kind != Some("reasoning")).then(|| part.value.to_owned_value())
-            });
-            let parts: Vec<_> = parts.collect();
-            let texts: Option<String> =
-                parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect();
-            Ok(texts.map_or(Value::Array(parts), |texts| text(texts)))
-        }
-    })?;
+    let content = node.member("content").map_or(Ok(text("")), |content| said(&content))?;
     let mut calls = Vec::new();
     for call in node.member("tool_calls").iter().flat_map(Node::elements).flatten() {
         let arguments = call.member("arguments").map_or(&Value::Null, |arguments| arguments.value);

@@ -51,6 +51,9 @@ pub(super) fn read(inputs: &[Input], limits: &Limits) -> std::result::Result<Rec
     Ok(lines.finish())
 }
 
+/// A response by the identifier of its request: the number of its file, its location, what it says, and when it came.
+type Replied = (usize, String, Reply, Option<DateTime<Utc>>);
+
 #[derive(Default)]
 struct Lines {
     /// In the order of the requests.
@@ -58,7 +61,7 @@ struct Lines {
     /// The number of the entry of each request of the batch API.
     asked: HashMap<String, usize>,
     /// The responses of the batch API: their file, location and time.
-    replies: HashMap<String, (usize, String, Reply, Option<DateTime<Utc>>)>,
+    replies: HashMap<String, Replied>,
     unmapped: Vec<(usize, String, String)>,
 }
 

@@ -174,7 +174,7 @@ impl Cassette {
 fn with_body(request: Request, body: Vec<u8>) -> Request {
     match request {
         Request::Http { method, url, .. } => Request::Http { method, url, body },
-        other => other,
+        other @ Request::Json { .. } => other,
     }
 }
 

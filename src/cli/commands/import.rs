@@ -52,6 +52,7 @@ use crate::cli::output::time;
 /// attachment. What cannot be mapped is listed. The original contains what the file contains, such as keys: use
 /// --no-original to leave it out.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// A bundle written by "export", or recordings of other programs; - is standard input
     ///

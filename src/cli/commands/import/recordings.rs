@@ -64,7 +64,9 @@ impl Args {
             return Err(Failure::Stopped);
         }
         self.print_unmapped(&unmapped)?;
-        notes.iter().for_each(|note| stdout::note(note));
+        for note in &notes {
+            stdout::note(note);
+        }
         if let Some(vault) = added_to.filter(Vault::is_created) {
             time::warn_of_future(&vault)?;
             build::after_adding(&vault, search)?;
