@@ -447,6 +447,8 @@ export interface CopyRequest {
   allow_removed?: boolean;
   /** The path or URL of the other vault, which is created if it does not exist. */
   to: string;
+  /** Whether the paths that captures were read from are left out where captures are added. An empty vault adopts the journal as it is, with the paths that it records. */
+  without_source_paths?: boolean;
 }
 
 /** The core hash of an artifact. */

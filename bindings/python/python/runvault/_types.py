@@ -533,6 +533,8 @@ class CopyRequest(TypedDict):
     """Whether artifacts that were removed from the other vault before are added again."""
     to: str
     """The path or URL of the other vault, which is created if it does not exist."""
+    without_source_paths: NotRequired[bool]
+    """Whether the paths that captures were read from are left out where captures are added. An empty vault adopts the journal as it is, with the paths that it records."""
 
 
 class Counts(TypedDict):
