@@ -2,7 +2,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
-__all__: list[str]
+__all__ = ["Gateway", "Player", "SqlRows", "Vault", "api", "digest", "key_variables"]
 
 def digest(content: bytes) -> str: ...
 def api() -> str: ...
