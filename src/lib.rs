@@ -13,6 +13,7 @@
 //! | [`files`] | atomic and durable writing of files, which files SQLite has open in this process | their contents |
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | any other module |
 //! | [`json`] | one strict reader, three canonical profiles | the meaning of documents |
+//! | [`secrets`] | what looks like a key or a card number | any other module |
 //! | [`validation`] | rules, violations, reports | any other module |
 //! | [`artifact`] | what all kinds share; creates [`Admitted`](artifact::Admitted) | any specific kind |
 //! | [`formats`] | the kinds, one directory each | each other, SQL, the terminal |
@@ -52,6 +53,7 @@ pub mod json;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod recorders;
+pub mod secrets;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod storage;

@@ -1,6 +1,7 @@
 use super::member::Member;
 use super::{Completeness, Draft, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash};
+use crate::secrets::SecretMatch;
 use crate::validation::Report;
 
 /// A verified artifact: proof that it breaks no rule of severity error. Only [`Kind::admit`] and
@@ -12,6 +13,7 @@ pub struct Admitted {
     pub(super) members: Vec<Member>,
     pub(super) draft: Draft,
     pub(super) report: Report,
+    pub(super) secrets: Vec<SecretMatch>,
 }
 
 impl Admitted {
@@ -68,6 +70,11 @@ impl Admitted {
         self.draft.embedded.extend(artifacts);
     }
 
+    /// Adds what looks like a secret in an artifact that is stored with it.
+    pub(crate) fn add_secrets(&mut self, secrets: Vec<SecretMatch>) {
+        self.secrets.extend(secrets);
+    }
+
     /// Removes and returns the artifacts that are contained in it.
     #[must_use]
     pub fn take_embedded(&mut self) -> Vec<Admitted> {
@@ -78,6 +85,13 @@ impl Admitted {
     #[must_use]
     pub fn signature(&self) -> Option<&Signature> {
         self.draft.signature.as_ref()
+    }
+
+    /// Returns what looks like a secret in it, if that was to be reported ([`SecretPolicy`](crate::secrets::SecretPolicy)).
+    /// The places in artifacts of several files begin with the name of the file.
+    #[must_use]
+    pub fn secrets(&self) -> &[SecretMatch] {
+        &self.secrets
     }
 
     /// Returns its report, which contains only warnings.

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::json::reader::{Defect, ReadError};
-use crate::validation::{Findings, RuleInfo, Severity, Violation};
+use crate::secrets::SecretMatch;
+use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
 const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
@@ -69,6 +70,26 @@ pub const AMBIGUOUS: RuleInfo = rule(
      content does not determine the kind. The document can be added once for each kind.",
 );
 
+/// What is to be stored contains something like a secret.
+pub const SECRET: RuleInfo = rule(
+    "SECRET",
+    "The document contains nothing that looks like a key or a card number.",
+    "Whoever can read a vault can read what is in it, and backups keep it. The rule applies if it is requested; otherwise \
+     there is only a warning. Replace the secret where it is recorded, and revoke a key that was recorded: it may be in \
+     other places, too. docs/trust.md says what is looked for.",
+);
+
+/// Returns the report on a document with secrets.
+#[must_use]
+pub fn secret(secrets: &[SecretMatch]) -> Report {
+    let mut findings = Findings::default();
+    for SecretMatch { rule, looks_like, place, beginning } in secrets {
+        let message = format!("this looks like {looks_like}, beginning with {beginning} (rule {rule})");
+        findings.for_rule(SECRET).add(place.as_str(), message);
+    }
+    findings.into_report()
+}
+
 /// Returns the violation for a document that `kinds` recognise.
 #[must_use]
 pub fn ambiguous(kinds: &[super::Kind]) -> Violation {
@@ -81,7 +102,7 @@ pub fn ambiguous(kinds: &[super::Kind]) -> Violation {
 /// Returns the rules of all documents.
 #[must_use]
 pub fn rules() -> Vec<RuleInfo> {
-    vec![ENCODING, SYNTAX, DUPLICATE_KEY, DEPTH, SIZE, NUMBER, SURROGATE, UNRECOGNISED, AMBIGUOUS]
+    vec![ENCODING, SYNTAX, DUPLICATE_KEY, DEPTH, SIZE, NUMBER, SURROGATE, UNRECOGNISED, AMBIGUOUS, SECRET]
 }
 
 /// Returns the rule that a defect breaks.

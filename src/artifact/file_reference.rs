@@ -31,6 +31,12 @@ impl FileReference {
             .then(|| Self { path: path.to_owned(), digest })
     }
 
+    /// Returns the path.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Iterates over the components of the path: names, neither empty nor `.` or `..`.
     pub fn components(&self) -> impl Iterator<Item = &str> {
         self.path.split('/')

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::digest::{BlobHash, CaptureHash};
 use crate::json::reader::{Limits, MemberNames, ReadError};
+use crate::secrets::{self, SecretMatch, SecretPolicy};
 use crate::validation::{Findings, Report, RuleInfo, Violation};
 
 /// A kind of artifact, for use by the rest of the program.
@@ -70,6 +71,18 @@ enum Form {
         passages: OfDirectory,
         transcript: transcript::OfDirectory,
     },
+}
+
+/// Returns what looks like a secret in files, unless that is not looked for.
+fn secrets_in(members: &[Member], policy: SecretPolicy) -> Vec<SecretMatch> {
+    if policy == SecretPolicy::Ignore {
+        return Vec::new();
+    }
+    let of_member = |member: &Member| {
+        let name = if members.len() > 1 { member.name() } else { "" };
+        secrets::find(member.bytes()).into_iter().map(move |found| found.within(name)).collect::<Vec<_>>()
+    };
+    members.iter().flat_map(of_member).collect()
 }
 
 impl Kind {
@@ -293,7 +306,7 @@ impl Kind {
         let draft = examine(&document, options, &mut findings);
         drop(room);
         let known = draft.as_ref().filter(|_| self.takes_any_bytes()).map(|draft| BlobHash(draft.core.0));
-        self.admitted(draft, findings, || {
+        self.admitted((draft, findings), options.secrets, || {
             let member = match known {
                 Some(blob) => Member::hashed(member, document, blob),
                 None => Member::new(member, document),
@@ -354,7 +367,7 @@ impl Kind {
         let room = Room::take(files);
         let draft = examine(&directory, options, &mut findings);
         drop(room);
-        self.admitted(draft, findings, || {
+        self.admitted((draft, findings), options.secrets, || {
             let files = directory.entries.into_iter().filter_map(|entry| match entry.content {
                 EntryContent::File(bytes) => {
                     names.iter().find(|name| **name == entry.name).map(|name| Member::new(name, bytes))
@@ -370,8 +383,8 @@ impl Kind {
 
     fn admitted(
         self,
-        draft: Option<Draft>,
-        mut findings: Findings,
+        (draft, mut findings): (Option<Draft>, Findings),
+        policy: SecretPolicy,
         keep: impl FnOnce() -> (CaptureHash, Vec<Member>),
     ) -> Result<Admitted, Report> {
         if draft.as_ref().is_some_and(|draft| draft.pointer_bytes > super::draft::MAX_POINTER_BYTES) {
@@ -382,7 +395,11 @@ impl Kind {
             Some(mut draft) if report.is_acceptable() => {
                 draft.make_sets(self.attributes());
                 let (capture, members) = keep();
-                Ok(Admitted { kind: self, capture, members, draft, report })
+                let secrets = secrets_in(&members, policy);
+                if policy == SecretPolicy::Refuse && !secrets.is_empty() {
+                    return Err(super::document::secret(&secrets));
+                }
+                Ok(Admitted { kind: self, capture, members, draft, report, secrets })
             }
             _ => Err(report),
         }

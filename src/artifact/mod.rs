@@ -31,6 +31,7 @@ use std::io::{self, Write};
 
 use crate::digest::Digest;
 use crate::json::reader::{Limits, MemberNames, ReadError};
+use crate::secrets::SecretPolicy;
 use crate::validation::{Findings, RuleInfo};
 
 pub use admitted::Admitted;
@@ -240,6 +241,8 @@ pub struct AdmitOptions {
     pub signing_keys: KeyRing,
     /// Which signatures are rejected.
     pub signature_policy: SignaturePolicy,
+    /// What is done about what looks like a key or a card number.
+    pub secrets: SecretPolicy,
 }
 
 /// Converts the error of reading a document again into an I/O error, for [`Artifact::write_core`].

@@ -2,6 +2,7 @@
 
 use super::finish::FinishedRun;
 use crate::digest::CoreHash;
+use crate::secrets::SecretMatch;
 
 /// Something that a gateway reports.
 #[derive(Debug)]
@@ -44,6 +45,17 @@ pub enum GatewayEvent<'e> {
         path: &'e str,
         /// Why not.
         reason: &'e str,
+    },
+    /// A call contains what looks like a key or a card number.
+    Secrets {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// Where it is, and what it looks like.
+        secrets: &'e [SecretMatch],
+        /// Whether the call was not recorded for that.
+        refused: bool,
     },
     /// A run was stored in the vault.
     Finished(&'e FinishedRun),

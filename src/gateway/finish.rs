@@ -54,10 +54,14 @@ impl From<StorageError> for FinishError {
 }
 
 /// Stores what was recorded, and then removes its file.
+///
+/// What is refused was not recorded, unless the process that recorded it did not refuse it.
 pub(super) fn store(
     vault: &Vault,
     (spool, head, mut calls): (Spool, RunHead, Vec<Call>),
+    is_refused: impl Fn(&Call) -> bool,
 ) -> Result<Option<FinishedRun>, FinishError> {
+    calls.retain(|call| !is_refused(call));
     calls.sort_by_key(|call| call.number);
     if calls.is_empty() {
         spool.remove()?;

@@ -19,8 +19,10 @@ use super::events::GatewayEvent;
 use super::problem::problem;
 use super::route::Route;
 use super::run::Run;
+use super::secrets::has_secrets;
 use super::shared::Shared;
 use crate::calls::call::{Answer, Call, Chunk, Form, Outcome};
+use crate::secrets::SecretPolicy;
 
 /// Number of chunks that wait for a slow client.
 const WAITING: usize = 16;
@@ -244,7 +246,9 @@ impl Relay {
             body: self.shared.rules.redacted(&body).into_owned(),
             chunks: std::mem::take(&mut self.chunks),
         };
-        self.record(recording, Outcome::Answered(answer)).await?;
+        if !self.record(recording, Outcome::Answered(answer)).await? {
+            return Ok(());
+        }
         let Route { provider, path, .. } = &self.route;
         self.shared.report(&GatewayEvent::Recorded { provider, path, status: status.as_u16() });
         Ok(())
@@ -263,7 +267,8 @@ impl Relay {
         }
     }
 
-    async fn record(&self, recording: Recording, outcome: Outcome) -> io::Result<()> {
+    /// Records a call, and returns whether it was: not if secrets are refused and it has one.
+    async fn record(&self, recording: Recording, outcome: Outcome) -> io::Result<bool> {
         let Recording { run: open, asked_at, endpoint, prompt, request } = recording;
         let call = Call {
             number: open.number,
@@ -277,7 +282,14 @@ impl Relay {
             outcome,
         };
         let shared = Arc::clone(&self.shared);
-        let recorded = task::spawn_blocking(move || open.run.record(&shared.spool, call)).await;
+        let recorded = task::spawn_blocking(move || {
+            let has_secrets = has_secrets(&call, shared.secrets, &*shared.receiver);
+            if has_secrets && shared.secrets == SecretPolicy::Refuse {
+                return Ok(false);
+            }
+            open.run.record(&shared.spool, call).map(|()| true)
+        });
+        let recorded = recorded.await;
         recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 

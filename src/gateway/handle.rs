@@ -27,10 +27,12 @@ use super::http;
 use super::recordings::Recordings;
 use super::replay::pack_of;
 use super::route::{Upstream, Upstreams};
+use super::secrets::is_refused;
 use super::shared::{Mode, Pace, Report, Shared};
 use super::spool::Spool;
 use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
+use crate::secrets::SecretPolicy;
 use crate::vault::{LookupError, Vault};
 
 /// How often idle runs are looked for.
@@ -66,6 +68,9 @@ pub struct GatewayOptions {
     pub upstreams: Vec<Upstream>,
     /// The directory with the calls of runs that are not finished. It is created when a call is recorded.
     pub spool: PathBuf,
+    /// What is done about what looks like a key or a card number in calls. One that is refused is answered, and not
+    /// recorded.
+    pub secrets: SecretPolicy,
     /// Labels of all recorded runs.
     pub labels: BTreeMap<String, String>,
     /// A run is finished when it had no call for so long.
@@ -85,6 +90,7 @@ impl GatewayOptions {
             rules: MatchingRules::default(),
             upstreams: Vec::new(),
             spool: spool.to_owned(),
+            secrets: SecretPolicy::Report,
             labels: BTreeMap::new(),
             idle: IDLE,
             report: Arc::new(|_| {}),
@@ -162,6 +168,7 @@ impl Gateway {
             upstream,
             spool: options.spool,
             recordings,
+            secrets: options.secrets,
             labels: options.labels,
             idle: options.idle,
             receiver: options.report,
@@ -235,7 +242,9 @@ impl Drop for Gateway {
 /// Stores the runs that no process works on.
 fn recover(vault: &Vault, options: &GatewayOptions) -> Result<(), FinishError> {
     for left in Spool::left_behind(&options.spool)? {
-        if let Some(run) = finish::store(vault, left)? {
+        if let Some(run) =
+            finish::store(vault, left, |call| is_refused(call, options.secrets, &*options.report))?
+        {
             (options.report)(&GatewayEvent::Finished(&run));
         }
     }

@@ -33,6 +33,7 @@ mod recordings;
 mod replay;
 mod route;
 mod run;
+mod secrets;
 mod shared;
 mod spool;
 mod usage;

@@ -17,11 +17,13 @@ use super::finish::{self, FinishError, FinishedRun};
 use super::recordings::Recordings;
 use super::route::Upstreams;
 use super::run::Run;
+use super::secrets::is_refused;
 use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::json::compact;
+use crate::secrets::SecretPolicy;
 use crate::vault::Vault;
 
 /// How long calls that are being answered may take once their run is to be finished.
@@ -80,6 +82,7 @@ pub(super) struct Shared {
     pub(super) upstream: Option<Client>,
     pub(super) spool: PathBuf,
     pub(super) recordings: Recordings,
+    pub(super) secrets: SecretPolicy,
     /// Labels of all runs.
     pub(super) labels: BTreeMap<String, String>,
     pub(super) idle: Duration,
@@ -139,7 +142,11 @@ impl Shared {
         let _ = timeout(GRACE, all_ended).await;
         let shared = Arc::clone(self);
         let stored = task::spawn_blocking(move || {
-            run.take()?.map_or(Ok(None), |recorded| finish::store(&shared.vault, recorded))
+            run.take()?.map_or(Ok(None), |recorded| {
+                finish::store(&shared.vault, recorded, |call| {
+                    is_refused(call, shared.secrets, &*shared.receiver)
+                })
+            })
         });
         let finished =
             stored.await.unwrap_or_else(|error| Err(FinishError::Calls(io::Error::other(error))))?;

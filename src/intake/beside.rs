@@ -13,39 +13,50 @@ use std::io::{self, Read};
 use super::options::ExamineOptions;
 use super::original::Place;
 use super::tree::{self, OpenDir, Reopened};
-use super::verdict::Verdict;
-use crate::artifact::{Admitted, FileReference};
+use super::verdict::{Rejection, Verdict};
+use crate::artifact::{AdmitOptions, Admitted, FileReference, document};
 use crate::formats;
+use crate::secrets::SecretPolicy;
 
 /// Maximum total size of the files that are stored with one artifact, in bytes: they are in memory together.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Adds the files that an admitted artifact refers to, if it was read from a file or directory. Files that are missing,
 /// cannot be read or have another digest are left out: the references to them remain unresolved. Calls `room` with the
-/// size of each file before it is read.
+/// size of each file before it is read. If secrets are refused, an artifact is rejected for one in such a file as well.
 pub(crate) fn attach(
     verdict: &mut Verdict,
     place: Option<&Place>,
     options: &ExamineOptions,
     room: &dyn Fn(u64),
 ) {
-    let (Verdict::Admitted(admitted), Some(place)) = (verdict, place) else { return };
+    let (Verdict::Admitted(admitted), Some(place)) = (&mut *verdict, place) else { return };
     let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes());
     let Some(kind) = any.filter(|_| !admitted.draft().files.is_empty()) else { return };
     let Ok(directory) = directory(place) else { return };
     let mut left = MAX_BYTES.min(options.admit.limits.bytes);
     let mut known: BTreeSet<_> = admitted.embedded().iter().map(Admitted::core).collect();
     let mut found = Vec::new();
+    let mut secrets = Vec::new();
+    let policy = options.admit.secrets;
+    let report = if policy == SecretPolicy::Refuse { SecretPolicy::Report } else { policy };
+    let admit = AdmitOptions { secrets: report, ..options.admit.clone() };
     for reference in &admitted.draft().files {
         let Some(bytes) = read(&directory, reference, left, room) else { continue };
-        let file = kind.admit(bytes, &options.admit).ok();
+        let file = kind.admit(bytes, &admit).ok();
         let Some(file) = file.filter(|file| file.core().0 == reference.digest) else { continue };
         if known.insert(file.core()) {
+            secrets.extend(file.secrets().iter().cloned().map(|found| found.within(reference.path())));
             left -= file.size();
             found.push(file);
         }
     }
+    if policy == SecretPolicy::Refuse && !secrets.is_empty() {
+        *verdict = Verdict::Rejected(Rejection::new(Some(admitted.kind()), document::secret(&secrets)));
+        return;
+    }
     admitted.attach(found);
+    admitted.add_secrets(secrets);
 }
 
 /// Opens the directory that contains the file or directory at `place`. Fails if it is no longer the one in which the

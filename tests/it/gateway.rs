@@ -19,6 +19,7 @@ use runvault::gateway::{
     Gateway, GatewayEvent, GatewayOptions, MatchingRules, Mode, Pace, ReplaySource, StartError,
     Upstream as Server, recorded_calls,
 };
+use runvault::secrets::SecretPolicy;
 use runvault::vault::find::FindRequest;
 use serde_json::{Value, json};
 
@@ -137,6 +138,74 @@ fn a_call_is_on_disk_before_its_last_byte_is_sent() {
     }
     gateway.stop().unwrap();
     assert_eq!(spooled(&sandbox), "");
+}
+
+/// What a gateway reported about secrets: the rules, and whether the call was refused.
+type Reported = Arc<Mutex<Vec<(Vec<String>, bool)>>>;
+
+#[test]
+fn calls_with_secrets_are_answered_and_reported_or_refused() {
+    let key = ["sk-ant-", "api03-", &"aB3_dE6-gH9jK2mN5pQ8".repeat(3)].concat();
+    for policy in [SecretPolicy::Ignore, SecretPolicy::Report, SecretPolicy::Refuse] {
+        let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+        let mut options = options(&sandbox, Mode::Record, &upstream);
+        let reported = Reported::default();
+        let for_gateway = Arc::clone(&reported);
+        options.secrets = policy;
+        options.report = Arc::new(move |event| {
+            if let GatewayEvent::Secrets { secrets, refused, .. } = event {
+                assert!(secrets.iter().all(|one| one.beginning == "sk-a"));
+                let rules = secrets.iter().map(|one| format!("{} {}", one.place, one.rule)).collect();
+                for_gateway.lock().unwrap().push((rules, *refused));
+            }
+        });
+        let gateway = started(&sandbox, options).unwrap();
+        for stream in [false, true] {
+            let answer = chat(gateway.address(), &format!("my key is {key}"), stream).expect(200);
+            assert!(answer.is_complete);
+        }
+        chat(gateway.address(), "one", false).expect(200);
+        let on_disk = spooled(&sandbox).contains(&key);
+        let run = gateway.stop().unwrap().remove(0);
+        let reported = reported.lock().unwrap().clone();
+        // The answer of the server repeats the prompt, in the stream in parts.
+        let found = reported.iter().map(|(rules, _)| rules[0].as_str()).collect::<Vec<_>>();
+        let is_refused = policy == SecretPolicy::Refuse;
+        let expected = if policy == SecretPolicy::Ignore { 0 } else { 2 };
+        assert_eq!(
+            (found.len(), on_disk, run.calls),
+            (expected, !is_refused, if is_refused { 1 } else { 3 })
+        );
+        assert!(
+            found.iter().all(|found| *found == "request /messages/0/content anthropic-api-key"),
+            "{found:?}"
+        );
+        assert!(reported.iter().all(|(_, refused)| *refused == is_refused));
+        let stored = sandbox.run(["get", &run.run_pack.to_string()]).expect(0).stdout.contains(&key);
+        assert_eq!(stored, !is_refused);
+    }
+}
+
+#[test]
+fn a_run_that_was_left_behind_is_stored_without_refused_calls() {
+    let key = ["sk-ant-", "api03-", &"aB3_dE6-gH9jK2mN5pQ8".repeat(3)].concat();
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, Mode::Record, &upstream);
+    chat(gateway.address(), &key, false).expect(200);
+    chat(gateway.address(), "one", false).expect(200);
+    // What a process that was killed leaves.
+    let left: Vec<_> =
+        std::fs::read_dir(sandbox.path("spool")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let text = std::fs::read(&left[0]).unwrap();
+    gateway.stop().unwrap();
+    std::fs::remove_file(sandbox.vault()).unwrap();
+    std::fs::write(sandbox.path("spool/4711-0.calls"), text).unwrap();
+    let mut options = options(&sandbox, Mode::Record, &upstream);
+    options.secrets = SecretPolicy::Refuse;
+    started(&sandbox, options).unwrap().stop().unwrap();
+    assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
+    assert_eq!(steps(&sandbox).len(), 2);
+    assert!(!steps(&sandbox).iter().any(|step| step.to_string().contains(&key)));
 }
 
 #[test]

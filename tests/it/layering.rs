@@ -19,9 +19,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("display", &[]),
     ("json", &["digest", "ryu_js", "serde_json", "serde_json_canonicalizer"]),
     ("validation", &[]),
-    ("artifact", &["digest", "json", "validation"]),
+    ("secrets", &["aho_corasick", "regex"]),
+    ("artifact", &["digest", "json", "secrets", "validation"]),
     ("yaml", &["json", "saphyr_parser"]),
-    ("formats", &["artifact", "digest", "json", "validation", "yaml"]),
+    ("formats", &["artifact", "digest", "json", "secrets", "validation", "yaml"]),
     (
         "intake",
         &[
@@ -31,6 +32,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "files",
             "formats",
             "json",
+            "secrets",
             "validation",
             "rustix",
             "zip",
@@ -76,6 +78,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "formats",
             "intake",
             "json",
+            "secrets",
             "storage",
             "validation",
             "jsonschema",
@@ -133,6 +136,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "formats",
             "intake",
             "json",
+            "secrets",
             "server",
             "storage",
             "vault",
@@ -157,7 +161,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "formats",
             "storage",
             "vault",
-            "base64",
+            "aho_corasick",
             "rmcp",
             "serde_json",
             "tokio",
@@ -189,7 +193,6 @@ const TABLE: &[(&str, &[&str])] = &[
 
 /// Crates that belong to the modules that list them.
 const HOMED: &[&str] = &[
-    "base64",
     "rmcp",
     "axum",
     "http_body_util",

@@ -74,6 +74,7 @@ mod replay;
 mod round_trip;
 mod sandbox;
 mod search;
+mod secrets;
 #[cfg(feature = "server")]
 mod server;
 mod signatures;

@@ -15,6 +15,7 @@ use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
 use crate::cli::args::matching::{MatchingArgs, configured};
 use crate::cli::args::settings;
+use crate::cli::args::secrets::{self, SecretArgs};
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
@@ -82,6 +83,9 @@ pub(crate) struct GatewayArgs {
     matching: MatchingArgs,
 
     #[command(flatten)]
+    secrets: SecretArgs,
+
+    #[command(flatten)]
     labels: LabelArgs,
 
     /// Finish a run when it had no call for this long, such as 5m
@@ -125,6 +129,7 @@ impl GatewayArgs {
         options.rules = self.matching.rules()?;
         options.upstreams = self.upstreams()?;
         options.labels = self.labels.labels()?;
+        options.secrets = self.secrets.policy()?;
         options.idle = self.idle;
         options.report = Arc::new(report);
         Ok(options)
@@ -177,6 +182,13 @@ fn report(event: &GatewayEvent<'_>) {
         }
         GatewayEvent::NotRecorded { provider, path, reason } => {
             stdout::warning(&format!("{provider} {}: {}", escaped(path), escaped(reason)));
+        }
+        GatewayEvent::Secrets { provider, path, secrets, refused } => {
+            secrets::warn(&format!("{provider} {path}"), secrets);
+            if *refused {
+                let call = format!("{provider} {}", escaped(path));
+                stdout::warning(&format!("{call}: the call is not recorded, because secrets are refused"));
+            }
         }
         GatewayEvent::Failed { reason } => stdout::error(&escaped(reason).to_string()),
         GatewayEvent::Finished(run) => {

@@ -126,6 +126,7 @@ impl CheckArgs {
                 } else {
                     SignaturePolicy::RejectWrong
                 },
+                ..AdmitOptions::default()
             },
             allow_removed: false,
             strict: false,

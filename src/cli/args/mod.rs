@@ -20,6 +20,7 @@ pub(crate) mod limits;
 pub(crate) mod matching;
 pub(crate) mod output;
 pub(crate) mod prompt;
+pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod source_path;
 pub(crate) mod spellings;

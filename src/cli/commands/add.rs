@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::cli::args::hash;
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::label::LabelArgs;
+use crate::cli::args::secrets::{self, SecretArgs};
 use crate::cli::args::settings;
 use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
@@ -58,6 +59,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     source_path: SourcePathArgs,
 
+    #[command(flatten)]
+    secrets: SecretArgs,
+
     /// Set this tag on the artifact; it must be the only one that is given
     #[arg(long, value_name = "NAME", value_parser = hash::tag)]
     tag: Option<String>,
@@ -92,7 +96,8 @@ impl Args {
         let started = Instant::now();
         let without_source_path = self.source_path.leaves_out()?;
         let allow_removed = self.allow_removed;
-        let options = ExamineOptions { allow_removed, without_source_path, ..self.input.options()? };
+        let mut options = ExamineOptions { allow_removed, without_source_path, ..self.input.options()? };
+        options.admit.secrets = self.secrets.policy()?;
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: self.note.clone() };
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
@@ -226,6 +231,9 @@ impl Monitor for Printer {
             self.stored.extend(examined.core);
         }
         self.refused += u64::from(was_removed(examined));
+        if !examined.secrets.is_empty() {
+            self.progress.aside(|| secrets::warn(&examined.path, &examined.secrets));
+        }
         if self.trouble.is_some() {
             return;
         }

@@ -232,6 +232,7 @@ impl Waiting {
             attachments: Vec::new(),
             size: 0,
             report: Report::default(),
+            secrets: Vec::new(),
             signature: None,
             original: Some(self.original),
         }

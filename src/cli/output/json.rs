@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use runvault::artifact::{Kind, Signature};
 use runvault::digest::{CoreHash, hex};
+use runvault::secrets::SecretMatch;
 use runvault::validation::Violation;
 use runvault::vault::add::Examined;
 use serde::Serialize;
@@ -43,6 +44,9 @@ struct ExaminedLine<'e, V> {
     /// The files beside it that are stored with it.
     #[serde(skip_serializing_if = "<[CoreHash]>::is_empty")]
     attachments: &'e [CoreHash],
+    /// What looks like a key or a card number.
+    #[serde(skip_serializing_if = "<[SecretMatch]>::is_empty")]
+    secrets: &'e [SecretMatch],
     #[serde(flatten)]
     signature: Option<SignatureMembers<'e>>,
     violations: Vec<Violation>,
@@ -83,6 +87,7 @@ pub(crate) fn examined(
         core_hash: examined.core,
         continues: examined.continues,
         attachments: &examined.attachments,
+        secrets: &examined.secrets,
         signature: examined.signature.as_ref().map(SignatureMembers::new),
         violations: hints::for_violations(listed),
         violations_omitted: examined.report.omitted() + left_out.len(),

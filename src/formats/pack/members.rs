@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::{hash, ledger};
-use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, document, unreadable};
+use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, Kind, document, unreadable};
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Value, pointer};
+use crate::secrets::SecretPolicy;
 use crate::validation::Report;
 
 /// The file names that a pack can contain.
@@ -59,8 +60,10 @@ impl<'d> Members<'d> {
             }
         }
         let kind = formats::named("model_io");
-        let session =
-            file(directory, SESSION).zip(kind).map(|(bytes, kind)| kind.admit(bytes.to_vec(), options));
+        // The files of the pack are searched for secrets together.
+        let options_of_session = AdmitOptions { secrets: SecretPolicy::Ignore, ..options.clone() };
+        let admit = |(bytes, kind): (&[u8], Kind)| kind.admit(bytes.to_vec(), &options_of_session);
+        let session = file(directory, SESSION).zip(kind).map(admit);
         Self { directory, limits: &options.limits, json, session }
     }
 

@@ -18,6 +18,7 @@ use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};
 use crate::intake::{self, ExamineOptions, Original, Place, Predecessor, Rejection, SourceError, Verdict};
+use crate::secrets::SecretMatch;
 use crate::storage::{
     self, ErrorKind, Filter, KindConflict, Order, Page, Prepared, Put, PutOptions, PutOutcome, RemovedPolicy,
     Result, Snapshot, Storage, StorageError, TimeBasis, Tombstone,
@@ -108,6 +109,9 @@ pub struct Examined {
     pub size: u64,
     /// Its violations, including warnings.
     pub report: Report,
+    /// What looks like a secret in it, and in the files that are stored with it, if that was to be reported. If it was
+    /// rejected for that, they are in the report.
+    pub secrets: Vec<SecretMatch>,
     /// The result of checking its signature; `None` if it is not signed or was not admitted.
     pub signature: Option<Signature>,
     /// Its original, if it was admitted and read from a file or directory.
@@ -584,6 +588,7 @@ struct Brief {
     attachments: Vec<CoreHash>,
     size: u64,
     report: Report,
+    secrets: Vec<SecretMatch>,
     signature: Option<Signature>,
 }
 
@@ -596,6 +601,7 @@ impl Brief {
             attachments: attachments.collect(),
             size: admitted.size(),
             report: admitted.report().clone(),
+            secrets: admitted.secrets().to_vec(),
             signature: admitted.signature().cloned(),
         }
     }
@@ -629,17 +635,18 @@ impl<A: Into<Brief>> Examination<A> {
             attachments: Vec::new(),
             size: 0,
             report: Report::default(),
+            secrets: Vec::new(),
             signature: None,
             original: self.original,
         };
         match self.verdict {
             Finding::Admitted(admitted) => {
-                let Brief { kind, core, attachments, size, report, signature } = admitted.into();
+                let Brief { kind, core, attachments, size, report, secrets, signature } = admitted.into();
                 (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
                 match fate() {
                     Fate::Has(outcome) => {
                         (told.outcome, told.size, told.report) = (outcome, size, report);
-                        told.attachments = attachments;
+                        (told.attachments, told.secrets) = (attachments, secrets);
                     }
                     Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
                 }

@@ -38,6 +38,7 @@ const RARE: &[&str] = &[
     "prompt-file",
     "prompt-hash",
     "record-hash",
+    "refuse-secrets",
     "repeat",
     "require-signature",
     "response-hash",

@@ -13,11 +13,12 @@ use crate::cli::args::host;
 use crate::cli::args::length::length;
 
 /// Every setting, in listing order.
-pub(crate) static ALL: [&dyn AnySetting; 15] = [
+pub(crate) static ALL: [&dyn AnySetting; 16] = [
     &VAULT,
     &ACTOR,
     &SEARCH,
     &SOURCE_PATH,
+    &REFUSE_SECRETS,
     &SIGNING_KEY_FILE,
     &SETTLE_TRACES,
     &GATEWAY_UPSTREAM,
@@ -63,6 +64,13 @@ pub(crate) static SOURCE_PATH: Setting<bool> = Setting::new(
     on_or_off,
 )
 .without_argument();
+
+pub(crate) static REFUSE_SECRETS: Setting<bool> = Setting::new(
+    "refuse-secrets",
+    "Whether `add`, `watch`, `exec` and `gateway` refuse to store what looks like a key or a card number: on or off.",
+    DefaultValue::Value("off"),
+    on_or_off,
+);
 
 pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting::new(
     "signing-key-file",

@@ -16,4 +16,4 @@ pub(crate) use list::{
     MAX_SIZE, MAX_VALUES, MAX_VIOLATIONS, SETTLE_TRACES, SIGNING_KEY_FILE, VAULT, named,
 };
 pub(crate) use read::be_silent;
-pub(crate) use value::{Origin, path_list, search, source_path};
+pub(crate) use value::{Origin, path_list, refuse_secrets, search, source_path};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::entry::{Entry, Setting, Values};
 use super::file::{self, Place};
-use super::list::{SEARCH, SOURCE_PATH};
+use super::list::{REFUSE_SECRETS, SEARCH, SOURCE_PATH};
 use super::read;
 use crate::cli::args::variable::variable;
 use crate::cli::output::exit::Failure;
@@ -18,6 +18,11 @@ pub(crate) fn search() -> Result<bool, Failure> {
 /// Returns whether new captures are stored with the path that they were read from.
 pub(crate) fn source_path() -> Result<bool, Failure> {
     Ok(SOURCE_PATH.get()?.unwrap_or(true))
+}
+
+/// Returns whether what looks like a secret is refused.
+pub(crate) fn refuse_secrets() -> Result<bool, Failure> {
+    Ok(REFUSE_SECRETS.get()?.unwrap_or(false))
 }
 
 /// The source of a value.

@@ -18,6 +18,7 @@ use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::kind::kind;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
+use crate::cli::args::secrets::SecretArgs;
 use crate::cli::args::settings;
 use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
@@ -81,6 +82,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     source_path: SourcePathArgs,
 
+    #[command(flatten)]
+    secrets: SecretArgs,
+
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
     allow_removed: bool,
@@ -107,7 +111,8 @@ impl Args {
         let checked = self.checks.options(self.kind)?;
         let without_source_path = self.source_path.leaves_out()?;
         let (allow_removed, strict) = (self.allow_removed, self.strict);
-        let options = ExamineOptions { allow_removed, strict, without_source_path, ..checked };
+        let mut options = ExamineOptions { allow_removed, strict, without_source_path, ..checked };
+        options.admit.secrets = self.secrets.policy()?;
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
         self.expect_directories()?;

@@ -1,0 +1,186 @@
+//! Card numbers: digits that begin as the networks assign them, with the right length and check digit.
+
+use super::rules::CARD;
+use super::span::Span;
+
+/// The shortest and the longest number, in digits.
+const SHORTEST: usize = 14;
+const LONGEST: usize = 16;
+
+/// The longest number in characters: four groups and three separators.
+const WIDEST: usize = LONGEST + 3;
+
+/// The lengths of the groups in which numbers are written.
+const GROUPS: [&[usize]; 3] = [&[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4]];
+
+/// Returns the card numbers in `bytes`, in order.
+pub(super) fn find(bytes: &[u8]) -> Vec<Span> {
+    let mut spans = Vec::new();
+    // Every run of as many characters as the shortest number has one at a multiple of that length.
+    let mut at = SHORTEST - 1;
+    while let Some(byte) = bytes.get(at) {
+        if is_part(*byte) && may_be_within_run(bytes, at) {
+            let (start, end) = run_around(bytes, at);
+            spans.extend(number(bytes, start, end));
+            at = end;
+        }
+        at += SHORTEST;
+    }
+    spans
+}
+
+/// Returns whether a character can be part of a number.
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b' ' | b'-')
+}
+
+/// Returns false for most positions that are not within a run of enough characters. Such a run has the seven characters
+/// before a position, or the seven after it. This has no branch that depends on digits, of which digests have many.
+fn may_be_within_run(bytes: &[u8], at: usize) -> bool {
+    let around = at.checked_sub(7).and_then(|start| bytes.get(start..at + 8));
+    let Some([a, b, _, c, _, d, e, _, f, g, _, h, _, i, j]) = around else { return true };
+    let are_parts = |parts: [&u8; 5]| parts.into_iter().fold(true, |all, byte| all & is_part(*byte));
+    are_parts([a, b, c, d, e]) | are_parts([f, g, h, i, j])
+}
+
+/// Returns the run of digits and separators around a position, without separators at its ends.
+fn run_around(bytes: &[u8], at: usize) -> (usize, usize) {
+    let before = bytes.get(..at).unwrap_or_default().iter().rev().take_while(|byte| is_part(**byte)).count();
+    let after = bytes.get(at..).unwrap_or_default().iter().take_while(|byte| is_part(**byte)).count();
+    (at - before, at + after)
+}
+
+/// Returns the number in a run, if there is exactly one in it.
+fn number(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
+    let run = bytes.get(start..end)?;
+    let first = run.iter().position(u8::is_ascii_digit)?;
+    let last = run.iter().rposition(u8::is_ascii_digit)?;
+    let (start, end) = (start + first, start + last + 1);
+    if end - start < SHORTEST || end - start > WIDEST || is_within_word(bytes, start, end) {
+        return None;
+    }
+    let text = bytes.get(start..end)?;
+    let digits: Vec<u8> = text.iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
+    let is_number = is_grouped(text) && is_assigned(&digits) && is_checked(&digits);
+    is_number.then_some(Span { rule: &CARD, start, end })
+}
+
+/// Returns whether the characters around make it a part of something else, such as a digest or a fraction.
+fn is_within_word(bytes: &[u8], start: usize, end: usize) -> bool {
+    let joins =
+        |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'/' | b':' | b'+');
+    let is_escape = matches!(bytes.get(..start), Some([.., b'\\', b'n' | b't' | b'r']));
+    let before = start.checked_sub(1).and_then(|before| bytes.get(before)).is_some_and(joins);
+    // A full stop ends a sentence, unless digits follow.
+    let after = match bytes.get(end..) {
+        Some([b'.', next, ..]) => next.is_ascii_alphanumeric(),
+        Some([next, ..]) => joins(next) && *next != b'.',
+        _ => false,
+    };
+    before && !is_escape || after
+}
+
+/// Returns whether the digits are together, or in usual groups with one sort of separator.
+fn is_grouped(text: &[u8]) -> bool {
+    let Some(separator) = text.iter().find(|byte| !byte.is_ascii_digit()) else { return true };
+    let lengths: Vec<usize> = text.split(|byte| byte == separator).map(<[u8]>::len).collect();
+    text.iter().all(|byte| byte.is_ascii_digit() || byte == separator) && GROUPS.contains(&&lengths[..])
+}
+
+/// Returns whether a network assigns numbers of this length that begin so.
+fn is_assigned(digits: &[u8]) -> bool {
+    let begin =
+        |count: usize| digits.iter().take(count).fold(0, |number, digit| number * 10 + u32::from(*digit));
+    match digits.len() {
+        // Diners Club.
+        14 => matches!(begin(3), 300..=305) || matches!(begin(2), 36 | 38 | 39),
+        // American Express.
+        15 => matches!(begin(2), 34 | 37),
+        // Visa, Mastercard, Discover, JCB and UnionPay.
+        16 => {
+            digits.first() == Some(&4)
+                || matches!(begin(2), 51..=55 | 62 | 65)
+                || matches!(begin(3), 644..=649)
+                || matches!(begin(4), 2221..=2720 | 3528..=3589 | 6011)
+        }
+        _ => false,
+    }
+}
+
+/// Returns whether the last digit is the check digit of the others.
+fn is_checked(digits: &[u8]) -> bool {
+    let value = |(at, digit): (usize, &u8)| match (at % 2, *digit) {
+        (0, digit) => u32::from(digit),
+        (_, digit @ 0..=4) => u32::from(digit) * 2,
+        (_, digit) => u32::from(digit) * 2 - 9,
+    };
+    digits.iter().rev().enumerate().map(value).sum::<u32>().is_multiple_of(10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that the networks publish for tests.
+    const NUMBERS: [&str; 9] = [
+        "4111111111111111",
+        "5555555555554444",
+        "2223003122003222",
+        "378282246310005",
+        "6011111111111117",
+        "3530111333300000",
+        "30569309025904",
+        "6200000000000005",
+        "4242 4242 4242 4242",
+    ];
+
+    #[test]
+    fn numbers_are_found_wherever_they_are() {
+        for number in NUMBERS {
+            for before in 0..40 {
+                let text = format!("{}\"{number}\", and more text", "x".repeat(before));
+                let found = find(text.as_bytes());
+                assert_eq!(found.len(), 1, "{text}");
+                assert_eq!(&text[found[0].start..found[0].end], number);
+            }
+        }
+        for text in [
+            "card 4111 1111 1111 1111.",
+            "\\n4111111111111111\\n",
+            "4111-1111-1111-1111",
+            "[4111111111111111]",
+        ] {
+            assert_eq!(find(text.as_bytes()).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_digits_are_not_numbers() {
+        for text in [
+            // Another check digit, length or beginning.
+            "4111111111111112",
+            "41111111111111111",
+            "411111111111111",
+            "1111111111111117",
+            // Digests, UUIDs, times, fractions, versions.
+            "a4111111111111111",
+            "4111111111111111f",
+            "sha256:4111111111111111",
+            "4111111111111111-0000",
+            "41111111-1111-1111-1111-111111111111",
+            "00000000-4111-1111-1111-111111111111",
+            "0.4111111111111111",
+            "4111111111111111.5",
+            "2026-11-22 20:52:00",
+            "1795379346000000",
+            "1 2 3 4 5 6 7 8 9 10 11 12 13",
+            "4111 1111 1111 1111 1111",
+            "4111 1111-1111 1111",
+            "411 11111 1111 1111",
+        ] {
+            assert_eq!(find(format!("\"{text}\" and so on").as_bytes()), [], "{text}");
+        }
+        assert_eq!(find("0123456789".repeat(1000).as_bytes()), []);
+        assert_eq!(find("        ".repeat(1000).as_bytes()), []);
+    }
+}
