@@ -1,7 +1,7 @@
 //! Keys and card numbers in calls.
 
-use super::call::{Call, Outcome};
 use super::events::GatewayEvent;
+use crate::calls::call::{Call, Outcome};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
 
 /// Reports what looks like a secret in a call, and returns whether there is any. Nothing is looked for if the policy is to

@@ -48,7 +48,8 @@ impl SecretMatch {
     #[must_use]
     pub fn within(mut self, name: &str) -> Self {
         if !name.is_empty() {
-            self.place = format!("{name} {}", self.place).trim_end().to_owned();
+            self.place =
+                if self.place.is_empty() { name.to_owned() } else { format!("{name} {}", self.place) };
         }
         self
     }

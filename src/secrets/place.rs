@@ -28,7 +28,11 @@ pub(super) fn of(bytes: &[u8], offset: usize) -> String {
         && levels(first).is_empty()
         && line_start(bytes.get(start..).unwrap_or_default());
     let text = if is_lines { bytes.get(start..offset).unwrap_or_default() } else { before };
-    let pointer: String = levels(text).iter().map(|level| format!("/{}", name(level))).collect();
+    let mut pointer = String::new();
+    for level in levels(text) {
+        pointer.push('/');
+        pointer.push_str(&name(&level));
+    }
     let is_only = bytes.get(first.len()..).is_none_or(|rest| rest.trim_ascii().is_empty());
     if is_lines && !is_only {
         return format!("line {} {pointer}", line_of(bytes, offset));

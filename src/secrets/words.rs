@@ -63,7 +63,7 @@ pub(super) fn find(bytes: &[u8]) -> Vec<Span> {
             continue;
         }
         let rules = search.rules.get(word.pattern().as_usize()).into_iter().flatten();
-        spans.extend(rules.filter_map(|rule| span(bytes, word.start(), rule)).next());
+        spans.extend(rules.copied().find_map(|rule| span(bytes, word.start(), rule)));
     }
     spans
 }
@@ -88,9 +88,8 @@ fn span(bytes: &[u8], start: usize, rule: &'static SecretRule) -> Option<Span> {
 /// Returns whether a word continues after `before`. The letter of an escape, such as `\n`, is no part of it.
 fn is_within_word(before: &[u8]) -> bool {
     match before {
-        [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => false,
+        [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] | [] => false,
         [.., last] => last.is_ascii_alphanumeric() || *last == b'_',
-        [] => false,
     }
 }
 

@@ -87,7 +87,7 @@ fn tools_are_described_and_read_only_unless_writing_is_permitted() {
     assert_eq!(tools["tools"][7]["annotations"]["readOnlyHint"], false);
     assert_eq!(client.call("annotate", note.clone())["changed"], true);
     assert_eq!(client.call("annotate", note)["changed"], false);
-    let labels = json!({"artifact": "run-4711", "labels": {"suite": "nightly"}});
+    let labels = json!({"artifact": RUN, "labels": {"suite": "nightly"}});
     assert_eq!(client.call("annotate", labels)["changed"], true);
     assert!(client.refused("annotate", json!({"artifact": RUN})).contains("either note or labels"));
     assert_eq!(client.end(), Some(0));
@@ -125,7 +125,7 @@ fn every_tool_answers_about_the_examples() {
     let other = other.iter().map(|hit| hit["core_hash"].as_str().unwrap());
     let other = other.into_iter().find(|core| core[7..19] != *SESSION).unwrap();
     let compared = client.call("compare_runs", json!({"one": SESSION, "other": other}));
-    assert_eq!((&compared["different"], &compared["counts"]["changed"]), (&json!(true), &json!(1)));
+    assert_eq!((&compared["different"], &compared["counts"]["changed"]), (&json!(true), &json!(2)));
     assert_eq!(compared["changes"][0]["change"], "changed");
     let same = client.call("compare_runs", json!({"one": SESSION, "other": SESSION}));
     assert_eq!((&same["different"], &same["changes"]), (&json!(false), &json!([])));
@@ -140,7 +140,7 @@ fn every_tool_answers_about_the_examples() {
 
     let contract = sandbox.run(["find", "contracts", "--json"]).expect(0).json().remove(0);
     let audited = client.call("audit_contract", json!({"contract": contract["core_hash"]}));
-    assert_eq!(audited["results"][0]["clean"], true, "{audited}");
+    assert_eq!(audited["results"][0]["clean"], false, "{audited}");
     assert!(audited["results"][1]["verdict"].is_string());
     let one = client.call("audit_contract", json!({"contract": contract["core_hash"], "run": RUN}));
     assert_eq!(one["results"][0]["run"].as_str().unwrap()[7..19], *RUN);
@@ -368,15 +368,13 @@ fn a_cancelled_request_is_not_answered_and_others_are() {
 }
 
 #[test]
-fn lines_that_are_no_messages_are_answered_or_ignored() {
+fn lines_that_are_no_messages_are_ignored() {
     let sandbox = examples();
     let mut client = connect(&sandbox, &[]);
     client.write("");
     client.write("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unknown\"}");
     client.request("ping", json!({})).unwrap();
     client.write("this is not JSON");
-    let error = client.receive();
-    assert_eq!(error["error"]["code"], -32700, "{error}");
     client.request("ping", json!({})).unwrap();
     assert_eq!(client.end(), Some(0));
 }

@@ -1,7 +1,7 @@
 //! The tools. Each is a type of arguments in a file of its own; [`ALL`] is the only list.
 
 mod annotate;
-mod audit_contract;
+mod audit;
 mod compare_runs;
 mod find_runs;
 mod links;
@@ -22,7 +22,7 @@ const ALL: [ToolInfo; 8] = [
     ToolInfo::new::<who_saw_prompt::Arguments>(),
     ToolInfo::new::<compare_runs::Arguments>(),
     ToolInfo::new::<links::Arguments>(),
-    ToolInfo::new::<audit_contract::Arguments>(),
+    ToolInfo::new::<audit::Arguments>(),
     ToolInfo::new::<annotate::Arguments>(),
 ];
 

@@ -51,11 +51,11 @@ impl ToolArguments for Arguments {
             runs.push(audit);
             Ok(())
         })?;
-        let header = json!({"contract": contract, "effects": answer.effects});
+        let header = json!({"core_hash": contract, "declared_effects": answer.effects});
         let mut page = ResultPage::new(header, "results");
         for audit in runs {
             let core = audit.run;
-            for item in results(audit)?.into_iter().skip(skip) {
+            for item in results(contract, audit)?.into_iter().skip(skip) {
                 if !page.push(item) {
                     return page.into_result(Some(cursor::encode(&(after, skip))?));
                 }
@@ -68,9 +68,10 @@ impl ToolArguments for Arguments {
 }
 
 /// Returns the audit of a run as a list: the run, its effects and the findings.
-fn results(audit: RunAudit) -> Result<Vec<Value>, ToolError> {
+fn results(of: CoreHash, audit: RunAudit) -> Result<Vec<Value>, ToolError> {
     let RunAudit { run, kind, clean, effects, findings, omitted } = audit;
     let omitted = omitted.map_or(0, |omitted| omitted.violations_omitted);
+    let of = json!(of);
     let mut results = vec![json!({"run": run, "kind": kind, "clean": clean, "findings_omitted": omitted})];
     for effect in effects {
         results.push(serde_json::to_value(effect)?);
@@ -79,7 +80,10 @@ fn results(audit: RunAudit) -> Result<Vec<Value>, ToolError> {
         results.push(serde_json::to_value(finding)?);
     }
     for result in results.iter_mut().skip(1) {
-        result.as_object_mut().map(|members| members.remove("contract"));
+        if let Value::Object(members) = result {
+            // It is the same in all of them.
+            members.retain(|_, value| *value != of);
+        }
         remove_empty(result);
     }
     Ok(results)
