@@ -154,9 +154,10 @@ fn remove_leftover(directory: &Path, path: &Path) {
         fs::remove_dir_all(path)
     };
     let removed = match File::open(path.join(LOCK)) {
-        // Before it is locked, it is empty; if it has no lock but is not empty, its removal was interrupted.
+        // Before it is locked, it is empty; if it has no lock but is not empty, its removal was interrupted. The lock
+        // may have been created in between.
         Err(error) if error.kind() == ErrorKind::NotFound && is_empty(path) => fs::remove_dir(path),
-        Err(error) if error.kind() == ErrorKind::NotFound => remove(),
+        Err(error) if error.kind() == ErrorKind::NotFound && !path.join(LOCK).exists() => remove(),
         Err(_) => return,
         Ok(lock) => match lock.try_lock() {
             Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return,

@@ -12,6 +12,37 @@ export interface AddLinkRequest {
   target: CoreHash;
 }
 
+/** What was done with a document. */
+export type AddOutcome = "added" | "capture" | "present" | "rejected" | "skipped";
+
+/** What was done with a document that was added. */
+export interface AddedDocument {
+  /** The files beside it that it refers to and that are stored with it. */
+  attachments: Array<CoreHash>;
+  /** The artifact that the document continues, if it is the rest of one: the stored artifact consists of both. */
+  continues?: CoreHash | null;
+  /** The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before. */
+  core_hash?: CoreHash | null;
+  /** The key id that it states. */
+  key_id?: string | null;
+  /** The id of its kind, if it was recognised. */
+  kind?: string | null;
+  /** What was done. */
+  outcome: AddOutcome;
+  /** The name of the document. */
+  path: string;
+  /** The bytes of the name, as hex digits, if it is a path that is not UTF-8. */
+  path_bytes?: string | null;
+  /** Whether the time at which it was seen was recorded, if it was stored before and was not added again. */
+  recorded: boolean;
+  /** The result of checking its signature, if it is signed: `verified` or `unchecked`. */
+  signature?: string | null;
+  /** Its violations, including warnings. */
+  violations: Array<Violation>;
+  /** Number of further violations. */
+  violations_omitted: number;
+}
+
 /** The result of a change to an annotation. */
 export interface AnnotateAnswer {
   /** Whether the vault changed; false if it already was as requested. */
@@ -447,7 +478,10 @@ export interface CopyRequest {
   allow_removed?: boolean;
   /** The path or URL of the other vault, which is created if it does not exist. */
   to: string;
-  /** Whether the paths that captures were read from are left out where captures are added. An empty vault adopts the journal as it is, with the paths that it records. */
+  /**
+   * Whether the paths that captures were read from are left out where captures are added. An empty vault adopts the
+   * journal as it is, with the paths that it records.
+   */
   without_source_paths?: boolean;
 }
 
@@ -1953,7 +1987,7 @@ export interface RuleSummary {
   id: string;
   /**
    * The id of the kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits
-   * of contracts, `bundle` for bundles.
+   * of contracts, `bundle` for bundles, `import` for files of other programs.
    */
   kind: string;
   /** The consequence of breaking it. */
@@ -1966,7 +2000,7 @@ export interface RuleSummary {
 
 /** Rules. */
 export interface RulesAnswer {
-  /** The rules: those of all documents, of each kind, of vaults, of audits and of bundles. */
+  /** The rules: those of all documents, of each kind, of vaults, of audits, of bundles and of files of other programs. */
   rules: Array<RuleSummary>;
 }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use crate::sandbox::{Ran, Sandbox, repository};
 
 /// The Python interpreter whose packages are used.
-const PYTHON: &str = "RUNVAULT_TEST_CLIENTS";
+const PYTHON: &str = "RUNVAULT_TEST_RECORDERS";
 
 /// Returns the interpreter if it has these modules. Says what is skipped, also if the output of tests is captured.
 fn python(what: &str, modules: &str) -> Option<String> {

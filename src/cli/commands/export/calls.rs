@@ -43,8 +43,8 @@ impl Args {
         } else {
             disk::write_with(output, &self.mode.options(self.force, vault.path()), write)?
         };
-        let packs = counted(packs.len() as u64, "run pack");
-        stdout::note(&format!("exported {} of {packs}", counted(calls, "call")));
+        let runs = counted(packs.len() as u64, "run");
+        stdout::note(&format!("exported {} of {runs}", counted(calls, "call")));
         Ok(Status::Done)
     }
 }
