@@ -32,6 +32,8 @@ pub(super) struct Address {
     /// Whether new object storage is tested with writers that race.
     #[cfg_attr(not(feature = "objects"), expect(dead_code, reason = "there is none"))]
     pub(super) is_raced: bool,
+    /// Whether connections may prepare statements, which poolers that assign connections per transaction may not support.
+    pub(super) prepares: bool,
     /// The file with the password, if it is not the usual one.
     pub(super) password_file: Option<PathBuf>,
 }
@@ -61,7 +63,7 @@ impl Address {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut schema, mut root, mut mode, mut blobs) = (SCHEMA.to_owned(), None, None, None);
-        let mut password_file = None;
+        let (mut password_file, mut prepares) = (None, true);
         let mut others = Vec::new();
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) =
@@ -72,6 +74,7 @@ impl Address {
                 "sslmode" => mode = Some(value),
                 "blobs" => blobs = Some(blob_address(&decoded(value)?)?),
                 "passfile" => password_file = Some(PathBuf::from(decoded(value)?)),
+                "prepared_statements" => prepares = valid_flag(value)?,
                 _ => others.push(parameter),
             }
         }
@@ -96,7 +99,7 @@ impl Address {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
-        Ok(Self { config, schema, verification, blobs, is_raced: true, password_file })
+        Ok(Self { config, schema, verification, blobs, is_raced: true, prepares, password_file })
     }
 
     /// Sets the password if the address has none.
@@ -145,6 +148,10 @@ fn valid_schema(name: &str) -> Result<String> {
         return Ok(name.to_owned());
     }
     Err(invalid("a schema is a name of at most 63 of a-z, 0-9 and _, and begins with none of 0-9 and pg_"))
+}
+
+fn valid_flag(text: &str) -> Result<bool> {
+    text.parse().map_err(|_| invalid("prepared_statements is true or false"))
 }
 
 /// Decodes percent-encoding.
@@ -249,6 +256,7 @@ mod tests {
             "postgres://ann:s3cret@db/runs?schema=pg_s3cret",
             "postgres://ann:s3cret@db/runs?schema=%zz",
             "postgres://ann:s3cret@db/runs?sslmode=s3cret",
+            "postgres://ann:s3cret@db/runs?prepared_statements=s3cret",
             "postgres://ann:s3cret@db/runs?blobs=s3://ann:s3cret@runs",
             "postgres://ann:s3cret@db/runs?blobs=s3://runs/x?key=s3cret",
         ] {

@@ -75,7 +75,13 @@ impl Failure {
         let is_conflict = error.code().is_some_and(|code| {
             [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code)
         });
-        is_conflict || self.is_disconnection()
+        is_conflict || self.is_disconnection() || self.is_about_preparation()
+    }
+
+    /// Returns whether the server does not have a prepared statement of this connection, or has another one of its name.
+    pub(super) fn is_about_preparation(&self) -> bool {
+        let states = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::DUPLICATE_PSTATEMENT];
+        states.iter().any(|state| self.has_state(state))
     }
 
     /// Returns what the server reports.
@@ -113,11 +119,16 @@ fn is_io(error: &Error) -> bool {
     false
 }
 
+/// The most likely reason that a prepared statement is not there.
+const POOLER: &str = "; if a pooler assigns connections per transaction, add prepared_statements=false to the address of the vault";
+
 /// Returns the kind of an error and its description.
 fn described(error: &Error) -> (ErrorKind, String) {
     if let Some(reported) = error.as_db_error() {
         let detail = reported.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
-        return (kind(reported.code()), format!("{}{detail}", reported.message()));
+        let states = [&SqlState::INVALID_SQL_STATEMENT_NAME, &SqlState::DUPLICATE_PSTATEMENT];
+        let about_pooler = if states.contains(&reported.code()) { POOLER } else { "" };
+        return (kind(reported.code()), format!("{}{detail}{about_pooler}", reported.message()));
     }
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     let kind = if error.is_closed() || is_io(error) { ErrorKind::Connection } else { ErrorKind::Database };

@@ -31,6 +31,7 @@ mod schema;
 mod session;
 mod snapshot;
 mod sql;
+mod statements;
 mod text;
 mod tls;
 mod unreferenced;

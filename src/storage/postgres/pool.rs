@@ -13,6 +13,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Address;
 use super::blob_store::{BlobStore, InDatabase};
 use super::error::{Failure, Outcome};
+use super::statements::Connection;
 use super::tls;
 use crate::storage::{ErrorKind, Result, StorageError};
 
@@ -21,6 +22,10 @@ const MAX_CONNECTIONS: u32 = 20;
 
 /// How long to wait for a connection when all are in use, or the server cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is set on each connection. Compiling a plan takes longer than running it: the server estimates that many more rows are
+/// read than it takes to fill a page. Servers that do not compile plans have no such setting.
+const SETTINGS: &str = "SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) = 'on'";
 
 /// A connection that returns to the pool when it is dropped.
 pub(super) type Lease = PooledConnection<Manager>;
@@ -36,6 +41,8 @@ pub(super) struct Server {
     round_trips: AtomicU64,
     failure: LastFailure,
     blobs: Box<dyn BlobStore>,
+    /// Whether connections may prepare statements.
+    prepares: bool,
 }
 
 /// The reason that the last attempt to connect failed, if it did.
@@ -59,7 +66,7 @@ impl Server {
         let name = address.to_string();
         let connector = tls::connector(&address.verification)?;
         let connections = PostgresConnectionManager::new(address.config.clone(), connector);
-        let first = connections.connect().map_err(|error| Failure::from(error).at(&name))?;
+        let first = connect(&connections).map_err(|error| Failure::from(error).at(&name))?;
         let failure = LastFailure::default();
         let manager = Manager { connections, first: Mutex::new(Some(first)), failure: Arc::clone(&failure) };
         let pool = r2d2::Pool::builder()
@@ -80,6 +87,7 @@ impl Server {
             round_trips: AtomicU64::new(0),
             failure,
             blobs: Box::new(InDatabase),
+            prepares: address.prepares,
         })
     }
 
@@ -127,6 +135,11 @@ impl Server {
         self.pool.max_size()
     }
 
+    /// Returns whether connections may prepare statements.
+    pub(super) fn prepares(&self) -> bool {
+        self.prepares
+    }
+
     /// Counts a question to the server and its answer.
     pub(super) fn count_round_trip(&self) {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
@@ -139,6 +152,13 @@ impl Server {
     }
 }
 
+/// Opens a connection.
+fn connect(connections: &PostgresConnectionManager<MakeRustlsConnect>) -> std::result::Result<Client, Error> {
+    let mut client = connections.connect()?;
+    client.batch_execute(SETTINGS)?;
+    Ok(client)
+}
+
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
@@ -146,24 +166,24 @@ impl fmt::Debug for Server {
 }
 
 impl ManageConnection for Manager {
-    type Connection = Client;
+    type Connection = Connection;
     /// Shared by the pool and by those who wait for a connection.
     type Error = Arc<Error>;
 
-    fn connect(&self) -> std::result::Result<Client, Arc<Error>> {
+    fn connect(&self) -> std::result::Result<Connection, Arc<Error>> {
         if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Ok(first);
+            return Ok(Connection::new(first));
         }
-        let connected = self.connections.connect().map_err(Arc::new);
+        let connected = connect(&self.connections).map_err(Arc::new);
         *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = connected.as_ref().err().cloned();
-        connected
+        connected.map(Connection::new)
     }
 
-    fn is_valid(&self, client: &mut Client) -> std::result::Result<(), Arc<Error>> {
-        self.connections.is_valid(client).map_err(Arc::new)
+    fn is_valid(&self, connection: &mut Connection) -> std::result::Result<(), Arc<Error>> {
+        self.connections.is_valid(connection).map_err(Arc::new)
     }
 
-    fn has_broken(&self, client: &mut Client) -> bool {
-        self.connections.has_broken(client)
+    fn has_broken(&self, connection: &mut Connection) -> bool {
+        self.connections.has_broken(connection)
     }
 }

@@ -10,6 +10,7 @@ use postgres::{Client, Row, SimpleQueryMessage};
 use super::error::{Failure, Outcome};
 use super::pool::{Lease, Server};
 use super::schema::{current, expect_current};
+use super::statements::Preparation;
 
 /// A parameter of a statement. Its type is stated, so that no round trip asks the server for it.
 pub(super) type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
@@ -19,6 +20,8 @@ pub(super) struct Session<'s> {
     server: &'s Server,
     client: RefCell<Lease>,
     is_open: Cell<bool>,
+    /// Whether statements that are run again are prepared.
+    prepares: bool,
 }
 
 impl<'s> Session<'s> {
@@ -29,7 +32,7 @@ impl<'s> Session<'s> {
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT version FROM vault",
             server.schema()
         );
-        Self::begin(server, &begin)
+        Self::begin(server, &begin, true)
     }
 
     /// Begins a transaction that reads one state, in which temporary tables can be created.
@@ -38,7 +41,8 @@ impl<'s> Session<'s> {
             "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL search_path TO \"{}\"; SELECT version FROM vault",
             server.schema()
         );
-        Self::begin(server, &begin)
+        // What statements refer to changes with the temporary tables.
+        Self::begin(server, &begin, false)
     }
 
     /// Begins a transaction that reads one state without relying on any table, and returns to the point `intact` after
@@ -50,7 +54,8 @@ impl<'s> Session<'s> {
             // The version was checked when the vault was opened, and its row may be damaged.
             current()
         );
-        Self::begin(server, &begin)
+        // What a check reads may be damaged in any way.
+        Self::begin(server, &begin, false)
     }
 
     /// Begins a transaction that writes, and waits for locks no longer than `patience`.
@@ -66,19 +71,27 @@ impl<'s> Session<'s> {
             server.schema(),
             patience.as_millis().clamp(1, 1 << 30)
         );
-        Self::begin(server, &begin)
+        Self::begin(server, &begin, true)
     }
 
     /// Begins a transaction with these statements, the last of which returns the version of the vault. Connections that
     /// were lost while they were idle are replaced.
-    fn begin(server: &'s Server, statements: &str) -> Outcome<Self> {
+    fn begin(server: &'s Server, statements: &str, prepares: bool) -> Outcome<Self> {
+        let prepares = prepares && server.prepares();
         let mut attempts = server.max_connections();
         loop {
             let mut client = server.lease()?;
             server.count_round_trip();
             let begun = client.simple_query(statements).map_err(Failure::from);
             match begun.and_then(|answers| expect_version(server, &answers)) {
-                Ok(()) => return Ok(Self { server, client: RefCell::new(client), is_open: Cell::new(true) }),
+                Ok(()) => {
+                    return Ok(Self {
+                        server,
+                        client: RefCell::new(client),
+                        is_open: Cell::new(true),
+                        prepares,
+                    });
+                }
                 Err(failure) if failure.is_disconnection() && attempts > 0 => attempts -= 1,
                 Err(failure) => {
                     // The connection returns to the pool outside of a transaction.
@@ -101,8 +114,41 @@ impl<'s> Session<'s> {
         run(&mut self.client.borrow_mut()).map_err(Failure::from)
     }
 
+    /// Returns how to run a statement, which is one that is run again.
+    fn preparation(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Preparation> {
+        if !self.prepares {
+            return Ok(Preparation::Text);
+        }
+        let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
+        let mut client = self.client.borrow_mut();
+        let prepared = client.preparation(sql, &types, || self.server.count_round_trip());
+        prepared.map_err(Failure::from)
+    }
+
+    /// Returns what a statement returned. The server may have lost what was prepared, by a pooler between.
+    fn checked<T>(&self, ran: std::result::Result<T, postgres::Error>) -> Outcome<T> {
+        ran.map_err(Failure::from).inspect_err(|failure| {
+            if failure.is_about_preparation() {
+                self.client.borrow_mut().forget_all();
+            }
+        })
+    }
+
     /// Returns the rows of a query.
     pub(super) fn rows(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Vec<Row>> {
+        match self.preparation(sql, parameters)? {
+            Preparation::Text => self.rows_planned_for(sql, parameters),
+            Preparation::Prepared(statement) => {
+                self.server.count_round_trip();
+                let ran = self.client.borrow_mut().query(&statement, &values(parameters));
+                self.checked(ran)
+            }
+        }
+    }
+
+    /// Returns the rows of a query that the server plans for these parameters. For statements whose best plan depends on
+    /// them.
+    pub(super) fn rows_planned_for(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Vec<Row>> {
         self.with(|client| client.query_typed(sql, parameters))
     }
 
@@ -125,10 +171,15 @@ impl<'s> Session<'s> {
         parameters: &[Parameter<'_>],
         mut take: impl FnMut(&Row) -> Outcome<()>,
     ) -> Outcome<()> {
+        let preparation = self.preparation(sql, parameters)?;
         self.server.count_round_trip();
         let mut client = self.client.borrow_mut();
-        let mut rows =
-            client.query_typed_raw(sql, parameters.iter().map(|(value, of)| (*value, of.clone())))?;
+        let mut rows = match &preparation {
+            Preparation::Text => {
+                client.query_typed_raw(sql, parameters.iter().map(|(value, of)| (*value, of.clone())))?
+            }
+            Preparation::Prepared(statement) => client.query_raw(statement, values(parameters))?,
+        };
         while let Some(row) = rows.next()? {
             take(&row)?;
         }
@@ -137,7 +188,14 @@ impl<'s> Session<'s> {
 
     /// Runs a statement, and returns the number of rows that it changed.
     pub(super) fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<u64> {
-        self.with(|client| client.execute_typed(sql, parameters))
+        match self.preparation(sql, parameters)? {
+            Preparation::Text => self.with(|client| client.execute_typed(sql, parameters)),
+            Preparation::Prepared(statement) => {
+                self.server.count_round_trip();
+                let ran = self.client.borrow_mut().execute(&statement, &values(parameters));
+                self.checked(ran)
+            }
+        }
     }
 
     /// Runs statements without parameters.
@@ -150,6 +208,11 @@ impl<'s> Session<'s> {
         self.is_open.set(false);
         self.batch("COMMIT")
     }
+}
+
+/// Returns the values of parameters.
+fn values<'p>(parameters: &[Parameter<'p>]) -> Vec<&'p (dyn ToSql + Sync)> {
+    parameters.iter().map(|(value, _)| *value).collect()
 }
 
 /// Checks that the vault has the version of this program, which is in the last row of the answers.

@@ -208,6 +208,6 @@ impl View<'_> {
             let first = (first != hash).then_some(first);
             Ok(SearchableCapture { id: value(row, 6)?, capture: hash, artifact, first })
         };
-        self.session.rows(&sql, &parameters)?.iter().map(searchable).collect()
+        self.session.rows_planned_for(&sql, &parameters)?.iter().map(searchable).collect()
     }
 }

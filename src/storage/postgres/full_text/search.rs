@@ -66,7 +66,7 @@ impl View<'_> {
                FROM ({chosen}) AS b JOIN artifact a ON a.id = b.artifact
               ORDER BY b.score DESC, a.arrival DESC, a.core, b.capture, b.number LIMIT $7"
         );
-        self.session.rows(&sql, &parameters)?.iter().map(found).collect()
+        self.session.rows_planned_for(&sql, &parameters)?.iter().map(found).collect()
     }
 
     /// Returns the passages that match by their words, of those whose vectors are not complete.

@@ -80,7 +80,8 @@ impl State {
             state.artifacts.insert(core(&row, 0)?, stored);
         }
         let sql = "SELECT a.core, c.digest, c.id, c.seen_at, c.signature, c.key_id
-                     FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = ANY($1) AND a.core = ANY($2)";
+                     FROM capture c JOIN artifact a ON a.id = c.artifact
+                    WHERE (c.digest, a.core) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))";
         let captures = all_bytes(targets.iter().map(|target| &target.capture.0));
         let parameters = [(&captures as _, Type::BYTEA_ARRAY), (&cores as _, Type::BYTEA_ARRAY)];
         for row in session.rows(sql, &parameters)? {

@@ -155,7 +155,7 @@ impl View<'_> {
               WHERE t.core = ANY($1) AND r.relation = $2 AND t.id <> f.id AND {SHARE_ATTRIBUTE}
                 AND f.id IN (SELECT a.id FROM artifact a WHERE {matching})"
         );
-        self.session.rows(&sql, &selection.parameters())?.iter().map(|row| core(row, 0)).collect()
+        self.session.rows_planned_for(&sql, &selection.parameters())?.iter().map(|row| core(row, 0)).collect()
     }
 
     /// Returns the references to digests and names that the vault does not have.

@@ -134,7 +134,7 @@ impl View<'_> {
             "SELECT floor({at} / {DAY}.0)::bigint * {DAY}, count(*) FROM artifact a
               WHERE {at} IS NOT NULL AND {matching} GROUP BY 1 ORDER BY 1"
         );
-        let rows = self.session.rows(&sql, &selection.parameters())?;
+        let rows = self.session.rows_planned_for(&sql, &selection.parameters())?;
         rows.iter().map(|row| Ok((from_millis(value(row, 0)?)?.date_naive(), count(row, 1)?))).collect()
     }
 
