@@ -67,6 +67,13 @@ impl NameCache {
         found.ok_or_else(|| Failure::damaged(format_args!("there is no kind {id}")))
     }
 
+    /// Returns the number of a group of roles, if there are roles in it.
+    pub(super) fn group(&self, session: &Session<'_>, name: &str) -> Outcome<Option<i32>> {
+        self.find(session, |names| {
+            names.roles.values().filter(|role| role.group == name).map(|role| role.group_id).min()
+        })
+    }
+
     /// Returns a role.
     pub(super) fn role(&self, session: &Session<'_>, id: i32) -> Outcome<Arc<StoredRole>> {
         let found = self.find(session, |names| names.roles.get(&id).cloned())?;

@@ -1,6 +1,7 @@
 //! Vaults in the database that `RUNVAULT_TEST_ENGINE` names, and what only an engine with a server has to show.
 
 mod connections;
+mod mentioned;
 #[cfg(feature = "objects")]
 mod objects;
 mod proxy;

@@ -4,6 +4,7 @@ use postgres::Row;
 use postgres::types::Type;
 
 use super::conditions::Selection;
+use super::mentioned::only_mention;
 use super::times::column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{ArtifactRecord, Cursor, Filter, Hit, Order, Page, Paged};
@@ -12,7 +13,7 @@ use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::view::{ARTIFACT, View};
 
 /// How an order is expressed: the values by which artifacts are sorted, all descending but the last.
-struct Sorting {
+pub(super) struct Sorting {
     /// An expression whose largest values come first, of the time or number of the artifact `a`. `None` if the order has
     /// none. Artifacts without one have the smallest value, which no time has.
     value: Option<String>,
@@ -26,7 +27,7 @@ struct Sorting {
 const NONE: &str = "'-9223372036854775808'::bigint";
 
 impl Sorting {
-    fn new(order: Order, selection: &mut Selection) -> Self {
+    pub(super) fn new(order: Order, selection: &mut Selection) -> Self {
         let sorted =
             |value: Option<String>, position| Self { value, position: Some(position), is_by_kind: false };
         match order {
@@ -47,8 +48,13 @@ impl Sorting {
         }
     }
 
+    /// Returns the expression whose largest values come first.
+    pub(super) fn value(&self) -> &str {
+        self.value.as_deref().unwrap_or("0::bigint")
+    }
+
     /// Returns what the statement sorts by.
-    fn order_by(&self) -> String {
+    pub(super) fn order_by(&self) -> String {
         let kind = self.is_by_kind.then(|| "kind_name".to_owned());
         let value = self.value.as_ref().map(|_| "sort_value DESC".to_owned());
         let position = self.position.map(|position| format!("{position} DESC"));
@@ -61,7 +67,7 @@ impl Sorting {
     }
 
     /// Returns the condition that an artifact comes after the one that a cursor describes.
-    fn after(&self, cursor: &Cursor, order: Order, selection: &mut Selection) -> String {
+    pub(super) fn after(&self, cursor: &Cursor, order: Order, selection: &mut Selection) -> String {
         let core = selection.bind(cursor.core.0.as_bytes().to_vec(), Type::BYTEA);
         let Some(position) = self.position else { return format!("a.core > {core}") };
         let known = selection.bind(cursor.position.cast_signed(), Type::INT8);
@@ -91,13 +97,18 @@ impl View<'_> {
     pub(super) fn number_matching(&self, filter: &Filter) -> Outcome<u64> {
         let mut selection = Selection::default();
         let sql = format!("SELECT count(*) FROM artifact a WHERE {}", selection.matching(filter));
-        let row = self.session.row(&sql, &selection.parameters())?;
+        let row = self.session.rows_planned_for(&sql, &selection.parameters())?.into_iter().next();
         count(&row.ok_or_else(|| Failure::damaged("a count has no row"))?, 0)
     }
 
     pub(super) fn page(&self, filter: &Filter, order: Order, page: &Page) -> Outcome<Paged<Hit>> {
         if page.limit == 0 {
             return Ok(Paged { items: Vec::new(), next: None });
+        }
+        if let Some(mention) = only_mention(filter, order)
+            && let Some(found) = self.page_mentioning(mention, order, page)?
+        {
+            return Ok(found);
         }
         let mut selection = Selection::default();
         let sorting = Sorting::new(order, &mut selection);
@@ -110,16 +121,16 @@ impl View<'_> {
         let sql = format!(
             "SELECT {ARTIFACT}, {} AS sort_value, k.name AS kind_name
                FROM artifact a JOIN kind k ON k.id = a.kind WHERE {condition} ORDER BY {} LIMIT {limit}",
-            sorting.value.as_deref().unwrap_or("0::bigint"),
+            sorting.value(),
             sorting.order_by()
         );
-        let mut rows = self.session.rows(&sql, &selection.parameters())?;
+        let mut rows = self.session.rows_planned_for(&sql, &selection.parameters())?;
         let is_more = rows.len() > page.limit;
         rows.truncate(page.limit);
         let artifacts: Vec<ArtifactRecord> =
             rows.iter().map(|row| self.artifact_record(row, 0)).collect::<Outcome<_>>()?;
         let next = match rows.last().zip(artifacts.last()).filter(|_| is_more) {
-            Some((row, artifact)) => Some(cursor(row, artifact, order)?),
+            Some((row, artifact)) => Some(cursor(row, 6, artifact, order)?),
             None => None,
         };
         let matches = self.matches(&artifacts, filter)?;
@@ -128,14 +139,19 @@ impl View<'_> {
     }
 }
 
-/// Returns the value by which a row is sorted, if the artifact has it.
-fn stated(row: &Row) -> Outcome<Option<i64>> {
-    let number: i64 = value(row, 6)?;
+/// Returns the value by which a row is sorted, in the column `index`, if the artifact has it.
+fn stated(row: &Row, index: usize) -> Outcome<Option<i64>> {
+    let number: i64 = value(row, index)?;
     Ok(Some(number).filter(|number| *number != i64::MIN))
 }
 
-/// Returns the cursor that describes the artifact of a row.
-fn cursor(row: &Row, artifact: &ArtifactRecord, order: Order) -> Outcome<Cursor> {
+/// Returns the cursor that describes the artifact of a row, whose column `sort_value` is the one that it is sorted by.
+pub(super) fn cursor(
+    row: &Row,
+    sort_value: usize,
+    artifact: &ArtifactRecord,
+    order: Order,
+) -> Outcome<Cursor> {
     let core = artifact.core;
     let plain = Cursor { kind: None, time: None, number: None, position: artifact.arrival, core };
     Ok(match order {
@@ -144,9 +160,9 @@ fn cursor(row: &Row, artifact: &ArtifactRecord, order: Order) -> Outcome<Cursor>
             Cursor { time: Some(artifact.added_at), position: artifact.addition, ..plain }
         }
         Order::Newest(TimeBasis::Created | TimeBasis::Finished) => {
-            Cursor { time: stated(row)?.map(from_millis).transpose()?, ..plain }
+            Cursor { time: stated(row, sort_value)?.map(from_millis).transpose()?, ..plain }
         }
-        Order::Largest(_) => Cursor { number: stated(row)?, ..plain },
+        Order::Largest(_) => Cursor { number: stated(row, sort_value)?, ..plain },
         Order::Core => Cursor { position: 0, ..plain },
         Order::Kind => Cursor { kind: Some(artifact.kind.clone()), ..plain },
     })

@@ -110,17 +110,28 @@ impl View<'_> {
         group: Option<&str>,
         among: Option<&[CoreHash]>,
     ) -> Outcome<HashMap<Digest, Vec<Mention>>> {
-        let sql = format!(
-            "SELECT a.core, l.digests, l.entries FROM mention_list l
-               JOIN capture c ON c.id = l.capture JOIN artifact a ON a.id = c.artifact
-              WHERE (l.capture, l.group_id) IN
-                    (SELECT k.capture, k.group_id FROM mention_key k WHERE k.key = ANY($1))
-                AND {IN_GROUP} AND ($3::bytea[] IS NULL OR a.core = ANY($3))"
-        );
         let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
         let among = among.map(all_cores);
-        let parameters: [Parameter<'_>; 3] =
-            [(&keys, Type::INT8_ARRAY), (&group, Type::TEXT), (&among, Type::BYTEA_ARRAY)];
+        let mut parameters: Vec<Parameter<'_>> = vec![(&keys, Type::INT8_ARRAY), (&group, Type::TEXT)];
+        let sql = if let Some(among) = &among {
+            parameters.push((among, Type::BYTEA_ARRAY));
+            // The artifacts are few and the mentions may be many, which the server does not know: `OFFSET 0` keeps it from
+            // beginning with the keys.
+            format!(
+                "SELECT a.core, l.digests, l.entries FROM artifact a JOIN capture c ON c.artifact = a.id
+                   JOIN mention_list l ON l.capture = c.id
+                  WHERE a.core = ANY($3) AND {IN_GROUP} AND EXISTS
+                        (SELECT 1 FROM mention_key k WHERE k.key = ANY($1) AND k.capture = l.capture OFFSET 0)"
+            )
+        } else {
+            format!(
+                "SELECT a.core, l.digests, l.entries FROM mention_list l
+                   JOIN capture c ON c.id = l.capture JOIN artifact a ON a.id = c.artifact
+                  WHERE (l.capture, l.group_id) IN
+                        (SELECT k.capture, k.group_id FROM mention_key k WHERE k.key = ANY($1))
+                    AND {IN_GROUP}"
+            )
+        };
         let wanted: BTreeSet<&Digest> = digests.iter().collect();
         let found = self.entries_by_artifact(&sql, &parameters, |digest| wanted.contains(digest))?;
         let mut mentions: HashMap<Digest, Vec<Mention>> = HashMap::new();

@@ -10,6 +10,7 @@ mod find;
 mod journal;
 mod labels;
 mod matches;
+mod mentioned;
 mod mentions;
 mod names;
 mod statistics;

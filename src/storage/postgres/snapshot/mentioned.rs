@@ -1,0 +1,209 @@
+//! Pages of the artifacts that mention one digest: the look-up by the prompt or the response of a model.
+//!
+//! The best plan depends on how many artifacts mention the digest, which a plan that the server makes once cannot know. So
+//! there are two statements. The first returns everything if the digest has few keys, which is what nearly all digests have.
+//! The other one counts keys, and then either collects and sorts the artifacts, or examines artifacts in the order of the
+//! page until it is full.
+
+use std::collections::BTreeSet;
+
+use postgres::Row;
+use postgres::types::Type;
+
+use super::conditions::Selection;
+use super::find::{Sorting, cursor};
+use super::mentions::list_has;
+use crate::digest::Digest;
+use crate::storage::TimeBasis;
+use crate::storage::interface::{ArtifactRecord, Condition, Filter, Hit, Match, Order, Page, Paged};
+use crate::storage::postgres::columns::value;
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::view::{ARTIFACT, View};
+
+/// The column with the value by which artifacts are sorted, and those with a list and its entries.
+const SORT_VALUE: usize = 6;
+const DIGESTS: usize = 7;
+const ENTRIES: usize = 8;
+
+/// Maximum number of keys of a digest whose artifacts are all read at once.
+const FEW: usize = 100;
+
+/// Maximum number of artifacts on a page that is found by counting keys. Larger ones are a large part of the vault anyway.
+const MAX_PAGE: usize = 10_000;
+
+/// The column that says that a digest has more than [`FEW`] keys.
+const ARE_MANY: usize = 9;
+
+/// Returns the mention that is all that a filter requires, if artifacts can be read in the order.
+pub(super) fn only_mention(filter: &Filter, order: Order) -> Option<(Option<&str>, Digest)> {
+    let Filter { kinds, conditions, through_members, period, digits, among } = filter;
+    let has_index = matches!(
+        order,
+        Order::Core | Order::Newest(TimeBasis::LastSeen | TimeBasis::FirstSeen | TimeBasis::Created)
+    );
+    let is_alone = kinds.is_empty() && period.is_none() && digits.is_none() && among.is_none();
+    match &conditions[..] {
+        [Condition::Mention { group, digest }] if has_index && is_alone && !through_members => {
+            Some((group.as_deref(), *digest))
+        }
+        _ => None,
+    }
+}
+
+impl View<'_> {
+    /// Returns a page of the artifacts that mention a digest in the roles of a group, or of any; `None` if they are many and
+    /// the page is large.
+    pub(super) fn page_mentioning(
+        &self,
+        (group, digest): (Option<&str>, Digest),
+        order: Order,
+        page: &Page,
+    ) -> Outcome<Option<Paged<Hit>>> {
+        let group = match group {
+            None => None,
+            Some(group) => match self.names.group(&self.session, group)? {
+                None => return Ok(Some(Paged { items: Vec::new(), next: None })),
+                found => found,
+            },
+        };
+        let mut selection = Selection::default();
+        let sql = of_few(&mut selection, (group, digest), order, page);
+        let mut rows = self.session.rows(&sql, &selection.parameters())?;
+        let are_many = rows.first().map(|row| value(row, ARE_MANY)).transpose()?.unwrap_or(false);
+        if are_many && page.limit > MAX_PAGE {
+            return Ok(None);
+        }
+        if are_many {
+            let mut selection = Selection::default();
+            let sql = of_many(&mut selection, (group, digest), order, page);
+            rows = self.session.rows(&sql, &selection.parameters())?;
+        }
+        self.hits(&rows, digest, order, page).map(Some)
+    }
+
+    /// Returns the page in rows, of which an artifact has one for each of its lists.
+    fn hits(&self, rows: &[Row], digest: Digest, order: Order, page: &Page) -> Outcome<Paged<Hit>> {
+        let mut found: Vec<Found<'_>> = Vec::new();
+        for row in rows {
+            // There is a row without an artifact if there is none.
+            let Some(digests) = value::<Option<&[u8]>>(row, DIGESTS)? else { continue };
+            let entries = lists::decode(digests, value(row, ENTRIES)?)?.into_iter();
+            let mut entries = entries.filter(|entry| entry.digest == digest).peekable();
+            // A key is no proof.
+            if entries.peek().is_none() {
+                continue;
+            }
+            let artifact = self.artifact_record(row, 0)?;
+            if found.last().is_none_or(|last| last.artifact.core != artifact.core) {
+                found.push(Found { artifact, row, entries: BTreeSet::new() });
+            }
+            if let Some(last) = found.last_mut() {
+                last.entries.extend(entries);
+            }
+        }
+        let is_more = found.len() > page.limit;
+        found.truncate(page.limit);
+        let last = found.last().filter(|_| is_more);
+        let next = last.map(|last| cursor(last.row, SORT_VALUE, &last.artifact, order)).transpose()?;
+        let items = found.into_iter().map(|found| self.hit(found)).collect::<Outcome<_>>()?;
+        Ok(Paged { items, next })
+    }
+
+    fn hit(&self, found: Found<'_>) -> Outcome<Hit> {
+        let Found { artifact, entries, .. } = found;
+        let mentions = entries.iter().map(|entry| self.mention(artifact.core, entry));
+        let mut mentions = mentions.collect::<Outcome<Vec<_>>>()?;
+        mentions.sort_by(|one, other| (&one.role, &one.place).cmp(&(&other.role, &other.place)));
+        Ok(Hit { artifact, matches: mentions.into_iter().map(Match::Mention).collect() })
+    }
+}
+
+/// An artifact of a page.
+struct Found<'r> {
+    artifact: ArtifactRecord,
+    /// Its first row.
+    row: &'r Row,
+    /// Where it mentions the digest.
+    entries: BTreeSet<Entry>,
+}
+
+/// Returns the statement for all artifacts after the beginning of a page, if the digest has few keys. There is a row for each
+/// list that a key leads to, and one without an artifact if there is none.
+fn of_few(
+    selection: &mut Selection,
+    (group, digest): (Option<i32>, Digest),
+    order: Order,
+    page: &Page,
+) -> String {
+    let sorting = Sorting::new(order, selection);
+    let key = selection.bind(digest.key(), Type::INT8);
+    let of_group = of_group(group, selection);
+    let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
+    let after = after.map(|after| format!("AND {after}")).unwrap_or_default();
+    let (value, order_by) = (sorting.value(), sorting.order_by());
+    // The server guesses the same number of elements for all arrays, so that a plan that it makes once costs no more than one
+    // for the digest, and it makes no others. `OFFSET 0` keeps the subquery from being read if the keys are many.
+    format!(
+        "WITH found AS MATERIALIZED
+           (SELECT ARRAY(SELECT k.capture FROM mention_key k WHERE k.key = {key} LIMIT {FEW} + 1) AS captures)
+         SELECT a.*, cardinality(f.captures) > {FEW}
+           FROM found f LEFT JOIN LATERAL
+             (SELECT {ARTIFACT}, {value} AS sort_value, l.digests, l.entries
+                FROM mention_list l JOIN capture c ON c.id = l.capture JOIN artifact a ON a.id = c.artifact
+               WHERE cardinality(f.captures) <= {FEW} AND l.capture = ANY(f.captures) {of_group} {after} OFFSET 0) a ON true
+          ORDER BY {order_by}"
+    )
+}
+
+/// Returns the condition that the list `l` is of a group.
+fn of_group(group: Option<i32>, selection: &mut Selection) -> String {
+    let condition = group.map(|group| format!("AND l.group_id = {}", selection.bind(group, Type::INT4)));
+    condition.unwrap_or_default()
+}
+
+/// Returns the statement for a page and one artifact more. An artifact has a row for each list with the digest.
+fn of_many(
+    selection: &mut Selection,
+    (group, digest): (Option<i32>, Digest),
+    order: Order,
+    page: &Page,
+) -> String {
+    let sorting = Sorting::new(order, selection);
+    let key = selection.bind(digest.key(), Type::INT8);
+    let has_digest = list_has(&selection.bind(digest.as_bytes().to_vec(), Type::BYTEA));
+    // As a part of the text: a plan for any limit is one for a large part of the vault.
+    let limit = page.limit.saturating_add(1);
+    let of_group = of_group(group, selection);
+    let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
+    let after = after.map(|after| format!("AND {after}")).unwrap_or_default();
+    let (value, order_by) = (sorting.value(), sorting.order_by());
+    // Reading an artifact in order costs less than collecting one by its key, and of `max(id)` artifacts it takes so many to
+    // fill the page that both ways cost the same at about this number of mentions. `OFFSET 0` keeps subqueries as they are.
+    format!(
+        "WITH most AS MATERIALIZED
+           (SELECT 1000 + sqrt(0.3::float8 * {limit} * coalesce(max(id), 0)) AS number FROM artifact),
+         counted AS MATERIALIZED
+           (SELECT k.capture FROM mention_key k WHERE k.key = {key}
+             LIMIT (SELECT 1 + least(number, 1e15)::bigint FROM most)),
+         few AS MATERIALIZED (SELECT count(*) <= (SELECT number FROM most) AS are_few FROM counted)
+         SELECT a.*, m.digests, m.entries
+           FROM ((SELECT {ARTIFACT}, {value} AS sort_value FROM artifact a
+                   WHERE (SELECT are_few FROM few) AND a.id IN
+                         (SELECT c.artifact FROM counted k
+                            JOIN mention_list l ON l.capture = k.capture {of_group}
+                            JOIN capture c ON c.id = k.capture
+                           WHERE {has_digest}) {after}
+                   ORDER BY {order_by} LIMIT {limit})
+                 UNION ALL
+                 (SELECT {ARTIFACT}, {value} AS sort_value FROM artifact a
+                   WHERE NOT (SELECT are_few FROM few) AND EXISTS
+                         (SELECT 1 FROM capture c JOIN mention_list l ON l.capture = c.id {of_group}
+                           WHERE c.artifact = a.id AND {has_digest} OFFSET 0) {after}
+                   ORDER BY {order_by} LIMIT {limit})) a
+           LEFT JOIN LATERAL
+             (SELECT l.digests, l.entries FROM capture c JOIN mention_list l ON l.capture = c.id
+               WHERE c.artifact = a.id {of_group} AND {has_digest} OFFSET 0) m ON true
+          ORDER BY {order_by}"
+    )
+}
