@@ -12,13 +12,14 @@ use super::pool::Server;
 use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
-pub(super) const MIGRATIONS: [&str; 6] = [
+pub(super) const MIGRATIONS: [&str; 7] = [
     include_str!("../../../migrations/postgres/0001_vault.sql"),
     include_str!("../../../migrations/postgres/0002_source_path.sql"),
     include_str!("../../../migrations/postgres/0003_objects.sql"),
     include_str!("../../../migrations/postgres/0004_search.sql"),
     include_str!("../../../migrations/postgres/0005_views.sql"),
     include_str!("../../../migrations/postgres/0006_copy.sql"),
+    include_str!("../../../migrations/postgres/0007_mention_index.sql"),
 ];
 
 /// What to do if there is no vault.
