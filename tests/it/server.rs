@@ -5,7 +5,7 @@ mod files;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::json;
@@ -56,8 +56,12 @@ impl Response {
 
 impl Serving {
     pub(crate) fn start(sandbox: &Sandbox) -> Self {
-        let mut command = sandbox.command();
-        command.args(["serve", "--listen", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
+        Self::start_at(sandbox.command(), "127.0.0.1:0")
+    }
+
+    /// Starts the program at an address.
+    pub(crate) fn start_at(mut command: Command, listen: &str) -> Self {
+        command.args(["serve", "--listen", listen]).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -72,16 +76,25 @@ impl Serving {
     }
 
     fn request(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let headers: Vec<String> =
-            headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
-        let request = format!("{method} {path} HTTP/1.1\r\n{}Connection: close\r\n\r\n", headers.concat());
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        parse(&bytes)
+        request(self.address, method, path, headers)
     }
+}
+
+/// Requests a page of a server, by a name of its host.
+#[cfg_attr(not(feature = "objects"), expect(dead_code, reason = "only tests with object storage need it"))]
+pub(crate) fn get(address: SocketAddr, host: &str, path: &str) -> Response {
+    request(address, "GET", path, &[("Host", host)])
+}
+
+fn request(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let request = format!("{method} {path} HTTP/1.1\r\n{}Connection: close\r\n\r\n", headers.concat());
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    parse(&bytes)
 }
 
 /// Parses a response of known length.
@@ -123,6 +136,15 @@ fn addresses(page: &str) -> Vec<String> {
 fn every_page_that_a_page_leads_to_exists() {
     let sandbox = examples();
     let serving = Serving::start(&sandbox);
+    let seen = follow_all_links(&|path| serving.get(path));
+    for core in cores(&sandbox) {
+        assert!(seen.contains(&format!("/artifact/{core}")), "{core}");
+        assert!(seen.iter().any(|path| path.starts_with(&format!("/artifact/{core}/core"))), "{core}");
+    }
+}
+
+/// Requests every page that another page leads to, and returns their addresses.
+pub(crate) fn follow_all_links(get: &dyn Fn(&str) -> Response) -> Vec<String> {
     let mut waiting = vec!["/".to_owned()];
     let mut seen: Vec<String> = Vec::new();
     while let Some(path) = waiting.pop() {
@@ -130,7 +152,7 @@ fn every_page_that_a_page_leads_to_exists() {
         if seen.contains(&path) || seen.len() > 400 {
             continue;
         }
-        let response = serving.get(&path);
+        let response = get(&path);
         assert!(matches!(response.status, 200 | 302), "{path}: {}", String::from_utf8_lossy(&response.body));
         if response.header("content-type").is_some_and(|kind| kind.starts_with("text/html")) {
             for address in addresses(response.text()) {
@@ -140,10 +162,7 @@ fn every_page_that_a_page_leads_to_exists() {
         }
         seen.push(path);
     }
-    for core in cores(&sandbox) {
-        assert!(seen.contains(&format!("/artifact/{core}")), "{core}");
-        assert!(seen.iter().any(|path| path.starts_with(&format!("/artifact/{core}/core"))), "{core}");
-    }
+    seen
 }
 
 #[test]

@@ -11,6 +11,8 @@ mod proxy;
 mod schema;
 mod search;
 mod server;
+#[cfg(all(feature = "objects", feature = "server"))]
+mod serving;
 mod sql;
 mod tls;
 mod upgrade;

@@ -1,0 +1,164 @@
+//! Several servers of pages, side by side on one vault, behind a proxy that passes requests to each in turn.
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Database, Place};
+use crate::sandbox::{repository, session};
+use crate::server::{Serving, follow_all_links, get};
+
+const WRITERS: usize = 8;
+const SESSIONS: usize = 5;
+
+/// A proxy that ends with the test.
+struct RoundRobin {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl RoundRobin {
+    /// Starts nginx in `directory`, or says why the test is skipped.
+    fn start(directory: &Path, servers: &[SocketAddr]) -> Option<Self> {
+        static SKIPPED: Once = Once::new();
+        let program = ["/usr/sbin/nginx", "/usr/bin/nginx"].into_iter().find(|path| Path::new(path).exists());
+        let Some(program) = program else {
+            SKIPPED.call_once(|| {
+                let _ =
+                    std::io::stderr().write_all(b"skipped: servers behind a proxy; nginx is not installed\n");
+            });
+            return None;
+        };
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let upstream: String = servers.iter().map(|server| format!("server {server};\n")).collect();
+        let port = servers[0].port();
+        let name = directory.display();
+        let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map(|path| format!("{path}_temp_path {name}/{path};\n"))
+            .concat();
+        let configuration = format!(
+            "daemon off; master_process off; pid {name}/pid; error_log {name}/error.log;
+             events {{ worker_connections 256; }}
+             http {{ access_log off; {paths}
+               upstream servers {{ {upstream} }}
+               server {{ listen {address};
+                 location / {{ proxy_pass http://servers; proxy_set_header Host localhost:{port}; }} }} }}"
+        );
+        let path = directory.join("nginx.conf");
+        std::fs::write(&path, configuration).unwrap();
+        let mut command = Command::new(program);
+        command.arg("-c").arg(&path).arg("-p").arg(directory).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut proxy = Self { child: command.spawn().unwrap(), address };
+        while std::net::TcpStream::connect(address).is_err() {
+            let ended = proxy.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{}", std::fs::read_to_string(directory.join("error.log")).unwrap());
+            std::thread::yield_now();
+        }
+        Some(proxy)
+    }
+}
+
+impl Drop for RoundRobin {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Returns three addresses of this machine with one port, so that one name of the host is right for all of them.
+fn addresses() -> [SocketAddr; 3] {
+    loop {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        let others = [2, 3].map(|number| TcpListener::bind(([127, 0, 0, number], port)));
+        if others.iter().all(Result::is_ok) {
+            return [1, 2, 3].map(|number| SocketAddr::from(([127, 0, 0, number], port)));
+        }
+    }
+}
+
+/// The program on the vault in the database, with the credentials of the bucket.
+fn command(database: &Database) -> Command {
+    let mut command = database.sandbox.command();
+    command.env("RUNVAULT_VAULT", &database.address);
+    command.envs(std::env::vars().filter(|(name, _)| name.starts_with("AWS_")));
+    command
+}
+
+fn sessions(database: &Database, writer: usize) -> Vec<PathBuf> {
+    let write = |number: usize| {
+        let document = session(&format!("writer-{writer}-{number}"), &[("p", "r"), ("q", "shared")]);
+        database.sandbox.write(&format!("{writer}/{number}.json"), document)
+    };
+    (0..SESSIONS).map(write).collect()
+}
+
+/// Adds sessions one by one, and returns their core hashes.
+fn add(database: &Database, writer: usize) -> Vec<String> {
+    let added = sessions(database, writer).into_iter().map(|path| {
+        let ran = command(database).args(["add", "--json"]).arg(path).output().unwrap();
+        let ran = crate::sandbox::Ran::from(ran).expect(0);
+        ran.json()[0]["core_hash"].as_str().unwrap().to_owned()
+    });
+    added.collect()
+}
+
+#[test]
+fn pages_are_complete_while_one_of_three_servers_is_killed_and_eight_clients_add() {
+    let Some(place) = Place::bucket() else { return };
+    let Some(mut database) = Database::new() else { return };
+    database.address = place.beside(&database.address);
+    database.run(["init"]).expect(0);
+    let files = ["session.json", "run.rpk", "trace.ndjson", "contract.yaml", "pack"];
+    let files = files.map(|name| repository("examples").join(name));
+    database.run([Path::new("add")].into_iter().chain(files.iter().map(AsRef::as_ref))).expect(0);
+    let addresses = addresses();
+    let mut servers: Vec<Serving> =
+        addresses.iter().map(|address| Serving::start_at(command(&database), &address.to_string())).collect();
+    let Some(proxy) = RoundRobin::start(&database.sandbox.path(""), &addresses) else { return };
+    let host = format!("localhost:{}", addresses[0].port());
+    for server in &servers {
+        // Each of them answers by itself.
+        get(server.address, &host, "/stats").expect(200);
+    }
+    let is_done = AtomicBool::new(false);
+    let (added, rounds) = std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                scope.spawn({
+                    let database = &database;
+                    move || add(database, writer)
+                })
+            })
+            .collect();
+        let reader = scope.spawn(|| {
+            let mut rounds = 0;
+            loop {
+                let was_done = is_done.load(Ordering::SeqCst);
+                follow_all_links(&|path| get(proxy.address, &host, path));
+                rounds += 1;
+                // One round begins after everything was added.
+                if was_done {
+                    return rounds;
+                }
+            }
+        });
+        // While clients add and pages are read.
+        drop(servers.swap_remove(1));
+        let added: Vec<String> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        is_done.store(true, Ordering::SeqCst);
+        (added, reader.join().unwrap())
+    });
+    assert_eq!(added.len(), WRITERS * SESSIONS);
+    assert!(rounds > 0);
+    let list = |path: &str| get(proxy.address, &host, path).expect(200).text().to_owned();
+    for core in &added {
+        assert!(list(&format!("/artifact/{core}")).contains(core.as_str()), "{core}");
+    }
+    // All servers that are left give the same list.
+    assert_eq!(list("/artifacts?kind=model_io"), list("/artifacts?kind=model_io"));
+    database.run(["fsck", "--full"]).expect(0);
+}
