@@ -87,7 +87,9 @@ fn plain(client: &mut Client, digests: &[Digest]) -> Duration {
     p50(digests, |digest| {
         let bytes = digest.as_bytes();
         let key = i64::from_be_bytes(bytes[..8].try_into().expect("eight bytes"));
-        let rows = client.query(&statement, &[&key, &group, &&bytes[..], &(PAGE as i64)]).expect("rows");
+        let rows = client
+            .query(&statement, &[&key, &group, &&bytes[..], &i64::try_from(PAGE).expect("a page")])
+            .expect("rows");
         assert!(!rows.is_empty());
     })
 }

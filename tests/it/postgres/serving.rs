@@ -33,7 +33,8 @@ impl RoundRobin {
             return None;
         };
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let upstream: String = servers.iter().map(|server| format!("server {server};\n")).collect();
+        let upstream =
+            servers.iter().map(|server| format!("server {server};\n")).collect::<Vec<_>>().concat();
         let port = servers[0].port();
         let name = directory.display();
         let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
@@ -73,7 +74,7 @@ fn addresses() -> [SocketAddr; 3] {
     loop {
         let first = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = first.local_addr().unwrap().port();
-        let others = [2, 3].map(|number| TcpListener::bind(([127, 0, 0, number], port)));
+        let others = [2, 3].map(|number| TcpListener::bind(SocketAddr::from(([127, 0, 0, number], port))));
         if others.iter().all(Result::is_ok) {
             return [1, 2, 3].map(|number| SocketAddr::from(([127, 0, 0, number], port)));
         }

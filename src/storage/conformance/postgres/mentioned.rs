@@ -30,7 +30,7 @@ fn documents() -> Vec<Admitted> {
             document.mention("prompt", number % 3, many).mention("prompt", 7, many)
         };
         let document = if number % 50 == 7 { document.mention("reference", 0, many) } else { document };
-        document.admit(if number % 2 == 0 { note() } else { sheet() })
+        document.admit(if number.is_multiple_of(2) { note() } else { sheet() })
     };
     (0..MANY).map(document).collect()
 }
