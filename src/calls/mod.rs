@@ -4,6 +4,8 @@
 //! `gateway` makes runs of the calls that it forwards, [`recorders`](crate::recorders) of the files of other programs.
 //! `docs/gateway.md` specifies the documents.
 
+#![cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "a gateway uses what imports do not"))]
+
 pub(crate) mod assembled;
 pub(crate) mod call;
 pub(crate) mod head;

@@ -31,8 +31,8 @@ async def use_everything(session) -> None:
     assert len(tools.tools) == 7 and all(tool.annotations.read_only_hint for tool in tools.tools), tools
     sessions = await call(session, "find_runs", kind="session")
     contracts = await call(session, "find_runs", kind="contract")
-    contract = contracts["runs"][0]["core_hash"]
-    other = next(run["core_hash"] for run in sessions["runs"] if SESSION not in run["core_hash"])
+    contract = contracts["rows"][0]["core_hash"]
+    other = next(run["core_hash"] for run in sessions["rows"] if SESSION not in run["core_hash"])
     outline = await call(session, "read_run", artifact=RUN)
     assert len(outline["outline"]) == outline["total"]
     step = await call(session, "read_run", artifact=SESSION, step=1)

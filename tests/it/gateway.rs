@@ -2,6 +2,8 @@
 
 mod client;
 pub(crate) mod clients;
+#[cfg(unix)]
+mod environment;
 mod recordings;
 mod rules;
 mod upstream;

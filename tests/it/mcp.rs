@@ -100,11 +100,11 @@ fn every_tool_answers_about_the_examples() {
     let sandbox = examples();
     let mut client = connect(&sandbox, &[]);
     let runs = client.call("find_runs", json!({"kind": "run pack"}));
-    assert_eq!(runs["runs"][0]["core_hash"].as_str().unwrap()[7..19], *RUN);
+    assert_eq!(runs["rows"][0]["core_hash"].as_str().unwrap()[7..19], *RUN);
     let none = client.call("find_runs", json!({"attributes": {"model_id": "none"}, "labels": {"a": "b"}}));
-    assert_eq!(none["runs"], json!([]));
+    assert_eq!(none["rows"], json!([]));
     let later = json!({"since": "2000-01-01T00:00:00Z", "until": "2000-01-02T00:00:00+01:00"});
-    assert_eq!(client.call("find_runs", later)["runs"], json!([]));
+    assert_eq!(client.call("find_runs", later)["rows"], json!([]));
 
     let outline = client.call("read_run", json!({"artifact": RUN}));
     assert_eq!(outline["total"], outline["outline"].as_array().unwrap().len());
@@ -213,7 +213,7 @@ fn cursors_lead_to_everything_once() {
     sandbox.run(["search", "--build"]).expect(0);
     let mut client = connect(&sandbox, &[]);
     for (tool, arguments, list) in [
-        ("find_runs", json!({}), "runs"),
+        ("find_runs", json!({}), "rows"),
         ("who_saw_prompt", json!({"prompt": "shared"}), "artifacts"),
         ("search", json!({"words": "quokka"}), "passages"),
     ] {

@@ -1,13 +1,17 @@
 //! `runvault exec`
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus};
 
 use clap::Args as ClapArgs;
-use runvault::gateway::{Gateway, Mode, REPLAY_KEY, base_url_variables, key_variables};
+use runvault::gateway::{
+    Gateway, Mode, PROVIDERS, Provider, REPLAY_KEY, Upstream, base_url_variables, key_variables,
+};
 
 use crate::cli::args::gateway::GatewayArgs;
+use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
@@ -17,6 +21,8 @@ use crate::cli::output::stop::Stop;
 ///
 /// Starts a gateway, runs the program with the variables that point clients at it, and finishes the run. Prints the
 /// hashes of the run pack and the session, and exits with the status of the program.
+///
+/// A server that these variables already name is asked in place of that of the provider, unless --upstream names one.
 ///
 /// With --mode replay, variables for keys that are not set get a value that no server accepts.
 #[derive(ClapArgs)]
@@ -35,13 +41,16 @@ impl Args {
             return Err(Failure::Usage("no program is given".to_owned()));
         };
         let vault = self.gateway.open(args)?;
-        let options = self.gateway.options(args, &vault)?;
+        let mut options = self.gateway.options(args, &vault)?;
+        let servers =
+            if self.gateway.mode() == Mode::Replay { Vec::new() } else { servers(&options.upstreams)? };
+        options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
         // The signals of a terminal go to the program as well: it decides whether it ends, and what was recorded is stored
         // after that.
         let _stop = Stop::on_signals()?;
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
         let mut command = Command::new(program);
-        command.args(arguments).envs(base_url_variables(gateway.address()));
+        command.args(arguments).envs(variables(gateway.address(), &servers));
         command.env("RUNVAULT_GATEWAY", format!("http://{}", gateway.address()));
         if self.gateway.mode() == Mode::Replay {
             command.envs(
@@ -55,6 +64,40 @@ impl Args {
         gateway.stop()?;
         Ok(Status::OfProgram(code(status)))
     }
+}
+
+/// A server that the program would ask, for which the gateway takes its place.
+struct Server {
+    provider: &'static Provider,
+    upstream: Upstream,
+    /// Whether its URL ends with what the URLs of the API have at their end, such as `/v1`.
+    has_version: bool,
+}
+
+/// Returns the servers that variables name, of the providers that are not among those that are `given`.
+fn servers(given: &[Upstream]) -> Result<Vec<Server>, Failure> {
+    let mut servers = Vec::new();
+    for provider in PROVIDERS.iter().filter(|one| given.iter().all(|given| given.name() != one.name)) {
+        let mut named =
+            provider.base_urls.iter().filter_map(|(name, end)| Some((name, end, variable(name)?)));
+        let Some((name, end, url)) = named.next() else { continue };
+        let url = url.to_string_lossy();
+        let upstream = Upstream::parse(&format!("{}={url}", provider.name))
+            .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
+        servers.push(Server { provider, upstream, has_version: url.trim_end_matches('/').ends_with(end) });
+    }
+    Ok(servers)
+}
+
+/// Returns the variables that point clients at the gateway. Where the URL of a server had no version, that of the gateway
+/// has none, so that the paths of requests stay as they would be.
+fn variables(address: SocketAddr, servers: &[Server]) -> BTreeMap<&'static str, String> {
+    let mut variables: BTreeMap<_, _> = base_url_variables(address).collect();
+    for Server { provider, .. } in servers.iter().filter(|server| !server.has_version) {
+        let names = provider.base_urls.iter().map(|(name, _)| *name);
+        variables.extend(names.map(|name| (name, format!("http://{address}/{}", provider.name))));
+    }
+    variables
 }
 
 /// Returns the exit code of a program; for one that a signal ended, the one that shells report.

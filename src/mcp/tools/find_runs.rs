@@ -59,7 +59,7 @@ impl ToolArguments for Arguments {
     fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
         let after: Option<FindCursor> = cursor::decode(self.cursor.as_deref())?;
         let filter = self.filter()?;
-        fitting_page(MOST, &json!({}), "runs", &mut |limit| {
+        fitting_page(MOST, &json!({}), "rows", &mut |limit| {
             let answer = work.run(&ListRequest {
                 filter: filter.clone(),
                 limit: Some(limit as u64),

@@ -1,10 +1,11 @@
 //! The values of settings of a gateway: lists of texts.
-//!
-//! In a build without gateway, they are not checked: nothing uses them.
 
+use runvault::calls::MatchingRules;
 #[cfg(feature = "gateway")]
-use runvault::gateway::{MatchingRules, Upstream};
+use runvault::gateway::Upstream;
 
+/// Returns servers. In a build without gateway, they are not checked: nothing uses them.
+#[cfg_attr(not(feature = "gateway"), expect(clippy::unnecessary_wraps, reason = "gateways check it"))]
 pub(super) fn upstreams(text: &str) -> Result<Vec<String>, String> {
     #[cfg(feature = "gateway")]
     check(text, |line| Upstream::parse(line).map(drop))?;
@@ -12,19 +13,16 @@ pub(super) fn upstreams(text: &str) -> Result<Vec<String>, String> {
 }
 
 pub(super) fn ignored(text: &str) -> Result<Vec<String>, String> {
-    #[cfg(feature = "gateway")]
     check(text, |line| MatchingRules::default().ignore(line))?;
     Ok(lines(text))
 }
 
 pub(super) fn normalized(text: &str) -> Result<Vec<String>, String> {
-    #[cfg(feature = "gateway")]
     check(text, |line| MatchingRules::default().normalize(line))?;
     Ok(lines(text))
 }
 
 pub(super) fn redacted(text: &str) -> Result<Vec<String>, String> {
-    #[cfg(feature = "gateway")]
     check(text, |line| MatchingRules::default().redact(line))?;
     Ok(lines(text))
 }
@@ -33,7 +31,6 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-#[cfg(feature = "gateway")]
 fn check<E: ToString>(text: &str, check: impl Fn(&str) -> Result<(), E>) -> Result<(), String> {
     lines(text).iter().try_for_each(|line| check(line).map_err(|error| error.to_string()))
 }

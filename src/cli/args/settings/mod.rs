@@ -11,9 +11,11 @@ mod value;
 
 pub(crate) use entry::{AnySetting, Entry, Setting, Values};
 pub(crate) use file::{at_home, edit, path};
+#[cfg(feature = "gateway")]
+pub(crate) use list::GATEWAY_UPSTREAM;
 pub(crate) use list::{
-    ACTOR, ALL, GATEWAY_IGNORE, GATEWAY_NORMALIZE, GATEWAY_REDACT, GATEWAY_UPSTREAM, MAX_DEPTH, MAX_ENTRIES,
-    MAX_SIZE, MAX_VALUES, MAX_VIOLATIONS, SETTLE_TRACES, SIGNING_KEY_FILE, VAULT, named,
+    ACTOR, ALL, GATEWAY_IGNORE, GATEWAY_NORMALIZE, GATEWAY_REDACT, MAX_DEPTH, MAX_ENTRIES, MAX_SIZE,
+    MAX_VALUES, MAX_VIOLATIONS, SETTLE_TRACES, SIGNING_KEY_FILE, VAULT, named,
 };
 pub(crate) use read::be_silent;
 pub(crate) use value::{Origin, path_list, refuse_secrets, search, source_path};

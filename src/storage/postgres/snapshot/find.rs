@@ -1,97 +1,14 @@
 //! Pages of artifacts that match a filter.
 
-use postgres::Row;
 use postgres::types::Type;
 
 use super::conditions::Selection;
 use super::mentioned::only_mention;
-use super::times::column;
-use crate::storage::TimeBasis;
-use crate::storage::interface::{ArtifactRecord, Cursor, Filter, Hit, Order, Page, Paged};
-use crate::storage::postgres::columns::{count, from_millis, limit as limit_of, value};
+use super::sorting::{Sorting, cursor};
+use crate::storage::interface::{ArtifactRecord, Filter, Hit, Order, Page, Paged};
+use crate::storage::postgres::columns::{count, limit as limit_of};
 use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::view::{ARTIFACT, View};
-
-/// How an order is expressed: the values by which artifacts are sorted, all descending but the last.
-pub(super) struct Sorting {
-    /// An expression whose largest values come first, of the time or number of the artifact `a`. `None` if the order has
-    /// none. Artifacts without one have the smallest value, which no time has.
-    value: Option<String>,
-    /// The position of the artifact `a`.
-    position: Option<&'static str>,
-    /// Whether artifacts are sorted by kind before anything else.
-    is_by_kind: bool,
-}
-
-/// What stands for a time or a number that an artifact does not have.
-const NONE: &str = "'-9223372036854775808'::bigint";
-
-impl Sorting {
-    pub(super) fn new(order: Order, selection: &mut Selection) -> Self {
-        let sorted =
-            |value: Option<String>, position| Self { value, position: Some(position), is_by_kind: false };
-        match order {
-            Order::Newest(TimeBasis::LastSeen) => sorted(None, "a.arrival"),
-            Order::Newest(TimeBasis::FirstSeen) => sorted(Some("a.added_at".to_owned()), "a.id"),
-            Order::Newest(basis @ (TimeBasis::Created | TimeBasis::Finished)) => {
-                sorted(Some(format!("coalesce({}, {NONE})", column(basis))), "a.arrival")
-            }
-            Order::Largest(name) => {
-                let name = selection.bind(name, Type::TEXT);
-                let largest = format!(
-                    "(SELECT max(t.number) FROM attribute t WHERE t.artifact = a.id AND t.name = {name})"
-                );
-                sorted(Some(format!("coalesce({largest}, {NONE})")), "a.arrival")
-            }
-            Order::Core => Self { value: None, position: None, is_by_kind: false },
-            Order::Kind => Self { value: None, position: Some("a.arrival"), is_by_kind: true },
-        }
-    }
-
-    /// Returns the expression whose largest values come first.
-    pub(super) fn value(&self) -> &str {
-        self.value.as_deref().unwrap_or("0::bigint")
-    }
-
-    /// Returns what the statement sorts by.
-    pub(super) fn order_by(&self) -> String {
-        let kind = self.is_by_kind.then(|| "kind_name".to_owned());
-        let value = self.value.as_ref().map(|_| "sort_value DESC".to_owned());
-        let position = self.position.map(|position| format!("{position} DESC"));
-        kind.into_iter()
-            .chain(value)
-            .chain(position)
-            .chain(["a.core".to_owned()])
-            .collect::<Vec<_>>()
-            .join(", ")
-    }
-
-    /// Returns the condition that an artifact comes after the one that a cursor describes.
-    pub(super) fn after(&self, cursor: &Cursor, order: Order, selection: &mut Selection) -> String {
-        let core = selection.bind(cursor.core.0.as_bytes().to_vec(), Type::BYTEA);
-        let Some(position) = self.position else { return format!("a.core > {core}") };
-        let known = selection.bind(cursor.position.cast_signed(), Type::INT8);
-        if self.is_by_kind {
-            let kind = selection.bind(cursor.kind.clone().unwrap_or_default(), Type::TEXT);
-            return format!(
-                "(k.name > {kind} OR k.name = {kind} AND ({position} < {known} OR {position} = {known} AND a.core > {core}))"
-            );
-        }
-        let Some(value) = &self.value else {
-            return format!("{position} <= {known} AND ({position} < {known} OR a.core > {core})");
-        };
-        let stated = match order {
-            Order::Largest(_) => cursor.number,
-            _ => cursor.time.map(|time| time.timestamp_millis()),
-        };
-        let stated = selection.bind(stated.unwrap_or(i64::MIN), Type::INT8);
-        // The first part is a range of an index.
-        format!(
-            "({value}, {position}) <= ({stated}, {known})
-             AND (({value}, {position}) < ({stated}, {known}) OR a.core > {core})"
-        )
-    }
-}
 
 impl View<'_> {
     pub(super) fn number_matching(&self, filter: &Filter) -> Outcome<u64> {
@@ -137,33 +54,4 @@ impl View<'_> {
         let items = artifacts.into_iter().zip(matches).map(|(artifact, matches)| Hit { artifact, matches });
         Ok(Paged { items: items.collect(), next })
     }
-}
-
-/// Returns the value by which a row is sorted, in the column `index`, if the artifact has it.
-fn stated(row: &Row, index: usize) -> Outcome<Option<i64>> {
-    let number: i64 = value(row, index)?;
-    Ok(Some(number).filter(|number| *number != i64::MIN))
-}
-
-/// Returns the cursor that describes the artifact of a row, whose column `sort_value` is the one that it is sorted by.
-pub(super) fn cursor(
-    row: &Row,
-    sort_value: usize,
-    artifact: &ArtifactRecord,
-    order: Order,
-) -> Outcome<Cursor> {
-    let core = artifact.core;
-    let plain = Cursor { kind: None, time: None, number: None, position: artifact.arrival, core };
-    Ok(match order {
-        Order::Newest(TimeBasis::LastSeen) => Cursor { time: Some(artifact.seen_at), ..plain },
-        Order::Newest(TimeBasis::FirstSeen) => {
-            Cursor { time: Some(artifact.added_at), position: artifact.addition, ..plain }
-        }
-        Order::Newest(TimeBasis::Created | TimeBasis::Finished) => {
-            Cursor { time: stated(row, sort_value)?.map(from_millis).transpose()?, ..plain }
-        }
-        Order::Largest(_) => Cursor { number: stated(row, sort_value)?, ..plain },
-        Order::Core => Cursor { position: 0, ..plain },
-        Order::Kind => Cursor { kind: Some(artifact.kind.clone()), ..plain },
-    })
 }

@@ -11,8 +11,8 @@ use postgres::Row;
 use postgres::types::Type;
 
 use super::conditions::Selection;
-use super::find::{Sorting, cursor};
 use super::mentions::list_has;
+use super::sorting::{Sorting, cursor};
 use crate::digest::Digest;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{ArtifactRecord, Condition, Filter, Hit, Match, Order, Page, Paged};
@@ -178,8 +178,8 @@ fn of_many(
     let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
     let after = after.map(|after| format!("AND {after}")).unwrap_or_default();
     let (value, order_by) = (sorting.value(), sorting.order_by());
-    // Reading an artifact in order costs less than collecting one by its key, and of `max(id)` artifacts it takes so many to
-    // fill the page that both ways cost the same at about this number of mentions. `OFFSET 0` keeps subqueries as they are.
+    // Reading an artifact in order costs less than collecting one by its key. At about this number of mentions among
+    // `max(id)` artifacts, both ways of filling the page cost the same. `OFFSET 0` keeps subqueries as they are.
     format!(
         "WITH most AS MATERIALIZED
            (SELECT 1000 + sqrt(0.3::float8 * {limit} * coalesce(max(id), 0)) AS number FROM artifact),

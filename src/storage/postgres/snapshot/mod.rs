@@ -13,6 +13,7 @@ mod matches;
 mod mentioned;
 mod mentions;
 mod names;
+mod sorting;
 mod statistics;
 mod times;
 pub(super) mod tombstones;

@@ -1,0 +1,60 @@
+//! Servers that variables of the environment name when a program is run.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::json;
+
+use super::client::request;
+use super::upstream::Upstream;
+use crate::sandbox::Sandbox;
+
+/// Prints the URL that the client of a program would read, and waits until its standard input ends.
+const PROGRAM: &str = r#"echo "$OPENAI_BASE_URL"; cat"#;
+
+/// Makes a call at the URL that a program gets, where the variable has a path at the server.
+fn forwarded(path: &str, options: &[&str]) -> String {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let mut command = sandbox.command();
+    command.args(["exec", "--create", "--mode", "record"]).args(options).args(["--", "sh", "-c", PROGRAM]);
+    command.env("OPENAI_BASE_URL", format!("http://{}{path}", upstream.address));
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let (address, base) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "one"}]}).to_string();
+    let line = format!("POST /{base}/chat/completions");
+    let answer = request(address.parse().unwrap(), &line, &["content-type: application/json"], &body);
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success());
+    assert_eq!(answer.status == 200, upstream.requests() == 1, "{}", answer.body);
+    upstream.heads().lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_server_that_a_variable_names_is_asked() {
+    assert_eq!(forwarded("/v1", &[]), "POST /v1/chat/completions HTTP/1.1");
+    assert_eq!(forwarded("/models/v1/", &[]), "POST /models/v1/chat/completions HTTP/1.1");
+    // What has no version gets none.
+    assert_eq!(forwarded("/proxy", &[]), "POST /proxy/chat/completions HTTP/1.1");
+    // Port 9 has no server.
+    assert_eq!(forwarded("/v1", &["--upstream", "openai=http://127.0.0.1:9"]), "");
+}
+
+#[test]
+fn a_variable_that_is_not_the_url_of_a_server_is_an_error_unless_it_is_not_used() {
+    let sandbox = Sandbox::new();
+    let run = |options: &[&str]| {
+        let mut command = sandbox.command();
+        command.arg("exec").args(options).args(["--", "true"]).env("ANTHROPIC_BASE_URL", "ftp://models");
+        command.env("PATH", std::env::var_os("PATH").unwrap()).output().unwrap()
+    };
+    let refused = run(&[]);
+    assert_eq!(refused.status.code(), Some(3));
+    let message = String::from_utf8(refused.stderr).unwrap();
+    assert!(message.contains("ANTHROPIC_BASE_URL: the URL of the upstream server anthropic"), "{message}");
+    for options in [&["--mode", "replay"][..], &["--upstream", "anthropic=http://127.0.0.1:9"]] {
+        assert!(run(options).status.success(), "{options:?}");
+    }
+}
