@@ -394,6 +394,10 @@ fn only_formats_name_kinds() {
         let has_members = ["recorders", "mcp"].iter().any(|room| relative.starts_with(room));
         let words = if has_members { names_of_kinds() } else { words.clone() };
         for word in &words {
+            // A member of the logs of Inspect.
+            if relative == Path::new("recorders/inspect.rs") && *word == "attachments" {
+                continue;
+            }
             assert!(!code.contains(&format!("\"{word}\"")), "{} names {word}", relative.display());
         }
     }
