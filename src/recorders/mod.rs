@@ -2,7 +2,7 @@
 //! OpenTelemetry, and requests and responses as JSON Lines.
 //!
 //! [`convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what it
-//! cannot map. [`write`] writes the calls of a run pack as a cassette or as JSON Lines. The same file always becomes the
+//! cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines. The same file always becomes the
 //! same documents. `docs/import.md` specifies both.
 //!
 //! ```

@@ -1,7 +1,7 @@
 //! Recognises what looks like a key or a card number in bytes that are to be stored.
 //!
 //! One pass over the bytes looks for the words that keys contain, another one for long runs of digits; only what they find
-//! is compared with the [rules](rules::RULES). A match is described by its rule and its place, and never contains more
+//! is compared with the rules. A match is described by its rule and its place, and never contains more
 //! than the first characters of what was found.
 
 mod card;

@@ -2317,7 +2317,7 @@ class RuleSummary(TypedDict):
     id: str
     """The id, such as `MI7`."""
     kind: str
-    """The id of the kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits of contracts, `bundle` for bundles."""
+    """The id of the kind that the rule is for; `document` for all, `vault` for artifacts added to one, `audit` for audits of contracts, `bundle` for bundles, `import` for files of other programs."""
     severity: Severity
     """The consequence of breaking it."""
     summary: str
@@ -2330,7 +2330,7 @@ class RulesAnswer(TypedDict):
     """Rules."""
 
     rules: list[RuleSummary]
-    """The rules: those of all documents, of each kind, of vaults, of audits and of bundles."""
+    """The rules: those of all documents, of each kind, of vaults, of audits, of bundles and of files of other programs."""
 
 
 class RulesRequest(TypedDict):
