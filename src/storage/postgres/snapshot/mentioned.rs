@@ -128,6 +128,42 @@ struct Found<'r> {
     entries: BTreeSet<Entry>,
 }
 
+/// What the statements for a page have in common.
+struct Terms {
+    /// The parameter with the key of the digest.
+    key: String,
+    /// The condition that the list `l` is of the group.
+    of_group: String,
+    /// The condition that the artifact `a` comes after the beginning of the page.
+    after: String,
+    /// The expression that artifacts are sorted by.
+    value: String,
+    order_by: String,
+}
+
+impl Terms {
+    fn new(
+        selection: &mut Selection,
+        (group, digest): (Option<i32>, Digest),
+        order: Order,
+        page: &Page,
+    ) -> Self {
+        let sorting = Sorting::new(order, selection);
+        let key = selection.bind(digest.key(), Type::INT8);
+        let of_group = group.map(|group| format!("AND l.group_id = {}", selection.bind(group, Type::INT4)));
+        let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
+        let after = after.map(|after| format!("AND {after}"));
+        let (value, order_by) = (sorting.value().to_owned(), sorting.order_by());
+        Self {
+            key,
+            of_group: of_group.unwrap_or_default(),
+            after: after.unwrap_or_default(),
+            value,
+            order_by,
+        }
+    }
+}
+
 /// Returns the statement for all artifacts after the beginning of a page, if the digest has few keys. There is a row for each
 /// list that a key leads to, and one without an artifact if there is none.
 fn of_few(
@@ -136,12 +172,7 @@ fn of_few(
     order: Order,
     page: &Page,
 ) -> String {
-    let sorting = Sorting::new(order, selection);
-    let key = selection.bind(digest.key(), Type::INT8);
-    let of_group = of_group(group, selection);
-    let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
-    let after = after.map(|after| format!("AND {after}")).unwrap_or_default();
-    let (value, order_by) = (sorting.value(), sorting.order_by());
+    let Terms { key, of_group, after, value, order_by } = Terms::new(selection, (group, digest), order, page);
     // The server guesses the same number of elements for all arrays, so that a plan that it makes once costs no more than one
     // for the digest, and it makes no others. `OFFSET 0` keeps the subquery from being read if the keys are many.
     format!(
@@ -156,12 +187,6 @@ fn of_few(
     )
 }
 
-/// Returns the condition that the list `l` is of a group.
-fn of_group(group: Option<i32>, selection: &mut Selection) -> String {
-    let condition = group.map(|group| format!("AND l.group_id = {}", selection.bind(group, Type::INT4)));
-    condition.unwrap_or_default()
-}
-
 /// Returns the statement for a page and one artifact more. An artifact has a row for each list with the digest.
 fn of_many(
     selection: &mut Selection,
@@ -169,15 +194,10 @@ fn of_many(
     order: Order,
     page: &Page,
 ) -> String {
-    let sorting = Sorting::new(order, selection);
-    let key = selection.bind(digest.key(), Type::INT8);
+    let Terms { key, of_group, after, value, order_by } = Terms::new(selection, (group, digest), order, page);
     let has_digest = list_has(&selection.bind(digest.as_bytes().to_vec(), Type::BYTEA));
     // As a part of the text: a plan for any limit is one for a large part of the vault.
     let limit = page.limit.saturating_add(1);
-    let of_group = of_group(group, selection);
-    let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
-    let after = after.map(|after| format!("AND {after}")).unwrap_or_default();
-    let (value, order_by) = (sorting.value(), sorting.order_by());
     // Reading an artifact in order costs less than collecting one by its key. At about this number of mentions among
     // `max(id)` artifacts, both ways of filling the page cost the same. `OFFSET 0` keeps subqueries as they are.
     format!(
