@@ -13,18 +13,21 @@ const WIDEST: usize = LONGEST + 3;
 /// The lengths of the groups in which numbers are written.
 const GROUPS: [&[usize]; 3] = [&[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4]];
 
+/// How many characters are examined at once: half of the shortest number.
+const PIECE: usize = SHORTEST / 2;
+
 /// Returns the card numbers in `bytes`, in order.
 pub(super) fn find(bytes: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();
-    // Every run of as many characters as the shortest number has one at a multiple of that length.
-    let mut at = SHORTEST - 1;
-    while let Some(byte) = bytes.get(at) {
-        if is_part(*byte) && may_be_within_run(bytes, at) {
+    // Every run of as many characters as the shortest number contains a whole piece, wherever it begins.
+    let mut at = 0;
+    while let Some(rest) = bytes.get(at..).filter(|rest| rest.len() >= PIECE) {
+        at += PIECE;
+        if is_part_of_run(rest) {
             let (start, end) = run_around(bytes, at);
             spans.extend(number(bytes, start, end));
             at = end;
         }
-        at += SHORTEST;
     }
     spans
 }
@@ -34,15 +37,23 @@ fn is_part(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b' ' | b'-')
 }
 
-/// Returns false for most positions that are not within a run of enough characters. Such a run has the seven characters
-/// before a position, or the seven after it. This has no branch that depends on digits, of which digests have many.
-fn may_be_within_run(bytes: &[u8], at: usize) -> bool {
-    let around = at.checked_sub(7).and_then(|start| bytes.get(start..at + 8));
-    let Some(around) = around.and_then(|around| <&[u8; 15]>::try_from(around).ok()) else { return true };
-    let are_parts = |at: [usize; 5]| {
-        at.into_iter().fold(true, |all, at| all & around.get(at).is_some_and(|byte| is_part(*byte)))
+/// Returns whether the first piece of `bytes` consists of characters that can be part of a number. It examines them all at
+/// once, because branches that depend on digits are predicted badly: digests have many.
+fn is_part_of_run(bytes: &[u8]) -> bool {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGHEST: u64 = EACH * 0x80;
+    let Some(piece) = bytes.first_chunk::<8>() else {
+        return bytes.iter().take(PIECE).all(|byte| is_part(*byte));
     };
-    are_parts([0, 1, 3, 5, 6]) | are_parts([8, 9, 11, 13, 14])
+    let word = u64::from_le_bytes(*piece);
+    // The highest bit of a byte is set in the result if the byte of `difference` is more than `most`, which is below 0x80.
+    let exceeds = |difference: u64, most: u64| ((difference & !HIGHEST) + EACH * (0x7f - most)) | difference;
+    let not_digit = exceeds(word ^ (EACH * u64::from(b'0')), 9);
+    let not_space = exceeds(word ^ (EACH * u64::from(b' ')), 0);
+    let not_hyphen = exceeds(word ^ (EACH * u64::from(b'-')), 0);
+    let others = not_digit & not_space & not_hyphen & HIGHEST;
+    // The eighth character belongs to the next piece.
+    others << 8 == 0
 }
 
 /// Returns the run of digits and separators around a position, without separators at its ends.
@@ -184,5 +195,17 @@ mod tests {
         }
         assert_eq!(find("0123456789".repeat(1000).as_bytes()), []);
         assert_eq!(find("        ".repeat(1000).as_bytes()), []);
+    }
+
+    #[test]
+    fn a_piece_is_examined_as_its_characters_are() {
+        for byte in 0..=u8::MAX {
+            for at in 0..8 {
+                let mut piece = *b"12 45-78";
+                piece[at] = byte;
+                assert_eq!(is_part_of_run(&piece), at == PIECE || is_part(byte), "{byte} at {at}");
+                assert_eq!(is_part_of_run(&piece[..PIECE]), at == PIECE || is_part(byte), "{byte} at {at}");
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::Regex;
 
 use super::rules::{RULES, SecretRule};
@@ -41,7 +41,12 @@ impl Search {
         words.dedup();
         let rules_of = |word: &&str| RULES.iter().filter(|rule| rule.words.contains(word)).collect();
         let rules = words.iter().map(rules_of).collect();
-        let words = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&words).ok()?;
+        // Of all automata, this one takes the least time to build, which matters for a process that adds one document.
+        let words = AhoCorasick::builder()
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .match_kind(MatchKind::LeftmostFirst)
+            .build(&words)
+            .ok()?;
         Some(Self { words, rules })
     }
 }
