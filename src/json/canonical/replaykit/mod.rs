@@ -109,7 +109,7 @@ impl<'v> Writer<'v> {
     }
 
     fn array(&mut self, elements: &'v [Value<'_>], key: Option<&str>) {
-        let unordered = key.is_some_and(|key| UNORDERED_NAMES.contains(&key.to_lowercase().as_str()));
+        let unordered = key.is_some_and(|key| UNORDERED_NAMES.contains(&&*lower_case(key)));
         self.out.push(b'[');
         let start = self.out.len();
         let mut ends = Vec::new();
@@ -166,18 +166,23 @@ impl<'v> Writer<'v> {
 
     fn string(&mut self, text: &str) {
         self.out.push(b'"');
-        let escapes =
-            text.bytes().map(|byte| u8::from(!matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\')));
-        if escapes.fold(0, |found, escape| found | escape) == 0 {
-            self.out.extend_from_slice(text.as_bytes());
-        } else {
+        // A loop without early exit is vectorised.
+        if text.bytes().fold(0, |found, byte| found | u8::from(is_escaped(byte))) > 0 {
             self.escaped(text);
+        } else {
+            self.out.extend_from_slice(text.as_bytes());
         }
         self.out.push(b'"');
     }
 
     fn escaped(&mut self, text: &str) {
-        for character in text.chars() {
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(is_escaped) {
+            let (plain, from_escape) = rest.split_at(at);
+            self.out.extend_from_slice(plain.as_bytes());
+            let mut characters = from_escape.chars();
+            let Some(character) = characters.next() else { break };
+            rest = characters.as_str();
             match character {
                 '"' => self.out.extend_from_slice(b"\\\""),
                 '\\' => self.out.extend_from_slice(b"\\\\"),
@@ -186,7 +191,6 @@ impl<'v> Writer<'v> {
                 '\t' => self.out.extend_from_slice(b"\\t"),
                 '\u{c}' => self.out.extend_from_slice(b"\\f"),
                 '\u{8}' => self.out.extend_from_slice(b"\\b"),
-                ' '..='~' => self.out.push(character as u8),
                 other => {
                     for unit in other.encode_utf16(&mut [0; 2]) {
                         self.out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
@@ -194,6 +198,7 @@ impl<'v> Writer<'v> {
                 }
             }
         }
+        self.out.extend_from_slice(rest.as_bytes());
     }
 
     fn defect(&mut self, defect: Defect) {
@@ -206,7 +211,21 @@ impl<'v> Writer<'v> {
 }
 
 fn is_volatile(key: &str) -> bool {
-    VOLATILE_NAMES.contains(&key.to_lowercase().as_str())
+    VOLATILE_NAMES.contains(&&*lower_case(key))
+}
+
+/// Returns whether the byte begins or continues a character that is not written as it is.
+fn is_escaped(byte: u8) -> bool {
+    !matches!(byte, b' '..=b'~') || matches!(byte, b'"' | b'\\')
+}
+
+/// Returns `text` in lower case, without a copy if it is in ASCII and so already, as nearly all names are.
+fn lower_case(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.to_lowercase())
+    }
 }
 
 fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defect> {
@@ -215,12 +234,12 @@ fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defe
     } else {
         Cow::Borrowed(text)
     };
-    let Some(key) = key.map(str::to_lowercase) else {
+    let Some(key) = key.map(lower_case) else {
         return Ok(text);
     };
-    if PATH_NAMES.contains(&key.as_str()) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
+    if PATH_NAMES.contains(&&*key) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
         Ok(Cow::Owned(path::normalise(&text)))
-    } else if TIMESTAMP_NAMES.contains(&key.as_str()) {
+    } else if TIMESTAMP_NAMES.contains(&&*key) {
         match timestamp::normalise(&text) {
             Ok(utc) => Ok(Cow::Owned(utc)),
             // Such a text is a timestamp and therefore short.
