@@ -4,9 +4,9 @@
 //! index, and if the new document is short as a delta against it, it is stored as one. Delta bases are always stored
 //! whole: reading a delta requires one other payload, however often a run was recorded.
 
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+use foldhash::{HashMap, HashSet, HashSetExt};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::dictionaries::Readers;

@@ -8,7 +8,7 @@
 //! earlier one: 0 is the last one taken from the table. Neither byte occurs in UTF-8; texts that contain one of them
 //! are left unchanged.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt};
 
 use super::encodings::Encoding;
 use crate::digest::Digest;
@@ -132,19 +132,26 @@ impl Iterator for Runs<'_> {
             let before = self.bytes.get(self.at..probe)?;
             let start = self.at + before.iter().rposition(|byte| !is_digit(*byte)).map_or(0, |last| last + 1);
             let run = self.bytes.get(start..)?;
-            let length = run.iter().position(|byte| !is_digit(*byte)).unwrap_or(run.len());
-            self.at = start + length;
-            if length == DIGITS
-                && let Some(digest) = std::str::from_utf8(run.get(..DIGITS)?).ok().and_then(Digest::parse_hex)
+            if let Some((digits, after)) = run.split_first_chunk::<DIGITS>()
+                && are_digits(digits)
+                && !after.first().is_some_and(|byte| is_digit(*byte))
+                && let Some(digest) = std::str::from_utf8(digits).ok().and_then(Digest::parse_hex)
             {
+                self.at = start + DIGITS;
                 return Some((start, digest));
             }
+            self.at = start + run.iter().position(|byte| !is_digit(*byte)).unwrap_or(run.len());
         }
     }
 }
 
 fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+/// A loop without early exit is vectorised.
+fn are_digits(bytes: &[u8; DIGITS]) -> bool {
+    bytes.iter().fold(0, |others, byte| others | u8::from(!is_digit(*byte))) == 0
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ mod seen;
 mod signatures;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use foldhash::{HashMap, HashMapExt};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::delta::DeltaBaseFinder;

@@ -1,7 +1,6 @@
 //! Indexing of artifacts.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use rusqlite::OptionalExtension;
 
 use super::{NewCapture, Writer};
