@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::handle::Vault;
 use super::query::{self, Fork, Shared};
-use super::resolve::{LookupError, document, locate};
+use super::resolve::{LookupError, document, with_preferred_capture};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::storage::{ArtifactRecord, Snapshot};
@@ -183,7 +183,7 @@ fn quote(
     index: usize,
 ) -> Result<Option<String>, LookupError> {
     let Some(kind) = formats::named(&artifact.kind) else { return Ok(None) };
-    let located = locate(snapshot, &artifact.core.0.into())?;
+    let located = with_preferred_capture(snapshot, artifact)?;
     Ok(kind.quote(&document(snapshot, &located)?, index))
 }
 

@@ -143,8 +143,7 @@ impl Operation for LinksRequest {
             direction: self.direction.map(Direction::from),
             limit: self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         };
-        let artifact = snapshot.expect_artifact(self.artifact)?;
-        query::traverse(&*snapshot, &artifact, &traversal).map(LinksAnswer::from)
+        query::traverse(&*snapshot, self.artifact, &traversal).map(LinksAnswer::from)
     }
 }
 

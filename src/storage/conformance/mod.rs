@@ -11,6 +11,7 @@ mod kinds;
 mod labels;
 mod mentions;
 mod names;
+mod neighbours;
 mod paging;
 #[cfg(feature = "postgres")]
 pub(super) mod postgres;
@@ -223,6 +224,8 @@ macro_rules! suite {
                 references_to_what_is_missing_are_reported
                 containers_are_found_by_statement_and_by_bytes
                 related_artifacts_share_an_attribute;
+            neighbours: a_neighbourhood_is_what_its_parts_are
+                sharers_are_those_of_both_digests;
             names: names_are_listed_with_their_users
                 shared_names_are_those_of_several_originals
                 namesakes_are_of_the_same_kind;

@@ -5,6 +5,7 @@ mod backup;
 mod capabilities;
 mod log_damage;
 mod maintenance;
+mod neighbours;
 mod query;
 mod records;
 mod search;
@@ -18,6 +19,8 @@ pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use capabilities::{Capabilities, Capability};
 pub use log_damage::{LogDamage, LogDefect};
 pub use maintenance::Maintenance;
+pub(in crate::storage) use neighbours::composed;
+pub use neighbours::{DigestPair, Neighbourhood, Neighbours, NeighboursQuery, Sharers, SharersQuery};
 pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, Paged, Period};
 pub use records::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
@@ -258,6 +261,19 @@ pub trait Snapshot: Send {
 
     /// Returns the other artifacts that contain each artifact, by core hash.
     fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
+
+    /// Returns what the links of artifacts are derived from, except what needs the mentions of other artifacts. It is what
+    /// the methods for each part return; a remote engine answers them together.
+    fn neighbourhood(&self, query: &NeighboursQuery<'_>) -> Result<Neighbourhood> {
+        composed(self, query)
+    }
+
+    /// Returns the artifacts that mention both digests of pairs, or `None` if the engine finds them by asking
+    /// [`Snapshot::candidates`] for each digest, so that a caller can remember the answers.
+    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>> {
+        let _ = query;
+        Ok(None)
+    }
 
     /// Returns all references to digests and names that the vault does not have: digests before names, each sorted by
     /// target, artifact and place.

@@ -9,7 +9,7 @@ use crate::json::reader::Limits;
 use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
 use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, StatedDigest, Terms};
 use crate::vault::query::{self, LinkTarget};
-use crate::vault::resolve::{Located, LookupError, core_of, expect_kind, locate};
+use crate::vault::resolve::{Located, LookupError, core_of, expect_kind, locate, with_preferred_capture};
 
 /// Returns the runs that a contract governs, by derived or manual links, each once. Artifacts that state the contract's
 /// hash but record no run, such as sessions, cannot be audited and are omitted.
@@ -67,7 +67,7 @@ fn first_members(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
 ) -> Result<Vec<StoredMember>, LookupError> {
-    let Located { artifact, capture } = locate(snapshot, &artifact.core.0.into())?;
+    let Located { artifact, capture } = with_preferred_capture(snapshot, artifact)?;
     Ok(snapshot.read_members(artifact.core, capture.capture)?)
 }
 

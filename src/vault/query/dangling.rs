@@ -3,7 +3,7 @@
 use super::links::LinkTarget;
 use crate::artifact::Place;
 use crate::digest::CoreHash;
-use crate::storage::{ArtifactRecord, Result, Snapshot, StorageError, UnresolvedReference, UnresolvedTarget};
+use crate::storage::{ArtifactRecord, Result, Snapshot, UnresolvedReference, UnresolvedTarget};
 
 /// A missing artifact, with all references to it.
 #[derive(Clone, Debug)]
@@ -76,20 +76,14 @@ pub fn dangling(snapshot: &dyn Snapshot, query: &DanglingQuery) -> Result<Dangli
 }
 
 fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Result<Vec<Dangling>> {
+    let cores: Vec<CoreHash> = references.iter().map(|reference| reference.artifact).collect();
+    let mut artifacts = snapshot.expect_artifacts(&cores)?.into_iter();
     let mut all = Vec::new();
     for group in references.chunk_by(|one, other| one.missing == other.missing) {
         let Some(first) = group.first() else { continue };
-        let cores: Vec<CoreHash> = group.iter().map(|reference| reference.artifact).collect();
-        let mut referrers = Vec::new();
-        for (reference, artifact) in group.iter().zip(snapshot.artifacts(&cores)?) {
-            referrers.push(Referrer {
-                artifact: artifact.ok_or_else(|| StorageError::gone(reference.artifact))?,
-                relation: reference.relation.clone(),
-                role: reference.role.clone(),
-                is_of_no_kind: reference.place.as_ref().is_some_and(Place::is_of_no_kind),
-                place: reference.place.as_ref().map(ToString::to_string).unwrap_or_default(),
-            });
-        }
+        let referrers = group.iter().zip(artifacts.by_ref().take(group.len()));
+        let mut referrers: Vec<Referrer> =
+            referrers.map(|(reference, artifact)| Referrer::new(reference, artifact)).collect();
         referrers
             .sort_by(|one, other| (one.artifact.core, &one.place).cmp(&(other.artifact.core, &other.place)));
         let target = match first.missing.clone() {
@@ -99,4 +93,16 @@ fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Resul
         all.push(Dangling { target, referrers });
     }
     Ok(all)
+}
+
+impl Referrer {
+    fn new(reference: &UnresolvedReference, artifact: ArtifactRecord) -> Self {
+        Self {
+            artifact,
+            relation: reference.relation.clone(),
+            role: reference.role.clone(),
+            is_of_no_kind: reference.place.as_ref().is_some_and(Place::is_of_no_kind),
+            place: reference.place.as_ref().map(ToString::to_string).unwrap_or_default(),
+        }
+    }
 }

@@ -1,14 +1,11 @@
 //! Exchanges: prompts with their responses, which runs and sessions share.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, btree_map};
 
-use super::fork::Shared;
-use super::forks;
-use super::histories::Histories;
 use super::location::location;
 use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{DigestPair, Mention, Sharers, SharersQuery};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 pub(super) type Pair = (Digest, Digest);
@@ -16,6 +13,12 @@ pub(super) type Pair = (Digest, Digest);
 /// The roles of prompts and of responses.
 const PROMPT: &str = group::PROMPT;
 const RESPONSE: &str = group::RESPONSE;
+
+/// Number of exchanges that are looked up at a time.
+const PAIRS: usize = 20_000;
+
+/// Number of artifacts whose mentions are read at a time.
+const CANDIDATES: usize = 256;
 
 /// The exchanges of an artifact.
 pub(super) struct Exchanges {
@@ -32,14 +35,15 @@ struct Places {
 }
 
 impl Exchanges {
-    /// Reads the exchanges of an artifact. The response to a prompt is at the first location with a response at or
-    /// after the prompt's.
-    pub(super) fn read(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Self> {
-        let prompts = snapshot.mentions_of(artifact, PROMPT)?;
-        let responses = snapshot.mentions_of(artifact, RESPONSE)?;
+    /// The groups of mentions that [`Exchanges::new`] needs.
+    pub(super) const GROUPS: [&'static str; 2] = [PROMPT, RESPONSE];
+
+    /// Finds the exchanges of an artifact with these mentions of prompts and of responses. The response to a prompt is at
+    /// the first location with a response at or after the prompt's.
+    pub(super) fn new(prompts: &[Mention], responses: &[Mention]) -> Self {
         let mut pairs: BTreeMap<Pair, Places> = BTreeMap::new();
         let mut is_recording = true;
-        for prompt in &prompts {
+        for prompt in prompts {
             let first = responses.partition_point(|response| response.place < prompt.place);
             let answers = responses.get(first..).unwrap_or_default();
             let at = answers.first().map(|answer| &answer.place);
@@ -54,7 +58,7 @@ impl Exchanges {
                 }
             }
         }
-        Ok(Self { is_recording, pairs })
+        Self { is_recording, pairs }
     }
 
     /// Returns whether each prompt is at the same location as its response, as in a session. In runs they are at
@@ -65,35 +69,31 @@ impl Exchanges {
 
     /// Returns the artifacts that share one of these exchanges, if exactly one of the two is a recording: each with the
     /// locations of the first such exchange in this artifact and in the other. Exchanges in `passed` are skipped; those
-    /// examined are added to it.
+    /// examined are added to it. `known` must have learned of the exchanges.
     pub(super) fn shared_with_others(
         &self,
-        snapshot: &dyn Snapshot,
         artifact: &ArtifactRecord,
-        known: &mut ExchangeCache,
+        known: &ExchangeCache,
         mut passed: Option<&mut HashSet<(bool, Pair)>>,
-    ) -> Result<BTreeMap<CoreHash, (String, String)>> {
+    ) -> BTreeMap<CoreHash, (String, String)> {
         let mut is_new =
             |pair: &Pair| passed.as_mut().is_none_or(|passed| passed.insert((self.is_recording, *pair)));
-        let pairs: Vec<_> = self.pairs.iter().filter(|(pair, _)| is_new(pair)).collect();
-        known.learn(snapshot, artifact, pairs.iter().map(|(pair, _)| *pair))?;
         let mut shared = BTreeMap::new();
-        for (pair, ours) in pairs {
+        for (pair, ours) in self.pairs.iter().filter(|(pair, _)| is_new(pair)) {
             for (other, theirs) in known.sharers(artifact, self.is_recording, pair) {
                 shared.entry(*other).or_insert_with(|| (ours.first.clone(), theirs.clone()));
             }
         }
-        Ok(shared)
+        shared
     }
 }
 
-/// A cache of lookups. Very many artifacts may share an exchange or a header, and a traversal reaches each of them.
+/// A cache of lookups. Very many artifacts may share an exchange, and a traversal reaches each of them.
 #[derive(Default)]
 pub(super) struct ExchangeCache {
     /// By the kind of the queried artifact: recordings and runs are of different kinds.
     by_kind: HashMap<String, OfKind>,
-    histories: HashMap<Shared, Histories>,
-    /// The number of cached exchanges, histories, and artifacts that have them.
+    /// The number of cached exchanges, and of artifacts that have them.
     size: usize,
 }
 
@@ -117,16 +117,6 @@ struct Artifacts {
 }
 
 impl ExchangeCache {
-    /// Maximum number of cached exchanges and of their artifacts.
-    const MOST: usize = 1 << 20;
-
-    /// Clears the cache if it exceeds its limit. Artifacts queried together share most exchanges, others few.
-    pub(super) fn forget_what_is_too_much(&mut self) {
-        if self.size > Self::MOST {
-            *self = Self::default();
-        }
-    }
-
     /// Returns the artifacts with an exchange: recordings for runs, and runs for recordings.
     pub(super) fn sharers(
         &self,
@@ -139,52 +129,100 @@ impl ExchangeCache {
         if is_recording { &sharers.apart } else { &sharers.together }
     }
 
-    /// Returns the histories that share this.
-    pub(super) fn histories(&mut self, snapshot: &dyn Snapshot, shared: &Shared) -> Result<&Histories> {
-        match self.histories.entry(shared.clone()) {
-            Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(unknown) => {
-                let histories = forks::histories(snapshot, shared)?;
-                self.size += histories.len();
-                Ok(unknown.insert(histories))
-            }
-        }
+    /// Returns the number of cached exchanges, and of artifacts that have them.
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
-    /// Finds the artifacts of other kinds than `artifact` that have these exchanges. Each candidate is read once for
-    /// all exchanges.
-    pub(super) fn learn<'p>(
+    /// Finds, for the exchanges of artifacts of these kinds, the artifacts of other kinds that have them, and returns those
+    /// that were not known. Each candidate is read once for all exchanges.
+    pub(super) fn learn(
         &mut self,
         snapshot: &dyn Snapshot,
-        artifact: &ArtifactRecord,
-        pairs: impl Iterator<Item = &'p Pair>,
-    ) -> Result<()> {
-        let mut of_kind = self.by_kind.remove(&artifact.kind).unwrap_or_default();
-        let mut to_read: BTreeMap<CoreHash, Vec<Pair>> = BTreeMap::new();
-        for pair @ (prompt, response) in pairs {
-            if of_kind.sharers.contains_key(pair) {
-                continue;
-            }
-            of_kind.sharers.insert(*pair, Artifacts::default());
-            self.size += 1;
-            for other in self.candidates(snapshot, artifact, &mut of_kind, [*prompt, *response])? {
-                to_read.entry(other).or_default().push(*pair);
-            }
-        }
-        for (other, pairs) in to_read {
-            let mut exchanges = Exchanges::read(snapshot, other)?;
-            for pair in pairs {
-                let Some(places) = exchanges.pairs.remove(&pair) else { continue };
-                let Some(sharers) = of_kind.sharers.get_mut(&pair) else { continue };
-                match places.both {
-                    Some(both) => sharers.together.push((other, both)),
-                    None => sharers.apart.push((other, places.first)),
+        all: &[(String, &Exchanges)],
+    ) -> Result<Vec<ArtifactRecord>> {
+        let mut unknown: Vec<DigestPair> = Vec::new();
+        for (kind, exchanges) in all {
+            let of_kind = self.by_kind.entry(kind.clone()).or_default();
+            for pair in exchanges.pairs.keys() {
+                if let btree_map::Entry::Vacant(vacant) = of_kind.sharers.entry(*pair) {
+                    vacant.insert(Artifacts::default());
+                    unknown.push(DigestPair { digests: [pair.0, pair.1], other_than: kind.clone() });
                 }
-                self.size += 1;
             }
         }
-        self.by_kind.insert(artifact.kind.clone(), of_kind);
-        Ok(())
+        self.size += unknown.len();
+        let mut found = Vec::new();
+        for pairs in unknown.chunks(PAIRS) {
+            found.extend(self.look_up(snapshot, pairs)?);
+        }
+        Ok(found)
+    }
+
+    /// Finds the artifacts that have exchanges, and returns them.
+    fn look_up(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<Vec<ArtifactRecord>> {
+        let query = SharersQuery { pairs, groups: Exchanges::GROUPS, limit: CANDIDATES };
+        let Sharers { candidates, mut artifacts, mut mentions } = match snapshot.sharers(&query)? {
+            Some(sharers) => sharers,
+            None => self.candidates_by_digest(snapshot, pairs)?,
+        };
+        let mut to_read: BTreeMap<CoreHash, Vec<&DigestPair>> = BTreeMap::new();
+        for (pair, candidates) in pairs.iter().zip(candidates) {
+            for other in candidates {
+                to_read.entry(other).or_default().push(pair);
+            }
+        }
+        let to_read: Vec<_> = to_read.into_iter().collect();
+        let mut sharers: BTreeSet<CoreHash> = BTreeSet::new();
+        for others in to_read.chunks(CANDIDATES) {
+            let mut unread: Vec<CoreHash> = others.iter().map(|(other, _)| *other).collect();
+            unread.retain(|other| !mentions.contains_key(other));
+            if !unread.is_empty() {
+                let prompts = snapshot.mentions(&unread, Some(PROMPT))?;
+                let responses = snapshot.mentions(&unread, Some(RESPONSE))?;
+                let both = prompts.into_iter().zip(responses).map(<[Vec<Mention>; 2]>::from);
+                mentions.extend(unread.into_iter().zip(both));
+            }
+            for (other, pairs) in others {
+                let [prompts, responses] = mentions.remove(other).unwrap_or_default();
+                if self.add(*other, &Exchanges::new(&prompts, &responses), pairs) {
+                    sharers.insert(*other);
+                }
+            }
+        }
+        artifacts.retain(|artifact| sharers.remove(&artifact.core));
+        if !sharers.is_empty() {
+            artifacts.extend(snapshot.expect_artifacts(&sharers.into_iter().collect::<Vec<_>>())?);
+        }
+        Ok(artifacts)
+    }
+
+    /// Adds an artifact to those that have the exchanges of `pairs` which it does have, and returns whether it has any.
+    fn add(&mut self, other: CoreHash, exchanges: &Exchanges, pairs: &[&DigestPair]) -> bool {
+        let before = self.size;
+        for DigestPair { digests: [prompt, response], other_than } in pairs {
+            let pair = (*prompt, *response);
+            let Some(places) = exchanges.pairs.get(&pair) else { continue };
+            let of_kind = self.by_kind.get_mut(other_than);
+            let Some(sharers) = of_kind.and_then(|of_kind| of_kind.sharers.get_mut(&pair)) else { continue };
+            match &places.both {
+                Some(both) => sharers.together.push((other, both.clone())),
+                None => sharers.apart.push((other, places.first.clone())),
+            }
+            self.size += 1;
+        }
+        self.size > before
+    }
+
+    /// Returns the artifacts that may mention both digests of pairs, for engines that are asked for single digests.
+    fn candidates_by_digest(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<Sharers> {
+        let mut candidates = Vec::new();
+        for pair in pairs {
+            let mut of_kind = self.by_kind.remove(&pair.other_than).unwrap_or_default();
+            candidates.push(self.candidates(snapshot, &mut of_kind, pair)?);
+            self.by_kind.insert(pair.other_than.clone(), of_kind);
+        }
+        Ok(Sharers { candidates, ..Sharers::default() })
     }
 
     /// Returns the artifacts of other kinds that may mention both digests, using only the index: reading their mentions
@@ -192,25 +230,23 @@ impl ExchangeCache {
     fn candidates(
         &mut self,
         snapshot: &dyn Snapshot,
-        artifact: &ArtifactRecord,
         of_kind: &mut OfKind,
-        digests: [Digest; 2],
+        pair: &DigestPair,
     ) -> Result<Vec<CoreHash>> {
-        self.look_up(snapshot, artifact, of_kind, digests)?;
+        self.find_candidates(snapshot, of_kind, pair)?;
         let of = |digest| of_kind.of_digest.get(digest).map(Vec::as_slice).unwrap_or_default();
-        let [one, other] = digests.each_ref().map(of);
+        let [one, other] = pair.digests.each_ref().map(of);
         let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
         Ok(few.iter().filter(|artifact| many.binary_search(artifact).is_ok()).copied().collect())
     }
 
-    fn look_up(
+    fn find_candidates(
         &mut self,
         snapshot: &dyn Snapshot,
-        artifact: &ArtifactRecord,
         of_kind: &mut OfKind,
-        digests: [Digest; 2],
+        pair: &DigestPair,
     ) -> Result<()> {
-        let mut unknown = digests.to_vec();
+        let mut unknown = pair.digests.to_vec();
         unknown.retain(|digest| !of_kind.of_digest.contains_key(digest));
         unknown.dedup();
         if unknown.is_empty() {
@@ -220,7 +256,7 @@ impl ExchangeCache {
             others
         } else {
             let mut kinds = snapshot.kinds_with_group(PROMPT)?;
-            kinds.retain(|kind| *kind != artifact.kind);
+            kinds.retain(|kind| *kind != pair.other_than);
             kinds
         };
         let found = snapshot.candidates(&unknown, &others)?;

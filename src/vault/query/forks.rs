@@ -9,7 +9,11 @@ use super::fork::{Fork, RECORD, STEP, Shared};
 use super::histories::Histories;
 use crate::artifact::Place;
 use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{Mention, Names};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
+
+/// Number of runs whose histories are read at a time.
+const AT_A_TIME: usize = 256;
 
 /// All pairs of artifacts that fork, found without comparing each pair.
 pub struct Forks {
@@ -23,18 +27,19 @@ pub struct Forks {
 /// # Errors
 /// Returns an error if the database cannot be read.
 pub fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
+    let headers = snapshot.shared_first_mentions(RECORD)?.into_iter().map(Shared::Header);
+    let names = snapshot.shared_names(STEP)?;
+    let shared: Vec<Shared> = headers.chain(names.iter().map(|name| run_id(name))).collect();
     let mut histories = Vec::new();
-    let mut member_of: HashMap<CoreHash, Vec<usize>> = HashMap::new();
-    for header in snapshot.shared_first_mentions(RECORD)? {
-        let artifacts = beginning_with(snapshot, header)?;
-        histories.push(Histories::read(snapshot, Shared::Header(header), &artifacts)?);
+    for shared in shared.chunks(AT_A_TIME) {
+        histories.extend(histories_of(snapshot, shared)?);
     }
-    for name in snapshot.shared_names(STEP)? {
-        let artifacts = originals(snapshot, &name)?;
-        for artifact in &artifacts {
-            member_of.entry(*artifact).or_default().push(histories.len());
+    let mut member_of: HashMap<CoreHash, Vec<usize>> = HashMap::new();
+    let of_runs = histories.iter().enumerate().filter(|(_, it)| matches!(it.shared(), Shared::RunId(_)));
+    for (number, histories) in of_runs {
+        for member in histories.members() {
+            member_of.entry(member.core).or_default().push(number);
         }
-        histories.push(Histories::read(snapshot, run_id(&name), &artifacts)?);
     }
     member_of.retain(|_, histories| histories.len() > 1);
     Ok(Forks { histories, several: member_of })
@@ -133,24 +138,59 @@ fn relatives(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<(Shared,
     Ok(relatives)
 }
 
-/// Returns what an artifact shares with other histories of its run: run ids, and the header.
-pub(super) fn shared_by(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<Shared>> {
-    if !has_namesake(snapshot, artifact)? {
+/// Returns what each artifact shares with other histories of its run: run ids, and the header. `artifacts` have their names;
+/// they are those with a namesake.
+pub(super) fn shared_by(
+    snapshot: &dyn Snapshot,
+    artifacts: &[(&ArtifactRecord, &Names)],
+) -> Result<Vec<Vec<Shared>>> {
+    if artifacts.is_empty() {
         return Ok(Vec::new());
     }
-    let names = own_names(snapshot, artifact)?;
-    let mut shared: Vec<Shared> = names.iter().map(|name| run_id(name)).collect();
-    shared.extend(History::read(snapshot, artifact, RECORD)?.0.first().copied().map(Shared::Header));
-    Ok(shared)
+    let kinds = snapshot.kinds_with_group(STEP)?;
+    let cores: Vec<CoreHash> = artifacts.iter().map(|(artifact, _)| artifact.core).collect();
+    let mut all = Vec::new();
+    for ((artifact, names), records) in artifacts.iter().zip(snapshot.mentions(&cores, Some(RECORD))?) {
+        let originals = if kinds.contains(&artifact.kind) { names.original.as_slice() } else { &[] };
+        let mut shared: Vec<Shared> = originals.iter().map(|name| run_id(name)).collect();
+        shared.extend(records.first().map(|record| Shared::Header(record.digest)));
+        all.push(shared);
+    }
+    Ok(all)
 }
 
-/// Returns the histories that share this.
-pub(super) fn histories(snapshot: &dyn Snapshot, shared: &Shared) -> Result<Histories> {
-    let artifacts = match shared {
-        Shared::Header(header) => beginning_with(snapshot, *header)?,
-        Shared::RunId(id) => originals(snapshot, &format!("{RUN}:{id}"))?,
-    };
-    Histories::read(snapshot, shared.clone(), &artifacts)
+/// Returns the histories that share each of these. The number of questions does not grow with that of `shared`, only with the
+/// number of artifacts whose records or steps are read.
+pub(super) fn histories_of(snapshot: &dyn Snapshot, shared: &[Shared]) -> Result<Vec<Histories>> {
+    let (mut headers, mut names) = (Vec::new(), Vec::new());
+    for shared in shared {
+        match shared {
+            Shared::Header(header) => headers.push(*header),
+            Shared::RunId(id) => names.push(format!("{RUN}:{id}")),
+        }
+    }
+    let mut beginning = some(&headers, |headers| snapshot.mentioning(headers, Some(RECORD)))?.into_iter();
+    let mut uses = some(&names, |names| snapshot.named(names))?.into_iter();
+    let kinds = some(&names, |_| snapshot.kinds_with_group(STEP))?;
+    let cores = shared.iter().map(|shared| match shared {
+        Shared::Header(_) => first_mentioning(beginning.next().unwrap_or_default()),
+        Shared::RunId(_) => uses.next().unwrap_or_default().originals,
+    });
+    let cores: Vec<Vec<CoreHash>> = cores.collect();
+    let records = some(&cores.concat(), |cores| snapshot.artifacts(cores))?;
+    let mut records = records.into_iter();
+    let members = shared.iter().zip(&cores).map(|(shared, cores)| {
+        let stored = records.by_ref().take(cores.len()).flatten();
+        let is_wanted =
+            |artifact: &ArtifactRecord| matches!(shared, Shared::Header(_)) || kinds.contains(&artifact.kind);
+        (shared.clone(), stored.filter(is_wanted).collect())
+    });
+    Histories::read_all(snapshot, members.collect())
+}
+
+/// Asks for `keys`, if there are any.
+fn some<K, T>(keys: &[K], ask: impl FnOnce(&[K]) -> Result<Vec<T>>) -> Result<Vec<T>> {
+    if keys.is_empty() { Ok(Vec::new()) } else { ask(keys) }
 }
 
 /// Returns the artifacts with steps that have a name and do not refer to it.
@@ -184,13 +224,13 @@ fn run_id(name: &str) -> Shared {
     Shared::RunId(name.split_once(':').map_or(name, |(_, id)| id).to_owned())
 }
 
-fn beginning_with(snapshot: &dyn Snapshot, header: Digest) -> Result<Vec<CoreHash>> {
-    let mentions = snapshot.mentions_with(header, Some(RECORD))?.into_iter();
-    let beginning = mentions.filter(|mention| mention.place == Place::Index(0));
-    let mut artifacts: Vec<CoreHash> = beginning.map(|mention| mention.artifact).collect();
+/// Returns the artifacts whose first record these mentions are, by core hash.
+fn first_mentioning(mentions: Vec<Mention>) -> Vec<CoreHash> {
+    let first = mentions.into_iter().filter(|mention| mention.place == Place::Index(0));
+    let mut artifacts: Vec<CoreHash> = first.map(|mention| mention.artifact).collect();
     artifacts.sort_unstable();
     artifacts.dedup();
-    Ok(artifacts)
+    artifacts
 }
 
 /// The hashes of the records or steps of an artifact, in order.

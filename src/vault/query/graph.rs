@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::exchanges::ExchangeCache;
+use super::facts::LinkReader;
 use super::links::{Direction, Link, LinkTarget, Origin, Selection, links_knowing};
-use crate::storage::{ArtifactRecord, Result, Snapshot};
+use crate::digest::CoreHash;
+use crate::storage::{Result, Snapshot};
+
+/// Number of artifacts that are read together, however few links are wanted.
+const FEW: usize = 16;
 
 /// The limits of a traversal.
 #[derive(Clone, Debug)]
@@ -55,29 +59,35 @@ pub struct Edge {
 }
 
 /// Finds what is linked to `artifact` within the range of `traversal`. The work is linear in the links of the examined
-/// artifacts, which are no more than needed for `limit` links.
+/// artifacts, which are few more than needed for `limit` links. The artifacts of a distance are read together, so that the
+/// number of questions does not grow with them.
 ///
 /// # Errors
-/// Returns an error if the database cannot be read.
-pub fn traverse(snapshot: &dyn Snapshot, artifact: &ArtifactRecord, traversal: &Traversal) -> Result<Graph> {
-    let beginning = LinkTarget::Artifact(artifact.clone());
+/// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not stored, and another one if
+/// the vault cannot be read.
+pub fn traverse(snapshot: &dyn Snapshot, artifact: CoreHash, traversal: &Traversal) -> Result<Graph> {
+    let mut selection =
+        Selection { relation: traversal.relation.as_deref(), direction: traversal.direction, reached: None };
+    let mut reader = LinkReader::default();
+    reader.read(snapshot, &[artifact], selection.wanted())?;
+    let beginning = LinkTarget::Artifact(reader.artifact(artifact)?.clone());
     let mut walker = Walker {
         numbers: BTreeMap::from([(beginning.key(), 0)]),
         nodes: vec![Node { target: beginning, depth: 0 }],
         edges: BTreeMap::new(),
         left_out: 0,
     };
-    let mut selection =
-        Selection { relation: traversal.relation.as_deref(), direction: traversal.direction, reached: None };
-    let mut known = ExchangeCache::default();
     let mut next = 0;
     while let Some(Node { target, depth }) = walker.nodes.get(next).cloned() {
         if depth == traversal.depth || walker.edges.len() >= traversal.limit {
             break;
         }
         if let LinkTarget::Artifact(artifact) = target {
-            known.forget_what_is_too_much();
-            for link in links_knowing(snapshot, &artifact, &mut known, &mut selection)? {
+            if !reader.has(artifact.core) {
+                let most = traversal.limit.saturating_sub(walker.edges.len()).max(FEW).min(reader.batch());
+                reader.read(snapshot, &walker.artifacts_from(next, most), selection.wanted())?;
+            }
+            for link in links_knowing(&reader, &artifact, &mut selection)? {
                 walker.take((next, depth), link, traversal.limit);
             }
         }
@@ -102,6 +112,18 @@ struct Walker {
 }
 
 impl Walker {
+    /// Returns up to `most` artifacts, from the node with this number on, with its distance.
+    fn artifacts_from(&self, number: usize, most: usize) -> Vec<CoreHash> {
+        let nodes = self.nodes.get(number..).unwrap_or_default();
+        let depth = nodes.first().map(|node| node.depth);
+        let near = nodes.iter().take_while(|node| Some(node.depth) == depth);
+        let artifacts = near.filter_map(|node| match &node.target {
+            LinkTarget::Artifact(artifact) => Some(artifact.core),
+            LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
+        });
+        artifacts.take(most).collect()
+    }
+
     /// Adds a link of the node with this number and depth, unless the limit is reached.
     fn take(&mut self, (here, depth): (usize, usize), link: Link, limit: usize) {
         let is_full = self.edges.len() >= limit;

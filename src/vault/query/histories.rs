@@ -4,12 +4,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::fork::{Fork, Shared};
+use super::fork::{Fork, RECORD, STEP, Shared};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// The maximum number of record hashes in memory while histories are compared.
 const MAX_HASHES: usize = 1 << 20;
+
+/// Number of artifacts whose hashes are read at a time.
+const AT_A_TIME: usize = 100;
 
 /// The histories of one run, which share a header or a run id.
 pub(super) struct Histories {
@@ -48,12 +51,29 @@ struct Class {
 }
 
 impl Histories {
-    /// Reads the histories of `artifacts`.
+    /// Reads the histories of each of `all`.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub(super) fn read(snapshot: &dyn Snapshot, shared: Shared, artifacts: &[CoreHash]) -> Result<Self> {
-        let mut members = snapshot.stored_artifacts(artifacts)?;
+    pub(super) fn read_all(
+        snapshot: &dyn Snapshot,
+        all: Vec<(Shared, Vec<ArtifactRecord>)>,
+    ) -> Result<Vec<Self>> {
+        let mut read = ReadAhead::default();
+        for unit in [STEP, RECORD] {
+            let of_unit = all.iter().filter(|(shared, members)| shared.unit() == unit && members.len() > 1);
+            let cores = of_unit.flat_map(|(_, members)| members.iter().map(|member| member.core));
+            read.read(snapshot, unit, cores.collect())?;
+        }
+        all.into_iter().map(|(shared, members)| Self::read(snapshot, shared, members, &read)).collect()
+    }
+
+    fn read(
+        snapshot: &dyn Snapshot,
+        shared: Shared,
+        mut members: Vec<ArtifactRecord>,
+        read: &ReadAhead,
+    ) -> Result<Self> {
         members.sort_by_key(|member| member.core);
         let count = members.len();
         let mut tree = Self {
@@ -65,7 +85,8 @@ impl Histories {
             places: vec![0; count],
             ends: vec![0; count],
         };
-        let mut hashes = Hashes { snapshot, group: tree.shared.unit(), loaded: HashMap::new() };
+        let group = tree.shared.unit();
+        let mut hashes = Hashes { snapshot, group, loaded: read.windows(&tree.members, group) };
         let first = Digest::from_bytes([0; 32]);
         let mut classes = vec![Class { parent: None, first, depth: 0, members: (0..count).collect() }];
         while let Some(class) = classes.pop() {
@@ -281,13 +302,15 @@ impl Hashes<'_> {
         }
         self.loaded.clear();
         let most = (MAX_HASHES / class.len().max(1)).max(1);
-        for member in class {
-            let Some(row) = rows.get(*member) else { continue };
-            let mentions = self.snapshot.mentions_of(row.core, self.group)?;
-            let hashes: Vec<Digest> =
-                mentions.iter().skip(depth).take(most).map(|mention| mention.digest).collect();
-            let is_last = depth + hashes.len() >= mentions.len();
-            self.loaded.insert(*member, Window { from: depth, hashes, is_last });
+        for members in class.chunks(AT_A_TIME) {
+            let cores = members.iter().filter_map(|member| rows.get(*member)).map(|row| row.core);
+            let mentions = self.snapshot.mentions(&cores.collect::<Vec<_>>(), Some(self.group))?;
+            for (member, mentions) in members.iter().zip(mentions) {
+                let hashes: Vec<Digest> =
+                    mentions.iter().skip(depth).take(most).map(|mention| mention.digest).collect();
+                let is_last = depth + hashes.len() >= mentions.len();
+                self.loaded.insert(*member, Window { from: depth, hashes, is_last });
+            }
         }
         Ok(())
     }
@@ -295,5 +318,40 @@ impl Hashes<'_> {
     fn at(&self, member: usize, depth: usize) -> Option<Digest> {
         let window = self.loaded.get(&member)?;
         window.hashes.get(depth.checked_sub(window.from)?).copied()
+    }
+}
+
+/// The hashes of the records or steps of artifacts that were read together, if they are few.
+#[derive(Default)]
+struct ReadAhead {
+    hashes: HashMap<(&'static str, CoreHash), Vec<Digest>>,
+    size: usize,
+}
+
+impl ReadAhead {
+    /// Reads the hashes of artifacts in the roles of `group`, as long as they are few.
+    fn read(&mut self, snapshot: &dyn Snapshot, group: &'static str, mut of: Vec<CoreHash>) -> Result<()> {
+        of.sort_unstable();
+        of.dedup();
+        for cores in of.chunks(AT_A_TIME) {
+            if self.size > MAX_HASHES {
+                break;
+            }
+            for (core, mentions) in cores.iter().zip(snapshot.mentions(cores, Some(group))?) {
+                self.size += mentions.len();
+                self.hashes.insert((group, *core), mentions.iter().map(|mention| mention.digest).collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the hashes of members, if they were read for each.
+    fn windows(&self, members: &[ArtifactRecord], group: &'static str) -> HashMap<usize, Window> {
+        let window = |member: &ArtifactRecord| {
+            let hashes = self.hashes.get(&(group, member.core))?.clone();
+            Some(Window { from: 0, hashes, is_last: true })
+        };
+        let all: Option<Vec<Window>> = members.iter().map(window).collect();
+        (0..).zip(all.unwrap_or_default()).collect()
     }
 }

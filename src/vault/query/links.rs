@@ -12,13 +12,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-use super::exchanges::{ExchangeCache, Exchanges, Pair};
+use super::exchanges::Pair;
+use super::facts::{Facts, LinkReader, Wanted};
 use super::fork::{Fork, Shared};
-use super::forks;
 use super::location::location;
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::{ArtifactRecord, NameMention, Result, Snapshot};
+use crate::storage::interface::{NameMention, Names, Neighbours};
+use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 pub use crate::storage::Direction;
 
@@ -83,13 +84,13 @@ pub struct Link {
 /// # Errors
 /// Returns an error if the database cannot be read.
 pub fn links(snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
-    links_knowing(snapshot, artifact, &mut ExchangeCache::default(), &mut Selection::default())
+    Linker::default().links(snapshot, artifact)
 }
 
 /// Finds the links of many artifacts of one snapshot. Data that they share is looked up once.
 #[derive(Default)]
 pub(crate) struct Linker {
-    known: ExchangeCache,
+    reader: LinkReader,
 }
 
 impl Linker {
@@ -98,8 +99,9 @@ impl Linker {
     /// # Errors
     /// Same as [`links`].
     pub(crate) fn links(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
-        self.known.forget_what_is_too_much();
-        links_knowing(snapshot, artifact, &mut self.known, &mut Selection::default())
+        let mut selection = Selection::default();
+        self.reader.read(snapshot, &[artifact.core], selection.wanted())?;
+        links_knowing(&self.reader, artifact, &mut selection)
     }
 }
 
@@ -118,6 +120,15 @@ impl Selection<'_> {
     fn takes(&self, direction: Direction, relation: &str) -> bool {
         self.relation.is_none_or(|wanted| wanted == relation)
             && self.direction.is_none_or(|wanted| wanted == direction)
+    }
+
+    /// Returns what links that match are derived from. Neither of two histories came first, so a fork looks the same from both
+    /// sides.
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted {
+            exchanges: self.relation.is_none_or(|relation| relation == REPLAYS),
+            histories: self.takes(Direction::Out, FORKS),
+        }
     }
 
     /// Returns whether links to the artifact are wanted.
@@ -141,19 +152,20 @@ pub(super) struct Reached {
     histories: HashMap<Shared, Vec<CoreHash>>,
 }
 
-/// Finds the links of `artifact` that match `selection`. In a search, their targets are then counted as reached.
+/// Finds the links of `artifact`, which `reader` has read, that match `selection`. In a search, their targets are then counted
+/// as reached.
 pub(super) fn links_knowing(
-    snapshot: &dyn Snapshot,
+    reader: &LinkReader,
     artifact: &ArtifactRecord,
-    known: &mut ExchangeCache,
     selection: &mut Selection<'_>,
 ) -> Result<Vec<Link>> {
-    let mut found = Found { snapshot, selection, links: BTreeMap::new() };
-    found.manual_links(artifact)?;
-    found.by_digest(artifact)?;
-    found.by_name(artifact)?;
-    found.replays(artifact, known)?;
-    found.forks(artifact, known)?;
+    let mut found = Found { reader, selection, links: BTreeMap::new() };
+    let facts = reader.facts(artifact.core)?;
+    found.manual_links(artifact, &facts.neighbours)?;
+    found.by_digest(&facts.neighbours)?;
+    found.by_name(artifact, &facts.neighbours.names)?;
+    found.replays(artifact, facts)?;
+    found.forks(artifact, facts);
     let links = found.links;
     if let Some(reached) = &mut selection.reached {
         reached.artifacts.insert(artifact.core);
@@ -170,7 +182,7 @@ pub(super) fn links_knowing(
 type LinkKey = (Direction, String, (u8, String), bool);
 
 struct Found<'s, 'w> {
-    snapshot: &'s dyn Snapshot,
+    reader: &'s LinkReader,
     selection: &'s mut Selection<'w>,
     /// One link for each relation and target, however many locations it is derived from.
     links: BTreeMap<LinkKey, Link>,
@@ -191,12 +203,12 @@ impl Found<'_, '_> {
     }
 
     fn artifact(&self, core: CoreHash) -> Result<LinkTarget> {
-        self.snapshot.expect_artifact(core).map(LinkTarget::Artifact)
+        self.reader.artifact(core).cloned().map(LinkTarget::Artifact)
     }
 
-    fn manual_links(&mut self, artifact: &ArtifactRecord) -> Result<()> {
-        for edge in self.snapshot.manual_links_of(artifact.core)? {
-            let origin = Origin::Stated(edge.note);
+    fn manual_links(&mut self, artifact: &ArtifactRecord, neighbours: &Neighbours) -> Result<()> {
+        for edge in &neighbours.manual_links {
+            let origin = Origin::Stated(edge.note.clone());
             if edge.source == artifact.core {
                 self.add(Direction::Out, &edge.relation, self.artifact(edge.target)?, origin.clone());
             }
@@ -207,8 +219,8 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn by_digest(&mut self, artifact: &ArtifactRecord) -> Result<()> {
-        for edge in self.snapshot.references_of(artifact.core, Direction::Out)? {
+    fn by_digest(&mut self, neighbours: &Neighbours) -> Result<()> {
+        for edge in &neighbours.outgoing {
             let because = format!("{} states its core hash", location(&edge.mention));
             if !edge.is_resolved {
                 let target = LinkTarget::MissingDigest(edge.mention.digest);
@@ -220,70 +232,68 @@ impl Found<'_, '_> {
                 continue;
             }
             let target = self.artifact(target)?;
-            if let Some(inverse) = edge.inverse {
-                self.derive(Direction::In, &inverse, target.clone(), because.clone());
+            if let Some(inverse) = &edge.inverse {
+                self.derive(Direction::In, inverse, target.clone(), because.clone());
             }
             self.derive(Direction::Out, &edge.relation, target, because);
         }
-        for edge in self.snapshot.references_of(artifact.core, Direction::In)? {
+        for edge in &neighbours.incoming {
             let because = format!("{} of the other artifact states this core hash", location(&edge.mention));
             if !self.selection.is_new(edge.mention.artifact) {
                 continue;
             }
             let target = self.artifact(edge.mention.artifact)?;
-            if let Some(inverse) = edge.inverse {
-                self.derive(Direction::Out, &inverse, target.clone(), because.clone());
+            if let Some(inverse) = &edge.inverse {
+                self.derive(Direction::Out, inverse, target.clone(), because.clone());
             }
             self.derive(Direction::In, &edge.relation, target, because);
         }
         Ok(())
     }
 
-    fn by_name(&mut self, artifact: &ArtifactRecord) -> Result<()> {
-        let names = self.snapshot.names_of(artifact.core)?;
-        for mention in names.mentioned {
-            let NameMention { relation, handle, dangles } = mention;
-            let is_wanted = self.selection.takes(Direction::Out, &relation);
+    fn by_name(&mut self, artifact: &ArtifactRecord, names: &Names) -> Result<()> {
+        let reader = self.reader;
+        for NameMention { relation, handle, dangles } in &names.mentioned {
+            let is_wanted = self.selection.takes(Direction::Out, relation);
             let reached = self.selection.reached.as_mut();
             if !is_wanted || reached.is_some_and(|reached| !reached.having.insert(handle.clone())) {
                 continue;
             }
-            let mut others = self.snapshot.uses_of(&handle)?.identified;
-            others.retain(|other| *other != artifact.core);
-            if others.is_empty() && dangles {
+            let identified = reader.uses(handle).map(|uses| uses.identified.as_slice()).unwrap_or_default();
+            let mut others = identified.iter().filter(|other| **other != artifact.core).peekable();
+            if others.peek().is_none() && *dangles {
                 let because = "nothing in the vault has this name".to_owned();
-                self.derive(Direction::Out, &relation, LinkTarget::MissingName(handle), because);
+                self.derive(Direction::Out, relation, LinkTarget::MissingName(handle.clone()), because);
                 continue;
             }
-            for other in others.into_iter().filter(|other| self.selection.is_new(*other)).collect::<Vec<_>>()
-            {
-                let target = self.artifact(other)?;
-                self.derive(Direction::Out, &relation, target, format!("it is {handle}"));
+            for other in others.filter(|other| self.selection.is_new(**other)).collect::<Vec<_>>() {
+                let target = self.artifact(*other)?;
+                self.derive(Direction::Out, relation, target, format!("it is {handle}"));
             }
         }
-        for handle in names.own {
+        for handle in &names.own {
             let reached = self.selection.reached.as_mut();
             if reached.is_some_and(|reached| !reached.referring.insert(handle.clone())) {
                 continue;
             }
-            for (relation, other) in self.snapshot.uses_of(&handle)?.referring {
-                let is_wanted = self.selection.takes(Direction::In, &relation);
-                if other != artifact.core && is_wanted && self.selection.is_new(other) {
-                    let target = self.artifact(other)?;
-                    self.derive(Direction::In, &relation, target, format!("this is {handle}"));
+            for (relation, other) in reader.uses(handle).into_iter().flat_map(|uses| &uses.referring) {
+                let is_wanted = self.selection.takes(Direction::In, relation);
+                if *other != artifact.core && is_wanted && self.selection.is_new(*other) {
+                    let target = self.artifact(*other)?;
+                    self.derive(Direction::In, relation, target, format!("this is {handle}"));
                 }
             }
         }
         Ok(())
     }
 
-    fn replays(&mut self, artifact: &ArtifactRecord, known: &mut ExchangeCache) -> Result<()> {
-        if self.selection.relation.is_some_and(|relation| relation != REPLAYS) {
+    fn replays(&mut self, artifact: &ArtifactRecord, facts: &Facts) -> Result<()> {
+        if !self.selection.wanted().exchanges {
             return Ok(());
         }
-        let exchanges = Exchanges::read(self.snapshot, artifact.core)?;
+        let exchanges = &facts.exchanges;
         let passed = self.selection.reached.as_mut().map(|reached| &mut reached.exchanges);
-        let shared = exchanges.shared_with_others(self.snapshot, artifact, known, passed)?;
+        let shared = exchanges.shared_with_others(artifact, self.reader.exchanges(), passed);
         for (other, (ours, theirs)) in shared {
             if !self.selection.is_new(other) {
                 continue;
@@ -299,18 +309,17 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn forks(&mut self, artifact: &ArtifactRecord, known: &mut ExchangeCache) -> Result<()> {
-        // Neither of two histories came first, so a fork looks the same from both sides.
-        if !self.selection.takes(Direction::Out, FORKS) {
-            return Ok(());
+    fn forks(&mut self, artifact: &ArtifactRecord, facts: &Facts) {
+        if !self.selection.wanted().histories {
+            return;
         }
-        for shared in forks::shared_by(self.snapshot, artifact.core)? {
-            let histories = known.histories(self.snapshot, &shared)?;
+        for shared in &facts.shared {
+            let Some(histories) = self.reader.histories(shared) else { continue };
             let forks: Vec<Fork> = match &mut self.selection.reached {
                 None => histories.forks_of(artifact.core).collect(),
                 Some(Reached { artifacts, histories: waiting, .. }) => {
                     let all = || histories.members().iter().map(|member| member.core).collect();
-                    let waiting = waiting.entry(shared).or_insert_with(all);
+                    let waiting = waiting.entry(shared.clone()).or_insert_with(all);
                     waiting.retain(|other| *other != artifact.core && !artifacts.contains(other));
                     let parting = waiting.extract_if(.., |other| histories.do_part(artifact.core, *other));
                     parting.filter_map(|other| histories.fork_between(artifact.core, other)).collect()
@@ -324,7 +333,6 @@ impl Found<'_, '_> {
                 self.derive(Direction::Out, FORKS, LinkTarget::Artifact(other), because);
             }
         }
-        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ mod containers;
 mod dangling;
 mod dependents;
 mod exchanges;
+mod facts;
 mod find;
 mod fork;
 mod forks;

@@ -6,7 +6,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::exchanges::ExchangeCache;
+use super::facts::LinkReader;
 use super::links::{Link, LinkTarget, Reached, Selection, links_knowing};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Result, Snapshot};
@@ -42,7 +42,8 @@ pub fn shortest_path(
             break;
         }
         searched += 1;
-        for (target, link) in search.new_links(snapshot, &from)? {
+        let near = waiting.iter().map(|artifact| artifact.core);
+        for (target, link) in search.new_links(snapshot, &from, near)? {
             if let Entry::Vacant(unknown) = reached_by.entry(target.core) {
                 unknown.insert(Some(PathStep { from: from.clone(), link }));
                 waiting.push_back(target);
@@ -78,7 +79,9 @@ pub(crate) fn reachable(
         if reached.contains_key(&artifact.core) {
             continue;
         }
-        waiting.extend(search.new_links(snapshot, &artifact)?.into_iter().map(|(target, _)| target));
+        let unread = waiting.iter().map(|artifact| artifact.core).filter(|core| !reached.contains_key(core));
+        let links = search.new_links(snapshot, &artifact, unread)?;
+        waiting.extend(links.into_iter().map(|(target, _)| target));
         reached.insert(artifact.core, artifact);
     }
     Ok(reached.into_values().collect())
@@ -86,26 +89,32 @@ pub(crate) fn reachable(
 
 /// A search along all links.
 struct Search {
-    known: ExchangeCache,
+    reader: LinkReader,
     selection: Selection<'static>,
 }
 
 impl Default for Search {
     fn default() -> Self {
         let reached = Some(Reached::default());
-        Self { known: ExchangeCache::default(), selection: Selection { reached, ..Selection::default() } }
+        Self { reader: LinkReader::default(), selection: Selection { reached, ..Selection::default() } }
     }
 }
 
 impl Search {
-    /// Returns the links of `artifact` to artifacts that have not been reached before.
+    /// Returns the links of `artifact` to artifacts that have not been reached before. If it has not been read, it is read
+    /// together with `others`, whose links are needed next.
     fn new_links(
         &mut self,
         snapshot: &dyn Snapshot,
         artifact: &ArtifactRecord,
+        others: impl Iterator<Item = CoreHash>,
     ) -> Result<Vec<(ArtifactRecord, Link)>> {
-        self.known.forget_what_is_too_much();
-        let links = links_knowing(snapshot, artifact, &mut self.known, &mut self.selection)?.into_iter();
+        if !self.reader.has(artifact.core) {
+            let mut of = vec![artifact.core];
+            of.extend(others.filter(|other| *other != artifact.core).take(self.reader.batch() - 1));
+            self.reader.read(snapshot, &of, self.selection.wanted())?;
+        }
+        let links = links_knowing(&self.reader, artifact, &mut self.selection)?.into_iter();
         let target = |link: Link| match &link.target {
             LinkTarget::Artifact(target) => Some((target.clone(), link)),
             LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,

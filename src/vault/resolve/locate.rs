@@ -2,7 +2,7 @@
 
 use super::error::{LookupError, is_one_hash};
 use crate::digest::{DigestPrefix, PrefixResolution};
-use crate::storage::{ArtifactRecord, CaptureRecord, Snapshot};
+use crate::storage::{ArtifactRecord, CaptureRecord, Snapshot, StorageError};
 use crate::vault::handle::Vault;
 use crate::vault::query::{self, HashTarget};
 
@@ -93,6 +93,16 @@ pub(super) fn locate_bytes(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Re
         }
         outcome => outcome,
     }
+}
+
+/// Returns an artifact with its preferred capture.
+pub(in crate::vault) fn with_preferred_capture(
+    snapshot: &dyn Snapshot,
+    artifact: &ArtifactRecord,
+) -> Result<Located, StorageError> {
+    let capture = snapshot.preferred_capture(artifact.core)?;
+    let capture = capture.ok_or_else(|| StorageError::gone(artifact.core))?;
+    Ok(Located { artifact: artifact.clone(), capture })
 }
 
 fn located(snapshot: &dyn Snapshot, target: HashTarget) -> Result<Option<Located>, LookupError> {

@@ -21,8 +21,8 @@ pub use locate::Located;
 pub use lookup::RUN_IDS;
 pub use mentioned::{MentionedHash, MentioningArtifact};
 
-pub(super) use locate::locate;
 use locate::locate_bytes;
+pub(super) use locate::{locate, with_preferred_capture};
 use lookup::{by_name, latest, mentioned, tagged};
 pub(super) use read::{core_of, document, expect_kind};
 

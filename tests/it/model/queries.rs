@@ -41,7 +41,7 @@ pub(super) fn probed(snapshot: &dyn Snapshot, one: &Index, other: &Index, depth:
         let path = shortest_path(snapshot, one, other).unwrap();
         answers.insert(format!("path from {} to {}", one.core, other.core), format!("{path:#?}"));
         let limits = Traversal { depth, relation: None, direction: None, limit: 3 * depth };
-        let graph = traverse(snapshot, one, &limits).unwrap();
+        let graph = traverse(snapshot, one.core, &limits).unwrap();
         answers.insert(format!("graph of {} with {limits:?}", one.core), format!("{graph:#?}"));
     }
     answers

@@ -8,6 +8,7 @@ mod objects;
 #[cfg(feature = "objects")]
 mod place;
 mod proxy;
+mod round_trips;
 mod schema;
 mod search;
 mod server;

@@ -153,5 +153,6 @@ fn a_check_takes_a_fixed_number_of_round_trips_for_a_batch_of_artifacts() {
     let few = check(&storage);
     fill(&storage, 10, 150);
     let more = check(&storage);
+    // The lists of mentions, of which each artifact has two, are read 200 at a time, however many there are.
     assert!(more <= few + 1, "{few} {more}");
 }

@@ -31,7 +31,35 @@ fn place(row: &Row, first: usize) -> Outcome<Place> {
     Ok(Place::Pointer(text(row, first + 1)?))
 }
 
+/// Sorts references as the interface requires it.
+pub(super) fn sort_references(edges: &mut [ReferenceEdge], direction: Direction) {
+    edges.sort_by(|one, other| {
+        let end = |edge: &ReferenceEdge| match direction {
+            Direction::Out => edge.mention.digest,
+            Direction::In => edge.mention.artifact.0,
+        };
+        let ends = end(one).cmp(&end(other));
+        let places =
+            (&one.mention.place, &one.mention.role).cmp(&(&other.mention.place, &other.mention.role));
+        one.relation.cmp(&other.relation).then(ends).then(places)
+    });
+}
+
 impl View<'_> {
+    /// Returns the reference in the columns from `first` on: the artifact, the role, the place in two columns, the digest, the
+    /// inverse relation, and whether the digest is that of an artifact.
+    pub(super) fn reference(&self, row: &Row, first: usize) -> Outcome<ReferenceEdge> {
+        let role: i32 = value(row, first + 1)?;
+        let entry = Entry { role, place: place(row, first + 2)?, digest: digest(row, first + 4)? };
+        let relation = self.names.role(&self.session, role)?.relation.clone();
+        Ok(ReferenceEdge {
+            mention: self.mention(core(row, first)?, &entry)?,
+            relation: relation.unwrap_or_default(),
+            inverse: optional_text(row, first + 5)?,
+            is_resolved: value(row, first + 6)?,
+        })
+    }
+
     pub(super) fn references_with(
         &self,
         of: &[CoreHash],
@@ -51,28 +79,11 @@ impl View<'_> {
         );
         let mut found: HashMap<CoreHash, Vec<ReferenceEdge>> = HashMap::new();
         for row in self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
-            let role: i32 = value(&row, 2)?;
-            let entry = Entry { role, place: place(&row, 3)?, digest: digest(&row, 5)? };
-            let relation = self.names.role(&self.session, role)?.relation.clone();
-            let edge = ReferenceEdge {
-                mention: self.mention(core(&row, 1)?, &entry)?,
-                relation: relation.unwrap_or_default(),
-                inverse: optional_text(&row, 6)?,
-                is_resolved: value(&row, 7)?,
-            };
+            let edge = self.reference(&row, 1)?;
             found.entry(core(&row, 0)?).or_default().push(edge);
         }
         for edges in found.values_mut() {
-            edges.sort_by(|one, other| {
-                let end = |edge: &ReferenceEdge| match direction {
-                    Direction::Out => edge.mention.digest,
-                    Direction::In => edge.mention.artifact.0,
-                };
-                let ends = end(one).cmp(&end(other));
-                let places =
-                    (&one.mention.place, &one.mention.role).cmp(&(&other.mention.place, &other.mention.role));
-                one.relation.cmp(&other.relation).then(ends).then(places)
-            });
+            sort_references(edges, direction);
         }
         Ok(in_order(of, &found))
     }

@@ -30,6 +30,13 @@ pub(super) fn list_has(digest: &str) -> String {
     )
 }
 
+/// Sorts the mentions of an artifact as the interface requires it.
+pub(super) fn sort_mentions(mentions: &mut [Mention]) {
+    mentions.sort_by(|one, other| {
+        (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
+    });
+}
+
 impl View<'_> {
     /// Returns the mention of an artifact in the form of the interface.
     pub(super) fn mention(&self, artifact: CoreHash, entry: &Entry) -> Outcome<Mention> {
@@ -81,9 +88,7 @@ impl View<'_> {
         for (core, entries) in self.entries_of(of, group)? {
             let mentions = entries.iter().map(|entry| self.mention(core, entry));
             let mut mentions: Vec<Mention> = mentions.collect::<Outcome<_>>()?;
-            mentions.sort_by(|one, other| {
-                (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
-            });
+            sort_mentions(&mut mentions);
             found.insert(core, mentions);
         }
         Ok(in_order(of, &found))

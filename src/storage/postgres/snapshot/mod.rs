@@ -13,6 +13,8 @@ mod matches;
 mod mentioned;
 mod mentions;
 mod names;
+mod neighbours;
+mod sharers;
 mod sorting;
 mod statistics;
 mod times;
@@ -28,8 +30,9 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
-    ManualLink, MemberRecord, Mention, NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution,
-    RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference,
+    ManualLink, MemberRecord, Mention, NameUse, Names, Neighbourhood, NeighboursQuery, Order, Page, Paged,
+    ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Snapshot, Statistics,
+    UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
@@ -141,6 +144,14 @@ impl Snapshot for View<'_> {
 
     fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {
         self.answer(self.containers_with(of, by))
+    }
+
+    fn neighbourhood(&self, query: &NeighboursQuery<'_>) -> Result<Neighbourhood> {
+        self.answer(self.neighbourhood_of(query))
+    }
+
+    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>> {
+        self.answer(self.sharers_of(query).map(Some))
     }
 
     fn unresolved(&self) -> Result<Vec<UnresolvedReference>> {

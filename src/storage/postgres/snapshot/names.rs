@@ -14,8 +14,18 @@ use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{View, in_order, texts};
 
 /// The artifact of the name `i` does not refer to it, as redacted copies of a run do.
-const IS_ORIGINAL: &str = "NOT EXISTS
+pub(super) const IS_ORIGINAL: &str = "NOT EXISTS
   (SELECT 1 FROM name_mention n WHERE n.artifact = i.artifact AND n.key = i.key AND n.handle = i.handle)";
+
+/// Another artifact of the kind of the artifact `a` has one of its names, or refers to a name that it refers to.
+pub(super) const HAS_NAMESAKE: &str = "(EXISTS
+    (SELECT 1 FROM identity i JOIN identity j ON j.key = i.key AND j.handle = i.handle
+       JOIN artifact b ON b.id = j.artifact
+      WHERE i.artifact = a.id AND b.id <> a.id AND b.kind = a.kind)
+   OR EXISTS
+    (SELECT 1 FROM name_mention n JOIN name_mention m ON m.key = n.key AND m.handle = n.handle
+       JOIN artifact b ON b.id = m.artifact
+      WHERE n.artifact = a.id AND b.id <> a.id AND b.kind = a.kind))";
 
 impl View<'_> {
     pub(super) fn names_with(&self, of: &[CoreHash]) -> Outcome<Vec<Names>> {
@@ -79,16 +89,8 @@ impl View<'_> {
     }
 
     pub(super) fn have_namesakes(&self, of: &[CoreHash]) -> Outcome<Vec<bool>> {
-        let sql = "SELECT a.core FROM artifact a
-                    WHERE a.core = ANY($1) AND (EXISTS
-                      (SELECT 1 FROM identity i JOIN identity j ON j.key = i.key AND j.handle = i.handle
-                         JOIN artifact b ON b.id = j.artifact
-                        WHERE i.artifact = a.id AND b.id <> a.id AND b.kind = a.kind)
-                     OR EXISTS
-                      (SELECT 1 FROM name_mention n JOIN name_mention m ON m.key = n.key AND m.handle = n.handle
-                         JOIN artifact b ON b.id = m.artifact
-                        WHERE n.artifact = a.id AND b.id <> a.id AND b.kind = a.kind))";
-        let rows = self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
+        let sql = format!("SELECT a.core FROM artifact a WHERE a.core = ANY($1) AND {HAS_NAMESAKE}");
+        let rows = self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
         let found: HashSet<CoreHash> = rows.iter().map(|row| core(row, 0)).collect::<Outcome<_>>()?;
         Ok(of.iter().map(|core| found.contains(core)).collect())
     }

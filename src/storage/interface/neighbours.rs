@@ -1,0 +1,154 @@
+//! What links are derived from, for many artifacts at a time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{
+    ArtifactRecord, Direction, ManualLink, Mention, NameMention, NameUse, Names, ReferenceEdge, Snapshot,
+};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::Result;
+
+/// What to read of artifacts whose links are wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct NeighboursQuery<'q> {
+    /// The artifacts.
+    pub of: &'q [CoreHash],
+    /// The groups of roles whose mentions are wanted.
+    pub groups: &'q [&'q str],
+    /// Whether [`Neighbours::has_namesake`] is wanted.
+    pub namesakes: bool,
+    /// The names whose uses are not wanted.
+    pub known: &'q BTreeSet<String>,
+}
+
+/// What the links of artifacts are derived from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbourhood {
+    /// The artifacts that were asked for and are stored, and all others that are stated below.
+    pub artifacts: HashMap<CoreHash, ArtifactRecord>,
+    /// What was found of each stored artifact that was asked for.
+    pub neighbours: HashMap<CoreHash, Neighbours>,
+    /// The artifacts that use the names that these artifacts have or refer to.
+    pub uses: HashMap<String, NameUse>,
+}
+
+/// What the links of one artifact are derived from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Neighbours {
+    /// As in [`Snapshot::manual_links`].
+    pub manual_links: Vec<ManualLink>,
+    /// References to digests, as in [`Snapshot::references`].
+    pub outgoing: Vec<ReferenceEdge>,
+    /// References to the core hash, as in [`Snapshot::references`].
+    pub incoming: Vec<ReferenceEdge>,
+    /// As in [`Snapshot::names`].
+    pub names: Names,
+    /// As in [`Snapshot::has_namesake`]; false if it was not asked for.
+    pub has_namesake: bool,
+    /// The mentions in the roles of each group that was asked for, as in [`Snapshot::mentions`].
+    pub mentions: Vec<Vec<Mention>>,
+}
+
+/// Two digests that artifacts of other kinds may mention both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestPair {
+    /// The digests. Where one of them is expected to be rarer, it is the second.
+    pub digests: [Digest; 2],
+    /// The kind whose artifacts are not wanted.
+    pub other_than: String,
+}
+
+/// A question for the artifacts that mention both digests of a pair.
+#[derive(Clone, Copy, Debug)]
+pub struct SharersQuery<'q> {
+    /// The pairs.
+    pub pairs: &'q [DigestPair],
+    /// The groups of roles in which the digests are mentioned. Only artifacts of the kinds that
+    /// [`Snapshot::kinds_with_group`] returns for the first one are wanted.
+    pub groups: [&'q str; 2],
+    /// Number of artifacts whose mentions are wanted.
+    pub limit: usize,
+}
+
+/// The artifacts that mention both digests of a pair.
+#[derive(Clone, Debug, Default)]
+pub struct Sharers {
+    /// For each pair, all such artifacts and few others, by core hash.
+    pub candidates: Vec<Vec<CoreHash>>,
+    /// These artifacts, once each.
+    pub artifacts: Vec<ArtifactRecord>,
+    /// The mentions of the first artifacts, by core hash, in the roles of each of the groups.
+    pub mentions: BTreeMap<CoreHash, [Vec<Mention>; 2]>,
+}
+
+/// Returns a neighbourhood, of answers for each part of it.
+pub(in crate::storage) fn composed<S: Snapshot + ?Sized>(
+    snapshot: &S,
+    query: &NeighboursQuery<'_>,
+) -> Result<Neighbourhood> {
+    let artifacts = snapshot.artifacts(query.of)?.into_iter().flatten();
+    let mut found = Neighbourhood {
+        artifacts: artifacts.map(|artifact| (artifact.core, artifact)).collect(),
+        ..Neighbourhood::default()
+    };
+    let of: Vec<CoreHash> =
+        query.of.iter().filter(|core| found.artifacts.contains_key(core)).copied().collect();
+    let mut all: Vec<Neighbours> = snapshot
+        .manual_links(&of)?
+        .into_iter()
+        .map(|manual_links| Neighbours { manual_links, ..Neighbours::default() })
+        .collect();
+    set(&mut all, snapshot.references(&of, Direction::Out)?, |one, edges| one.outgoing = edges);
+    set(&mut all, snapshot.references(&of, Direction::In)?, |one, edges| one.incoming = edges);
+    set(&mut all, snapshot.names(&of)?, |one, names| one.names = names);
+    if query.namesakes {
+        set(&mut all, snapshot.has_namesake(&of)?, |one, has_namesake| one.has_namesake = has_namesake);
+    }
+    for group in query.groups {
+        set(&mut all, snapshot.mentions(&of, Some(group))?, |one, mentions| one.mentions.push(mentions));
+    }
+    found.neighbours = of.into_iter().zip(all).collect();
+    let mut handles: Vec<String> = found.neighbours.values().flat_map(|one| one.handles().cloned()).collect();
+    handles.sort_unstable();
+    handles.dedup();
+    handles.retain(|handle| !query.known.contains(handle));
+    let uses = snapshot.named(&handles)?;
+    found.uses = handles.into_iter().zip(uses).collect();
+    let mut others = found.others();
+    others.retain(|core| !found.artifacts.contains_key(core));
+    others.sort_unstable();
+    others.dedup();
+    let others = snapshot.artifacts(&others)?.into_iter().flatten();
+    found.artifacts.extend(others.map(|artifact| (artifact.core, artifact)));
+    Ok(found)
+}
+
+/// Sets a part of each of `all`.
+fn set<T>(all: &mut [Neighbours], parts: Vec<T>, set: impl Fn(&mut Neighbours, T)) {
+    all.iter_mut().zip(parts).for_each(|(one, part)| set(one, part));
+}
+
+impl Neighbours {
+    /// Iterates over the names that the artifact has and those that it refers to.
+    fn handles(&self) -> impl Iterator<Item = &String> {
+        self.names.own.iter().chain(self.names.mentioned.iter().map(|NameMention { handle, .. }| handle))
+    }
+}
+
+impl Neighbourhood {
+    /// Returns the artifacts at the other ends.
+    fn others(&self) -> Vec<CoreHash> {
+        let mut others = Vec::new();
+        for one in self.neighbours.values() {
+            others.extend(one.manual_links.iter().flat_map(|link| [link.source, link.target]));
+            let resolved = one.outgoing.iter().filter(|edge| edge.is_resolved);
+            others.extend(resolved.map(|edge| CoreHash(edge.mention.digest)));
+            others.extend(one.incoming.iter().map(|edge| edge.mention.artifact));
+        }
+        for uses in self.uses.values() {
+            others.extend(&uses.identified);
+            others.extend(uses.referring.iter().map(|(_, artifact)| *artifact));
+        }
+        others
+    }
+}

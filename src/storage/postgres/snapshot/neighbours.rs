@@ -1,0 +1,245 @@
+//! What the links of many artifacts are derived from, as one statement.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::digest::CoreHash;
+use crate::storage::interface::{
+    Direction, ManualLink, Mention, NameMention, Neighbourhood, Neighbours, NeighboursQuery,
+};
+use crate::storage::postgres::columns::{all_cores, core, optional_text, text, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::snapshot::edges::sort_references;
+use crate::storage::postgres::snapshot::mentions::sort_mentions;
+use crate::storage::postgres::snapshot::names::{HAS_NAMESAKE, IS_ORIGINAL};
+use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::view::View;
+
+/// The parts of the answer, whose number is the first column. The columns of artifacts are next, and those of references after
+/// them; the other parts use those that have the types which they need.
+const ARTIFACT: i32 = 0;
+const MANUAL: i32 = 1;
+const OUTGOING: i32 = 2;
+const INCOMING: i32 = 3;
+const OWN: i32 = 4;
+const MENTIONED: i32 = 5;
+const IDENTIFIED: i32 = 6;
+const REFERRING: i32 = 7;
+const NAMESAKE: i32 = 8;
+const LIST: i32 = 9;
+
+/// Returns the statement. What is asked for are the artifacts, the names whose uses are not wanted, the groups of mentions,
+/// and whether namesakes are wanted.
+fn statement() -> String {
+    let no_artifact = "0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint";
+    let no_edge = "NULL::integer, NULL::bigint, NULL";
+    format!(
+        "WITH asked AS MATERIALIZED
+           (SELECT a.* FROM artifact a WHERE a.core = ANY($1)),
+         manual AS MATERIALIZED
+           (SELECT l.* FROM asked a JOIN link l ON l.source = a.id
+            UNION SELECT l.* FROM asked a JOIN link l ON l.target = a.id),
+         outgoing AS MATERIALIZED
+           (SELECT DISTINCT f.core, e.role, e.index, e.pointer, e.target, t.id, k.stated_by
+              FROM asked f JOIN edge e ON e.artifact = f.id JOIN role r ON r.id = e.role
+              LEFT JOIN artifact t ON t.core = e.target LEFT JOIN kind k ON k.id = t.kind
+             WHERE e.target <> f.core AND (t.id IS NOT NULL OR r.dangles) AND r.relation IS NOT NULL),
+         incoming AS MATERIALIZED
+           (SELECT DISTINCT t.core, e.role, e.index, e.pointer, e.artifact, k.stated_by
+              FROM asked t JOIN edge e ON e.target = t.core JOIN role r ON r.id = e.role JOIN kind k ON k.id = t.kind
+             WHERE e.artifact <> t.id AND r.relation IS NOT NULL),
+         own AS MATERIALIZED
+           (SELECT DISTINCT a.core, i.handle, i.key, {IS_ORIGINAL} AS is_original
+              FROM asked a JOIN identity i ON i.artifact = a.id),
+         mentioned AS MATERIALIZED
+           (SELECT DISTINCT a.core, n.relation, n.handle, n.key, n.dangles
+              FROM asked a JOIN name_mention n ON n.artifact = a.id),
+         handle AS MATERIALIZED
+           (SELECT h.* FROM (SELECT key, handle FROM own UNION SELECT key, handle FROM mentioned) h
+             WHERE h.handle <> ALL($2)),
+         identified AS MATERIALIZED
+           (SELECT DISTINCT i.handle, i.artifact, {IS_ORIGINAL} AS is_original
+              FROM handle h JOIN identity i ON i.key = h.key AND i.handle = h.handle),
+         referring AS MATERIALIZED
+           (SELECT DISTINCT m.handle, m.relation, m.artifact
+              FROM handle h JOIN name_mention m ON m.key = h.key AND m.handle = h.handle),
+         known AS MATERIALIZED
+           (SELECT id FROM asked UNION SELECT source FROM manual UNION SELECT target FROM manual
+             UNION SELECT id FROM outgoing WHERE id IS NOT NULL UNION SELECT artifact FROM incoming
+             UNION SELECT artifact FROM identified UNION SELECT artifact FROM referring)
+         SELECT {ARTIFACT} AS part, a.core, a.kind, a.added_at, a.seen_at, a.id, a.arrival, NULL::bytea AS other,
+                NULL::integer AS role, NULL::bigint AS index, NULL AS pointer, NULL::bytea AS digest, NULL AS text,
+                EXISTS (SELECT 1 FROM asked b WHERE b.id = a.id) AS flag, NULL AS name
+           FROM known n JOIN artifact a ON a.id = n.id
+         UNION ALL
+         SELECT {MANUAL}, s.core, {no_artifact}, t.core, {no_edge}, NULL, l.relation, false, l.note
+           FROM manual l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
+         UNION ALL
+         SELECT {OUTGOING}, o.core, {no_artifact}, o.core, o.role, o.index, o.pointer, o.target, o.stated_by,
+                o.id IS NOT NULL, NULL
+           FROM outgoing o
+         UNION ALL
+         SELECT {INCOMING}, o.core, {no_artifact}, f.core, o.role, o.index, o.pointer, o.core, o.stated_by, true, NULL
+           FROM incoming o JOIN artifact f ON f.id = o.artifact
+         UNION ALL
+         SELECT {OWN}, o.core, {no_artifact}, NULL, {no_edge}, NULL, o.handle, o.is_original, NULL FROM own o
+         UNION ALL
+         SELECT {MENTIONED}, m.core, {no_artifact}, NULL, {no_edge}, NULL, m.handle, m.dangles, m.relation FROM mentioned m
+         UNION ALL
+         SELECT {IDENTIFIED}, a.core, {no_artifact}, NULL, NULL, a.id, NULL, NULL, i.handle, i.is_original, NULL
+           FROM identified i JOIN artifact a ON a.id = i.artifact
+         UNION ALL
+         SELECT {REFERRING}, a.core, {no_artifact}, NULL, NULL, a.id, NULL, NULL, m.handle, false, m.relation
+           FROM referring m JOIN artifact a ON a.id = m.artifact
+         UNION ALL
+         SELECT {NAMESAKE}, a.core, {no_artifact}, NULL, {no_edge}, NULL, NULL, true, NULL
+           FROM asked a WHERE $4 AND {HAS_NAMESAKE}
+         UNION ALL
+         SELECT {LIST}, a.core, {no_artifact}, l.digests, {no_edge}, l.entries, NULL, false, NULL
+           FROM asked a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
+          WHERE l.group_id IN (SELECT r.group_id FROM role r WHERE r.role_group = ANY($3))"
+    )
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Found {
+    neighbourhood: Neighbourhood,
+    manual_links: Vec<ManualLink>,
+    /// The entries of lists, without those that several captures have in common.
+    entries: BTreeMap<CoreHash, BTreeSet<Entry>>,
+    /// The artifacts that use a name, with the numbers by which they are ordered.
+    identified: HashMap<String, BTreeMap<i64, (CoreHash, bool)>>,
+    referring: HashMap<String, BTreeSet<(String, i64, CoreHash)>>,
+}
+
+impl View<'_> {
+    pub(super) fn neighbourhood_of(&self, query: &NeighboursQuery<'_>) -> Outcome<Neighbourhood> {
+        let known: Vec<_> = query.known.iter().map(|name| to_stored(name)).collect();
+        let parameters: [Parameter<'_>; 4] = [
+            (&all_cores(query.of), Type::BYTEA_ARRAY),
+            (&known, Type::TEXT_ARRAY),
+            (&query.groups, Type::TEXT_ARRAY),
+            (&query.namesakes, Type::BOOL),
+        ];
+        let mut found = Found::default();
+        // The names of kinds and roles that others have added are read when all rows are there.
+        for row in self.session.rows(&statement(), &parameters)? {
+            self.take(&mut found, &row)?;
+        }
+        let Found { mut neighbourhood, manual_links, entries, identified, referring } = found;
+        add_manual_links(&mut neighbourhood, &manual_links);
+        for (name, users) in identified {
+            let uses = neighbourhood.uses.entry(name).or_default();
+            uses.identified = users.values().map(|(artifact, _)| *artifact).collect();
+            uses.originals = users.values().filter(|user| user.1).map(|(artifact, _)| *artifact).collect();
+        }
+        for (name, users) in referring {
+            let uses = neighbourhood.uses.entry(name).or_default();
+            uses.referring = users.into_iter().map(|(relation, _, artifact)| (relation, artifact)).collect();
+        }
+        for (core, neighbours) in &mut neighbourhood.neighbours {
+            neighbours.mentions = self.by_group(*core, entries.get(core), query.groups)?;
+            sort(neighbours);
+        }
+        Ok(neighbourhood)
+    }
+
+    /// Adds a row to what was found.
+    fn take(&self, found: &mut Found, row: &Row) -> Outcome<()> {
+        let part: i32 = value(row, 0)?;
+        let artifact = core(row, 1)?;
+        let neighbours = found.neighbourhood.neighbours.entry(artifact);
+        match part {
+            ARTIFACT => {
+                if value(row, 13)? {
+                    neighbours.or_default();
+                }
+                found.neighbourhood.artifacts.insert(artifact, self.artifact_record(row, 1)?);
+            }
+            MANUAL => found.manual_links.push(ManualLink {
+                source: artifact,
+                relation: text(row, 12)?,
+                target: core(row, 7)?,
+                note: optional_text(row, 14)?,
+            }),
+            OUTGOING => neighbours.or_default().outgoing.push(self.reference(row, 7)?),
+            INCOMING => neighbours.or_default().incoming.push(self.reference(row, 7)?),
+            OWN => {
+                let (handle, names) = (text(row, 12)?, &mut neighbours.or_default().names);
+                names.original.extend(Some(handle.clone()).filter(|_| value(row, 13).unwrap_or(false)));
+                names.own.push(handle);
+            }
+            MENTIONED => neighbours.or_default().names.mentioned.push(NameMention {
+                relation: text(row, 14)?,
+                handle: text(row, 12)?,
+                dangles: value(row, 13)?,
+            }),
+            IDENTIFIED => {
+                let user = (artifact, value(row, 13)?);
+                found.identified.entry(text(row, 12)?).or_default().insert(value(row, 9)?, user);
+            }
+            REFERRING => {
+                let user = (text(row, 14)?, value(row, 9)?, artifact);
+                found.referring.entry(text(row, 12)?).or_default().insert(user);
+            }
+            NAMESAKE => neighbours.or_default().has_namesake = true,
+            _ => {
+                let entries = lists::decode(value(row, 7)?, value(row, 11)?)?;
+                found.entries.entry(artifact).or_default().extend(entries);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entries of an artifact as mentions in the roles of each group.
+    pub(super) fn by_group(
+        &self,
+        artifact: CoreHash,
+        entries: Option<&BTreeSet<Entry>>,
+        groups: &[&str],
+    ) -> Outcome<Vec<Vec<Mention>>> {
+        let mut all = vec![Vec::new(); groups.len()];
+        for entry in entries.into_iter().flatten() {
+            let group = &self.names.role(&self.session, entry.role)?.group;
+            let mention = self.mention(artifact, entry)?;
+            for (_, mentions) in groups.iter().zip(&mut all).filter(|(wanted, _)| *wanted == group) {
+                mentions.push(mention.clone());
+            }
+        }
+        for mentions in &mut all {
+            sort_mentions(mentions);
+        }
+        Ok(all)
+    }
+}
+
+/// Adds each manual link to those of its ends that were asked for.
+fn add_manual_links(neighbourhood: &mut Neighbourhood, links: &[ManualLink]) {
+    for link in links {
+        for end in BTreeSet::from([link.source, link.target]) {
+            if let Some(neighbours) = neighbourhood.neighbours.get_mut(&end) {
+                neighbours.manual_links.push(link.clone());
+            }
+        }
+    }
+}
+
+/// Sorts as the interface requires it.
+fn sort(neighbours: &mut Neighbours) {
+    let Neighbours { manual_links, outgoing, incoming, names, .. } = neighbours;
+    manual_links.sort_by(|one, other| {
+        (&one.relation, one.source, one.target).cmp(&(&other.relation, other.source, other.target))
+    });
+    sort_references(outgoing, Direction::Out);
+    sort_references(incoming, Direction::In);
+    names.own.sort_unstable();
+    names.original.sort_unstable();
+    names.mentioned.sort_by(|one, other| {
+        (&one.relation, &one.handle, one.dangles).cmp(&(&other.relation, &other.handle, other.dangles))
+    });
+}

@@ -1,0 +1,95 @@
+//! The artifacts that mention both digests of pairs, as one statement.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{Sharers, SharersQuery};
+use crate::storage::postgres::columns::{core, limit as limit_of, value};
+use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::view::{ARTIFACT, View};
+
+/// The parts of the answer, whose number is the first column: artifacts, the pairs that they share, and their lists.
+const SHARER: i32 = 0;
+const PAIR: i32 = 1;
+const LIST: i32 = 2;
+
+/// Returns the statement. What is asked for are the keys of the first and of the second digests, the kinds that are not wanted,
+/// the groups, the first of them, and the number of artifacts whose lists are wanted.
+///
+/// The captures of the artifacts that mention the second digest are looked up by the key of the first: `OFFSET 0` keeps the
+/// server from collecting all that mention the first one, which may be very many.
+fn statement() -> String {
+    let no_artifact = "NULL, 0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint";
+    format!(
+        "WITH pair AS MATERIALIZED
+           (SELECT p.* FROM unnest($1, $2, $3) WITH ORDINALITY AS p (one, other, kind, number)),
+         found AS MATERIALIZED
+           (SELECT DISTINCT p.number, a.id, a.core
+              FROM pair p JOIN mention_key k ON k.key = p.other JOIN capture c ON c.id = k.capture
+              JOIN artifact a ON a.id = c.artifact JOIN kind n ON n.id = a.kind
+             WHERE n.name <> p.kind AND a.kind IN (SELECT r.kind FROM role r WHERE r.role_group = $5)
+               AND EXISTS (SELECT 1 FROM capture d JOIN mention_key m ON m.capture = d.id AND m.key = p.one
+                            WHERE d.artifact = a.id OFFSET 0)),
+         first AS MATERIALIZED
+           (SELECT DISTINCT id, core FROM found ORDER BY core LIMIT $6)
+         SELECT {SHARER} AS part, {ARTIFACT}, NULL::bigint AS number, NULL::bytea AS digests, NULL::bytea AS entries
+           FROM artifact a WHERE a.id IN (SELECT id FROM found)
+         UNION ALL
+         SELECT {PAIR}, {no_artifact}, f.number, f.core, NULL FROM found f
+         UNION ALL
+         SELECT {LIST}, f.core, 0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, NULL, l.digests, l.entries
+           FROM first f JOIN capture c ON c.artifact = f.id JOIN mention_list l ON l.capture = c.id
+          WHERE l.group_id IN (SELECT r.group_id FROM role r WHERE r.role_group = ANY($4))"
+    )
+}
+
+impl View<'_> {
+    pub(super) fn sharers_of(&self, query: &SharersQuery<'_>) -> Outcome<Sharers> {
+        let keys = |which: fn([Digest; 2]) -> Digest| -> Vec<i64> {
+            query.pairs.iter().map(|pair| which(pair.digests).key()).collect()
+        };
+        let kinds: Vec<&str> = query.pairs.iter().map(|pair| pair.other_than.as_str()).collect();
+        let [first_group, _] = query.groups;
+        let parameters: [Parameter<'_>; 6] = [
+            (&keys(|[one, _]| one), Type::INT8_ARRAY),
+            (&keys(|[_, other]| other), Type::INT8_ARRAY),
+            (&kinds, Type::TEXT_ARRAY),
+            (&&query.groups[..], Type::TEXT_ARRAY),
+            (&first_group, Type::TEXT),
+            (&limit_of(query.limit), Type::INT8),
+        ];
+        let mut sharers = Sharers { candidates: vec![Vec::new(); query.pairs.len()], ..Sharers::default() };
+        let mut entries: BTreeMap<CoreHash, BTreeSet<Entry>> = BTreeMap::new();
+        for row in self.session.rows(&statement(), &parameters)? {
+            match value::<i32>(&row, 0)? {
+                SHARER => sharers.artifacts.push(self.artifact_record(&row, 1)?),
+                PAIR => candidates_of(&mut sharers, &row)?.push(core(&row, 8)?),
+                _ => {
+                    let list = lists::decode(value(&row, 8)?, value(&row, 9)?)?;
+                    entries.entry(core(&row, 1)?).or_default().extend(list);
+                }
+            }
+        }
+        sharers.candidates.iter_mut().for_each(|candidates| candidates.sort_unstable());
+        sharers.artifacts.sort_unstable_by_key(|artifact| artifact.core);
+        for artifact in sharers.artifacts.iter().take(query.limit) {
+            let entries = entries.get(&artifact.core);
+            let mut groups = self.by_group(artifact.core, entries, &query.groups)?.into_iter();
+            let mentions = [(); 2].map(|()| groups.next().unwrap_or_default());
+            sharers.mentions.insert(artifact.core, mentions);
+        }
+        Ok(sharers)
+    }
+}
+
+/// Returns the artifacts that share the pair whose number, from 1, is in a row.
+fn candidates_of<'s>(sharers: &'s mut Sharers, row: &Row) -> Outcome<&'s mut Vec<CoreHash>> {
+    let number: i64 = value(row, 7)?;
+    let candidates = usize::try_from(number - 1).ok().and_then(|number| sharers.candidates.get_mut(number));
+    candidates.ok_or_else(|| Failure::damaged("a pair has no number"))
+}

@@ -1,0 +1,165 @@
+//! What links are derived from, read for many artifacts at a time.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::exchanges::{ExchangeCache, Exchanges};
+use super::fork::Shared;
+use super::forks;
+use super::histories::Histories;
+use crate::digest::CoreHash;
+use crate::storage::interface::{NameUse, Neighbours, NeighboursQuery};
+use crate::storage::{ArtifactRecord, Result, Snapshot, StorageError};
+
+/// Maximum number of artifacts that are read at a time, and of the mentions that they are expected to have.
+const MOST_ARTIFACTS: usize = 256;
+const MOST_MENTIONS: usize = 1 << 19;
+
+/// Maximum number of cached values.
+const MOST_CACHED: usize = 1 << 20;
+
+/// Number of artifacts that use a name from which on they are not read again for each batch.
+const MANY: usize = 100;
+
+/// Reads what links are derived from, and remembers what artifacts share: very many may share an exchange, a name or a
+/// header, and a traversal reaches each of them. Each batch takes a fixed number of questions.
+#[derive(Default)]
+pub(super) struct LinkReader {
+    /// Those of the last batch.
+    facts: HashMap<CoreHash, Facts>,
+    artifacts: HashMap<CoreHash, ArtifactRecord>,
+    uses: HashMap<String, NameUse>,
+    /// The names that many artifacts use.
+    popular: BTreeSet<String>,
+    exchanges: ExchangeCache,
+    histories: HashMap<Shared, Histories>,
+    histories_size: usize,
+    /// The most mentions that the artifacts of a batch had on average.
+    mentions: usize,
+}
+
+/// What else than references and names is wanted.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) exchanges: bool,
+    pub(super) histories: bool,
+}
+
+/// What the links of an artifact are derived from.
+pub(super) struct Facts {
+    pub(super) neighbours: Neighbours,
+    pub(super) exchanges: Exchanges,
+    /// What it shares with other histories of its run.
+    pub(super) shared: Vec<Shared>,
+}
+
+impl LinkReader {
+    /// Returns how many artifacts to read at a time.
+    pub(super) fn batch(&self) -> usize {
+        (MOST_MENTIONS / self.mentions.max(1)).clamp(1, MOST_ARTIFACTS)
+    }
+
+    /// Reads what the links of artifacts are derived from, instead of those read before.
+    pub(super) fn read(&mut self, snapshot: &dyn Snapshot, of: &[CoreHash], wanted: Wanted) -> Result<()> {
+        self.forget();
+        let groups: &[&str] = if wanted.exchanges { &Exchanges::GROUPS } else { &[] };
+        let query = NeighboursQuery { of, groups, namesakes: wanted.histories, known: &self.popular };
+        let found = snapshot.neighbourhood(&query)?;
+        self.artifacts.extend(found.artifacts);
+        let popular = found.uses.iter().filter(|(_, uses)| number_of_users(uses) >= MANY);
+        self.popular.extend(popular.map(|(name, _)| name.clone()));
+        self.uses.extend(found.uses);
+        let mentions: usize = found.neighbours.values().flat_map(|one| &one.mentions).map(Vec::len).sum();
+        self.mentions = self.mentions.max(mentions / found.neighbours.len().max(1));
+        for (core, mut neighbours) in found.neighbours {
+            let mut mentions = std::mem::take(&mut neighbours.mentions).into_iter();
+            let [prompts, responses] = [(); 2].map(|()| mentions.next().unwrap_or_default());
+            let exchanges = Exchanges::new(&prompts, &responses);
+            self.facts.insert(core, Facts { neighbours, exchanges, shared: Vec::new() });
+        }
+        self.learn_exchanges(snapshot)?;
+        self.read_histories(snapshot)
+    }
+
+    /// Forgets the last batch, and everything if that is too much. Artifacts read together share most of it, others little.
+    fn forget(&mut self) {
+        self.facts.clear();
+        let users: usize = self.uses.values().map(number_of_users).sum();
+        let size = self.artifacts.len() + self.exchanges.size() + self.histories_size + users;
+        if size > MOST_CACHED {
+            *self = Self { mentions: self.mentions, ..Self::default() };
+        }
+        self.uses.retain(|name, _| self.popular.contains(name));
+    }
+
+    fn learn_exchanges(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
+        let mut all = Vec::new();
+        for (core, facts) in &self.facts {
+            let kind = self.artifacts.get(core).map(|artifact| artifact.kind.clone());
+            all.extend(kind.map(|kind| (kind, &facts.exchanges)));
+        }
+        let sharers = self.exchanges.learn(snapshot, &all)?;
+        self.artifacts.extend(sharers.into_iter().map(|artifact| (artifact.core, artifact)));
+        Ok(())
+    }
+
+    fn read_histories(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
+        let with_namesake = self.facts.iter().filter(|(_, facts)| facts.neighbours.has_namesake);
+        let (cores, of): (Vec<CoreHash>, Vec<_>) = with_namesake
+            .filter_map(|(core, facts)| Some((*core, (self.artifacts.get(core)?, &facts.neighbours.names))))
+            .unzip();
+        let all = forks::shared_by(snapshot, &of)?;
+        let mut unknown: BTreeSet<Shared> = BTreeSet::new();
+        for (core, shared) in cores.iter().zip(all) {
+            unknown.extend(shared.iter().filter(|shared| !self.histories.contains_key(shared)).cloned());
+            if let Some(facts) = self.facts.get_mut(core) {
+                facts.shared = shared;
+            }
+        }
+        let unknown: Vec<Shared> = unknown.into_iter().collect();
+        for histories in forks::histories_of(snapshot, &unknown)? {
+            self.histories_size += histories.len();
+            self.histories.insert(histories.shared().clone(), histories);
+        }
+        Ok(())
+    }
+
+    /// Returns whether an artifact is in the last batch.
+    pub(super) fn has(&self, artifact: CoreHash) -> bool {
+        self.facts.contains_key(&artifact)
+    }
+
+    /// Returns what the links of an artifact of the last batch are derived from.
+    ///
+    /// # Errors
+    /// Returns an error of the kind `Gone` if it is not stored.
+    pub(super) fn facts(&self, artifact: CoreHash) -> Result<&Facts> {
+        self.facts.get(&artifact).ok_or_else(|| StorageError::gone(artifact))
+    }
+
+    /// Returns an artifact of the last batch, or one at the other end of its links.
+    ///
+    /// # Errors
+    /// Returns an error of the kind `Gone` if it is not stored.
+    pub(super) fn artifact(&self, core: CoreHash) -> Result<&ArtifactRecord> {
+        self.artifacts.get(&core).ok_or_else(|| StorageError::gone(core))
+    }
+
+    /// Returns the artifacts that use a name of the last batch.
+    pub(super) fn uses(&self, name: &str) -> Option<&NameUse> {
+        self.uses.get(name)
+    }
+
+    /// Returns the artifacts that have exchanges of the last batch.
+    pub(super) fn exchanges(&self) -> &ExchangeCache {
+        &self.exchanges
+    }
+
+    /// Returns the histories that share what artifacts of the last batch share with others.
+    pub(super) fn histories(&self, shared: &Shared) -> Option<&Histories> {
+        self.histories.get(shared)
+    }
+}
+
+fn number_of_users(uses: &NameUse) -> usize {
+    uses.identified.len() + uses.referring.len()
+}
