@@ -21,6 +21,8 @@ use crate::audit::contract;
 use crate::sandbox::{run_pack, sealed, session};
 use crate::traces;
 
+type Operation<'g> = Box<dyn Fn(&Vault) + 'g>;
+
 /// The most round trips that the links of 301 artifacts take, to a depth of three.
 const MOST_FOR_LINKS: usize = 10;
 
@@ -121,7 +123,7 @@ impl Governed {
         counts
     }
 
-    fn operations(&self) -> [(&'static str, Box<dyn Fn(&Vault) + '_>); 8] {
+    fn operations(&self) -> [(&'static str, Operation<'_>); 8] {
         let linked = |vault: &Vault| {
             let request = LinksRequest {
                 artifact: self.runs[0],
