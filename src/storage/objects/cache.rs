@@ -73,6 +73,11 @@ impl Cache {
     /// Returns the copy with a key, if there is one. The bytes are not checked.
     pub(in crate::storage) fn get(&self, key: &str) -> Option<Vec<u8>> {
         let path = self.path(key);
+        if !fs::symlink_metadata(&path).ok()?.is_file() {
+            // A copy could not take its place, and a pipe would never end.
+            self.remove(key);
+            return None;
+        }
         let bytes = fs::read(&path).ok()?;
         // The copies that were not used for the longest time are deleted first.
         let _ =
@@ -80,9 +85,10 @@ impl Cache {
         Some(bytes)
     }
 
-    /// Deletes the copy with a key.
+    /// Deletes the copy with a key, or whatever is in its place.
     pub(in crate::storage) fn remove(&self, key: &str) {
-        let _ = fs::remove_file(self.path(key));
+        let path = self.path(key);
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir_all(&path));
     }
 
     /// Adds a copy. Others never see a part of it.
@@ -175,6 +181,42 @@ mod tests {
         // One too large for the cache.
         cache.put("abcd", &vec![0; 1 << 19]);
         assert_eq!(cache.get("abcd"), None);
+    }
+
+    #[test]
+    fn what_is_in_the_place_of_a_copy_is_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(directory.path().to_owned(), 1 << 20);
+        fs::create_dir_all(cache.path("abcd").join("files")).unwrap();
+        fs::write(directory.path().join("other"), "bytes").unwrap();
+        #[cfg(unix)]
+        {
+            fs::create_dir_all(directory.path().join("ef")).unwrap();
+            std::os::unix::fs::symlink(directory.path().join("other"), cache.path("ef01")).unwrap();
+        }
+        for key in ["abcd", "ef01"] {
+            assert_eq!(cache.get(key), None);
+            cache.put(key, b"copy");
+            assert_eq!(cache.get(key).unwrap(), b"copy");
+        }
+        assert_eq!(fs::read(directory.path().join("other")).unwrap(), b"bytes");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_has_no_copies() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        fs::write(&file, "bytes").unwrap();
+        // The directory is a file, or that of these copies is.
+        for cache in [file.clone(), directory.path().to_owned()] {
+            let cache = Cache::new(cache, 1 << 20);
+            let _ = fs::write(directory.path().join("ab"), "bytes");
+            cache.put("abcd", b"copy");
+            assert_eq!(cache.get("abcd"), None);
+            cache.remove("abcd");
+            cache.evict();
+        }
+        assert_eq!(fs::read(&file).unwrap(), b"bytes");
     }
 
     #[test]
