@@ -22,7 +22,14 @@ pub(super) fn failure(store: &str, key: &str, error: &Error) -> StorageError {
 
 /// Returns whether the same request may succeed later.
 pub(super) fn is_transient(error: &Error) -> bool {
-    matches!(error, Error::Generic { .. } | Error::JoinError { .. })
+    match error {
+        Error::Generic { .. } => status(error).is_none_or(|status| {
+            // A request that is not valid, such as for a part that an object does not have, stays so.
+            !(400..500).contains(&status) || [408, 429].contains(&status)
+        }),
+        Error::JoinError { .. } => true,
+        _ => false,
+    }
 }
 
 fn described(error: &Error) -> (ErrorKind, String) {
@@ -85,6 +92,12 @@ mod tests {
         assert_eq!(failed.to_string(), "s3://runs: blobs/x: the server answered with the status 503");
         assert!(!format!("{failed:?}").contains("s3cret"));
         assert_eq!(failed.kind(), ErrorKind::Connection);
+        assert!(is_transient(&error));
+        for (status, is_expected) in [(416, false), (400, false), (408, true), (429, true), (500, true)] {
+            let text = format!("Server returned non-2xx status code: {status} x");
+            let error = Error::Generic { store: "S3", source: text.into() };
+            assert_eq!(is_transient(&error), is_expected, "{status}");
+        }
         let full = io::Error::from(io::ErrorKind::StorageFull);
         let error = Error::Generic { store: "LocalFileSystem", source: full.into() };
         assert!(matches!(described_cause(&error), (ErrorKind::Full, _)));

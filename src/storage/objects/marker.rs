@@ -5,7 +5,7 @@ use super::store::{Creation, ObjectStore};
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// The key of the object.
-const KEY: &str = "runvault-vault";
+pub(super) const KEY: &str = "runvault-vault";
 
 /// The text before the number of the vault, for people who find the object.
 const TEXT: &str = "The bytes of a runvault vault are here. Its number: ";

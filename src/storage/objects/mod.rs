@@ -12,6 +12,7 @@ mod marker;
 mod name;
 mod probe;
 mod store;
+mod unfinished;
 
 pub(in crate::storage) use address::ObjectAddress;
 pub(in crate::storage) use cache::Cache;
@@ -19,3 +20,4 @@ pub(in crate::storage) use marker::{claim, claimed};
 pub(in crate::storage) use name::ObjectName;
 pub(in crate::storage) use probe::expect_exclusive;
 pub(in crate::storage) use store::{Listed, ObjectStore};
+pub(in crate::storage) use unfinished::delete_unfinished;

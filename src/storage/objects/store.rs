@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub(in crate::storage) struct Listed {
 pub(in crate::storage) struct ObjectStore {
     store: Arc<dyn object_store::ObjectStore>,
     prefix: Path,
+    /// The directory, if it is one.
+    directory: Option<PathBuf>,
     /// The address.
     name: String,
     /// Runs requests; nothing but a drop takes it out.
@@ -67,17 +70,18 @@ impl ObjectStore {
     /// Returns an error if the directory cannot be created, or if the environment has invalid settings.
     pub(in crate::storage) fn open(address: &ObjectAddress) -> Result<Self> {
         let name = address.to_string();
-        let (store, prefix) = match address {
+        let (store, prefix, directory) = match address {
             ObjectAddress::Directory(path) => {
                 crate::files::create_dir_all(path).map_err(|error| StorageError::io(path, error))?;
                 let store = LocalFileSystem::new_with_prefix(path);
                 let store = store.map_err(|error| failure(&name, "", &error))?;
                 // What is acknowledged survives the loss of power.
-                (Arc::new(store.with_fsync(true)) as Arc<dyn object_store::ObjectStore>, Path::default())
+                let store = Arc::new(store.with_fsync(true)) as Arc<dyn object_store::ObjectStore>;
+                (store, Path::default(), Some(path.clone()))
             }
             ObjectAddress::Bucket { provider, bucket, prefix } => {
                 let store = connect(*provider, bucket).map_err(|error| invalid_settings(&name, &error))?;
-                (store, prefix.clone())
+                (store, prefix.clone(), None)
             }
         };
         // One thread drives connections also while nothing waits for an answer.
@@ -90,7 +94,12 @@ impl ObjectStore {
                 StorageError::new(ErrorKind::Io, format!("{name}: no thread can be started"))
                     .with_source(error)
             })?;
-        Ok(Self { store, prefix, name, runtime: Some(runtime) })
+        Ok(Self { store, prefix, directory, name, runtime: Some(runtime) })
+    }
+
+    /// Returns the directory, if the storage is one.
+    pub(super) fn directory(&self) -> Option<&std::path::Path> {
+        self.directory.as_deref()
     }
 
     /// Returns the address, which has no credentials.
@@ -122,7 +131,10 @@ impl ObjectStore {
             let mut pause = PAUSE;
             for _ in 1..ATTEMPTS {
                 match request().await {
-                    Err(error) if is_transient(&error) => tokio::time::sleep(pause).await,
+                    // What a file system refuses, it refuses again.
+                    Err(error) if self.directory.is_none() && is_transient(&error) => {
+                        tokio::time::sleep(pause).await;
+                    }
                     outcome => return outcome,
                 }
                 pause *= 4;
@@ -173,7 +185,11 @@ impl ObjectStore {
                     return Err(error);
                 }
             }
-            upload.complete().await
+            let completed = upload.complete().await;
+            if completed.is_err() {
+                let _ = upload.abort().await;
+            }
+            completed
         })?;
         written.map_err(|error| self.failed(key, &error))?;
         self.expect_size(key, bytes.len() as u64)
@@ -264,10 +280,14 @@ impl ObjectStore {
     /// # Errors
     /// Returns an error if the storage cannot be listed.
     pub(in crate::storage) fn list(&self, part: u8) -> Result<Vec<Listed>> {
-        let key = format!("{BLOBS}/{part:02x}");
-        let path = self.path(&key);
+        self.list_in(&format!("{BLOBS}/{part:02x}"))
+    }
+
+    /// Returns the objects with names in a directory of the storage.
+    pub(super) fn list_in(&self, key: &str) -> Result<Vec<Listed>> {
+        let path = self.path(key);
         let found = self.attempt(|| self.store.list_with_delimiter(Some(&path)))?;
-        let found = found.map_err(|error| self.failed(&key, &error))?;
+        let found = found.map_err(|error| self.failed(key, &error))?;
         let listed = found.objects.iter().filter_map(|object| {
             let name = object.location.filename().and_then(ObjectName::parse)?;
             Some(Listed { name, size: object.size, modified: object.last_modified })

@@ -64,6 +64,10 @@ pub(super) trait BlobStore: fmt::Debug + Send + Sync {
 
     /// Calls `take` with all objects, in parts.
     fn list(&self, take: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()>;
+
+    /// Deletes what was begun and not completed, and was last written before `latest`: what killed programs left that is
+    /// in no list. Returns its number and its size in bytes.
+    fn delete_unfinished(&self, latest: DateTime<Utc>) -> Outcome<(u64, u64)>;
 }
 
 /// All bytes are in the rows of their blobs.
@@ -100,5 +104,9 @@ impl BlobStore for InDatabase {
 
     fn list(&self, _: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()> {
         Ok(())
+    }
+
+    fn delete_unfinished(&self, _: DateTime<Utc>) -> Outcome<(u64, u64)> {
+        Ok((0, 0))
     }
 }

@@ -6,7 +6,7 @@ use super::blob_store::{BlobStore, Checked, ListedObject, Part, StoredBlob};
 use super::encoding::{Encoded, decoded};
 use super::error::Outcome;
 use crate::digest::BlobHash;
-use crate::storage::objects::{Cache, Listed, ObjectName, ObjectStore};
+use crate::storage::objects::{Cache, Listed, ObjectName, ObjectStore, delete_unfinished};
 use crate::storage::{PayloadDefect, Result};
 
 /// The size of encoded bytes from which a blob is an object of its own.
@@ -138,6 +138,11 @@ impl BlobStore for InObjects {
             )?;
         }
         Ok(())
+    }
+
+    fn delete_unfinished(&self, latest: DateTime<Utc>) -> Outcome<(u64, u64)> {
+        let deleted = delete_unfinished(&self.store, latest)?;
+        Ok((deleted.count, deleted.bytes))
     }
 }
 

@@ -102,13 +102,14 @@ impl PostgresStorage {
         session.commit()
     }
 
-    /// Deletes the objects that the catalog does not have, except new ones. Returns their number and size.
+    /// Deletes the objects that the catalog does not have, and what was left of some that were not completed, except new
+    /// ones. Returns their number and size.
     fn delete_orphans(&self) -> Outcome<(u64, u64)> {
         let blobs = self.server.blobs();
         // The age of an object is by the clock that dates it: with a clock of ours that is fast, an upload that is about to
         // be committed would seem old.
         let latest = blobs.now()? - GRACE;
-        let (mut objects, mut bytes) = (0, 0);
+        let (mut objects, mut bytes) = blobs.delete_unfinished(latest)?;
         blobs.list(&mut |listed| {
             let session = Session::to_read(&self.server)?;
             let found = orphans(&session, listed, latest)?;
