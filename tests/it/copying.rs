@@ -53,6 +53,8 @@ const QUESTIONS: &[&[&str]] = &[
 fn on(sandbox: &Sandbox, address: &str, arguments: &[&str]) -> Ran {
     let mut command = sandbox.command();
     command.env("RUNVAULT_VAULT", address).args(["--actor", "tester"]).args(arguments);
+    // The credentials of the bucket of the tests, if there is one.
+    command.envs(std::env::vars().filter(|(name, _)| name.starts_with("AWS_")));
     command.output().unwrap().into()
 }
 
@@ -161,6 +163,33 @@ fn a_vault_moves_to_a_database_and_back() {
     }
     expect_same_answers(&sandbox, "v.vault", &address);
     expect_same_answers(&sandbox, "v.vault", "back.vault");
+}
+
+#[cfg(feature = "objects")]
+#[test]
+fn a_vault_moves_through_object_storage() {
+    use crate::postgres::{Place, Schema};
+
+    let (Some(first), Some(second)) = (Schema::new(), Schema::new()) else { return };
+    let (bucket, directory) = (Place::bucket().unwrap_or_else(Place::directory), Place::directory());
+    let mut sandbox = Sandbox::at(CLOCK);
+    fill(&mut sandbox);
+    let (there, beyond) = (bucket.beside(&first.address()), directory.beside(&second.address()));
+    for (from, to) in [("v.vault", &*there), (&there, &beyond), (&beyond, "back.vault")] {
+        let copied = copy(&sandbox, from, to);
+        assert_eq!((&copied["mode"], &copied["is_complete"]), (&"verbatim".into(), &true.into()));
+        expect_same_answers(&sandbox, "v.vault", to);
+        on(&sandbox, to, &["fsck", "--full"]).expect(0);
+    }
+    // What was removed from the source is in no object of a copy, and what is there is not uploaded again.
+    let objects = || first.client().query_one("SELECT count(*) FROM object", &[]).unwrap().get::<_, i64>(0);
+    let before = objects();
+    let again = copy(&sandbox, &beyond, &there);
+    assert_eq!((&again["captures"], objects()), (&0.into(), before));
+    assert_eq!(
+        on(&sandbox, &there, &["gc", "--dry-run"]).status,
+        on(&sandbox, &beyond, &["gc", "--dry-run"]).status
+    );
 }
 
 /// Adds captures with paths and without, one of them again from elsewhere, and one after its removal.

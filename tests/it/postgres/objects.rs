@@ -1,15 +1,24 @@
 //! Vaults with object storage beside a database, with the program.
 
+#[path = "object_cache.rs"]
+mod cache;
+#[path = "copied_objects.rs"]
+mod copied;
+#[path = "large_objects.rs"]
+mod large;
+#[path = "losing_store.rs"]
+mod losing_store;
 #[path = "s3_proxy.rs"]
 mod s3_proxy;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use losing_store::{Lapse, LosingStore};
 use s3_proxy::{Fault, S3Proxy};
 
 use super::{Database, Place};
-use crate::sandbox::repository;
+use crate::sandbox::{Ran, repository};
 
 /// A vault in a database with its bytes in a place.
 fn with_examples(place: &Place) -> Option<Database> {
@@ -42,7 +51,7 @@ fn places() -> impl Iterator<Item = Place> {
     [Some(Place::directory()), Place::bucket()].into_iter().flatten()
 }
 
-fn objects(directory: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn objects(directory: &Path) -> Vec<std::path::PathBuf> {
     let directories = std::fs::read_dir(directory.join("blobs")).unwrap();
     let files = directories.flat_map(|directory| std::fs::read_dir(directory.unwrap().path()).unwrap());
     files.map(|file| file.unwrap().path()).collect()
@@ -110,7 +119,7 @@ fn findings(database: &Database, copies: &Path) -> Vec<(String, String)> {
     command.args(["get", RUN]).output().unwrap();
     let mut command = database.sandbox.command();
     command.env("RUNVAULT_VAULT", &database.address).env("RUNVAULT_OBJECT_CACHE", copies);
-    let ran = crate::sandbox::Ran::from(command.args(["fsck", "--full", "--json"]).output().unwrap());
+    let ran = Ran::from(command.args(["fsck", "--full", "--json"]).output().unwrap());
     let found = ran.json();
     assert_eq!(ran.status, i32::from(!found.is_empty()), "{}", ran.stderr);
     let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
@@ -187,6 +196,28 @@ fn credentials_in_an_address_are_refused_and_not_shown() {
     }
 }
 
+#[test]
+fn storage_where_several_writers_create_an_object_is_refused() {
+    for lapse in [Lapse::Ignored, Lapse::Overtaken] {
+        let Some(database) = Database::new() else { return };
+        let store = LosingStore::start(lapse);
+        let address = format!("{}&blobs=s3://bucket/prefix", database.schema.address());
+        let mut command = database.sandbox.command();
+        command.env("RUNVAULT_VAULT", &address).envs(store.settings()).arg("init");
+        let refused = Ran::from(command.output().unwrap()).expect(2);
+        let reason = "s3://bucket/prefix: of 8 writers that created an object at the same time, ";
+        assert!(refused.stderr.contains(reason), "{lapse:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("needs a storage where exactly one does"), "{}", refused.stderr);
+        // Nothing is left, neither there nor in the database.
+        assert_eq!(store.objects(), [""; 0]);
+        let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = $1";
+        let schemas = database.schema.client().query_one(schemas, &[&database.schema.name()]).unwrap();
+        assert_eq!(schemas.get::<_, i64>(0), 0);
+        let (created, refused) = store.created();
+        assert!(created == 40 && (refused > 0 || lapse == Lapse::Ignored), "{created} {refused}");
+    }
+}
+
 /// A vault in a bucket behind a proxy, and the hash of an artifact in it.
 struct Behind {
     database: Database,
@@ -209,15 +240,17 @@ impl Behind {
         command
     }
 
-    fn run(&self, arguments: &[&str]) -> crate::sandbox::Ran {
+    fn run(&self, arguments: &[&str]) -> Ran {
         self.command(arguments).output().unwrap().into()
     }
 
     /// Writes a new attachment.
     fn document(&self, name: &str) -> String {
-        let path = self.database.sandbox.path(name);
-        std::fs::write(&path, format!("the bytes of {name}")).unwrap();
-        path.to_str().unwrap().to_owned()
+        self.attachment(name, format!("the bytes of {name}").as_bytes())
+    }
+
+    fn attachment(&self, name: &str, bytes: &[u8]) -> String {
+        self.database.sandbox.write(name, bytes).to_str().unwrap().to_owned()
     }
 
     fn count(&self) -> usize {

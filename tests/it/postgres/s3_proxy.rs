@@ -38,6 +38,8 @@ struct Shared {
     server: String,
     plan: Mutex<Option<Plan>>,
     left: AtomicU32,
+    /// The number of requests that are passed on before those that are spoiled.
+    spared: AtomicU32,
     /// Says that a request was passed on whose answer is not.
     done: Mutex<mpsc::Sender<()>>,
 }
@@ -49,9 +51,13 @@ impl S3Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (sender, done) = mpsc::channel();
-        let shared =
-            Shared { server, plan: Mutex::new(None), left: AtomicU32::new(0), done: Mutex::new(sender) };
-        let shared = Arc::new(shared);
+        let shared = Arc::new(Shared {
+            server,
+            plan: Mutex::new(None),
+            left: AtomicU32::new(0),
+            spared: AtomicU32::new(0),
+            done: Mutex::new(sender),
+        });
         let of_threads = Arc::clone(&shared);
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
@@ -73,6 +79,12 @@ impl S3Proxy {
     pub(super) fn spoil(&self, count: u32, method: &'static str, fault: Fault) {
         *self.shared.plan.lock().unwrap() = Some(Plan { method, fault });
         self.shared.left.store(count, Ordering::SeqCst);
+    }
+
+    /// Spoils a request for an object with blobs, after `spared` others.
+    pub(super) fn spoil_after(&self, spared: u32, method: &'static str, fault: Fault) {
+        self.shared.spared.store(spared, Ordering::SeqCst);
+        self.spoil(1, method, fault);
     }
 
     /// Returns how many requests are still to be spoiled.
@@ -114,9 +126,10 @@ impl Shared {
     fn fault(&self, head: &str) -> Option<Fault> {
         let plan = (*self.plan.lock().unwrap())?;
         let matches = head.starts_with(plan.method) && head.lines().next()?.contains("/blobs/");
-        let take = |left: u32| left.checked_sub(1);
-        (matches && self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok())
-            .then_some(plan.fault)
+        let take = |left: &AtomicU32| {
+            left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+        };
+        (matches && !take(&self.spared) && take(&self.left)).then_some(plan.fault)
     }
 
     /// Returns the whole answer of the server.
@@ -136,7 +149,7 @@ fn refusal(status: u16) -> String {
 }
 
 /// Returns the head of a request with the empty line, and its body.
-fn read_request(client: &mut TcpStream) -> std::io::Result<Option<(String, Vec<u8>)>> {
+pub(super) fn read_request(client: &mut TcpStream) -> std::io::Result<Option<(String, Vec<u8>)>> {
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 1 << 16];
     let end = loop {
