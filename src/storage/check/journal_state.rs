@@ -188,6 +188,13 @@ impl JournalState {
         self.captures.get(&capture_key(core, capture)).copied()
     }
 
+    /// Returns the entries about the capture with this seal.
+    #[cfg(feature = "postgres")]
+    pub(in crate::storage) fn sealed(&self, seal: &[u8]) -> Option<CaptureEntries> {
+        let key: CaptureKey = seal.try_into().ok()?;
+        self.captures.get(&key).copied()
+    }
+
     /// Returns the entries about a capture of the artifact `core`, and removes them from the state.
     pub(in crate::storage) fn take_capture(
         &mut self,

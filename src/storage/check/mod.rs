@@ -115,26 +115,44 @@ pub trait Inspection: Send {
 }
 
 /// The steps of repairs, none of which requires guessing. Each is one transaction with its journal entries, and returns
-/// what it repaired.
+/// what it repaired. What an engine has no need of does nothing.
 ///
 /// Methods return an error if the vault cannot be read or written.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait Repairs {
+    /// Restores the record of where the journal ends, if the journal proves it: later entries follow on it.
+    fn repair_end(&self) -> Result<Vec<Repair>> {
+        Ok(Vec::new())
+    }
+
     /// Restricts write permission for the vault's files to the owner; `subject` is the file that others could write.
-    fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>>;
+    fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>> {
+        let _ = subject;
+        Ok(Vec::new())
+    }
 
     /// Rebuilds the engine's own indexes, unless the vault is too damaged for that.
-    fn repair_sql_indexes(&self) -> Result<Vec<Repair>>;
+    fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
+        Ok(Vec::new())
+    }
 
     /// Calls `each` with every damaged log that was copied.
-    fn salvage(&self, each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>) -> Result<()>;
+    fn salvage(&self, each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>) -> Result<()> {
+        let _ = each;
+        Ok(())
+    }
 
     /// Removes digests and dictionaries from payloads whose encoding does not use them.
-    fn drop_surplus(&self) -> Result<Vec<Repair>>;
+    fn drop_surplus(&self) -> Result<Vec<Repair>> {
+        Ok(Vec::new())
+    }
 
     /// Restores damaged dictionaries that `other` has undamaged. Without `other`, corrects the fields stored with their
     /// bytes if their digests prove them, and drops damaged dictionaries that no payload needs.
-    fn repair_dictionaries(&self, other: Option<&dyn Inspection>) -> Result<Vec<Repair>>;
+    fn repair_dictionaries(&self, other: Option<&dyn Inspection>) -> Result<Vec<Repair>> {
+        let _ = other;
+        Ok(Vec::new())
+    }
 
     /// Corrects the recorded hash of a blob if its stored bytes have another hash that the seal or the hash of a
     /// capture proves.
@@ -161,6 +179,12 @@ pub trait Repairs {
         capture: CaptureId,
         admitted: &Admitted,
     ) -> Result<Vec<Repair>>;
+
+    /// Corrects the hashes of captures that the journal does not have, if it has one with their seal, and deletes what
+    /// refers to missing captures and artifacts.
+    fn repair_captures(&self) -> Result<Vec<Repair>> {
+        Ok(Vec::new())
+    }
 
     /// Deletes a capture of the artifact `core` so that it can be added again.
     fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>>;

@@ -35,7 +35,7 @@ impl Storage for PostgresStorage {
             return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
         }
         let (server, names, actor) = (&self.server, &self.names, self.actor());
-        let batch = Batch { server, names, actor, prepared: batch, options };
+        let batch = Batch { server, names, actor, prepared: batch, options, recorded: None };
         batch.put().map_err(|failure| failure.at(self.server.name()))
     }
 
@@ -60,7 +60,13 @@ impl Storage for PostgresStorage {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[Capability::Sql, Capability::FullText, Capability::Check, Capability::Reindex])
+        Capabilities::new(&[
+            Capability::Sql,
+            Capability::FullText,
+            Capability::Check,
+            Capability::Repair,
+            Capability::Reindex,
+        ])
     }
 }
 

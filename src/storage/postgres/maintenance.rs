@@ -14,7 +14,7 @@ use super::unreferenced::{
 };
 use super::vault::PostgresStorage;
 use crate::clock;
-use crate::storage::check::{Inspection, Readmitted, Reindexed};
+use crate::storage::check::{Inspection, Readmitted, Reindexed, Repairs};
 use crate::storage::interface::{Erasure, Maintenance, Reclaimable, Reclaimed, Remnant};
 use crate::storage::journal::Event;
 use crate::storage::{PATIENCE, Result};
@@ -129,6 +129,10 @@ impl Maintenance for PostgresStorage {
     fn inspect(&self) -> Result<Box<dyn Inspection + '_>> {
         let inspection = DatabaseInspection::begin(&self.server);
         Ok(Box::new(inspection.map_err(|failure| failure.at(self.server.name()))?))
+    }
+
+    fn repairs(&self) -> Result<&dyn Repairs> {
+        Ok(self)
     }
 
     fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {

@@ -27,6 +27,7 @@ mod names;
 pub(super) mod password_file;
 mod pool;
 mod put;
+mod repair;
 mod schema;
 mod session;
 mod snapshot;

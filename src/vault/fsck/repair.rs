@@ -15,11 +15,11 @@ use crate::formats;
 use crate::storage::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
-    FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INSECURE_PERMISSIONS, KIND_DIFFERS,
-    KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS,
-    ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
-    SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE,
-    WARNINGS_DIFFER,
+    ENTRY_DIFFERS, FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INSECURE_PERMISSIONS,
+    JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED, MENTION_INDEX_UNSORTED,
+    MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SEAL_BROKEN,
+    SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject,
+    TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, WARNINGS_DIFFER,
 };
 use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, Integrity, ReadCapture, RecordedCapture, RecordedSignatures,
@@ -54,6 +54,7 @@ const OF_THE_JOURNAL: &[FindingInfo] = &[
     ANNOTATION_DIFFERS,
     TOMBSTONE_DIFFERS,
     SIGNATURE_DIFFERS,
+    ENTRY_DIFFERS,
 ];
 
 /// While any of these findings exists, unreferenced bytes may be missing elsewhere and are kept.
@@ -79,6 +80,7 @@ pub(super) fn repair(
         signatures: RecordedSignatures::default(),
         source_paths: HashMap::new(),
     };
+    as_far_as_possible(repair.end())?;
     as_far_as_possible(repair.file())?;
     as_far_as_possible(repair.logs())?;
     let of_the_file = repair.done.len();
@@ -142,6 +144,14 @@ impl<'r> Repairer<'r> {
     fn subjects(&self, infos: &[FindingInfo]) -> impl Iterator<Item = &Subject> {
         let of = |id: &str| infos.iter().any(|info| info.id == id);
         self.report.findings.iter().filter(move |finding| of(finding.info.id)).map(|finding| &finding.subject)
+    }
+
+    /// Restores the record of where the journal ends, on which the entries about all other repairs follow.
+    fn end(&mut self) -> Result<()> {
+        if self.has(JOURNAL_BROKEN) {
+            self.done.append(&mut self.steps.repair_end()?);
+        }
+        Ok(())
     }
 
     fn file(&mut self) -> Result<()> {
@@ -255,6 +265,9 @@ impl<'r> Repairer<'r> {
                 }
                 steps.repair_core(artifact, capture, admitted)
             })?;
+        }
+        if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, REFERENCE_BROKEN]) {
+            self.done.append(&mut self.steps.repair_captures()?);
         }
         Ok(())
     }
@@ -376,8 +389,11 @@ impl<'r> Repairer<'r> {
 
     /// Restores what the journal determines, after everything else was restored.
     fn journal(&mut self) -> Result<()> {
+        // What is derived from a note is restored with it.
+        let is_of_a_note = self.subjects(&[INDEX_MISSING]).any(|subject| matches!(subject, Subject::Note(_)));
         // Restored rows do not have their times yet.
-        if self.has_any(OF_THE_JOURNAL) || self.has_any(&[REFERENCE_BROKEN]) || !self.done.is_empty() {
+        if self.has_any(OF_THE_JOURNAL) || self.has(REFERENCE_BROKEN) || is_of_a_note || !self.done.is_empty()
+        {
             let mut restored = self.steps.restore_from_journal()?;
             self.done.append(&mut restored.repaired);
             self.is_reordered = restored.is_reordered;

@@ -9,7 +9,7 @@ use super::{Change, LinkKey};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{ManualLink, Snapshot as _};
 use crate::storage::journal::Event;
-use crate::storage::postgres::columns::{digests, value};
+use crate::storage::postgres::columns::{all_bytes, digests, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::full_text::index::forget;
 use crate::storage::postgres::session::{Parameter, Session};
@@ -79,6 +79,19 @@ impl Removal<'_> {
         digests.push(&self.core.0.as_bytes()[..]);
         digests.sort_unstable();
         digests.dedup();
+        self.insert(session, &digests)
+    }
+
+    /// Adds the tombstones of some of its digests.
+    pub(in crate::storage::postgres) fn add_tombstones_of(
+        &self,
+        session: &Session<'_>,
+        digests: &[Digest],
+    ) -> Outcome<()> {
+        self.insert(session, &all_bytes(digests))
+    }
+
+    fn insert(&self, session: &Session<'_>, digests: &[&[u8]]) -> Outcome<()> {
         let parameters: [Parameter<'_>; 8] = [
             (&digests, Type::BYTEA_ARRAY),
             (&self.seq.cast_signed(), Type::INT8),

@@ -70,13 +70,18 @@ impl DatabaseInspection<'_> {
         Ok(artifacts)
     }
 
-    /// Returns whether the vault contains this capture of the artifact `core`.
+    /// Returns whether the vault contains this capture of the artifact `core`, with its files.
     pub(super) fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
-        let sql = "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = $1 AND a.core = $2";
+        let sql = "SELECT m.name, m.blob FROM capture c JOIN artifact a ON a.id = c.artifact
+                     JOIN member m ON m.capture = c.id WHERE c.digest = $1 AND a.core = $2";
         let parameters: [Parameter<'_>; 2] =
             [(&&capture.0.as_bytes()[..], Type::BYTEA), (&&core.0.as_bytes()[..], Type::BYTEA)];
-        let row = self.session.row(sql, &parameters);
-        Ok(row.map_err(|failure| failure.at(self.session.server().name()))?.is_some())
+        let named = |row: &Row| Ok((text(row, 0)?, blob(row, 1)?));
+        let read = self.session.rows(sql, &parameters);
+        let files = read.and_then(|rows| rows.iter().map(named).collect::<Outcome<Vec<_>>>());
+        let files = files.map_err(|failure| failure.at(self.session.server().name()))?;
+        let files: Vec<_> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
+        Ok(!files.is_empty() && is_capture_of(capture, &files))
     }
 
     /// Returns the ids of an artifact's captures in the order in which they were added.

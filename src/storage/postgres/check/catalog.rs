@@ -170,7 +170,7 @@ fn addition_facts(entry: &Entry) -> Option<AdditionFacts<String, String>> {
 }
 
 /// Returns whether a tombstone has what the entry of the removal says.
-fn is_recorded(tombstone: &Tombstone, entry: &Entry) -> bool {
+pub(in crate::storage::postgres) fn is_recorded(tombstone: &Tombstone, entry: &Entry) -> bool {
     let Change::Remove { core, kind, left, reason, size, .. } = &entry.change else { return false };
     entry.milliseconds() == Some(tombstone.at.timestamp_millis())
         && *core == tombstone.core

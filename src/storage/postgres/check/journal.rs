@@ -162,10 +162,14 @@ fn recorded_capture(entry: Entry) -> Option<RecordedCapture> {
     }
 }
 
+/// Returns the action in the text of an entry.
+pub(in crate::storage::postgres) fn written_action(text: &str) -> Option<String> {
+    serde_json::from_str(text).ok().map(|Action { action }| action)
+}
+
 /// Compares the action that is stored beside an entry with the one in its text.
 fn compare_action(seq: i64, stored: &str, text: Option<&str>) -> Option<Finding> {
-    let written: Action = serde_json::from_str(text?).ok()?;
-    (written.action != stored).then(|| {
+    (written_action(text?)? != stored).then(|| {
         let detail = "the action stored beside its text is another one";
         Finding::new(ENTRY_DIFFERS, Subject::Entry(seq), detail)
     })

@@ -9,11 +9,11 @@
 mod ahead;
 mod annotations;
 mod captures;
-mod catalog;
-mod entries;
+pub(super) mod catalog;
+pub(super) mod entries;
 mod facts;
 mod inspection;
-mod journal;
+pub(super) mod journal;
 mod mention_keys;
 mod objects;
 mod read_ahead;

@@ -106,20 +106,39 @@ fn keys(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<HashMap<i64
 
 /// Removes the passages of an artifact that is about to be removed.
 pub(in crate::storage::postgres) fn forget(session: &Session<'_>, artifact: i64) -> Outcome<()> {
+    forget_captures(session, "artifact", artifact)
+}
+
+/// Removes the passages of a capture that is about to be removed.
+pub(in crate::storage::postgres) fn forget_capture(session: &Session<'_>, capture: i64) -> Outcome<()> {
+    forget_captures(session, "id", capture)
+}
+
+/// Removes the passages of the captures whose column has this number.
+fn forget_captures(session: &Session<'_>, column: &str, number: i64) -> Outcome<()> {
     // Who adds passages holds this lock, and finds out under it which captures exist.
     if lock(session)?.is_none() {
         return Ok(());
     }
     for table in ["search_passage", "search_capture"] {
         let sql =
-            format!("DELETE FROM {table} WHERE capture IN (SELECT id FROM capture WHERE artifact = $1)");
-        session.execute(&sql, &[(&artifact, Type::INT8)])?;
+            format!("DELETE FROM {table} WHERE capture IN (SELECT id FROM capture WHERE {column} = $1)");
+        session.execute(&sql, &[(&number, Type::INT8)])?;
     }
     // The number of the last capture is used again.
-    let sql = "UPDATE search_state SET capture =
-                 least(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE artifact <> $1))";
-    session.execute(sql, &[(&artifact, Type::INT8)])?;
+    let sql = format!(
+        "UPDATE search_state SET capture =
+           least(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE {column} <> $1))"
+    );
+    session.execute(&sql, &[(&number, Type::INT8)])?;
     Ok(())
+}
+
+/// Returns whether any table of the index has rows.
+pub(super) fn has_rows(session: &Session<'_>) -> Outcome<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM search_state) OR EXISTS (SELECT 1 FROM search_capture)
+                      OR EXISTS (SELECT 1 FROM search_passage)";
+    session.row(sql, &[])?.map_or(Ok(false), |row| value(&row, 0))
 }
 
 /// The rows of captures, by column.

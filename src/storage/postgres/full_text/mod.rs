@@ -43,7 +43,7 @@ impl FullText for PostgresStorage {
 
     fn has_index_parts(&self) -> Result<bool> {
         let session = Session::to_read(&self.server);
-        let has_rows = session.and_then(|session| Ok(index::state(&session)?.is_some()));
+        let has_rows = session.and_then(|session| index::has_rows(&session));
         has_rows.map_err(|failure| failure.at(self.server.name()))
     }
 }

@@ -16,6 +16,8 @@ mod writer;
 
 use std::time::{Duration, Instant};
 
+use crate::artifact::Signature;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::interface::PutOptions;
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::journal::{Recorder, has_entry};
@@ -35,7 +37,12 @@ pub(super) struct Batch<'b> {
     pub(super) actor: Option<&'b Actor>,
     pub(super) prepared: &'b [&'b Prepared],
     pub(super) options: &'b PutOptions,
+    /// The state of the signature of a capture that had been lost, as the journal records it.
+    pub(super) recorded: Option<&'b RecordedSignature>,
 }
+
+/// A capture, and the state of its signature.
+pub(super) type RecordedSignature = ((CoreHash, CaptureHash), Signature);
 
 /// A commit whose answer was lost, with what it would return.
 type Lost = (Head, Vec<Put>);
@@ -118,6 +125,7 @@ impl Batch<'_> {
     fn plan(&self, session: &Session<'_>, recorder: Recorder, names: Option<&Names>) -> Outcome<Writer> {
         let state = State::load(session, self.names, self.prepared)?;
         let mut writer = Writer::new(state, recorder, self.options.policy);
+        writer.recorded = self.recorded.cloned();
         writer.put_all(self.prepared, names)?;
         Ok(writer)
     }

@@ -38,6 +38,15 @@ const STRAYS: &str = "
             FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i) d
         WHERE d.capture = k.capture AND d.group_id = k.group_id AND d.beginning = int8send(k.key))";
 
+/// What the rows of blobs prove of objects, which may be larger than the blobs in them, and of blobs that are not
+/// compressed.
+const SIZES: &str = "
+    INSERT INTO object AS o (name, size)
+    SELECT object, max(start + length) FROM blob WHERE object IS NOT NULL GROUP BY object
+    ON CONFLICT (name) DO UPDATE SET size = excluded.size WHERE o.size < excluded.size;
+    UPDATE blob SET size = coalesce(octet_length(bytes), length)
+     WHERE encoding = 0 AND size <> coalesce(octet_length(bytes), length)";
+
 /// Rebuilding in a vault.
 pub(in crate::storage::postgres) struct Rebuild<'r> {
     pub(in crate::storage::postgres) server: &'r Server,
@@ -84,6 +93,7 @@ impl Rebuild<'_> {
         let session = Session::to_write(self.server, PATIENCE)?;
         let mut recorder = Recorder::lock(&session, self.actor, self.at)?;
         session.batch(STRAYS)?;
+        session.batch(SIZES)?;
         recorder.append(&Event::Reindex { indexed, not_admitted })?;
         recorder.flush(&session)?;
         session.commit()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::RecordedSignature;
 use super::rows::Rows;
 use super::state::{Change, State, StoredArtifact, StoredCapture};
 use crate::artifact::{Admitted, CREATED_AT, Signature, SignatureState};
@@ -26,6 +27,8 @@ pub(super) struct Writer {
     state: State,
     recorder: Recorder,
     policy: RemovedPolicy,
+    /// The state of the signature of a capture that had been lost.
+    pub(super) recorded: Option<RecordedSignature>,
     /// The number of the last journal entry before this batch.
     before: u64,
     /// Captures that were seen again and are not in the journal yet.
@@ -43,6 +46,7 @@ impl Writer {
             state,
             recorder,
             policy,
+            recorded: None,
             before,
             seen: Vec::new(),
             rows: Rows::default(),
@@ -203,7 +207,8 @@ impl Writer {
         let (core, capture) = (admitted.core(), admitted.capture());
         let Some(found) = admitted.signature() else { return Ok(()) };
         let Some(stored) = self.state.captures.get_mut(&(core, capture)) else { return Ok(()) };
-        let state = match &stored.signature {
+        let lost = self.recorded.as_ref().filter(|(lost, _)| *lost == (core, capture));
+        let state = match stored.signature.as_ref().or(lost.map(|(_, recorded)| recorded)) {
             Some(known) if found.state == SignatureState::Unchecked => known.state,
             _ => found.state,
         };

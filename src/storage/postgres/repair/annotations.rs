@@ -1,0 +1,153 @@
+//! Restoring tags, notes, pins, labels and manual links from the journal. Those of missing artifacts are skipped, and those
+//! that the journal does not have are kept.
+
+use postgres::Row;
+use postgres::types::Type;
+
+use crate::digest::CoreHash;
+use crate::storage::check::journal_state::{JournalState, LabelEntry};
+use crate::storage::check::{Repair, Subject};
+use crate::storage::entry::Change;
+use crate::storage::postgres::check::entries::entries;
+use crate::storage::postgres::columns::{all_cores, core, text};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::text::to_stored;
+
+/// The rows of a table, by column: only some tables have all of them.
+#[derive(Default)]
+struct Rows {
+    cores: Vec<CoreHash>,
+    targets: Vec<CoreHash>,
+    /// Names, keys or relations.
+    names: Vec<String>,
+    texts: Vec<Option<String>>,
+    folded: Vec<Option<Vec<u8>>>,
+    times: Vec<i64>,
+}
+
+impl Rows {
+    fn add(&mut self, (core, target): (CoreHash, CoreHash), name: &str, text: Option<&str>, at: i64) {
+        self.cores.push(core);
+        self.targets.push(target);
+        self.names.push(to_stored(name).into_owned());
+        self.texts.push(text.map(|text| to_stored(text).into_owned()));
+        self.folded.push(text.map(|text| text.to_lowercase().into_bytes()));
+        self.times.push(at);
+    }
+
+    /// Inserts those rows that are missing, and corrects those that differ. `sql` has them as `n`, and returns what
+    /// `subject` reads.
+    fn restore(
+        &self,
+        session: &Session<'_>,
+        sql: &str,
+        subject: impl Fn(&Row) -> Outcome<Subject>,
+        repaired: &mut Vec<Repair>,
+    ) -> Outcome<()> {
+        if self.cores.is_empty() {
+            return Ok(());
+        }
+        let sql = format!(
+            "WITH n AS (SELECT n.*, a.id AS artifact FROM
+               unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bytea[], $6::bigint[])
+                 AS n (core, target, name, text, folded, at) JOIN artifact a ON a.core = n.core)
+             {sql}"
+        );
+        let parameters: [Parameter<'_>; 6] = [
+            (&all_cores(&self.cores), Type::BYTEA_ARRAY),
+            (&all_cores(&self.targets), Type::BYTEA_ARRAY),
+            (&self.names, Type::TEXT_ARRAY),
+            (&self.texts, Type::TEXT_ARRAY),
+            (&self.folded, Type::BYTEA_ARRAY),
+            (&self.times, Type::INT8_ARRAY),
+        ];
+        for row in session.rows(&sql, &parameters)? {
+            repaired.push(Repair { subject: subject(&row)?, did: "restored from the journal" });
+        }
+        Ok(())
+    }
+}
+
+/// Restores what the journal records.
+pub(super) fn restore(
+    session: &Session<'_>,
+    state: &JournalState,
+    repaired: &mut Vec<Repair>,
+) -> Outcome<()> {
+    rows(session, state.tags.values())?.restore(
+        session,
+        "INSERT INTO tag AS t (name, artifact, at) SELECT name, artifact, at FROM n
+         ON CONFLICT (name) DO UPDATE SET artifact = excluded.artifact, at = excluded.at
+          WHERE (t.artifact, t.at) <> (excluded.artifact, excluded.at) RETURNING t.name",
+        |row| text(row, 0).map(Subject::Tag),
+        repaired,
+    )?;
+    rows(session, state.notes.values())?.restore(
+        session,
+        "INSERT INTO note AS t (artifact, text, folded, at) SELECT artifact, text, folded, at FROM n
+         ON CONFLICT (artifact) DO UPDATE SET text = excluded.text, folded = excluded.folded, at = excluded.at
+          WHERE (t.text, t.folded, t.at) <> (excluded.text, excluded.folded, excluded.at)
+         RETURNING (SELECT core FROM artifact a WHERE a.id = t.artifact)",
+        |row| core(row, 0).map(Subject::Note),
+        repaired,
+    )?;
+    rows(session, state.pins.values())?.restore(
+        session,
+        "INSERT INTO pin AS t (artifact, note, at) SELECT artifact, text, at FROM n
+         ON CONFLICT (artifact) DO UPDATE SET note = excluded.note, at = excluded.at
+          WHERE (t.note, t.at) IS DISTINCT FROM (excluded.note, excluded.at)
+         RETURNING (SELECT core FROM artifact a WHERE a.id = t.artifact)",
+        |row| core(row, 0).map(Subject::Pin),
+        repaired,
+    )?;
+    labels(state).restore(
+        session,
+        "INSERT INTO label AS t (artifact, key, value, at) SELECT artifact, name, text, at FROM n
+         ON CONFLICT (artifact, key) DO UPDATE SET value = excluded.value, at = excluded.at
+          WHERE (t.value, t.at) <> (excluded.value, excluded.at)
+         RETURNING (SELECT core FROM artifact a WHERE a.id = t.artifact), t.key",
+        |row| Ok(Subject::Label { core: core(row, 0)?, key: text(row, 1)? }),
+        repaired,
+    )?;
+    rows(session, state.links.values())?.restore(
+        session,
+        "INSERT INTO link AS t (source, relation, target, note, at)
+         SELECT n.artifact, n.name, b.id, n.text, n.at FROM n JOIN artifact b ON b.core = n.target
+         ON CONFLICT (source, relation, target) DO UPDATE SET note = excluded.note, at = excluded.at
+          WHERE (t.note, t.at) IS DISTINCT FROM (excluded.note, excluded.at)
+         RETURNING (SELECT core FROM artifact a WHERE a.id = t.source), t.relation,
+                   (SELECT core FROM artifact a WHERE a.id = t.target)",
+        |row| Ok(Subject::Link { source: core(row, 0)?, relation: text(row, 1)?, target: core(row, 2)? }),
+        repaired,
+    )
+}
+
+/// Returns the rows that entries set.
+fn rows<'s>(session: &Session<'_>, seqs: impl Iterator<Item = &'s i64>) -> Outcome<Rows> {
+    let mut rows = Rows::default();
+    for entry in entries(session, seqs.copied().collect())?.into_values() {
+        let Some(at) = entry.milliseconds() else { continue };
+        match &entry.change {
+            Change::Tag { core, name } => rows.add((*core, *core), name, None, at),
+            Change::Note { core, note } | Change::Pin { core, note } => {
+                rows.add((*core, *core), "", note.as_deref(), at);
+            }
+            Change::Link { source, relation, target, note } => {
+                rows.add((*source, *target), relation, note.as_deref(), at);
+            }
+            _ => {}
+        }
+    }
+    Ok(rows)
+}
+
+fn labels(state: &JournalState) -> Rows {
+    let mut rows = Rows::default();
+    for ((core, key), LabelEntry { value, at, .. }) in &state.labels {
+        if let Some(at) = at {
+            rows.add((*core, *core), key, Some(value), *at);
+        }
+    }
+    rows
+}

@@ -1,0 +1,135 @@
+//! Repairs of stored bytes, in the database or beside it.
+
+use postgres::types::Type;
+
+use super::repaired_if_changed;
+use crate::clock;
+use crate::digest::{BlobHash, Digest};
+use crate::storage::check::{Repair, Subject};
+use crate::storage::postgres::blob_store::Part;
+use crate::storage::postgres::bytes::examine;
+use crate::storage::postgres::columns::blob;
+use crate::storage::postgres::encoding::{Encoded, encoded};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::unreferenced::{UNREFERENCED, discard};
+use crate::storage::postgres::vault::PostgresStorage;
+use crate::storage::{PayloadDefect, Result};
+
+/// Holds for a digest that the vault has, or should have, the bytes of.
+const IS_KNOWN: &str =
+    "EXISTS (SELECT 1 FROM blob WHERE digest = $1) OR EXISTS (SELECT 1 FROM member WHERE blob = $1)";
+
+impl PostgresStorage {
+    /// Replaces the damaged or missing bytes of `blob` with `bytes`. Repairs nothing if `bytes` have another hash, or the
+    /// vault has no such blob. Beside the database, they become an object of their own.
+    pub(super) fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
+        if BlobHash(Digest::from_content(bytes)) != blob {
+            return Ok(Vec::new());
+        }
+        let encoded = encoded(bytes);
+        // Nothing is locked while it is uploaded.
+        let part = self.store_known(blob, &encoded).map_err(|failure| failure.at(self.server.name()))?;
+        let Some(part) = part else { return Ok(Vec::new()) };
+        self.repair(|session| {
+            if !is_known(session, blob)? {
+                return Ok(Vec::new());
+            }
+            replace(session, (blob, bytes.len()), &encoded, part)?;
+            Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])
+        })
+    }
+
+    /// Stores the bytes of a blob if the vault should have them, and returns where they are.
+    fn store_known(&self, blob: BlobHash, encoded: &Encoded) -> Outcome<Option<Option<Part>>> {
+        let session = Session::to_read(&self.server)?;
+        if !is_known(&session, blob)? {
+            return Ok(None);
+        }
+        drop(session);
+        Ok(self.server.blobs().store(&[(blob, encoded)])?.pop())
+    }
+
+    /// Corrects the recorded hash of a blob if its stored bytes have another hash, which files of captures have and no
+    /// other blob.
+    pub(super) fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            let examined = examine(session, &[blob])?.remove(&blob);
+            let Some(actual) = examined.and_then(|examined| actual(examined.bytes.err()?)) else {
+                return Ok(Vec::new());
+            };
+            let digests: [Parameter<'_>; 2] =
+                [(&&blob.0.as_bytes()[..], Type::BYTEA), (&&actual.0.as_bytes()[..], Type::BYTEA)];
+            let sql = "UPDATE blob SET digest = $2 WHERE digest = $1
+                          AND NOT EXISTS (SELECT 1 FROM blob WHERE digest = $2)
+                          AND NOT EXISTS (SELECT 1 FROM member WHERE blob = $1)
+                          AND EXISTS (SELECT 1 FROM member WHERE blob = $2)";
+            let repair = (Subject::Blob(actual), "given its hash again");
+            Ok(repaired_if_changed(session, (sql, &digests), repair)?.into_iter().collect())
+        })
+    }
+
+    /// Drops unreferenced blobs; beside the database, they are deleted later.
+    pub(super) fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            let sql = format!(
+                "SELECT b.digest FROM blob b WHERE b.condemned_at IS NULL AND {UNREFERENCED} ORDER BY b.digest"
+            );
+            let rows = session.rows(&sql, &[])?;
+            let blobs: Vec<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
+            let digests: Vec<&[u8]> = blobs.iter().map(|blob| &blob.0.as_bytes()[..]).collect();
+            discard(session, &digests, clock::now())?;
+            let dropped = |blob| Repair { subject: Subject::Blob(blob), did: "dropped" };
+            Ok(blobs.into_iter().map(dropped).collect())
+        })
+    }
+}
+
+fn is_known(session: &Session<'_>, blob: BlobHash) -> Outcome<bool> {
+    let sql = format!("SELECT 1 WHERE {IS_KNOWN}");
+    Ok(session.row(&sql, &[(&&blob.0.as_bytes()[..], Type::BYTEA)])?.is_some())
+}
+
+/// Returns the hash that damaged bytes have.
+fn actual(defect: PayloadDefect) -> Option<BlobHash> {
+    match defect {
+        PayloadDefect::Hash { actual, .. } => Some(actual),
+        PayloadDefect::Object { defect, .. } => actual(*defect),
+        _ => None,
+    }
+}
+
+/// Records where the bytes of a blob are.
+fn replace(
+    session: &Session<'_>,
+    (blob, size): (BlobHash, usize),
+    encoded: &Encoded,
+    part: Option<Part>,
+) -> Outcome<()> {
+    let object = part.as_ref().map(|part| &part.object[..]);
+    let (start, length) = (
+        part.as_ref().map(|part| part.start.cast_signed()),
+        part.as_ref().map(|part| part.length.cast_signed()),
+    );
+    if part.is_some() {
+        session.execute(
+            "INSERT INTO object (name, size) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
+            &[(&object, Type::BYTEA), (&length, Type::INT8)],
+        )?;
+    }
+    session.execute(
+        "INSERT INTO blob (digest, size, encoding, bytes, object, start, length) VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (digest) DO UPDATE SET size = $2, encoding = $3, bytes = $4, object = $5, start = $6, length = $7,
+           condemned_at = NULL",
+        &[
+            (&&blob.0.as_bytes()[..], Type::BYTEA),
+            (&i64::try_from(size).unwrap_or(i64::MAX), Type::INT8),
+            (&encoded.encoding, Type::INT2),
+            (&part.is_none().then_some(&encoded.bytes[..]), Type::BYTEA),
+            (&object, Type::BYTEA),
+            (&start, Type::INT8),
+            (&length, Type::INT8),
+        ],
+    )?;
+    Ok(())
+}

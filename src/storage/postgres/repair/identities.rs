@@ -1,0 +1,209 @@
+//! Repairs of the rows of artifacts and captures, as far as seals prove what they were.
+
+use postgres::types::Type;
+
+use super::journal::replay;
+use super::{delete_strays, repaired_if_changed};
+use crate::artifact::Admitted;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::Result;
+use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
+use crate::storage::entry::Change;
+use crate::storage::postgres::check::entries::entries;
+use crate::storage::postgres::columns::{capture, core, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::full_text::index;
+use crate::storage::postgres::names::Names;
+use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::vault::PostgresStorage;
+use crate::storage::seal::seal;
+
+/// Columns that refer to captures.
+const OF_CAPTURES: &[(&str, &str)] = &[("member", "capture"), ("mention_list", "capture")];
+
+/// Columns that refer to the artifacts of annotations.
+const OF_ARTIFACTS: &[(&str, &str)] = &[
+    ("tag", "artifact"),
+    ("note", "artifact"),
+    ("pin", "artifact"),
+    ("label", "artifact"),
+    ("link", "source"),
+    ("link", "target"),
+];
+
+impl PostgresStorage {
+    /// Restores the missing row of an artifact that captures belong to, or assigns them to the one that has its hash.
+    pub(super) fn repair_artifact(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            if !is_sealed_as(session, capture, admitted)? {
+                return Ok(Vec::new());
+            }
+            let core = admitted.core();
+            if let Some(own) = artifact_id(session, core)? {
+                return assign(session, (capture, admitted), own);
+            }
+            let names = Names::corrected(session, &[admitted])?;
+            let sql = "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival)
+                       SELECT $1, $2, $3, min(added_at), max(seen_at), 0 FROM capture WHERE artifact = $1
+                       HAVING count(*) > 0 ON CONFLICT (id) DO NOTHING";
+            let parameters: [Parameter<'_>; 3] = [
+                (&artifact.id, Type::INT8),
+                (&&core.0.as_bytes()[..], Type::BYTEA),
+                (&names.kind_id(admitted.kind()), Type::INT2),
+            ];
+            let repair = (Subject::Artifact(core), "restored to its table");
+            Ok(repaired_if_changed(session, (sql, &parameters), repair)?.into_iter().collect())
+        })
+    }
+
+    /// Assigns `capture` of `artifact` to the artifact that its seal proves: the admitted one, if that was sealed when the
+    /// capture was added.
+    pub(super) fn repair_core(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            if !is_sealed_as(session, capture, admitted)? {
+                return Ok(Vec::new());
+            }
+            let core = admitted.core();
+            if let Some(own) = artifact_id(session, core)? {
+                let is_own = own == artifact.id;
+                return if is_own { Ok(Vec::new()) } else { assign(session, (capture, admitted), own) };
+            }
+            if has_sealed(session, artifact)? {
+                // Another capture proves the artifact's recorded hash; this capture's own artifact is missing.
+                return Ok(Vec::new());
+            }
+            let parameters: [Parameter<'_>; 2] =
+                [(&artifact.id, Type::INT8), (&&core.0.as_bytes()[..], Type::BYTEA)];
+            let sql = "UPDATE artifact SET core = $2 WHERE id = $1";
+            let repair = (Subject::Artifact(core), "given its hash again");
+            Ok(repaired_if_changed(session, (sql, &parameters), repair)?.into_iter().collect())
+        })
+    }
+
+    /// Corrects the hashes of captures that the journal does not have, if it has one with their seal. Deletes what refers
+    /// to captures and artifacts that do not exist: others that are added could get their numbers.
+    pub(super) fn repair_captures(&self) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            let mut repaired = restore_hashes(session)?;
+            let did = "removed rows that refer to missing captures";
+            repaired.append(&mut delete_strays(session, OF_CAPTURES, ("capture", did))?);
+            let did = "removed rows that refer to missing artifacts";
+            repaired.append(&mut delete_strays(session, OF_ARTIFACTS, ("artifact", did))?);
+            Ok(repaired)
+        })
+    }
+
+    /// Deletes a capture of the artifact `core` so that it can be added again.
+    pub(super) fn drop_capture(&self, core: CoreHash, hash: CaptureHash) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            let sql =
+                "SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE a.core = $1 AND c.digest = $2";
+            let key: [Parameter<'_>; 2] =
+                [(&&core.0.as_bytes()[..], Type::BYTEA), (&&hash.0.as_bytes()[..], Type::BYTEA)];
+            let Some(row) = session.row(sql, &key)? else { return Ok(Vec::new()) };
+            let id: i64 = value(&row, 0)?;
+            index::forget_capture(session, id)?;
+            for sql in [
+                "DELETE FROM mention_key WHERE capture = $1",
+                "DELETE FROM mention_list WHERE capture = $1",
+                "DELETE FROM member WHERE capture = $1",
+                "DELETE FROM capture WHERE id = $1",
+            ] {
+                session.execute(sql, &[(&id, Type::INT8)])?;
+            }
+            Ok(vec![Repair { subject: Subject::Capture(hash), did: "dropped, to be added again" }])
+        })
+    }
+}
+
+fn artifact_id(session: &Session<'_>, core: CoreHash) -> Outcome<Option<i64>> {
+    let sql = "SELECT id FROM artifact WHERE core = $1";
+    let row = session.row(sql, &[(&&core.0.as_bytes()[..], Type::BYTEA)])?;
+    row.map(|row| value(&row, 0)).transpose()
+}
+
+/// Returns whether the seal of a capture proves that it was stored as `admitted`.
+fn is_sealed_as(session: &Session<'_>, capture: CaptureId, admitted: &Admitted) -> Outcome<bool> {
+    let expected = seal(admitted.core(), admitted.capture());
+    let sql = "SELECT 1 FROM capture WHERE id = $1 AND seal = $2";
+    let row = session.row(sql, &[(&capture.number(), Type::INT8), (&&expected[..], Type::BYTEA)])?;
+    Ok(row.is_some())
+}
+
+/// Returns whether a capture of the artifact is sealed with the artifact's core hash.
+fn has_sealed(session: &Session<'_>, artifact: &CheckedArtifact) -> Outcome<bool> {
+    let sql = "SELECT digest, seal FROM capture WHERE artifact = $1";
+    for row in session.rows(sql, &[(&artifact.id, Type::INT8)])? {
+        if value::<&[u8]>(&row, 1)? == seal(artifact.core, capture(&row, 0)?) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Assigns a capture to an artifact, unless that has the capture already.
+fn assign(
+    session: &Session<'_>,
+    (id, admitted): (CaptureId, &Admitted),
+    artifact: i64,
+) -> Outcome<Vec<Repair>> {
+    let hash = admitted.capture();
+    let parameters: [Parameter<'_>; 3] =
+        [(&id.number(), Type::INT8), (&artifact, Type::INT8), (&&hash.0.as_bytes()[..], Type::BYTEA)];
+    let sql = "UPDATE capture SET artifact = $2 WHERE id = $1
+                  AND NOT EXISTS (SELECT 1 FROM capture WHERE artifact = $2 AND digest = $3)";
+    let repair = (Subject::Capture(hash), "assigned to its artifact again");
+    Ok(repaired_if_changed(session, (sql, &parameters), repair)?.into_iter().collect())
+}
+
+/// Gives captures the hash that the journal has with their seal.
+fn restore_hashes(session: &Session<'_>) -> Outcome<Vec<Repair>> {
+    let Some(replay) = replay(session)?.filter(crate::storage::check::journal_state::Replay::is_proven)
+    else {
+        return Ok(Vec::new());
+    };
+    let mut sealed: Vec<(i64, i64)> = Vec::new();
+    let sql =
+        "SELECT c.id, c.digest, c.seal, a.core FROM capture c LEFT JOIN artifact a ON a.id = c.artifact";
+    session.each(sql, &[], |row| {
+        let known = match (core(row, 3), capture(row, 1)) {
+            (Ok(core), Ok(capture)) => replay.state.capture(core, capture),
+            _ => None,
+        };
+        let entry = replay.state.sealed(value(row, 2)?).map(|entries| entries.added);
+        sealed.extend(
+            entry
+                .filter(|_| known.is_none())
+                .map(|entry| (value(row, 0), entry))
+                .and_then(|(id, entry)| Some((id.ok()?, entry))),
+        );
+        Ok(())
+    })?;
+    let mut repaired = Vec::new();
+    let entries = entries(session, sealed.iter().map(|(_, seq)| *seq).collect())?;
+    for (id, seq) in sealed {
+        let Some(Change::Add { core, capture, .. }) = entries.get(&seq).map(|entry| &entry.change) else {
+            continue;
+        };
+        let parameters: [Parameter<'_>; 3] = [
+            (&id, Type::INT8),
+            (&&capture.0.as_bytes()[..], Type::BYTEA),
+            (&&core.0.as_bytes()[..], Type::BYTEA),
+        ];
+        let sql = "UPDATE capture c SET digest = $2 FROM artifact a WHERE c.id = $1 AND a.id = c.artifact AND a.core = $3
+                      AND NOT EXISTS (SELECT 1 FROM capture d WHERE d.artifact = a.id AND d.digest = $2)";
+        let repair = (Subject::Capture(*capture), "given its hash again");
+        repaired.extend(repaired_if_changed(session, (sql, &parameters), repair)?);
+    }
+    Ok(repaired)
+}

@@ -1,0 +1,261 @@
+//! Restoring what the journal proves: times, source paths, positions, annotations, tombstones and states of signatures.
+
+use postgres::Row;
+use postgres::types::Type;
+
+use super::{annotations, record, tombstones};
+use crate::clock;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::check::comparison::{SignatureFacts, signature_facts};
+use crate::storage::check::journal_state::{EntryDefect, JournalRow, JournalState, Replay};
+use crate::storage::check::{Repair, Restored, Subject};
+use crate::storage::entry::{Change, Entry};
+use crate::storage::postgres::check::entries::{entries, time_of};
+use crate::storage::postgres::check::journal::written_action;
+use crate::storage::postgres::columns::{capture, core, digest, optional_text, text, value};
+use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::journal::Recorder;
+use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::vault::PostgresStorage;
+use crate::storage::{PATIENCE, Result};
+
+/// The number of rows that are compared at once.
+const ROWS: i64 = 2_000;
+
+impl PostgresStorage {
+    /// Restores everything that the journal determines, except the order of row numbers. Other rows that the journal does
+    /// not know are kept. Changes nothing if the journal's chain is broken or it contains entries that this program does
+    /// not understand.
+    pub(super) fn restore_from_journal(&self) -> Result<Restored> {
+        let repaired = self.repair(|session| {
+            let Some(replay) = replay(session)?.filter(Replay::is_proven) else { return Ok(Vec::new()) };
+            let mut repaired = Vec::new();
+            captures(session, &replay.state, &mut repaired)?;
+            artifacts(session, &replay.state, &mut repaired)?;
+            annotations::restore(session, &replay.state, &mut repaired)?;
+            tombstones::restore(session, &replay.state, &mut repaired)?;
+            entry_times(session, &replay, &mut repaired)?;
+            entry_actions(session, &mut repaired)?;
+            Ok(repaired)
+        })?;
+        Ok(Restored { repaired, is_reordered: false })
+    }
+
+    /// Restores the row that says where the journal ends, if the journal goes on beyond it, or has another chain value
+    /// there. A row that names a later entry stays: the end of the journal is lost.
+    pub(super) fn repair_end(&self) -> Result<Vec<Repair>> {
+        let repair = || {
+            let session = Session::to_write(&self.server, PATIENCE)?;
+            session.rows("SELECT seq FROM head WHERE id = 1 FOR UPDATE", &[])?;
+            let Some(replay) = replay(&session)?.filter(|replay| replay.check.defect.is_none()) else {
+                return Ok(Vec::new());
+            };
+            let head = replay.check.head;
+            let sql = "UPDATE head h SET seq = j.seq, at = j.at, chain = j.chain FROM journal j
+                        WHERE h.id = 1 AND j.seq = $1 AND h.seq <= j.seq
+                          AND (h.seq, h.at, h.chain) IS DISTINCT FROM (j.seq, j.at, j.chain)";
+            if session.execute(sql, &[(&head.seq.cast_signed(), Type::INT8)])? == 0 {
+                return Ok(Vec::new());
+            }
+            let repaired =
+                vec![Repair { subject: Subject::Table("head".to_owned()), did: "set to the last entry" }];
+            record(&session, Recorder::lock(&session, self.actor(), clock::now())?, &repaired)?;
+            session.commit()?;
+            Ok(repaired)
+        };
+        repair().map_err(|failure: crate::storage::postgres::error::Failure| failure.at(self.server.name()))
+    }
+}
+
+/// Reads the whole journal, or returns `None` if an entry cannot be read.
+pub(super) fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
+    let mut replay = Replay::begin(None);
+    let mut is_readable = true;
+    session.each("SELECT seq, at, entry, chain FROM journal ORDER BY seq", &[], |row| {
+        match (value(row, 0), value(row, 1), digest(row, 3)) {
+            (Ok(seq), Ok(at), Ok(chain)) => {
+                let text = text(row, 2).ok();
+                replay.take(&JournalRow { seq, text: text.as_deref(), chain, at, added: None }, None);
+            }
+            _ => is_readable = false,
+        }
+        Ok(())
+    })?;
+    Ok(is_readable.then_some(replay))
+}
+
+/// Calls `take` with the rows of a query that has a number after `$1` first, and is ordered by it, some at a time.
+fn in_parts(session: &Session<'_>, sql: &str, mut take: impl FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
+    let mut last = i64::MIN;
+    loop {
+        let rows = session.rows(sql, &[(&last, Type::INT8), (&ROWS, Type::INT8)])?;
+        let Some(row) = rows.last() else { return Ok(()) };
+        last = value(row, 0)?;
+        take(&rows)?;
+    }
+}
+
+/// A capture that the journal has, as stored.
+struct StoredCapture {
+    id: i64,
+    core: CoreHash,
+    hash: CaptureHash,
+    times: (i64, i64),
+    source_path: Option<String>,
+    signature: Option<SignatureFacts>,
+}
+
+fn stored_capture(row: &Row) -> Outcome<StoredCapture> {
+    let (state, key_id) = (optional_text(row, 6)?, optional_text(row, 7)?);
+    Ok(StoredCapture {
+        id: value(row, 0)?,
+        core: core(row, 1)?,
+        hash: capture(row, 2)?,
+        times: (value(row, 3)?, value(row, 4)?),
+        source_path: optional_text(row, 5)?,
+        // A key without a state is not what was recorded either.
+        signature: (state.is_some() || key_id.is_some()).then(|| (state.unwrap_or_default(), key_id)),
+    })
+}
+
+/// Restores the times, the source paths and the states of signatures of captures.
+fn captures(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repair>) -> Outcome<()> {
+    let sql = "SELECT c.id, a.core, c.digest, c.added_at, c.seen_at, c.source_path, c.signature, c.key_id
+                 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id > $1 ORDER BY c.id LIMIT $2";
+    in_parts(session, sql, |rows| {
+        let stored = rows.iter().map(stored_capture).collect::<Outcome<Vec<_>>>()?;
+        let known = |stored: &StoredCapture| state.capture(stored.core, stored.hash);
+        let signed = |stored: &StoredCapture| state.signatures.get(&(stored.core, stored.hash)).copied();
+        let seqs = stored.iter().filter_map(|stored| Some((known(stored)?, signed(stored))));
+        let seqs = seqs.flat_map(|(entries, signed)| [entries.added, entries.seen].into_iter().chain(signed));
+        let entries = entries(session, seqs.collect())?;
+        for stored in &stored {
+            let Some(recorded) = known(stored) else { continue };
+            let signature = signed(stored).and_then(|seq| entries.get(&seq)).and_then(signature_facts);
+            let times = (time_of(&entries, recorded.added), time_of(&entries, recorded.seen));
+            let (Some(added), Some(seen)) = times else { continue };
+            let source_path = entries.get(&recorded.added).and_then(source_path);
+            let news = StoredCapture {
+                times: (added, seen),
+                source_path,
+                signature,
+                ..StoredCapture { source_path: None, signature: None, ..*stored }
+            };
+            restore_capture(session, stored, &news, repaired)?;
+        }
+        Ok(())
+    })
+}
+
+fn source_path(entry: &Entry) -> Option<String> {
+    match &entry.change {
+        Change::Add { source_path, .. } => source_path.clone(),
+        _ => None,
+    }
+}
+
+fn restore_capture(
+    session: &Session<'_>,
+    stored: &StoredCapture,
+    news: &StoredCapture,
+    repaired: &mut Vec<Repair>,
+) -> Outcome<()> {
+    let differences = [
+        (stored.times != news.times, "given the journal's time"),
+        (stored.source_path != news.source_path, "given the source path in the journal"),
+        (stored.signature != news.signature, "given the signature's state in the journal"),
+    ];
+    let before = repaired.len();
+    let did = differences.iter().filter(|(differs, _)| *differs).map(|(_, did)| *did);
+    repaired.extend(did.map(|did| Repair { subject: Subject::Capture(stored.hash), did }));
+    if repaired.len() == before {
+        return Ok(());
+    }
+    let signature = news.signature.as_ref();
+    session.execute(
+        "UPDATE capture SET added_at = $2, seen_at = $3, source_path = $4, signature = $5, key_id = $6 WHERE id = $1",
+        &[
+            (&stored.id, Type::INT8),
+            (&news.times.0, Type::INT8),
+            (&news.times.1, Type::INT8),
+            (&news.source_path.as_deref().map(to_stored), Type::TEXT),
+            (&signature.map(|(state, _)| to_stored(state)), Type::TEXT),
+            (&signature.and_then(|(_, key_id)| key_id.as_deref().map(to_stored)), Type::TEXT),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Restores the times and the positions of artifacts.
+fn artifacts(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repair>) -> Outcome<()> {
+    let sql = "SELECT id, core, added_at, seen_at, arrival FROM artifact WHERE id > $1 ORDER BY id LIMIT $2";
+    in_parts(session, sql, |rows| {
+        let mut stored = Vec::new();
+        for row in rows {
+            let core = core(row, 1)?;
+            let times: (i64, i64, i64) = (value(row, 2)?, value(row, 3)?, value(row, 4)?);
+            stored.extend(state.artifact(core).map(|entries| (value(row, 0), core, times, entries)));
+        }
+        let seqs =
+            stored.iter().flat_map(|(_, core, _, entries)| state.additions(*core).chain([entries.seen]));
+        let entries = entries(session, seqs.collect())?;
+        for (id, core, times, recorded) in stored {
+            let additions: Vec<Option<i64>> =
+                state.additions(core).map(|seq| time_of(&entries, seq)).collect();
+            // The journal does not say whether the artifact was lost with a capture that was added again.
+            let added = if additions.contains(&Some(times.0)) {
+                Some(times.0)
+            } else {
+                additions.first().copied().flatten()
+            };
+            let (Some(added), Some(seen)) = (added, time_of(&entries, recorded.seen)) else { continue };
+            let news = (added, seen, recorded.arrival());
+            if news != times {
+                restore_artifact(session, id?, news)?;
+                repaired.push(Repair { subject: Subject::Artifact(core), did: "given the journal's time" });
+            }
+        }
+        Ok(())
+    })
+}
+
+fn restore_artifact(session: &Session<'_>, id: i64, (added, seen, arrival): (i64, i64, i64)) -> Outcome<()> {
+    let parameters: [Parameter<'_>; 4] =
+        [(&id, Type::INT8), (&added, Type::INT8), (&seen, Type::INT8), (&arrival, Type::INT8)];
+    let sql = "UPDATE artifact SET added_at = $2, seen_at = $3, arrival = $4 WHERE id = $1";
+    session.execute(sql, &parameters).map(drop)
+}
+
+/// Sets the time beside an entry to that in its text, which is chained.
+fn entry_times(session: &Session<'_>, replay: &Replay, repaired: &mut Vec<Repair>) -> Outcome<()> {
+    let defects = replay.defects.iter().filter(|(_, defect)| matches!(defect, EntryDefect::Time));
+    let seqs: Vec<i64> = defects.map(|(seq, _)| *seq).collect();
+    let recorded = entries(session, seqs.clone())?;
+    for seq in seqs {
+        let Some(at) = time_of(&recorded, seq) else { continue };
+        let sql = "UPDATE journal SET at = $2 WHERE seq = $1";
+        session.execute(sql, &[(&seq, Type::INT8), (&at, Type::INT8)])?;
+        repaired.push(Repair { subject: Subject::Entry(seq), did: "given the time of its text" });
+    }
+    Ok(())
+}
+
+/// Sets the action beside an entry to that in its text.
+fn entry_actions(session: &Session<'_>, repaired: &mut Vec<Repair>) -> Outcome<()> {
+    let mut different: Vec<(i64, String)> = Vec::new();
+    session.each("SELECT seq, action, entry FROM journal ORDER BY seq", &[], |row| {
+        let written = text(row, 2).ok().and_then(|text| written_action(&text));
+        let written = written.filter(|written| value::<&str>(row, 1).ok() != Some(written.as_str()));
+        if let Some(written) = written {
+            different.push((value(row, 0)?, written));
+        }
+        Ok(())
+    })?;
+    for (seq, action) in different {
+        let sql = "UPDATE journal SET action = $2 WHERE seq = $1";
+        session.execute(sql, &[(&seq, Type::INT8), (&action, Type::TEXT)])?;
+        repaired.push(Repair { subject: Subject::Entry(seq), did: "given the action of its text" });
+    }
+    Ok(())
+}

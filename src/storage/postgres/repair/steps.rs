@@ -1,0 +1,79 @@
+//! The interface of repairs for vaults in databases. The files and indexes of the server are its own.
+
+use chrono::{DateTime, Utc};
+
+use crate::artifact::{Admitted, Signature};
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Repairs, Restored, Subject};
+use crate::storage::interface::PutOptions;
+use crate::storage::postgres::put::Batch;
+use crate::storage::postgres::vault::PostgresStorage;
+use crate::storage::{PATIENCE, Prepared, Put, RemovedPolicy, Result};
+
+impl Repairs for PostgresStorage {
+    fn repair_end(&self) -> Result<Vec<Repair>> {
+        Self::repair_end(self)
+    }
+
+    fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
+        Self::repair_digest(self, blob)
+    }
+
+    fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
+        Self::restore_blob(self, blob, bytes)
+    }
+
+    fn repair_artifact(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Repair>> {
+        Self::repair_artifact(self, artifact, capture, admitted)
+    }
+
+    fn repair_core(
+        &self,
+        artifact: &CheckedArtifact,
+        capture: CaptureId,
+        admitted: &Admitted,
+    ) -> Result<Vec<Repair>> {
+        Self::repair_core(self, artifact, capture, admitted)
+    }
+
+    fn repair_captures(&self) -> Result<Vec<Repair>> {
+        Self::repair_captures(self)
+    }
+
+    fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>> {
+        Self::drop_capture(self, core, capture)
+    }
+
+    fn put_again(&self, artifact: &Prepared, recorded: Option<Signature>, at: DateTime<Utc>) -> Result<Put> {
+        let key = (artifact.admitted().core(), artifact.admitted().capture());
+        let recorded = recorded.map(|signature| (key, signature));
+        let options = PutOptions { policy: RemovedPolicy::default(), at, patience: PATIENCE };
+        let batch = Batch {
+            server: &self.server,
+            names: &self.names,
+            actor: self.actor(),
+            prepared: &[artifact],
+            options: &options,
+            recorded: recorded.as_ref(),
+        };
+        let put = batch.put().map_err(|failure| failure.at(self.server.name()))?;
+        put.into_iter().next().ok_or_else(|| crate::storage::StorageError::gone(key.0))
+    }
+
+    fn restore_from_journal(&self) -> Result<Restored> {
+        Self::restore_from_journal(self)
+    }
+
+    fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>> {
+        self.repair(|_| Ok(vec![Repair { subject, did }]))
+    }
+
+    fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
+        Self::drop_unreferenced(self)
+    }
+}
