@@ -9,6 +9,7 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, RetryConfig};
 
 use super::address::Provider;
+use super::uploads::Uploads;
 use crate::storage::{ErrorKind, StorageError};
 
 /// How long the client repeats a request that the server refuses, with growing pauses.
@@ -34,8 +35,11 @@ pub(super) fn invalid_settings(name: &str, error: &Error) -> StorageError {
     StorageError::new(ErrorKind::Invalid, format!("{name}: {reason}"))
 }
 
+/// A client, and what lists the uploads in parts that were not completed, if it is known how.
+type Client = (Arc<dyn ObjectStore>, Option<Uploads>);
+
 /// Returns a client with the settings and credentials that the environment has.
-pub(super) fn connect(provider: Provider, bucket: &str) -> object_store::Result<Arc<dyn ObjectStore>> {
+pub(super) fn connect(provider: Provider, bucket: &str) -> object_store::Result<Client> {
     // The client takes the cryptography of the process. If there is one already, it is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let timeout = ClientConfigKey::Timeout;
@@ -46,7 +50,8 @@ pub(super) fn connect(provider: Provider, bucket: &str) -> object_store::Result<
             if builder.get_config_value(&key).is_none() {
                 builder = builder.with_config(key, TIMEOUT);
             }
-            Arc::new(builder.build()?)
+            let store = Arc::new(builder.build()?);
+            (Arc::clone(&store) as _, Some(Uploads::new(store)?))
         }
         Provider::Google => {
             let mut builder =
@@ -55,7 +60,7 @@ pub(super) fn connect(provider: Provider, bucket: &str) -> object_store::Result<
             if builder.get_config_value(&key).is_none() {
                 builder = builder.with_config(key, TIMEOUT);
             }
-            Arc::new(builder.build()?)
+            (Arc::new(builder.build()?), None)
         }
         Provider::Azure => {
             let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(RETRY);
@@ -63,7 +68,7 @@ pub(super) fn connect(provider: Provider, bucket: &str) -> object_store::Result<
             if builder.get_config_value(&key).is_none() {
                 builder = builder.with_config(key, TIMEOUT);
             }
-            Arc::new(builder.build()?)
+            (Arc::new(builder.build()?), None)
         }
     })
 }

@@ -13,6 +13,7 @@ mod name;
 mod probe;
 mod store;
 mod unfinished;
+mod uploads;
 
 pub(in crate::storage) use address::ObjectAddress;
 pub(in crate::storage) use cache::Cache;

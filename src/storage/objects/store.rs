@@ -19,6 +19,7 @@ use super::address::ObjectAddress;
 use super::client::{connect, invalid_settings};
 use super::error::{failure, is_transient};
 use super::name::{BLOBS, ObjectName, PROBES};
+use super::uploads::{Upload, Uploads};
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// The size of a part of a large object.
@@ -54,6 +55,7 @@ pub(in crate::storage) struct ObjectStore {
     prefix: Path,
     /// The directory, if it is one.
     directory: Option<PathBuf>,
+    uploads: Option<Uploads>,
     /// The address.
     name: String,
     /// Runs requests; nothing but a drop takes it out.
@@ -70,18 +72,19 @@ impl ObjectStore {
     /// Returns an error if the directory cannot be created, or if the environment has invalid settings.
     pub(in crate::storage) fn open(address: &ObjectAddress) -> Result<Self> {
         let name = address.to_string();
-        let (store, prefix, directory) = match address {
+        let (store, prefix, directory, uploads) = match address {
             ObjectAddress::Directory(path) => {
                 crate::files::create_dir_all(path).map_err(|error| StorageError::io(path, error))?;
                 let store = LocalFileSystem::new_with_prefix(path);
                 let store = store.map_err(|error| failure(&name, "", &error))?;
                 // What is acknowledged survives the loss of power.
                 let store = Arc::new(store.with_fsync(true)) as Arc<dyn object_store::ObjectStore>;
-                (store, Path::default(), Some(path.clone()))
+                (store, Path::default(), Some(path.clone()), None)
             }
             ObjectAddress::Bucket { provider, bucket, prefix } => {
-                let store = connect(*provider, bucket).map_err(|error| invalid_settings(&name, &error))?;
-                (store, prefix.clone(), None)
+                let connected = connect(*provider, bucket);
+                let (store, uploads) = connected.map_err(|error| invalid_settings(&name, &error))?;
+                (store, prefix.clone(), None, uploads)
             }
         };
         // One thread drives connections also while nothing waits for an answer.
@@ -94,7 +97,7 @@ impl ObjectStore {
                 StorageError::new(ErrorKind::Io, format!("{name}: no thread can be started"))
                     .with_source(error)
             })?;
-        Ok(Self { store, prefix, directory, name, runtime: Some(runtime) })
+        Ok(Self { store, prefix, directory, uploads, name, runtime: Some(runtime) })
     }
 
     /// Returns the directory, if the storage is one.
@@ -281,6 +284,48 @@ impl ObjectStore {
     /// Returns an error if the storage cannot be listed.
     pub(in crate::storage) fn list(&self, part: u8) -> Result<Vec<Listed>> {
         self.list_in(&format!("{BLOBS}/{part:02x}"))
+    }
+
+    /// Returns the uploads in parts of objects with blobs that were not completed, as far as the storage lists them.
+    pub(super) fn unfinished_uploads(&self) -> Result<Vec<Upload>> {
+        let Some(uploads) = &self.uploads else { return Ok(Vec::new()) };
+        let (prefix, mut after, mut found) = (format!("{}/", self.path(BLOBS)), None, Vec::new());
+        loop {
+            let page = self.attempt(|| uploads.list(&prefix, after.as_ref()))?;
+            let page = page.map_err(|error| self.failed(BLOBS, &error))?;
+            found.extend(page.uploads.into_iter().filter(|upload| self.is_ours(&upload.key)));
+            // A server that returns the same part again would never come to an end.
+            if page.next.is_none() || page.next == after {
+                return Ok(found);
+            }
+            after = page.next;
+        }
+    }
+
+    fn is_ours(&self, key: &str) -> bool {
+        let name = key.rsplit('/').next().and_then(ObjectName::parse);
+        name.is_some_and(|name| self.path(&name.key()).as_ref() == key)
+    }
+
+    /// Deletes the parts of an upload.
+    pub(super) fn abort(&self, upload: &Upload) -> Result<()> {
+        let Some(uploads) = &self.uploads else { return Ok(()) };
+        self.attempt(|| uploads.abort(upload))?.map_err(|error| self.failed(&upload.key, &error))
+    }
+
+    /// Uploads one part of an object, and ends there, like a program that is killed.
+    #[cfg(test)]
+    pub(in crate::storage) fn begin_upload(&self, name: ObjectName, part: &[u8]) -> Result<()> {
+        let (key, part) = (name.key(), Bytes::copy_from_slice(part));
+        let path = self.path(&key);
+        let begun = self.run(async {
+            let mut upload = self.store.put_multipart_opts(&path, PutMultipartOptions::default()).await?;
+            upload.put_part(part.into()).await?;
+            // The file of a directory would be deleted.
+            std::mem::forget(upload);
+            Ok(())
+        })?;
+        begun.map_err(|error| self.failed(&key, &error))
     }
 
     /// Returns the objects with names in a directory of the storage.

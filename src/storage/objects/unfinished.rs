@@ -1,7 +1,7 @@
 //! What writers that were killed leave, and no listing of objects with blobs shows.
 //!
 //! In a directory, an object is written to a file beside it, `NAME#NUMBER`, which then gets the object's name. Listings
-//! do not have these files. Objects that test a storage, or tell its time, are deleted at once, unless the program ends
+//! do not have these files. Of an upload in parts to S3, the parts remain. Objects that test a storage, or tell its time, are deleted at once, unless the program ends
 //! in between.
 
 use std::fs;
@@ -38,6 +38,13 @@ pub(in crate::storage) fn delete_unfinished(store: &ObjectStore, latest: DateTim
         if probe.modified <= latest {
             store.delete(&format!("{PROBES}/{}", probe.name))?;
             deleted.add(probe.size);
+        }
+    }
+    for upload in store.unfinished_uploads()? {
+        if upload.begun <= latest {
+            store.abort(&upload)?;
+            // How much was uploaded is not in the list.
+            deleted.add(0);
         }
     }
     if let Some(directory) = store.directory() {
@@ -139,21 +146,14 @@ mod tests {
     #[test]
     fn a_writer_that_ends_leaves_such_a_file() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().to_owned();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let address = format!("file://{}", directory.path().display());
+        let store = ObjectStore::open(&ObjectAddress::parse(&address).unwrap()).unwrap();
         let name = ObjectName::new().unwrap();
-        let files = runtime.block_on(async {
-            use object_store::ObjectStoreExt as _;
-
-            let store = object_store::local::LocalFileSystem::new_with_prefix(&path).unwrap();
-            let key = object_store::path::Path::from(name.key());
-            let mut upload = store.put_multipart(&key).await.unwrap();
-            upload.put_part(vec![1; 10].into()).await.unwrap();
-            let files = entries(path.join(name.key()).parent().unwrap()).unwrap();
-            upload.abort().await.unwrap();
-            files
-        });
-        let files: Vec<_> = files.iter().map(fs::DirEntry::file_name).collect();
-        assert!(matches!(&files[..], [file] if is_staged(file.to_str().unwrap())), "{files:?}");
+        store.begin_upload(name, &[1; 10]).unwrap();
+        assert_eq!(store.read(name, 0..10).unwrap(), None);
+        let (now, hour) = (store.now().unwrap(), chrono::TimeDelta::hours(1));
+        assert_eq!(delete_unfinished(&store, now - hour).unwrap(), Deleted::default());
+        assert_eq!(delete_unfinished(&store, now + hour).unwrap(), Deleted { count: 1, bytes: 10 });
+        assert_eq!(entries(directory.path().join(name.key()).parent().unwrap()).unwrap().len(), 0);
     }
 }

@@ -1,23 +1,11 @@
 //! Copies into and from a vault with object storage, which end in the middle.
 
-use std::process::Stdio;
-
-use super::{Behind, Fault, Ran};
+use super::{Behind, Ran};
 use crate::postgres::{Database, Place};
 use crate::sandbox::session;
 
 /// More captures than one transaction copies.
 const CAPTURES: usize = 1_100;
-
-/// Kills a copy when an answer about an object is withheld, after `spared` other requests.
-fn kill_copy(behind: &Behind, [from, to]: [&str; 2], spared: u32, method: &'static str) {
-    behind.proxy.spoil_after(spared, method, Fault::Silent);
-    let mut copy = behind.command(&["copy", from, to]);
-    let mut copy = copy.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    behind.proxy.wait();
-    copy.kill().unwrap();
-    copy.wait().unwrap();
-}
 
 fn on(behind: &Behind, vault: &str, arguments: &[&str]) -> Ran {
     behind.command(arguments).env("RUNVAULT_VAULT", vault).output().unwrap().into()
@@ -48,8 +36,9 @@ fn copies_that_are_killed_are_continued() {
     on(&behind, "v.vault", &["add", "--create", "d"]).expect(0);
     let address = behind.database.address.clone();
     // The bytes of the second transaction are there, but the catalog does not have them.
-    kill_copy(&behind, ["v.vault", &address], 1, "PUT");
+    behind.kill_at(1, "PUT", &["copy", "v.vault", &address]);
     expect_continues(&behind, ["v.vault", &address]);
-    kill_copy(&behind, [&address, "back.vault"], u32::try_from(CAPTURES).unwrap() - 50, "GET");
+    let near_the_end = u32::try_from(CAPTURES).unwrap() - 50;
+    behind.kill_at(near_the_end, "GET", &["copy", &address, "back.vault"]);
     expect_continues(&behind, [&address, "back.vault"]);
 }

@@ -1,7 +1,5 @@
 //! Blobs that are uploaded in parts.
 
-use std::process::Stdio;
-
 use super::{Behind, Fault, with_examples};
 use crate::postgres::{Database, Place};
 
@@ -44,13 +42,8 @@ fn clients_killed_within_an_upload_leave_nothing_visible() {
     let Some(behind) = Behind::new() else { return };
     let (before, bytes) = (behind.count(), large());
     let document = behind.attachment("large", &bytes);
-    behind.proxy.spoil(1, "PUT", Fault::Silent);
-    let mut client = behind.command(&["add", "--as", "attachment", &document]);
-    let mut client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // The first part is there, and the client does not know.
-    behind.proxy.wait();
-    client.kill().unwrap();
-    client.wait().unwrap();
+    behind.kill_at(0, "PUT", &["add", "--as", "attachment", &document]);
     assert_eq!(behind.count(), before);
     behind.database.run(["gc"]).expect(0);
     behind.expect_intact();

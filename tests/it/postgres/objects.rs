@@ -240,6 +240,16 @@ impl Behind {
         command
     }
 
+    /// Kills the program when an answer about an object is withheld, after `spared` others.
+    fn kill_at(&self, spared: u32, method: &'static str, arguments: &[&str]) {
+        self.proxy.spoil_after(spared, method, Fault::Silent);
+        let mut program = self.command(arguments);
+        let mut program = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.proxy.wait();
+        program.kill().unwrap();
+        program.wait().unwrap();
+    }
+
     fn run(&self, arguments: &[&str]) -> Ran {
         self.command(arguments).output().unwrap().into()
     }
@@ -340,13 +350,8 @@ fn clients_killed_after_an_upload_leave_nothing_visible() {
     let before = behind.count();
     for round in 0..3 {
         let document = behind.document(&format!("killed {round}"));
-        behind.proxy.spoil(1, "PUT", Fault::Silent);
-        let mut client = behind.command(&["add", "--as", "attachment", &document]);
-        let mut client = client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The object is there, and the client does not know.
-        behind.proxy.wait();
-        client.kill().unwrap();
-        client.wait().unwrap();
+        behind.kill_at(0, "PUT", &["add", "--as", "attachment", &document]);
         assert_eq!(behind.count(), before + round);
         behind.expect_intact();
         // What it was about to store can be stored.

@@ -13,6 +13,7 @@ use crate::digest::CoreHash;
 use crate::storage::conformance::kinds::{Document, core, note};
 use crate::storage::conformance::{Vault, actor, second, start};
 use crate::storage::interface::Filter;
+use crate::storage::objects::{ObjectAddress, ObjectName, ObjectStore, delete_unfinished};
 use crate::storage::postgres::PostgresStorage;
 use crate::storage::{ErrorKind, PutOutcome, StorageError};
 
@@ -197,14 +198,18 @@ fn orphans_are_deleted_when_they_are_old() {
     };
     let (new, old) = (orphan(&"ab".repeat(16)), orphan(&"cd".repeat(16)));
     let foreign = orphan("notes.txt");
-    for path in [&old, &object, &foreign] {
+    // What a program writes that is killed before the file gets its name.
+    let (staged, begun) =
+        (orphan(&format!("{}#1", "cd".repeat(16))), orphan(&format!("{}#1", "ab".repeat(16))));
+    for path in [&old, &object, &foreign, &staged] {
         let file = std::fs::File::options().write(true).open(path).unwrap();
         file.set_modified(file.metadata().unwrap().modified().unwrap() - std::time::Duration::from_hours(25))
             .unwrap();
     }
     let reclaimed = maintenance.reclaim(start()).unwrap().unwrap();
-    assert_eq!((reclaimed.orphans, reclaimed.blobs, reclaimed.bytes_before), (1, 0, 11));
-    assert!(new.exists() && !old.exists() && foreign.exists());
+    assert_eq!((reclaimed.orphans, reclaimed.blobs, reclaimed.bytes_before), (2, 0, 22));
+    assert!(new.exists() && begun.exists() && foreign.exists());
+    assert!(!old.exists() && !staged.exists());
     beside.bytes(core).unwrap();
     assert_eq!(beside.vault.snapshot().count(&Filter::default()).unwrap(), 1);
 }
@@ -237,4 +242,24 @@ fn new_object_storage_is_tested_with_writers_that_race() {
         });
         PostgresStorage::open(&address, None).unwrap();
     }
+}
+
+#[test]
+fn parts_of_an_upload_that_was_not_completed_are_deleted() {
+    let Some(place) = Place::bucket() else { return };
+    let address = place.beside("").trim_start_matches("&blobs=").to_owned();
+    let store = ObjectStore::open(&ObjectAddress::parse(&address).unwrap()).unwrap();
+    let (name, hour) = (ObjectName::new().unwrap(), TimeDelta::hours(1));
+    store.begin_upload(name, &vec![7; 5 << 20]).unwrap();
+    let exists = || store.read(name, 0..1).unwrap().is_some() || !store.list(name.0[0]).unwrap().is_empty();
+    assert!(!exists());
+    let (now, count) = (store.now().unwrap(), |latest| delete_unfinished(&store, latest).unwrap().count);
+    assert_eq!(count(now - hour), 0);
+    assert_eq!((count(now + hour), count(now + hour)), (1, 0));
+    // An upload that was completed is none.
+    let bytes = vec![7; 17 << 20];
+    store.write(name, &[&bytes]).unwrap();
+    assert_eq!((count(now + hour), store.read(name, 0..17 << 20).unwrap() == Some(bytes)), (0, true));
+    store.delete_object(name).unwrap();
+    assert!(!exists());
 }
