@@ -14,6 +14,16 @@ pub const MAX_LINK_NOTE_BYTES: usize = 1 << 20;
 /// Maximum length in bytes of the relation of a manual link.
 pub const MAX_RELATION_BYTES: usize = 40;
 
+/// The tables of annotations, with the columns that refer to artifacts.
+pub(in crate::storage) const ENDS: [(&str, &str); 6] = [
+    ("tag", "artifact"),
+    ("note", "artifact"),
+    ("pin", "artifact"),
+    ("label", "artifact"),
+    ("link", "source"),
+    ("link", "target"),
+];
+
 /// Returns whether `name` is a valid tag: 1 to 100 of the letters a-z and A-Z, digits, and `-`, `_`, `.`, `/`.
 #[must_use]
 pub fn is_tag(name: &str) -> bool {

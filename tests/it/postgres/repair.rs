@@ -118,6 +118,7 @@ const PROVEN: &[(&str, &str)] = &[
     ("DELETE FROM role; DELETE FROM kind", REBUILT),
     ("UPDATE capture SET seal = substr(sha256(seal), 1, 16), size = 1, warnings = 'x'", REBUILT),
     ("UPDATE blob SET size = size + 1 WHERE encoding = 0", REBUILT),
+    ("UPDATE blob SET condemned_at = 1", "no longer marked for deletion"),
     ("UPDATE artifact SET kind = 1 + kind % 2 WHERE id = 1", REBUILT),
     ("UPDATE artifact SET core = sha256(core) WHERE id IN (1, 2)", "given its hash again"),
     ("UPDATE capture SET digest = sha256(digest) WHERE id = 3", "given its hash again"),
@@ -217,8 +218,14 @@ fn repairs_are_printed_and_what_remains_is_said() {
     let is_printed = |line: &str| line.starts_with("repaired blob ") && line.ends_with(": restored");
     assert!(repaired.stdout.lines().any(is_printed), "{}", repaired.stdout);
     assert_eq!(database.run(["fsck", "--full"]).expect(0).stdout, "");
-    // What the journal's chain proves is not made up, and a head beyond the last entry is not a repair.
+    // If the end of the journal is lost, what it says is not the last word.
+    for core in ["4df877dec7f4", "5c496a37feba"] {
+        database.run(["tag", "set", core, "best"]).expect(0);
+    }
+    let tags = database.run(["tag", "list", "--json"]).expect(0).stdout;
     client.batch_execute("DELETE FROM journal WHERE seq = (SELECT max(seq) FROM journal)").unwrap();
     let lost = database.run(["fsck", "--repair"]).expect(1);
     assert!(lost.stdout.contains("journal-broken"), "{}", lost.stdout);
+    assert!(lost.stdout.contains("annotation-differs"), "{}", lost.stdout);
+    assert_eq!(database.run(["tag", "list", "--json"]).expect(0).stdout, tags);
 }

@@ -16,8 +16,6 @@ mod writer;
 
 use std::time::{Duration, Instant};
 
-use crate::artifact::Signature;
-use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::interface::PutOptions;
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::journal::{Recorder, has_entry};
@@ -28,7 +26,7 @@ use crate::storage::{Actor, Head, Prepared, Put};
 pub(super) use adopted::adopt_additions;
 pub(super) use blobs::Blobs;
 use state::State;
-use writer::Writer;
+use writer::{RecordedSignature, Writer};
 
 /// A batch to be stored.
 pub(super) struct Batch<'b> {
@@ -40,9 +38,6 @@ pub(super) struct Batch<'b> {
     /// The state of the signature of a capture that had been lost, as the journal records it.
     pub(super) recorded: Option<&'b RecordedSignature>,
 }
-
-/// A capture, and the state of its signature.
-pub(super) type RecordedSignature = ((CoreHash, CaptureHash), Signature);
 
 /// A commit whose answer was lost, with what it would return.
 type Lost = (Head, Vec<Put>);

@@ -14,7 +14,7 @@ use crate::artifact::{Admitted, Signature, SignatureState};
 use crate::digest::Digest;
 use crate::storage::check::{Readmitted, Reindexed};
 use crate::storage::journal::Event;
-use crate::storage::postgres::columns::{digests, value};
+use crate::storage::postgres::columns::{all_bytes, digests, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::journal::Recorder;
 use crate::storage::postgres::names::{NameCache, Names};
@@ -38,14 +38,11 @@ const STRAYS: &str = "
             FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i) d
         WHERE d.capture = k.capture AND d.group_id = k.group_id AND d.beginning = int8send(k.key))";
 
-/// What the rows of blobs prove of objects, which may be larger than the blobs in them, and of blobs that are not
-/// compressed.
-const SIZES: &str = "
+/// What the rows of blobs say about objects, which may be larger than the blobs in them.
+const OBJECTS: &str = "
     INSERT INTO object AS o (name, size)
     SELECT object, max(start + length) FROM blob WHERE object IS NOT NULL GROUP BY object
-    ON CONFLICT (name) DO UPDATE SET size = excluded.size WHERE o.size < excluded.size;
-    UPDATE blob SET size = coalesce(octet_length(bytes), length)
-     WHERE encoding = 0 AND size <> coalesce(octet_length(bytes), length)";
+    ON CONFLICT (name) DO UPDATE SET size = excluded.size WHERE o.size < excluded.size";
 
 /// Rebuilding in a vault.
 pub(in crate::storage::postgres) struct Rebuild<'r> {
@@ -82,6 +79,7 @@ impl Rebuild<'_> {
             outcomes.push(Reindexed::Done);
         }
         rows.write_derived(&session)?;
+        correct_sizes(&session, &all)?;
         recorder.flush(&session)?;
         session.commit()?;
         self.names.set(names.into());
@@ -93,7 +91,7 @@ impl Rebuild<'_> {
         let session = Session::to_write(self.server, PATIENCE)?;
         let mut recorder = Recorder::lock(&session, self.actor, self.at)?;
         session.batch(STRAYS)?;
-        session.batch(SIZES)?;
+        session.batch(OBJECTS)?;
         recorder.append(&Event::Reindex { indexed, not_admitted })?;
         recorder.flush(&session)?;
         session.commit()
@@ -203,6 +201,22 @@ fn describe(
             ],
         )?;
     }
+    Ok(())
+}
+
+/// Corrects the sizes of blobs, which were hashed. If the size is wrong of one that is compressed, it cannot be read.
+fn correct_sizes(session: &Session<'_>, all: &[&Admitted]) -> Outcome<()> {
+    let members: Vec<_> = all.iter().flat_map(|admitted| admitted.members()).collect();
+    let blobs: Vec<_> = members.iter().map(|member| member.blob()).collect();
+    let lengths = members.iter().map(|member| i64::try_from(member.bytes().len()).unwrap_or(i64::MAX));
+    session.execute(
+        "UPDATE blob b SET size = n.size FROM unnest($1::bytea[], $2::bigint[]) AS n (digest, size)
+          WHERE b.digest = n.digest AND b.encoding = 0 AND b.size <> n.size",
+        &[
+            (&all_bytes(blobs.iter().map(|blob| &blob.0)), Type::BYTEA_ARRAY),
+            (&lengths.collect::<Vec<i64>>(), Type::INT8_ARRAY),
+        ],
+    )?;
     Ok(())
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::RecordedSignature;
 use super::rows::Rows;
 use super::state::{Change, State, StoredArtifact, StoredCapture};
 use crate::artifact::{Admitted, CREATED_AT, Signature, SignatureState};
@@ -21,6 +20,9 @@ const MAX_SEEN: usize = 1_000;
 pub(super) fn arrival(entry: u64, position: usize) -> u64 {
     (entry << 20) + position as u64
 }
+
+/// A capture, and the state of its signature.
+pub(in crate::storage::postgres) type RecordedSignature = ((CoreHash, CaptureHash), Signature);
 
 /// A writer of one batch. It writes nothing before [`Writer::write`].
 pub(super) struct Writer {

@@ -51,9 +51,16 @@ impl PostgresStorage {
     }
 
     /// Corrects the recorded hash of a blob if its stored bytes have another hash, which files of captures have and no
-    /// other blob.
+    /// other blob. Bytes in the database are never marked to be deleted later.
     pub(super) fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
         self.repair(|session| {
+            let sql = "UPDATE blob SET condemned_at = NULL
+                        WHERE digest = $1 AND object IS NULL AND condemned_at IS NOT NULL";
+            let repair = (Subject::Blob(blob), "no longer marked for deletion");
+            let digest: [Parameter<'_>; 1] = [(&&blob.0.as_bytes()[..], Type::BYTEA)];
+            if let Some(repair) = repaired_if_changed(session, (sql, &digest), repair)? {
+                return Ok(vec![repair]);
+            }
             let examined = examine(session, &[blob])?.remove(&blob);
             let Some(actual) = examined.and_then(|examined| actual(examined.bytes.err()?)) else {
                 return Ok(Vec::new());

@@ -2,11 +2,12 @@
 
 use postgres::types::Type;
 
-use super::journal::replay;
+use super::journal::proven;
 use super::{delete_strays, repaired_if_changed};
 use crate::artifact::Admitted;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Result;
+use crate::storage::annotations::ENDS;
 use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
 use crate::storage::entry::Change;
 use crate::storage::postgres::check::entries::entries;
@@ -21,16 +22,6 @@ use crate::storage::seal::seal;
 /// Columns that refer to captures.
 const OF_CAPTURES: &[(&str, &str)] = &[("member", "capture"), ("mention_list", "capture")];
 
-/// Columns that refer to the artifacts of annotations.
-const OF_ARTIFACTS: &[(&str, &str)] = &[
-    ("tag", "artifact"),
-    ("note", "artifact"),
-    ("pin", "artifact"),
-    ("label", "artifact"),
-    ("link", "source"),
-    ("link", "target"),
-];
-
 impl PostgresStorage {
     /// Restores the missing row of an artifact that captures belong to, or assigns them to the one that has its hash.
     pub(super) fn repair_artifact(
@@ -39,14 +30,8 @@ impl PostgresStorage {
         capture: CaptureId,
         admitted: &Admitted,
     ) -> Result<Vec<Repair>> {
-        self.repair(|session| {
-            if !is_sealed_as(session, capture, admitted)? {
-                return Ok(Vec::new());
-            }
+        self.repair_sealed((artifact, capture, admitted), |session| {
             let core = admitted.core();
-            if let Some(own) = artifact_id(session, core)? {
-                return assign(session, (capture, admitted), own);
-            }
             let names = Names::corrected(session, &[admitted])?;
             let sql = "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival)
                        SELECT $1, $2, $3, min(added_at), max(seen_at), 0 FROM capture WHERE artifact = $1
@@ -69,15 +54,8 @@ impl PostgresStorage {
         capture: CaptureId,
         admitted: &Admitted,
     ) -> Result<Vec<Repair>> {
-        self.repair(|session| {
-            if !is_sealed_as(session, capture, admitted)? {
-                return Ok(Vec::new());
-            }
+        self.repair_sealed((artifact, capture, admitted), |session| {
             let core = admitted.core();
-            if let Some(own) = artifact_id(session, core)? {
-                let is_own = own == artifact.id;
-                return if is_own { Ok(Vec::new()) } else { assign(session, (capture, admitted), own) };
-            }
             if has_sealed(session, artifact)? {
                 // Another capture proves the artifact's recorded hash; this capture's own artifact is missing.
                 return Ok(Vec::new());
@@ -90,6 +68,24 @@ impl PostgresStorage {
         })
     }
 
+    /// Assigns a capture of an artifact to the one that its seal proves. Runs `without` if the vault has no such artifact.
+    fn repair_sealed(
+        &self,
+        (artifact, capture, admitted): (&CheckedArtifact, CaptureId, &Admitted),
+        without: impl FnOnce(&Session<'_>) -> Outcome<Vec<Repair>>,
+    ) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            if !is_sealed_as(session, capture, admitted)? {
+                return Ok(Vec::new());
+            }
+            match artifact_id(session, admitted.core())? {
+                Some(own) if own == artifact.id => Ok(Vec::new()),
+                Some(own) => assign(session, (capture, admitted), own),
+                None => without(session),
+            }
+        })
+    }
+
     /// Corrects the hashes of captures that the journal does not have, if it has one with their seal. Deletes what refers
     /// to captures and artifacts that do not exist: others that are added could get their numbers.
     pub(super) fn repair_captures(&self) -> Result<Vec<Repair>> {
@@ -98,7 +94,7 @@ impl PostgresStorage {
             let did = "removed rows that refer to missing captures";
             repaired.append(&mut delete_strays(session, OF_CAPTURES, ("capture", did))?);
             let did = "removed rows that refer to missing artifacts";
-            repaired.append(&mut delete_strays(session, OF_ARTIFACTS, ("artifact", did))?);
+            repaired.append(&mut delete_strays(session, &ENDS, ("artifact", did))?);
             Ok(repaired)
         })
     }
@@ -168,25 +164,15 @@ fn assign(
 
 /// Gives captures the hash that the journal has with their seal.
 fn restore_hashes(session: &Session<'_>) -> Outcome<Vec<Repair>> {
-    let Some(replay) = replay(session)?.filter(crate::storage::check::journal_state::Replay::is_proven)
-    else {
-        return Ok(Vec::new());
-    };
+    let Some(replay) = proven(session)? else { return Ok(Vec::new()) };
     let mut sealed: Vec<(i64, i64)> = Vec::new();
-    let sql =
-        "SELECT c.id, c.digest, c.seal, a.core FROM capture c LEFT JOIN artifact a ON a.id = c.artifact";
+    let sql = "SELECT c.id, c.digest, c.seal, a.core FROM capture c JOIN artifact a ON a.id = c.artifact";
     session.each(sql, &[], |row| {
-        let known = match (core(row, 3), capture(row, 1)) {
-            (Ok(core), Ok(capture)) => replay.state.capture(core, capture),
-            _ => None,
-        };
+        let is_known = replay.state.capture(core(row, 3)?, capture(row, 1)?).is_some();
         let entry = replay.state.sealed(value(row, 2)?).map(|entries| entries.added);
-        sealed.extend(
-            entry
-                .filter(|_| known.is_none())
-                .map(|entry| (value(row, 0), entry))
-                .and_then(|(id, entry)| Some((id.ok()?, entry))),
-        );
+        if let Some(entry) = entry.filter(|_| !is_known) {
+            sealed.push((value(row, 0)?, entry));
+        }
         Ok(())
     })?;
     let mut repaired = Vec::new();

@@ -25,11 +25,11 @@ const ROWS: i64 = 2_000;
 
 impl PostgresStorage {
     /// Restores everything that the journal determines, except the order of row numbers. Other rows that the journal does
-    /// not know are kept. Changes nothing if the journal's chain is broken or it contains entries that this program does
-    /// not understand.
+    /// not know are kept. Changes nothing if the journal's chain is broken, its end is lost, or it contains entries that
+    /// this program does not understand.
     pub(super) fn restore_from_journal(&self) -> Result<Restored> {
         let repaired = self.repair(|session| {
-            let Some(replay) = replay(session)?.filter(Replay::is_proven) else { return Ok(Vec::new()) };
+            let Some(replay) = proven(session)? else { return Ok(Vec::new()) };
             let mut repaired = Vec::new();
             captures(session, &replay.state, &mut repaired)?;
             artifacts(session, &replay.state, &mut repaired)?;
@@ -69,7 +69,7 @@ impl PostgresStorage {
 }
 
 /// Reads the whole journal, or returns `None` if an entry cannot be read.
-pub(super) fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
+fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
     let mut replay = Replay::begin(None);
     let mut is_readable = true;
     session.each("SELECT seq, at, entry, chain FROM journal ORDER BY seq", &[], |row| {
@@ -83,6 +83,16 @@ pub(super) fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
         Ok(())
     })?;
     Ok(is_readable.then_some(replay))
+}
+
+/// Returns the state that the journal proves: every entry chains and is understood, and none is missing at the end.
+pub(super) fn proven(session: &Session<'_>) -> Outcome<Option<Replay>> {
+    let Some(replay) = replay(session)?.filter(Replay::is_proven) else { return Ok(None) };
+    let head = replay.check.head;
+    let parameters: [Parameter<'_>; 2] =
+        [(&head.seq.cast_signed(), Type::INT8), (&&head.chain.as_bytes()[..], Type::BYTEA)];
+    let is_whole = session.row("SELECT 1 FROM head WHERE seq = $1 AND chain = $2", &parameters)?.is_some();
+    Ok(is_whole.then_some(replay))
 }
 
 /// Calls `take` with the rows of a query that has a number after `$1` first, and is ordered by it, some at a time.

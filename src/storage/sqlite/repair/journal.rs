@@ -7,6 +7,7 @@ use rusqlite::{Connection, Transaction};
 
 use super::labels;
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::annotations::ENDS;
 use crate::storage::check::comparison::signature_facts;
 use crate::storage::check::journal_state::{
     ArtifactEntries, CaptureEntries, EntryDefect, JournalState, Replay,
@@ -360,15 +361,7 @@ fn entry_times(
 
 /// Drops rows that refer to missing artifacts. Those that the journal has were already restored.
 fn strays(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
-    let ends = [
-        ("tag", "artifact"),
-        ("note", "artifact"),
-        ("pin", "artifact"),
-        ("label", "artifact"),
-        ("link", "source"),
-        ("link", "target"),
-    ];
-    for (table, column) in ends {
+    for (table, column) in ENDS {
         let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM artifact)");
         if changed(transaction, &sql, [])? {
             let subject = Subject::Table(table.to_owned());
