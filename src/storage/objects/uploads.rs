@@ -1,7 +1,7 @@
 //! Uploads in parts to S3 that were not completed.
 //!
 //! A program that is killed within an upload leaves its parts. They are in no listing of objects, cost money, and stay until
-//! somebody aborts the upload. Google Cloud Storage uploads by the same interface and Azure drops parts after a week by
+//! the upload is aborted. Google Cloud Storage uploads by the same interface and Azure drops parts after a week by
 //! itself; both are left to the rules of their buckets.
 
 use std::sync::Arc;

@@ -116,6 +116,7 @@ const JOURNAL: &str = "restored from the journal";
 const PROVEN: &[(&str, &str)] = &[
     ("DELETE FROM attribute; DELETE FROM mention_list; DELETE FROM mention_key; DELETE FROM edge", REBUILT),
     ("DELETE FROM role; DELETE FROM kind", REBUILT),
+    ("UPDATE mention_list SET digests = substr(digests, 2), entries = substr(entries, 2)", REBUILT),
     ("UPDATE capture SET seal = substr(sha256(seal), 1, 16), size = 1, warnings = 'x'", REBUILT),
     ("UPDATE blob SET size = size + 1 WHERE encoding = 0", REBUILT),
     ("UPDATE blob SET condemned_at = 1", "no longer marked for deletion"),
@@ -146,6 +147,7 @@ const LOST: &[(&str, &str)] = &[
     ("DELETE FROM capture WHERE id = 1", "added again"),
     ("UPDATE blob SET encoding = 7", "restored"),
     ("DELETE FROM blob", "restored"),
+    ("UPDATE member SET blob = substr(blob, 2) WHERE capture = 1", "added again"),
     ("DELETE FROM member; DELETE FROM blob WHERE size > 1000", "added again"),
     ("DELETE FROM member; DELETE FROM capture; DELETE FROM artifact; DELETE FROM blob", "added again"),
 ];

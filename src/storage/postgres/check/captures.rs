@@ -76,10 +76,11 @@ impl DatabaseInspection<'_> {
                      JOIN member m ON m.capture = c.id WHERE c.digest = $1 AND a.core = $2";
         let parameters: [Parameter<'_>; 2] =
             [(&&capture.0.as_bytes()[..], Type::BYTEA), (&&core.0.as_bytes()[..], Type::BYTEA)];
+        let rows = self.session.rows(sql, &parameters);
+        let rows = rows.map_err(|failure| failure.at(self.session.server().name()))?;
         let named = |row: &Row| Ok((text(row, 0)?, blob(row, 1)?));
-        let read = self.session.rows(sql, &parameters);
-        let files = read.and_then(|rows| rows.iter().map(named).collect::<Outcome<Vec<_>>>());
-        let files = files.map_err(|failure| failure.at(self.session.server().name()))?;
+        // A row that cannot be read is not that of a file.
+        let Ok(files) = rows.iter().map(named).collect::<Outcome<Vec<_>>>() else { return Ok(false) };
         let files: Vec<_> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
         Ok(!files.is_empty() && is_capture_of(capture, &files))
     }

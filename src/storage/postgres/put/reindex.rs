@@ -40,9 +40,12 @@ const STRAYS: &str = "
 
 /// What the rows of blobs say about objects, which may be larger than the blobs in them.
 const OBJECTS: &str = "
-    INSERT INTO object AS o (name, size)
-    SELECT object, max(start + length) FROM blob WHERE object IS NOT NULL GROUP BY object
-    ON CONFLICT (name) DO UPDATE SET size = excluded.size WHERE o.size < excluded.size";
+    UPDATE object o SET size = n.size FROM
+      (SELECT object, max(start + length) AS size FROM blob WHERE object IS NOT NULL GROUP BY object) AS n
+     WHERE o.name = n.object AND o.size < n.size;
+    INSERT INTO object (name, size)
+    SELECT object, max(start + length) FROM blob b
+     WHERE object IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.name = b.object) GROUP BY object";
 
 /// Rebuilding in a vault.
 pub(in crate::storage::postgres) struct Rebuild<'r> {

@@ -29,8 +29,12 @@ impl PostgresStorage {
         }
         let encoded = encoded(bytes);
         // Nothing is locked while it is uploaded.
-        let part = self.store_known(blob, &encoded).map_err(|failure| failure.at(self.server.name()))?;
-        let Some(part) = part else { return Ok(Vec::new()) };
+        let store = || {
+            let is_known = is_known(&Session::to_read(&self.server)?, blob)?;
+            if is_known { self.server.blobs().store(&[(blob, &encoded)]) } else { Ok(Vec::new()) }
+        };
+        let stored = store().map_err(|failure| failure.at(self.server.name()))?;
+        let Some(part) = stored.into_iter().next() else { return Ok(Vec::new()) };
         self.repair(|session| {
             if !is_known(session, blob)? {
                 return Ok(Vec::new());
@@ -38,16 +42,6 @@ impl PostgresStorage {
             replace(session, (blob, bytes.len()), &encoded, part)?;
             Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])
         })
-    }
-
-    /// Stores the bytes of a blob if the vault should have them, and returns where they are.
-    fn store_known(&self, blob: BlobHash, encoded: &Encoded) -> Outcome<Option<Option<Part>>> {
-        let session = Session::to_read(&self.server)?;
-        if !is_known(&session, blob)? {
-            return Ok(None);
-        }
-        drop(session);
-        Ok(self.server.blobs().store(&[(blob, encoded)])?.pop())
     }
 
     /// Corrects the recorded hash of a blob if its stored bytes have another hash, which files of captures have and no
