@@ -147,7 +147,7 @@ const LOST: &[(&str, &str)] = &[
     ("DELETE FROM capture WHERE id = 1", "added again"),
     ("UPDATE blob SET encoding = 7", "restored"),
     ("DELETE FROM blob", "restored"),
-    ("UPDATE member SET blob = substr(blob, 2) WHERE capture = 1", "added again"),
+    ("UPDATE member SET blob = substr(blob, 2) WHERE capture = (SELECT min(id) FROM capture)", "added again"),
     ("DELETE FROM member; DELETE FROM blob WHERE size > 1000", "added again"),
     ("DELETE FROM member; DELETE FROM capture; DELETE FROM artifact; DELETE FROM blob", "added again"),
 ];
