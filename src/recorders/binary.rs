@@ -13,6 +13,9 @@ pub(super) struct Budget {
     limit: u64,
 }
 
+/// The number of compressed bytes that are read at a time.
+const PART: usize = 4096;
+
 /// The reason that bytes are not decoded.
 pub(super) type Undecoded = String;
 
@@ -44,6 +47,9 @@ impl Budget {
                     Box::new(ZlibDecoder::new(body.as_slice()))
                 }
                 "deflate" => Box::new(DeflateDecoder::new(body.as_slice())),
+                // Brotli has no mark at its beginning, but is not text.
+                "br" if str::from_utf8(&body).is_ok() => continue,
+                "br" => Box::new(brotli_decompressor::Decompressor::new(body.as_slice(), PART)),
                 "zstd" => match zstd_reader(&body) {
                     Ok(reader) => Box::new(reader),
                     Err(error) => return Ok(Err(format!("its zstd data is damaged: {error}"))),
@@ -152,7 +158,11 @@ mod tests {
         let packed = zstd::encode_all(&b"abc"[..], 1).unwrap();
         assert_eq!(decoded(&mut budget, &packed, "zstd").unwrap().unwrap(), b"abc");
         assert!(decoded(&mut budget, &gzip(b"abc")[..15], "gzip").unwrap().is_err());
-        assert!(decoded(&mut budget, b"\xff", "br").unwrap().is_err());
+        let packed = b"\x0b\x01\x80abc\x03";
+        assert_eq!(decoded(&mut budget, packed, "br").unwrap().unwrap(), b"abc");
+        assert_eq!(decoded(&mut budget, b"{}", "br").unwrap().unwrap(), b"{}");
+        assert!(decoded(&mut budget, &packed[..5], "br").unwrap().is_err());
+        assert!(decoded(&mut budget, b"\xff", "lzma").unwrap().is_err());
         assert!(decoded(&mut budget, &gzip(&[0; 10_000]), "gzip").is_err());
     }
 }

@@ -52,6 +52,12 @@ impl Reply {
         let content_type = Some("application/json".to_owned());
         Self::Answer { status, content_type, retry_after: None, body: compact::text(body).into_bytes() }
     }
+
+    /// Returns an answer that is a stream of events.
+    pub(super) fn stream(events: String) -> Self {
+        let content_type = Some("text/event-stream".to_owned());
+        Self::Answer { status: 200, content_type, retry_after: None, body: events.into_bytes() }
+    }
 }
 
 impl Exchange {
@@ -70,6 +76,9 @@ impl Exchange {
                     return Err(format!("requests with {method} are not calls of a model"));
                 }
                 let target = Target::from_url(url)?;
+                if let Reply::Unmapped(reason) = &reply {
+                    return Err(reason.clone());
+                }
                 let body = reader::read(body, &Limits::default())
                     .map_err(|error| format!("the body of the request is not JSON: {error}"))?;
                 (target, Cow::Owned(body))

@@ -30,6 +30,12 @@ pub enum NotExported {
     Io(#[from] io::Error),
 }
 
+/// Returns whether a document is a run pack with calls that can be written.
+#[must_use]
+pub fn has_calls(document: &[u8]) -> bool {
+    recorded_run::read(document).is_some()
+}
+
 /// Writes the complete calls of run packs, and returns their number. Calls without a complete answer are left out.
 ///
 /// # Errors

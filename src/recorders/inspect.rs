@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use super::chat::{Chat, Choice, message, tool, tool_call};
 use super::error::{Fault, LIMITS, Result, SHAPE, SYNTAX};
 use super::exchange::{Exchange, Reply, Request};
+use super::forms::{Formed, formed};
 use super::node::Node;
 use super::recording::{RecordedRun, Recording};
 use super::target::Target;
@@ -190,8 +191,11 @@ impl<'v> Pools<'v> {
         let (request, reply) = if let Some(raw) = self.raw(event, recording)? {
             raw
         } else {
-            let chat = self.chat(event, completed)?;
-            (chat.request(), chat.reply())
+            let Formed { request, reply, unmapped } = formed(&self.chat(event, completed)?);
+            for reason in unmapped {
+                list(recording, event.location.clone(), reason);
+            }
+            (request, reply)
         };
         let reply = failure.map_or(reply, Reply::Failed);
         Ok(Exchange { location: event.location.clone(), request, reply, at, latency_ms })

@@ -25,6 +25,7 @@ mod error;
 mod exchange;
 mod export;
 mod format;
+mod forms;
 mod inspect;
 mod jsonl;
 mod node;
@@ -35,6 +36,6 @@ mod vcr;
 
 pub use convert::{Conversion, ConvertOptions, Unmapped, convert};
 pub use error::{ConvertError, RULES};
-pub use export::{ExportFormat, NotExported, write};
+pub use export::{ExportFormat, NotExported, has_calls, write};
 pub use format::Format;
 pub use recording::Input;

@@ -57,15 +57,15 @@ impl Target {
         Some(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned() })
     }
 
-    /// Returns a request of a provider that is not known, in the form of the chat completions of `OpenAI`.
-    pub(super) fn chat_of(provider: &str) -> Self {
+    /// Returns a request of a provider that is not known, with a path of the API of `OpenAI`.
+    pub(super) fn unknown(provider: &str, path: &str) -> Self {
         let is_word = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let word: String =
             provider.chars().map(|c| if is_word(&c) { c.to_ascii_lowercase() } else { '-' }).collect();
         let reserved =
             word.is_empty() || ["run", "label", "v1", "v1beta", "_runvault"].contains(&word.as_str());
         let provider = if reserved { format!("provider-{word}") } else { word };
-        Self { provider, endpoint: &ANY, path: "/v1/chat/completions".to_owned() }
+        Self { provider, endpoint: &ANY, path: path.to_owned() }
     }
 }
 
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn other_providers_have_names_that_a_gateway_accepts() {
-        assert_eq!(Target::chat_of("Mistral.AI").provider, "mistral-ai");
-        assert_eq!(Target::chat_of("run").provider, "provider-run");
-        assert_eq!(Target::chat_of("").provider, "provider-");
+        assert_eq!(Target::unknown("Mistral.AI", "/").provider, "mistral-ai");
+        assert_eq!(Target::unknown("run", "/").provider, "provider-run");
+        assert_eq!(Target::unknown("", "/").provider, "provider-");
     }
 }

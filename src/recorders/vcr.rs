@@ -145,7 +145,7 @@ impl Cassette {
     ) -> Result<std::result::Result<Vec<u8>, String>> {
         match body {
             Some(body) => self.budget.decoded(body, &headers.content_encoding, location),
-            None => Ok(Err("it is neither text nor bytes".to_owned())),
+            None => Ok(Err("it is a structure, not the text that was sent".to_owned())),
         }
     }
 

@@ -8,6 +8,10 @@ import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
+# What tools are called with.
+CITY = {"city": "Paris"}
+
+
 def words_of(body):
     asked = body.get("messages") or body.get("input") or body.get("contents")
     return ["echo:", *json.dumps(asked)[-40:].split()]
@@ -54,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": " ".join(words_of(body))}
         reason = "stop"
         if body.get("tools"):
-            arguments = json.dumps({"city": "Paris"})
+            arguments = json.dumps(CITY)
             function = {"name": body["tools"][0]["function"]["name"], "arguments": arguments}
             call = {"id": "call-1", "type": "function", "function": function}
             message, reason = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
@@ -103,32 +107,40 @@ class Handler(BaseHTTPRequestHandler):
             "id": "msg-1", "type": "message", "role": "assistant", "model": body["model"], "content": [],
             "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
         }
+        block, reason = {"type": "text", "text": " ".join(words_of(body))}, "end_turn"
+        begun, deltas = {"type": "text", "text": ""}, [{"type": "text_delta", "text": word + " "} for word in words_of(body)]
+        if body.get("tools") and "tool_result" not in json.dumps(body["messages"]):
+            begun = {"type": "tool_use", "id": "toolu-1", "name": body["tools"][0]["name"], "input": {}}
+            block, reason = {**begun, "input": CITY}, "tool_use"
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in ('{"city": ', '"Paris"}')]
         if not body.get("stream"):
-            content = [{"type": "text", "text": " ".join(words_of(body))}]
-            return self.whole(200, {**message, "content": content, "stop_reason": "end_turn"})
-        deltas = [{"type": "text_delta", "text": word + " "} for word in words_of(body)]
+            return self.whole(200, {**message, "content": [block], "stop_reason": reason})
         events = [
             {"type": "message_start", "message": message},
-            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_start", "index": 0, "content_block": begun},
             *[{"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas],
             {"type": "content_block_stop", "index": 0},
             {
-                "type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+                "type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None},
                 "usage": {"output_tokens": 2},
             },
             {"type": "message_stop"},
         ]
         return self.stream([f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events])
 
-    def generated(self, words):
-        candidate = {"content": {"role": "model", "parts": [{"text": " ".join(words)}]}, "finishReason": "STOP"}
+    def generated(self, body, words):
+        part = {"text": " ".join(words)}
+        functions = [one for tool in body.get("tools", []) for one in tool.get("functionDeclarations", [])]
+        if functions and "functionResponse" not in json.dumps(body["contents"]):
+            part = {"functionCall": {"name": functions[0]["name"], "args": CITY}}
+        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
         return {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 2}}
 
     def generate(self, body):
-        return self.whole(200, self.generated(words_of(body)))
+        return self.whole(200, self.generated(body, words_of(body)))
 
     def generate_stream(self, body):
-        parts = [self.generated([word]) for word in words_of(body)]
+        parts = [self.generated(body, [word]) for word in words_of(body)]
         return self.stream([f"data: {json.dumps(part)}\r\n\r\n" for part in parts])
 
 

@@ -1,10 +1,10 @@
 """Makes the files of tests/import with the programs that record calls: VCR.py, Inspect, OpenTelemetry; and JSON Lines.
 
-usage: make.py DIRECTORY [vcr|jsonl|inspect|otel ...]
-       make.py DIRECTORY asked|answers
+usage: make.py DIRECTORY [vcr|jsonl|inspect|otel|otel-anthropic|otel-gemini|otel-genai ...]
+       make.py DIRECTORY asked|answers [anthropic|gemini|genai]
        make.py CASSETTE play
 
-The clients ask a server on this machine that has the form of the API of OpenAI. The answers depend on the requests only;
+The clients ask a server on this machine that has the form of the APIs of the providers. The answers depend on the requests only;
 times, ids and ports are different each time.
 """
 
@@ -86,6 +86,70 @@ def ask(url, **options):
     except openai.RateLimitError as error:
         answers.append(f"{error.status_code} {error.body['message']}")
     return answers
+
+
+def ask_anthropic(url):
+    """Asks Anthropic: a text, a stream, a tool, and what it answered."""
+    import anthropic
+
+    messages = anthropic.Anthropic(base_url=url, api_key=KEY, max_retries=0).messages
+    asked = {"model": "c-1", "max_tokens": 9, "messages": [{"role": "user", "content": MESSAGES[1]["content"]}]}
+    answers = [messages.create(**asked, system="be short").content[0].text]
+    events = messages.create(**asked, stream=True)
+    answers.append("".join(event.delta.text for event in events if event.type == "content_block_delta"))
+    tool = {"name": "weather", "description": "Tells the weather", "input_schema": {"type": "object", "properties": {}}}
+    called = messages.create(**asked, tools=[tool]).content[0]
+    answers.append(f"{called.id} {called.name} {called.input}")
+    result = {"type": "tool_result", "tool_use_id": called.id, "content": "rain"}
+    # A client sends a list of parts that it got.
+    turns = [{"role": "assistant", "content": [called.model_dump(include={"type", "id", "name", "input"})]}]
+    turns.append({"role": "user", "content": [result, {"type": "text", "text": "so?"}]})
+    asked["messages"] = asked["messages"] + turns
+    system = [{"type": "text", "text": "be short"}, {"type": "text", "text": "be kind"}]
+    answers.append(messages.create(**asked, system=system, tools=[tool]).content[0].text)
+    try:
+        messages.create(**{**asked, "messages": [{"role": "user", "content": "fail"}]})
+    except anthropic.RateLimitError:
+        pass
+    return answers
+
+
+def ask_gemini(url, config={}):
+    """Asks Gemini: a text, two texts, and with the answer of a function."""
+    from google import genai
+    from google.genai import types
+
+    client = genai.Client(api_key=KEY, http_options={"base_url": url})
+    models = client.models
+    answers = [models.generate_content(model="g-1", contents=MESSAGES[1]["content"], config=config or None).text]
+    answers.append(models.generate_content(model="g-1", contents=["one", "two"]).text)
+    call = types.FunctionCall(name="weather", args={"city": "Paris"})
+    result = types.FunctionResponse(name="weather", response={"result": "rain"})
+    turns = [("user", {"text": "the weather?"}), ("model", {"function_call": call}), ("user", {"function_response": result})]
+    turns = [types.Content(role=role, parts=[types.Part(**part)]) for role, part in turns]
+    answers.append(models.generate_content(model="g-1", contents=turns).text)
+    return answers
+
+
+def ask_genai(url):
+    """Asks Gemini also for what only the instrumentation of OpenTelemetry itself records: options, tools and streams."""
+    from google import genai
+
+    weather = {"name": "weather", "parameters": {"type": "OBJECT", "properties": {"city": {"type": "STRING"}}}}
+    config = {"system_instruction": "be short", "temperature": 0.5, "max_output_tokens": 9, "top_k": 3, "seed": 3}
+    answers = ask_gemini(url, {**config, "stop_sequences": ["x"]})
+    client = genai.Client(api_key=KEY, http_options={"base_url": url})
+    models = client.models
+    parts = models.generate_content_stream(model="g-1", contents="hello")
+    answers.append("".join(part.text for part in parts))
+    called = models.generate_content(model="g-1", contents="hello", config={"tools": [{"function_declarations": [weather]}]})
+    answers.append(str(called.function_calls[0].args))
+    return answers
+
+
+# What is asked for each provider.
+ASKS = {"openai": ask, "anthropic": ask_anthropic, "gemini": ask_gemini, "genai": ask_genai}
+ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
 def vcr(url):
@@ -233,11 +297,7 @@ def otel_form(url, form):
     OpenAIInstrumentor(use_attributes=form == "attributes", enrich_assistant=False).instrument(**options)
     with provider.get_tracer("asks").start_as_current_span("agent"):
         ask(url)
-    spans = exporter.get_finished_spans()
-    for span in spans:
-        for event in span.events:
-            # It has the paths of this machine.
-            event.attributes._dict.pop("exception.stacktrace", None) if event.attributes else None
+    spans = without_paths(exporter.get_finished_spans())
     if form == "events":
         from opentelemetry.exporter.otlp.json.common._log_encoder import encode_logs
 
@@ -251,14 +311,48 @@ def otel_form(url, form):
     (DIRECTORY / "otel-protobuf.json").write_text(MessageToJson(to_protobuf(spans)) + "\n", encoding="utf-8")
 
 
+def without_paths(spans):
+    for span in spans:
+        for event in span.events:
+            # It has the paths of this machine.
+            event.attributes._dict.pop("exception.stacktrace", None) if event.attributes else None
+    return spans
+
+
+def otel_of(url, name):
+    """Spans of the instrumentations of OpenLLMetry for Anthropic and Gemini, and of that of OpenTelemetry for Gemini."""
+    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
+    os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
+    from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    if name == "anthropic":
+        from opentelemetry.instrumentation.anthropic import AnthropicInstrumentor as Instrumentor
+    elif name == "gemini":
+        from opentelemetry.instrumentation.google_generativeai import GoogleGenerativeAiInstrumentor as Instrumentor
+    else:
+        from opentelemetry.instrumentation.google_genai import GoogleGenAiSdkInstrumentor as Instrumentor
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    Instrumentor().instrument(tracer_provider=provider)
+    with provider.get_tracer("asks").start_as_current_span("agent"):
+        ASKS[name](url)
+    spans = encode_spans(without_paths(exporter.get_finished_spans()))
+    (DIRECTORY / f"otel-{name}.jsonl").write_text(json.dumps(spans.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def answers(url):
     """Prints what a client gets from the server that the environment names."""
-    print(json.dumps(ask(os.environ["OPENAI_BASE_URL"].removesuffix("/v1"))))
+    name = sys.argv[3] if len(sys.argv) > 3 else "openai"
+    address = os.environ[ADDRESSES.get(name, "GOOGLE_GEMINI_BASE_URL")]
+    print(json.dumps(ASKS[name](address.removesuffix("/v1"))))
 
 
 def asked(url):
     """Prints what a client gets from the server of this program."""
-    print(json.dumps(ask(url)))
+    print(json.dumps(ASKS[sys.argv[3] if len(sys.argv) > 3 else "openai"](url)))
 
 
 def play(url):
@@ -279,11 +373,15 @@ MAKERS = {
     "otel": otel,
     "otel-attributes": lambda url: otel_form(url, "attributes"),
     "otel-events": lambda url: otel_form(url, "events"),
+    "otel-anthropic": lambda url: otel_of(url, "anthropic"),
+    "otel-gemini": lambda url: otel_of(url, "gemini"),
+    "otel-genai": lambda url: otel_of(url, "genai"),
 }
 
 if __name__ == "__main__":
     if sys.argv[2:] != ["play"]:
         DIRECTORY.mkdir(parents=True, exist_ok=True)
     address = serve()
-    for name in sys.argv[2:] or ("vcr", "jsonl", "inspect", "otel"):
+    names = sys.argv[2:3] if sys.argv[2:3] in (["asked"], ["answers"]) else sys.argv[2:]
+    for name in names or ("vcr", "jsonl", "inspect", "otel", "otel-anthropic", "otel-gemini"):
         MAKERS[name](address)

@@ -121,6 +121,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "validation",
             "vault",
             "yaml",
+            "brotli_decompressor",
             "flate2",
             "zstd",
         ],
@@ -242,6 +243,7 @@ const HOMED: &[&str] = &[
     "zip",
     "tar",
     "flate2",
+    "brotli_decompressor",
 ];
 
 /// Where hashes are computed, and what is hashed is written: no value that is missing may be replaced there.

@@ -38,11 +38,11 @@ fn import(sandbox: &Sandbox, path: &Path) -> Ran {
 }
 
 /// What a client gets from a gateway that replays.
-fn replayed(sandbox: &Sandbox, python: &str) -> String {
+fn replayed(sandbox: &Sandbox, python: &str, provider: &str) -> String {
     let script = repository("tests/import/make.py").into_os_string();
     let mut command = sandbox.command();
     command.args(["exec", "--mode=replay", "--"]).args([python.into(), script]).arg(sandbox.path("none"));
-    Ran::from(command.arg("answers").output().unwrap()).expect(0).stdout
+    Ran::from(command.args(["answers", provider]).output().unwrap()).expect(0).stdout
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn openai_replays_a_cassette_of_vcr_py() {
     let answers = String::from_utf8(make(&python, &[&made, Path::new("asked")]).stdout).unwrap();
     make(&python, &[&made, Path::new("vcr")]);
     import(&sandbox, &made.join("vcr.yaml"));
-    assert_eq!(replayed(&sandbox, &python), answers);
+    assert_eq!(replayed(&sandbox, &python, "openai"), answers);
 
     // VCR.py answers from what is exported.
     let exported = sandbox.path("exported.yaml");
@@ -77,6 +77,29 @@ fn spans_of_opentelemetry_that_were_made_now_are_imported() {
         let report = import(&sandbox, &made.join(name)).stderr;
         assert!(report.contains("in 1 run"), "{name}: {report}");
     }
+}
+
+/// Records what a client of a provider asks as spans, imports them, and asks it again without a server.
+fn replays_spans(provider: &str, modules: &str) {
+    let modules = format!("{modules}, opentelemetry.exporter.otlp.json.common");
+    let Some(python) = python(&format!("spans with the client of {provider}"), &modules) else { return };
+    let sandbox = Sandbox::without_vault();
+    let made = sandbox.path("made");
+    let asked = make(&python, &[&made, Path::new("asked"), Path::new(provider)]);
+    make(&python, &[&made, Path::new(&format!("otel-{provider}"))]);
+    import(&sandbox, &made.join(format!("otel-{provider}.jsonl")));
+    let answers = String::from_utf8(asked.stdout).unwrap();
+    assert_eq!(replayed(&sandbox, &python, provider), answers, "{provider}");
+}
+
+#[test]
+fn anthropic_replays_its_spans() {
+    replays_spans("anthropic", "anthropic, opentelemetry.instrumentation.anthropic");
+}
+
+#[test]
+fn gemini_replays_its_spans() {
+    replays_spans("gemini", "google.genai, opentelemetry.instrumentation.google_generativeai");
 }
 
 #[test]

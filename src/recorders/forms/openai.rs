@@ -1,0 +1,163 @@
+//! The chat completions of `OpenAI`.
+
+use std::borrow::Cow;
+
+use crate::calls::values::{integer, object, text};
+use crate::json::{Object, Value, compact};
+use crate::recorders::chat::{Chat, Choice};
+use crate::recorders::exchange::{Reply, Request};
+use crate::recorders::target::Target;
+
+/// Returns the request.
+pub(super) fn request(chat: &Chat, target: Target) -> Request {
+    let stream = chat.is_stream.then_some(("stream", Value::Bool(true)));
+    let members = [("model", text(chat.model.clone())), ("messages", Value::Array(chat.messages.clone()))];
+    let body = object(members.into_iter().chain(chat.members.clone()).chain(stream));
+    Request::Json { target, body }
+}
+
+/// Returns the request for the embeddings of texts. The error says why there is none.
+pub(super) fn embedding(chat: &Chat, target: Target) -> Result<Request, String> {
+    let texts: Option<Vec<_>> = chat
+        .messages
+        .iter()
+        .map(|message| message.get("content").filter(|content| content.as_str().is_some()).cloned())
+        .collect();
+    let texts = texts.ok_or("the span does not state the text of which the vectors are")?;
+    let input = match <[_; 1]>::try_from(texts) {
+        Ok([only]) => only,
+        Err(texts) => Value::Array(texts),
+    };
+    let members = chat.members.iter().map(|(name, value)| match value {
+        Value::Array(formats) if *name == "encoding_format" => {
+            (*name, formats.first().cloned().unwrap_or(Value::Null))
+        }
+        other => (*name, other.clone()),
+    });
+    let members = [("model", text(chat.model.clone())), ("input", input)].into_iter().chain(members);
+    Ok(Request::Json { target, body: object(members) })
+}
+
+/// Returns the response.
+pub(super) fn reply(chat: &Chat) -> Reply {
+    if !chat.is_stream {
+        let whole = |choice: &Choice| (in_one_text(&choice.message), text(choice.finish_reason.clone()));
+        return Reply::json(200, &completion(chat, "chat.completion", "message", whole));
+    }
+    let part = |content: &dyn Fn(&Choice) -> (Value<'static>, Value<'static>)| {
+        compact::text(&completion(chat, "chat.completion.chunk", "delta", content))
+    };
+    let deltas = part(&|choice| (as_delta(&in_one_text(&choice.message)), Value::Null));
+    let ends = part(&|choice| (object([]), text(choice.finish_reason.clone())));
+    Reply::stream(format!("data: {deltas}\n\ndata: {ends}\n\ndata: [DONE]\n\n"))
+}
+
+fn completion(
+    chat: &Chat,
+    kind: &'static str,
+    name: &'static str,
+    content: impl Fn(&Choice) -> (Value<'static>, Value<'static>),
+) -> Value<'static> {
+    let choices = chat.choices.iter().enumerate().map(|(index, choice)| {
+        let (content, finish_reason) = content(choice);
+        object([("index", integer(index as u64)), (name, content), ("finish_reason", finish_reason)])
+    });
+    let created = chat.ended_at.and_then(|at| u64::try_from(at.timestamp()).ok()).unwrap_or(0);
+    let members = [
+        ("id", text(chat.id.clone().unwrap_or_else(|| "imported".to_owned()))),
+        ("object", text(kind)),
+        ("created", integer(created)),
+        ("model", text(chat.response_model.as_ref().unwrap_or(&chat.model).clone())),
+        ("choices", Value::Array(choices.collect())),
+    ];
+    let usage = chat.usage.filter(|_| kind == "chat.completion").map(|(asked, answered)| {
+        let total = asked.saturating_add(answered);
+        let tokens = [("prompt_tokens", asked), ("completion_tokens", answered), ("total_tokens", total)];
+        ("usage", object(tokens.map(|(name, count)| (name, integer(count)))))
+    });
+    object(members.into_iter().chain(usage))
+}
+
+/// Returns an answer whose texts are one: answers of this API have no list of them.
+fn in_one_text(message: &Value<'static>) -> Value<'static> {
+    let Value::Object(members) = message else { return message.clone() };
+    let members = members.iter().map(|(name, value)| {
+        let parts = value.as_array().filter(|_| name == "content");
+        let one = parts.and_then(|parts| parts.iter().map(|part| part.get("text")?.as_str()).collect());
+        let one: Option<String> = one;
+        (Cow::Owned(name.to_owned()), one.map_or_else(|| value.to_owned_value(), text))
+    });
+    Value::Object(Object::from_members(members.collect()))
+}
+
+/// Returns a message as the only part of a stream: tool calls are numbered there.
+fn as_delta(message: &Value<'static>) -> Value<'static> {
+    let Value::Object(members) = message else { return message.clone() };
+    let members = members.iter().map(|(name, value)| {
+        let value = match value {
+            Value::Array(calls) if name == "tool_calls" => {
+                let calls = calls.iter().enumerate().map(|(index, call)| {
+                    let index = (Cow::Borrowed("index"), integer(index as u64));
+                    let rest = call.as_object().into_iter().flat_map(Object::iter);
+                    let rest =
+                        rest.map(|(name, value)| (Cow::Owned(name.to_owned()), value.to_owned_value()));
+                    Value::Object(Object::from_members([index].into_iter().chain(rest).collect()))
+                });
+                Value::Array(calls.collect())
+            }
+            other => other.to_owned_value(),
+        };
+        (Cow::Owned(name.to_owned()), value)
+    });
+    Value::Object(Object::from_members(members.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorders::chat::{message, tool_call};
+    use crate::recorders::forms::formed;
+
+    fn chat(is_stream: bool) -> Chat {
+        let calls = vec![tool_call("c", "weather", &object([("city", text("Paris"))]))];
+        let answer = message("assistant", text(""), calls, None);
+        Chat {
+            provider: "OpenAI".to_owned(),
+            model: "m".to_owned(),
+            messages: vec![message("user", text("hi"), Vec::new(), None)],
+            choices: vec![Choice { message: answer, finish_reason: "tool_calls".to_owned() }],
+            is_stream,
+            usage: Some((1, 2)),
+            ..Chat::default()
+        }
+    }
+
+    fn body(reply: Reply) -> String {
+        let Reply::Answer { body, .. } = reply else { panic!("{reply:?}") };
+        String::from_utf8(body).unwrap()
+    }
+
+    #[test]
+    fn answers_have_the_form_of_chat_completions() {
+        let call = r#"{"id":"c","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}}"#;
+        assert_eq!(
+            body(formed(&chat(false)).reply),
+            format!(
+                "{{\"id\":\"imported\",\"object\":\"chat.completion\",\"created\":0,\"model\":\"m\",\"choices\":[{{\"index\":0,\
+                 \"message\":{{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{call}]}},\"finish_reason\":\"tool_calls\"}}],\
+                 \"usage\":{{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":3}}}}"
+            )
+        );
+        let stream = body(formed(&chat(true)).reply);
+        assert!(
+            stream.contains("\"tool_calls\":[{\"index\":0,\"id\":\"c\"") && stream.ends_with("[DONE]\n\n"),
+            "{stream}"
+        );
+        let Request::Json { target, body } = formed(&chat(true)).request else { panic!() };
+        assert_eq!((target.provider.as_str(), target.endpoint.name), ("openai", "chat.completions"));
+        assert_eq!(
+            compact::text(&body),
+            r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}"#
+        );
+    }
+}

@@ -1,0 +1,159 @@
+//! The messages of a chat, independent of an API.
+
+use std::borrow::Cow;
+
+use crate::calls::values::{at, object, text};
+use crate::json::Value;
+use crate::json::reader::{self, Limits};
+
+/// A message.
+#[derive(Debug)]
+pub(super) struct Turn<'c> {
+    pub(super) role: Role,
+    /// Whether its content is a text, not a list.
+    pub(super) is_plain: bool,
+    pub(super) parts: Vec<Part<'c>>,
+}
+
+/// Who says a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// A part of a message.
+#[derive(Debug)]
+pub(super) enum Part<'c> {
+    Text(&'c str),
+    /// Bytes in Base64, with their media type.
+    Data {
+        media_type: &'c str,
+        base64: &'c str,
+    },
+    Link {
+        media_type: Option<&'c str>,
+        url: &'c str,
+    },
+    /// The model calls a tool.
+    Call {
+        id: &'c str,
+        name: &'c str,
+        arguments: Value<'static>,
+    },
+    /// What a tool answered.
+    Answer {
+        id: &'c str,
+        name: &'c str,
+        content: Cow<'c, str>,
+    },
+    /// Something else, as the file states it.
+    Other(&'c Value<'static>),
+}
+
+/// Reads messages in the form of chat completions.
+pub(super) fn turns<'c>(messages: &'c [Value<'static>]) -> Vec<Turn<'c>> {
+    let mut called: Vec<(&str, &str)> = Vec::new();
+    let mut read = Vec::new();
+    for message in messages {
+        let word = |name: &str| message.get(name).and_then(Value::as_str);
+        let role = match word("role").unwrap_or("user") {
+            "system" | "developer" => Role::System,
+            "assistant" | "model" => Role::Assistant,
+            "tool" | "function" => Role::Tool,
+            _ => Role::User,
+        };
+        let content = message.get("content").unwrap_or(&Value::Null);
+        if role == Role::Tool {
+            let id = word("tool_call_id").unwrap_or_default();
+            // Calls without an id are answered in their order.
+            let number = called.iter().position(|(other, _)| *other == id);
+            let name = number.map_or("", |number| called.remove(number).1);
+            let answer = Part::Answer { id, name, content: said(content) };
+            read.push(Turn { role, is_plain: false, parts: vec![answer] });
+            continue;
+        }
+        let mut parts = parts(content);
+        let is_plain = matches!(content, Value::String(_));
+        for call in message.get("tool_calls").and_then(Value::as_array).unwrap_or_default() {
+            let call = called_tool(call);
+            if let Part::Call { id, name, .. } = &call {
+                called.push((*id, *name));
+            }
+            parts.push(call);
+        }
+        read.push(Turn { role, is_plain: is_plain && parts.len() <= 1, parts });
+    }
+    read
+}
+
+fn parts<'c>(content: &'c Value<'static>) -> Vec<Part<'c>> {
+    match content {
+        Value::String(text) if text.is_empty() => Vec::new(),
+        Value::String(text) => vec![Part::Text(text)],
+        Value::Array(parts) => parts.iter().map(part).collect(),
+        Value::Null => Vec::new(),
+        other => vec![Part::Other(other)],
+    }
+}
+
+/// Returns a part in the form of chat completions, of OpenTelemetry or of Inspect.
+fn part<'c>(stated: &'c Value<'static>) -> Part<'c> {
+    let word = |name: &str| stated.get(name).and_then(Value::as_str);
+    let kind = word("type").unwrap_or_default();
+    let media_type = word("mime_type");
+    let found = match kind {
+        "text" if stated.get("cache_control").is_none() => {
+            word("text").or_else(|| word("content")).map(Part::Text)
+        }
+        "blob" => {
+            word("content").zip(media_type).map(|(base64, media_type)| Part::Data { media_type, base64 })
+        }
+        "uri" => word("uri").map(|url| Part::Link { media_type, url }),
+        "image" => word("image").map(linked),
+        "image_url" => at(stated, &["image_url", "url"]).and_then(Value::as_str).map(linked),
+        _ => None,
+    };
+    found.unwrap_or(Part::Other(stated))
+}
+
+/// Returns what a URL refers to; a `data:` URL contains it.
+fn linked(url: &str) -> Part<'_> {
+    let data = url.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
+    match data {
+        Some((media_type, base64)) => Part::Data { media_type, base64 },
+        None => Part::Link { media_type: None, url },
+    }
+}
+
+fn called_tool<'c>(call: &'c Value<'static>) -> Part<'c> {
+    let word = |path: &[&str]| at(call, path).and_then(Value::as_str);
+    let Some(name) = word(&["function", "name"]) else { return Part::Other(call) };
+    let stated = word(&["function", "arguments"]).unwrap_or_default();
+    let arguments = reader::read(stated.as_bytes(), &Limits::default()).ok();
+    let arguments = arguments.filter(|arguments| arguments.as_object().is_some());
+    let arguments = arguments.map_or_else(|| arguments_of(stated), |arguments| arguments.to_owned_value());
+    Part::Call { id: word(&["id"]).unwrap_or_default(), name, arguments }
+}
+
+/// Returns arguments that are not an object.
+fn arguments_of(stated: &str) -> Value<'static> {
+    if stated.is_empty() || stated == "null" {
+        return object([]);
+    }
+    object([("arguments", text(stated.to_owned()))])
+}
+
+/// Returns a text, or the texts of parts.
+fn said<'c>(content: &'c Value<'static>) -> Cow<'c, str> {
+    match content {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Array(parts) => {
+            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()
+        }
+        Value::Null => Cow::Borrowed(""),
+        other => Cow::Owned(crate::json::compact::text(other)),
+    }
+}

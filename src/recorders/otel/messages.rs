@@ -1,0 +1,175 @@
+//! The messages of a span, in each form in which instrumentations write them.
+
+use std::borrow::Cow;
+
+use super::reading::Attributes;
+use crate::calls::values::{object, text};
+use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
+use crate::recorders::chat::{Chat, Choice, message, tool, tool_call};
+
+/// Returns the elements of an attribute that is a list, or the text of one.
+pub(super) fn parsed(value: Option<&Value<'_>>) -> Vec<Value<'static>> {
+    match value {
+        Some(Value::Array(elements)) => elements.iter().map(Value::to_owned_value).collect(),
+        Some(Value::String(text)) => match reader::read(text.as_bytes(), &Limits::default()) {
+            Ok(Value::Array(elements)) => elements.iter().map(Value::to_owned_value).collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// Reads the attributes that have all messages in parts.
+pub(super) fn in_parts(attributes: &Attributes, chat: &mut Chat) {
+    let instructions = parsed(attributes.get("gen_ai.system_instructions"));
+    let input = parsed(attributes.get("gen_ai.input.messages"));
+    if input.is_empty() {
+        return;
+    }
+    if !instructions.is_empty() {
+        chat.messages.push(message("system", content(&instructions), Vec::new(), None));
+    }
+    for one in &input {
+        of_parts(one, &mut chat.messages);
+    }
+    for one in parsed(attributes.get("gen_ai.output.messages")) {
+        let reason = one.get("finish_reason").and_then(Value::as_str).unwrap_or("stop").to_owned();
+        let mut messages = Vec::new();
+        of_parts(&one, &mut messages);
+        let finish_reason = if reason == "tool_call" { "tool_calls".to_owned() } else { reason };
+        chat.choices.extend(
+            messages.into_iter().map(|message| Choice { message, finish_reason: finish_reason.clone() }),
+        );
+    }
+    let tools = parsed(attributes.get("gen_ai.tool.definitions"));
+    if !tools.is_empty() {
+        let tools = tools.iter().map(|one| match one.get("name").and_then(Value::as_str) {
+            Some(name) => {
+                let parameters = one.get("parameters").or_else(|| one.get("input_schema"));
+                tool(name, one.get("description").and_then(Value::as_str), parameters)
+            }
+            None => one.to_owned_value(),
+        });
+        chat.members.push(("tools", Value::Array(tools.collect())));
+    }
+}
+
+/// Returns the content of parts: a text if it is the only one.
+fn content(parts: &[Value<'_>]) -> Value<'static> {
+    let said = |part: &Value<'_>| {
+        let kind = part.get("type").and_then(Value::as_str).unwrap_or("text");
+        let said = part.get("content").and_then(Value::as_str).filter(|_| kind == "text");
+        said.map(str::to_owned)
+    };
+    match parts {
+        [] => text(""),
+        [only] if let Some(said) = said(only) => text(said),
+        parts => Value::Array(
+            parts
+                .iter()
+                .map(|part| {
+                    let part_of_text = |said| object([("type", text("text")), ("text", text(said))]);
+                    said(part).map_or_else(|| part.to_owned_value(), part_of_text)
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// Adds a message in parts. Each response of a tool is a message of its own.
+fn of_parts(one: &Value<'_>, messages: &mut Vec<Value<'static>>) {
+    let role = one.get("role").and_then(Value::as_str).unwrap_or("user");
+    let parts = one.get("parts").and_then(Value::as_array).unwrap_or_default();
+    let kind = |part: &Value<'_>| part.get("type").and_then(Value::as_str).unwrap_or("text").to_owned();
+    let word =
+        |part: &Value<'_>, name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let (mut shown, mut calls, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+    for part in parts {
+        match kind(part).as_str() {
+            "tool_call" => {
+                let arguments = part.get("arguments").unwrap_or(&Value::Null);
+                calls.push(tool_call(&word(part, "id"), &word(part, "name"), arguments));
+            }
+            "tool_call_response" => {
+                let response = part.get("response").or_else(|| part.get("result"));
+                let response = response.map_or(text(""), |response| match response {
+                    Value::String(_) => response.to_owned_value(),
+                    other => text(compact::text(other)),
+                });
+                answers.push(message("tool", response, Vec::new(), Some(&word(part, "id"))));
+            }
+            "reasoning" | "thinking" => {}
+            _ => shown.push(part.to_owned_value()),
+        }
+    }
+    let is_empty = shown.is_empty() && calls.is_empty() && !answers.is_empty();
+    // Tools answer before anything else is said.
+    messages.extend(answers);
+    if !is_empty {
+        messages.push(message(role, content(&shown), calls, None));
+    }
+}
+
+/// Reads the attributes of messages that are numbered: `gen_ai.prompt.0.role`.
+pub(super) fn numbered(attributes: &Attributes, chat: &mut Chat) {
+    let read = |prefix: &str, number: usize| {
+        let at = |name: &str| attributes.get(&format!("{prefix}.{number}.{name}"));
+        let word = |name: &str| at(name).and_then(Value::as_str);
+        let mut calls = Vec::new();
+        while let Some(name) = word(&format!("tool_calls.{}.name", calls.len())) {
+            let call = |name: &str| at(&format!("tool_calls.{}.{name}", calls.len()));
+            let id = call("id").and_then(Value::as_str).unwrap_or_default();
+            calls.push(tool_call(id, name, call("arguments").unwrap_or(&Value::Null)));
+        }
+        let stated = at("content");
+        if stated.is_none() && calls.is_empty() && word("role").is_none() {
+            return None;
+        }
+        let content = match stated {
+            // Contents of several parts are recorded as JSON.
+            Some(Value::String(text)) => match reader::read(text.as_bytes(), &Limits::default()) {
+                Ok(parts @ Value::Array(_)) => parts.to_owned_value(),
+                _ => Value::String(Cow::Owned(text.clone().into_owned())),
+            },
+            other => other.map_or(text(""), Value::to_owned_value),
+        };
+        let reason = word("finish_reason").unwrap_or("stop").to_owned();
+        let role = word("role").unwrap_or(if prefix == "gen_ai.completion" { "assistant" } else { "user" });
+        Some((message(role, content, calls, word("tool_call_id")), reason))
+    };
+    while let Some((message, _)) = read("gen_ai.prompt", chat.messages.len()) {
+        chat.messages.push(message);
+    }
+    while let Some((message, finish_reason)) = read("gen_ai.completion", chat.choices.len()) {
+        chat.choices.push(Choice { message, finish_reason });
+    }
+    let mut tools = Vec::new();
+    loop {
+        let at = |name: &str| attributes.get(&format!("llm.request.functions.{}.{name}", tools.len()));
+        let Some(name) = at("name").and_then(Value::as_str) else { break };
+        let parameters = at("parameters").or_else(|| at("input_schema")).and_then(Value::as_str);
+        let parameters = parameters.and_then(|text| reader::read(text.as_bytes(), &Limits::default()).ok());
+        tools.push(tool(name, at("description").and_then(Value::as_str), parameters.as_ref()));
+    }
+    if !tools.is_empty() {
+        chat.members.push(("tools", Value::Array(tools)));
+    }
+}
+
+/// Returns the message of an event.
+pub(super) fn of_event(role: &str, attributes: &Attributes) -> Value<'static> {
+    let content = attributes.get("content").map_or(text(""), Value::clone);
+    let calls = parsed(attributes.get("tool_calls"));
+    message(role, content, calls, attributes.get("id").and_then(Value::as_str).filter(|_| role == "tool"))
+}
+
+pub(super) fn choice_of(attributes: &Attributes) -> Choice {
+    let stated = attributes.get("message");
+    let at = |name: &str| stated.and_then(|message| message.get(name));
+    let content = at("content").map_or(text(""), Value::to_owned_value);
+    let calls = parsed(at("tool_calls").or_else(|| attributes.get("tool_calls")));
+    let role = at("role").and_then(Value::as_str).unwrap_or("assistant");
+    let reason = attributes.get("finish_reason").and_then(Value::as_str).unwrap_or("stop");
+    Choice { message: message(role, content, calls, None), finish_reason: reason.to_owned() }
+}

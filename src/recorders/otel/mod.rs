@@ -1,0 +1,192 @@
+//! Spans of OpenTelemetry with the attributes and events of generative AI: `docs/import.md`, "OpenTelemetry".
+
+mod call;
+mod messages;
+mod reading;
+
+use super::documents::documents;
+use super::error::Result;
+use super::node::Node;
+use super::recording::{RecordedRun, Recording};
+use crate::calls::values::text;
+use crate::json::reader::Limits;
+use reading::{Attributes, Span, read_record, read_span};
+
+/// Reads spans and log records: one JSON text, or one in each line.
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
+    let mut spans: Vec<(String, Span)> = Vec::new();
+    let mut records: Vec<(String, String, String, Attributes)> = Vec::new();
+    for (number, document) in documents(bytes, limits)? {
+        let root = Node::new(&document, format!("line {number}"));
+        for scope in in_resources(&root, "resourceSpans", "scopeSpans")? {
+            for span in scope.member("spans").iter().flat_map(Node::elements).flatten() {
+                spans.push(read_span(&span)?);
+            }
+        }
+        for scope in in_resources(&root, "resourceLogs", "scopeLogs")? {
+            for record in scope.member("logRecords").iter().flat_map(Node::elements).flatten() {
+                records.extend(read_record(&record)?);
+            }
+        }
+    }
+    Ok(recording(spans, records))
+}
+
+/// Returns the scopes of all resources.
+fn in_resources<'v>(root: &Node<'v>, resources: &str, scopes: &str) -> Result<Vec<Node<'v>>> {
+    let mut found = Vec::new();
+    let Some(resources) = root.member(resources) else { return Ok(found) };
+    for resource in resources.elements()? {
+        if let Some(scopes) = resource.member(scopes) {
+            found.extend(scopes.elements()?);
+        }
+    }
+    Ok(found)
+}
+
+fn recording(
+    mut spans: Vec<(String, Span)>,
+    records: Vec<(String, String, String, Attributes)>,
+) -> Recording {
+    let mut recording = Recording::default();
+    for (location, id, name, attributes) in records {
+        match spans.iter_mut().find(|(other, span)| *other == id && span.is_call()) {
+            Some((_, span)) => span.events.push((name, attributes)),
+            None => recording.unmapped.push((
+                0,
+                location,
+                format!("{name} is not an event of a span that is a call of a model"),
+            )),
+        }
+    }
+    // Exporters write spans when they end.
+    spans.sort_by_key(|(_, span)| span.started);
+    let mut runs: Vec<RecordedRun> = Vec::new();
+    for (_, span) in spans {
+        let (trace, location) = (span.trace.clone(), span.location.clone());
+        let (exchange, mut reasons) = match span.into_exchange() {
+            Ok((exchange, reasons)) => (Some(exchange), reasons),
+            Err(reason) => (None, vec![reason]),
+        };
+        let reasons = reasons.drain(..).map(|reason| (0, location.clone(), reason));
+        recording.unmapped.extend(reasons);
+        let Some(exchange) = exchange else { continue };
+        match runs.iter_mut().find(|run| run.name.as_deref() == Some(&trace)) {
+            Some(run) => run.exchanges.push((0, exchange)),
+            None => runs.push(RecordedRun {
+                name: Some(trace.clone()),
+                details: vec![("trace_id", text(trace))],
+                exchanges: vec![(0, exchange)],
+            }),
+        }
+    }
+    Recording { runs, unmapped: recording.unmapped }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Value, compact};
+    use crate::recorders::exchange::{Reply, Request};
+
+    fn attribute(key: &str, value: &str) -> String {
+        format!(
+            "{{\"key\":\"{key}\",\"value\":{{\"stringValue\":{}}}}}",
+            compact::text(&Value::String(value.into()))
+        )
+    }
+
+    fn bodies(attributes: &[(&str, &str)], rest: &str) -> (String, String) {
+        let attributes: Vec<String> = attributes.iter().map(|(key, value)| attribute(key, value)).collect();
+        let spans = format!(
+            "{{\"resourceSpans\":[{{\"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"Qb0gB21/lKoiFN9/5ARKLg==\",\"spanId\":\"fyNy6v6rexc=\",\
+             \"startTimeUnixNano\":\"1000000000\",\"endTimeUnixNano\":\"1002000000\",\"attributes\":[{}]{rest}}}]}}]}}]}}",
+            attributes.join(",")
+        );
+        let recording = read(spans.as_bytes(), &Limits::default())
+            .unwrap_or_else(|fault| panic!("{}", fault.in_file("o")));
+        let run = recording.runs.first().unwrap_or_else(|| panic!("{recording:?}"));
+        assert_eq!(run.name.as_deref(), Some("41bd20076d7f94aa2214df7fe4044a2e"));
+        let (_, exchange) = &run.exchanges[0];
+        let (Request::Json { body, .. }, Reply::Answer { body: answer, .. }) =
+            (&exchange.request, &exchange.reply)
+        else {
+            panic!("{exchange:?}")
+        };
+        assert_eq!(exchange.latency_ms, 2);
+        (compact::text(body), String::from_utf8_lossy(answer).into_owned())
+    }
+
+    const MODEL: (&str, &str) = ("gen_ai.request.model", "m");
+
+    #[test]
+    fn messages_in_parts_numbered_and_in_events_are_the_same() {
+        let parts = bodies(
+            &[
+                MODEL,
+                ("gen_ai.input.messages", r#"[{"role":"user","parts":[{"type":"text","content":"hi"}]}]"#),
+                (
+                    "gen_ai.output.messages",
+                    r#"[{"role":"assistant","parts":[{"type":"text","content":"yes"}],"finish_reason":"stop"}]"#,
+                ),
+            ],
+            "",
+        );
+        let numbered = bodies(
+            &[
+                MODEL,
+                ("gen_ai.prompt.0.role", "user"),
+                ("gen_ai.prompt.0.content", "hi"),
+                ("gen_ai.completion.0.content", "yes"),
+                ("gen_ai.completion.0.finish_reason", "stop"),
+            ],
+            "",
+        );
+        let event = |name: &str, attributes: &[String]| {
+            format!("{{\"name\":\"{name}\",\"attributes\":[{}]}}", attributes.join(","))
+        };
+        let choice = "{\"key\":\"message\",\"value\":{\"kvlistValue\":{\"values\":[{\"key\":\"content\",\"value\":{\"stringValue\":\"yes\"}}]}}}";
+        let events = [
+            event("gen_ai.user.message", &[attribute("content", "hi")]),
+            event("gen_ai.choice", &[choice.to_owned()]),
+        ];
+        let in_events = bodies(&[MODEL], &format!(",\"events\":[{}]", events.join(",")));
+        assert_eq!(parts.0, r#"{"model":"m","messages":[{"role":"user","content":"hi"}]}"#);
+        assert!(
+            parts.1.contains(r#""message":{"role":"assistant","content":"yes"},"finish_reason":"stop""#),
+            "{}",
+            parts.1
+        );
+        assert_eq!(parts, numbered);
+        assert_eq!(parts, in_events);
+    }
+
+    #[test]
+    fn calls_of_tools_are_mapped() {
+        let asked = r#"[{"role":"assistant","parts":[{"type":"tool_call","id":"c","name":"f","arguments":{"a":1}}]},
+            {"role":"tool","parts":[{"type":"tool_call_response","id":"c","response":"rain"}]}]"#;
+        let answered = r#"[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]"#;
+        let (request, _) =
+            bodies(&[MODEL, ("gen_ai.input.messages", asked), ("gen_ai.output.messages", answered)], "");
+        assert_eq!(
+            request,
+            r#"{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","content":"rain","tool_call_id":"c"}]}"#
+        );
+    }
+
+    #[test]
+    fn other_spans_are_listed() {
+        let spans = r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"41bd20076d7f94aa2214df7fe4044a2e","spanId":"7f2372eafeab7b17"}]}]}]}"#;
+        let recording = read(spans.as_bytes(), &Limits::default())
+            .unwrap_or_else(|fault| panic!("{}", fault.in_file("o")));
+        assert!(recording.runs.is_empty() && recording.unmapped[0].2 == "the span is not a call of a model");
+        let fault = read(spans.replace("41bd", "41b").as_bytes(), &Limits::default())
+            .unwrap_err()
+            .in_file("o")
+            .to_string();
+        assert_eq!(
+            fault,
+            "o: line 1.resourceSpans[0].scopeSpans[0].spans[0].traceId: must be 8 or 16 bytes, in hexadecimal digits or Base64 (rule IM3)"
+        );
+    }
+}
