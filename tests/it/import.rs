@@ -19,9 +19,12 @@ const FILES: &[(&str, &str, u64, usize)] = &[
     ("vcr", "vcr.json", 5, 2),
     ("vcr", "vcr-encoded.yaml", 2, 2),
     ("jsonl", "pairs.jsonl", 3, 2),
-    ("otel", "otel.jsonl", 4, 2),
-    ("otel", "otel-protobuf.json", 4, 2),
+    ("otel", "otel.jsonl", 5, 2),
+    ("otel", "otel-protobuf.json", 5, 2),
     ("otel", "otel-events.jsonl", 3, 2),
+    ("otel", "otel-anthropic.jsonl", 5, 2),
+    ("otel", "otel-gemini.jsonl", 3, 2),
+    ("otel", "otel-genai.jsonl", 5, 2),
     ("inspect", "inspect-mock.json", 3, 4),
     ("inspect", "inspect-mock.eval", 3, 4),
     ("inspect", "inspect-openai.eval", 4, 4),
@@ -168,24 +171,34 @@ fn exported_calls_are_imported_as_the_same_session() {
     let sandbox = Sandbox::without_vault();
     let report = import(&sandbox, &["vcr.yaml"], &[]);
     let [sessions, packs] = ["model_io", "rpk"].map(|kind| cores(&report, kind));
-    for (format, name) in [("vcr", "again.yaml"), ("jsonl", "again.jsonl")] {
+    let files = [("vcr", "again.yaml"), ("jsonl", "again.jsonl")];
+    for (format, name) in files {
         let path = sandbox.path(name);
-        let output = path.clone().into_os_string();
-        sandbox
-            .run([
-                "export".into(),
-                packs[0].clone().into(),
-                "--as".into(),
-                format.into(),
-                "-o".into(),
-                output,
-            ])
-            .expect(0);
-        let again = sandbox.run(["import".into(), "--json".into(), path.into_os_string()]).expect(0);
+        let arguments =
+            ["export".as_ref(), packs[0].as_ref(), "--as".as_ref(), format.as_ref(), "-o".as_ref()];
+        sandbox.run(arguments.into_iter().chain([path.as_os_str()])).expect(0);
+    }
+    // A session, a tag of it and a label of both are as good as the run pack.
+    sandbox.run(["tag", "set", "asked", &sessions[0]]).expect(0);
+    for core in [&sessions[0], &packs[0]] {
+        sandbox.run(["label", "set", core, "job=7"]).expect(0);
+    }
+    let written = std::fs::read_to_string(sandbox.path("again.yaml")).unwrap();
+    for named in [&[sessions[0].as_str()][..], &["@asked"], &["latest"], &["--label", "job=7"]] {
+        let arguments = ["export"].iter().chain(named).chain(&["--as", "vcr", "-o", "-"]);
+        assert_eq!(sandbox.run(arguments).expect(0).stdout, written, "{named:?}");
+    }
+    let original = cores(&report, "attachment");
+    let refused = sandbox.run(["export", &original[0], "--as", "vcr", "-o", "-"]).expect(1);
+    assert!(refused.stderr.contains("nor the session of one"), "{}", refused.stderr);
+    for (format, name) in files {
+        let path = sandbox.path(name).into_os_string();
+        let again = sandbox.run(["import".into(), "--json".into(), path]).expect(0);
         assert_eq!(cores(&lines(&again.stdout), "model_io"), sessions, "{format}");
     }
+    // Each of the files is a run pack of its own with the same session.
     let refused = sandbox.run(["export", &sessions[0], "--as", "vcr", "-o", "-"]).expect(1);
-    assert!(refused.stderr.contains("not a run pack"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("the session of 3 run packs; name one"), "{}", refused.stderr);
 }
 
 /// Converts anything: a panic is a defect, an error is not.

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use runvault::Vault;
+use runvault::digest::CoreHash;
 use runvault::recorders::{self, NotExported};
+use runvault::vault::links::{LinkDirection, LinksRequest};
 
 use super::Args;
 use super::format::FormatName;
@@ -11,28 +13,14 @@ use crate::cli::output::disk;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout::{self, counted};
 
+/// The relation of a run pack to the session that has its prompts and responses.
+const REPLAYS: &str = "replays";
+
 impl Args {
     /// Writes the calls of the selected run packs.
     pub(super) fn write_calls(&self, vault: &Vault, format: FormatName) -> Result<Status, Failure> {
         let Some(output) = &self.output else { return Err(Failure::Usage("give -o FILE".to_owned())) };
-        let snapshot = vault.snapshot()?;
-        let mut artifacts = self.selection(vault, &*snapshot)?;
-        if self.hashes.is_empty() {
-            // They are in the order in which they were seen, like their calls.
-            artifacts.reverse();
-        }
-        let mut packs = Vec::new();
-        for artifact in &artifacts {
-            let pack = vault.get(&artifact.core.0.into())?;
-            if recorders::write(format.into(), std::slice::from_ref(&pack), &mut std::io::sink()).is_err() {
-                let core = artifact.core;
-                let reason = NotExported::NoCalls;
-                return Err(Failure::No(format!(
-                    "{core:.12}: {reason}; \"runvault links {core:.12}\" shows that of a session"
-                )));
-            }
-            packs.push(pack);
-        }
+        let packs = self.packs(vault)?;
         let write = |out: &mut dyn std::io::Write| match recorders::write(format.into(), &packs, out) {
             Ok(calls) => Ok(calls),
             Err(NotExported::Io(error)) => Err(Failure::from(error)),
@@ -47,4 +35,73 @@ impl Args {
         stdout::note(&format!("exported {} of {runs}", counted(calls, "call")));
         Ok(Status::Done)
     }
+
+    /// Returns the run packs that are selected, or whose sessions are. What conditions select besides is left out.
+    fn packs(&self, vault: &Vault) -> Result<Vec<Vec<u8>>, Failure> {
+        let snapshot = vault.snapshot()?;
+        let mut artifacts = self.selection(vault, &*snapshot)?;
+        let is_named = !self.hashes.is_empty();
+        if !is_named {
+            // They are in the order in which they were seen, like their calls.
+            artifacts.reverse();
+        }
+        let selected: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        let mut packs: Vec<(CoreHash, Vec<u8>)> = Vec::new();
+        let mut others = 0;
+        for core in &selected {
+            match pack_of(vault, *core, &selected) {
+                Ok((pack, _)) if packs.iter().any(|(other, _)| *other == pack) => {}
+                Ok(found) => packs.push(found),
+                Err(Failure::No(_)) if !is_named => others += 1,
+                Err(failure) => return Err(failure),
+            }
+        }
+        if packs.is_empty() {
+            return Err(Failure::No(format!("nothing to export: {}", NotExported::NoCalls)));
+        }
+        if others > 0 {
+            let are = if others == 1 { "artifact has" } else { "artifacts have" };
+            stdout::note(&format!("{others} selected {are} no recorded calls, or those of several runs"));
+        }
+        Ok(packs.into_iter().map(|(_, document)| document).collect())
+    }
+}
+
+/// Returns the run pack with the calls of an artifact: itself, or the only one that has the calls of a session, or the only
+/// one of those that is selected.
+fn pack_of(vault: &Vault, core: CoreHash, selected: &[CoreHash]) -> Result<(CoreHash, Vec<u8>), Failure> {
+    let document = vault.get(&core.0.into())?;
+    if recorders::has_calls(&document) {
+        return Ok((core, document));
+    }
+    let request = LinksRequest {
+        artifact: core,
+        depth: 1,
+        relation: Some(REPLAYS.to_owned()),
+        direction: Some(LinkDirection::In),
+        limit: None,
+    };
+    let mut packs = Vec::new();
+    for node in vault.run(&request)?.nodes {
+        if let Some(other) = node.target.core_hash.filter(|other| *other != core) {
+            let document = vault.get(&other.0.into())?;
+            if recorders::has_calls(&document) {
+                packs.push((other, document));
+            }
+        }
+    }
+    if packs.len() > 1 && packs.iter().any(|(pack, _)| selected.contains(pack)) {
+        packs.retain(|(pack, _)| selected.contains(pack));
+    }
+    <[_; 1]>::try_from(packs).map(|[pack]| pack).map_err(|packs| not_one(core, &packs))
+}
+
+fn not_one(core: CoreHash, packs: &[(CoreHash, Vec<u8>)]) -> Failure {
+    if packs.is_empty() {
+        let reason = NotExported::NoCalls;
+        return Failure::No(format!("{core:.12}: {reason}, nor the session of one"));
+    }
+    let hashes: Vec<String> = packs.iter().map(|(pack, _)| format!("{pack:.12}")).collect();
+    let (count, hashes) = (hashes.len(), hashes.join(", "));
+    Failure::No(format!("{core:.12}: it is the session of {count} run packs; name one of them: {hashes}"))
 }
