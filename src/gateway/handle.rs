@@ -30,6 +30,7 @@ use super::route::{Upstream, Upstreams};
 use super::secrets::is_refused;
 use super::shared::{Mode, Pace, Report, Shared};
 use super::spool::Spool;
+use super::usage::{ReplayedCalls, replayed_calls};
 use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
 use crate::secrets::SecretPolicy;
@@ -204,6 +205,16 @@ impl Gateway {
         });
         let ended = || FinishError::Calls(io::Error::other("the gateway has stopped"));
         receiver.recv().unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Returns what a run replayed so far, and the recordings that it did not use. Without a name, it is the run of all
+    /// calls that name none. Nothing is known of a run that is finished.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn replayed(&self, run: Option<&str>) -> Result<ReplayedCalls, LookupError> {
+        let Shared { vault, recordings, only, .. } = &*self.shared;
+        replayed_calls(vault, recordings, *only, self.shared.usage(run))
     }
 
     /// Finishes all runs, and stops.

@@ -10,6 +10,7 @@ use axum::http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use serde_json::{Value as Json, json};
 use tokio::task;
+use tokio::time::Instant;
 
 use super::events::GatewayEvent;
 use super::forward::{OpenCall, Received, Recording, forward};
@@ -139,7 +140,7 @@ fn status(shared: &Shared) -> Json {
 /// Finishes a run. The response states what was recorded, and what was replayed.
 async fn finish(shared: &Arc<Shared>, client: &Client) -> Response<Body> {
     let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not finished", reason);
-    let run = shared.lock_runs().get(&client.run).cloned();
+    let usage = shared.usage(client.run.as_deref());
     let finished = match shared.finish(client.run.as_deref(), &client.labels).await {
         Ok(finished) => finished,
         Err(error) => return failed(&error.to_string()),
@@ -151,7 +152,7 @@ async fn finish(shared: &Arc<Shared>, client: &Client) -> Response<Body> {
             Some(core) => replay::pack_of(vault, recordings, core)?,
             None => for_thread.only,
         };
-        replayed_calls(vault, recordings, only, run.map(|run| run.usage()).unwrap_or_default())
+        replayed_calls(vault, recordings, only, usage)
     });
     match replayed.await {
         Ok(Ok(replayed)) => {
@@ -170,6 +171,7 @@ async fn call(
     parts: Parts,
     body: Bytes,
 ) -> Response<Body> {
+    let arrived = Instant::now();
     let received = Received { method: parts.method, headers: parts.headers, body };
     let only_replays = shared.mode == Mode::Replay || client.only.is_some();
     let comparable = route.endpoint.filter(|_| received.method == Method::POST);
@@ -200,7 +202,7 @@ async fn call(
                 let (from, step) = (found.from, found.recorded.step);
                 run.count(|usage| usage.replayed(from, step));
                 shared.report(&GatewayEvent::Replayed { provider, path, from, step });
-                return play(found, shared.pace);
+                return play(found, shared.pace, arrived);
             }
             Ok(Err(miss)) if only_replays => {
                 let Route { provider, path, .. } = &route;

@@ -46,3 +46,4 @@ pub use handle::{Gateway, GatewayOptions, ReplaySource, StartError};
 pub use recordings::{RecordedCall, recorded_calls};
 pub use route::{InvalidUpstream, Upstream};
 pub use shared::{Mode, Pace};
+pub use usage::{ReplayedCalls, UnusedRecording};

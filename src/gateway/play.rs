@@ -16,8 +16,12 @@ use crate::calls::call::{Answer, Form};
 /// The header of an answer that was replayed: the run pack that it is from.
 pub(super) const REPLAYED: &str = "x-runvault-replayed";
 
-/// Sends a recorded answer, a stream in the chunks in which it arrived.
-pub(super) fn play(found: Found, pace: Pace) -> Response<Body> {
+/// How long before its time a part is sent at most: timers wake up to two milliseconds late.
+const EARLY: Duration = Duration::from_millis(1);
+
+/// Sends a recorded answer, a stream in the chunks in which it arrived. With the recorded pace, they are due as long after
+/// `asked`, when the request arrived, as they were when they were recorded.
+pub(super) fn play(found: Found, pace: Pace, asked: Instant) -> Response<Body> {
     let Found { from, recorded } = found;
     let Answer { status, content_type, retry_after, body, chunks } = recorded.answer;
     let is_whole = Form::of(content_type.as_deref()) == Form::Whole;
@@ -26,11 +30,11 @@ pub(super) fn play(found: Found, pace: Pace) -> Response<Body> {
         Response::new(Body::from(body))
     } else {
         let (sender, channel) = Channel::<Bytes, std::io::Error>::new(1);
-        let started = Instant::now();
         let chunks = chunks.into_iter().map(move |chunk| {
-            let wait =
-                if pace == Pace::Recorded { Duration::from_micros(chunk.at_us) } else { Duration::ZERO };
-            (started + wait, usize::try_from(chunk.bytes).unwrap_or(usize::MAX))
+            let wait = (pace == Pace::Recorded).then(|| Duration::from_micros(chunk.at_us));
+            // Offsets are those of a file: one that is too large for the clock is not waited for.
+            let at = wait.and_then(|wait| asked.checked_add(wait)?.checked_sub(EARLY));
+            (at, usize::try_from(chunk.bytes).unwrap_or(usize::MAX))
         });
         task::spawn(send(Bytes::from(body), chunks, sender));
         Response::new(Body::new(channel))
@@ -53,12 +57,12 @@ pub(super) fn play(found: Found, pace: Pace) -> Response<Body> {
 
 async fn send(
     mut body: Bytes,
-    chunks: impl Iterator<Item = (Instant, usize)>,
+    chunks: impl Iterator<Item = (Option<Instant>, usize)>,
     mut sender: Sender<Bytes, std::io::Error>,
 ) {
     for (at, bytes) in chunks {
-        // A timer takes up to a millisecond, also for a time that has passed.
-        if at > Instant::now() {
+        // A timer takes up to two milliseconds, also for a time that has passed.
+        if let Some(at) = at.filter(|at| *at > Instant::now()) {
             sleep_until(at).await;
         }
         if sender.send_data(body.split_to(bytes.min(body.len()))).await.is_err() {

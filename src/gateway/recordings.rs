@@ -9,15 +9,14 @@ use crate::calls::call::Form;
 use crate::calls::origin::{SOURCE, SOURCES};
 use crate::calls::recorded_run::{self, KIND, Recorded};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::ErrorKind;
-use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest};
+use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
 use crate::vault::{LookupError, Vault};
 
 /// Maximum number of run packs that are kept in memory.
 const KEPT: usize = 32;
 
 /// Number of run packs that are read at a time.
-const PAGE: u64 = 16;
+const PAGE: usize = 16;
 
 /// A call that a gateway recorded, with a complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,11 +132,14 @@ impl Recordings {
         (prompt, source): (Option<Digest>, Option<&str>),
         visit: &mut dyn FnMut(Pack) -> bool,
     ) -> Result<bool, LookupError> {
-        let mut after = None;
+        let filter = filter(prompt, source);
+        let mut page = Page::first(PAGE);
         loop {
-            let answer = vault.run(&request(prompt, source, after.take()))?;
-            for hit in answer.hits {
-                match self.pack(vault, hit.artifact.core_hash) {
+            // It is not open while run packs are read, each of which needs a connection of its own. Every request waits for
+            // this, so that no more is read than is needed, such as how many others there are.
+            let found = vault.snapshot()?.find(&filter, Order::Newest(TimeBasis::LastSeen), &page)?;
+            for hit in found.items {
+                match self.pack(vault, hit.artifact.core) {
                     Ok(Some(pack)) => {
                         if !visit(pack) {
                             return Ok(false);
@@ -149,8 +151,8 @@ impl Recordings {
                     Err(error) => return Err(error),
                 }
             }
-            match answer.next {
-                Some(next) => after = Some(next),
+            match found.next {
+                Some(next) => page.after = Some(next),
                 None => return Ok(true),
             }
         }
@@ -158,12 +160,11 @@ impl Recordings {
 }
 
 /// Other run packs that state the prompt are found too; they do not have the profile.
-fn request(prompt: Option<Digest>, source: Option<&str>, after: Option<FindCursor>) -> FindRequest {
+fn filter(prompt: Option<Digest>, source: Option<&str>) -> Filter {
     let recorded =
-        source.map(|source| FindCondition::Attribute { name: SOURCE.to_owned(), value: source.to_owned() });
+        source.map(|source| Condition::Attribute { name: SOURCE.to_owned(), value: source.to_owned() });
     let group = || Some(crate::artifact::group::PROMPT.to_owned());
-    let mentioned = prompt.map(|digest| FindCondition::Mention { group: group(), digest });
+    let mentioned = prompt.map(|digest| Condition::Mention { group: group(), digest });
     let conditions = mentioned.into_iter().chain(recorded).collect();
-    let filter = ArtifactFilter { kinds: vec![KIND.to_owned()], conditions, period: None };
-    FindRequest { filter, limit: Some(PAGE), after, ..FindRequest::default() }
+    Filter { kinds: vec![KIND.to_owned()], conditions, ..Filter::default() }
 }

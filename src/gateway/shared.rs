@@ -18,6 +18,7 @@ use super::recordings::Recordings;
 use super::route::Upstreams;
 use super::run::Run;
 use super::secrets::is_refused;
+use super::usage::Usage;
 use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
 use crate::clock;
@@ -112,6 +113,12 @@ impl Shared {
             // It is being finished.
             *run = Arc::new(self.new_run(name));
         }
+    }
+
+    /// Returns what a run replayed so far: nothing if there is no such run.
+    pub(super) fn usage(&self, name: Option<&str>) -> Usage {
+        let run = self.lock_runs().get(&name.map(str::to_owned)).cloned();
+        run.map(|run| run.usage()).unwrap_or_default()
     }
 
     fn new_run(&self, name: Option<&str>) -> Run {

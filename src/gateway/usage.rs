@@ -26,30 +26,30 @@ pub(super) struct Usage {
 
 /// What a run replayed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ReplayedCalls {
+pub struct ReplayedCalls {
     /// Number of calls that were answered from recordings.
-    replayed: u64,
+    pub replayed: u64,
     /// Number of calls that were to be replayed and had no recording.
-    missed: u64,
-    /// What the first of them differed in from the nearest recorded request.
-    misses: Vec<String>,
+    pub missed: u64,
+    /// What the first 100 of them differed in from the nearest recorded request.
+    pub misses: Vec<String>,
     /// The recordings that no call used, in the run packs that were replayed.
-    unused: Vec<UnusedRecording>,
+    pub unused: Vec<UnusedRecording>,
 }
 
 /// A recording that no call used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct UnusedRecording {
+pub struct UnusedRecording {
     /// The run pack.
-    core_hash: CoreHash,
+    pub core_hash: CoreHash,
     /// The number of the step with the request.
-    step: usize,
+    pub step: usize,
     /// The provider.
-    provider: String,
+    pub provider: String,
     /// The name of the request in the API.
-    endpoint: String,
-    /// The beginning of the prompt.
-    prompt: String,
+    pub endpoint: String,
+    /// The first 200 characters of the prompt.
+    pub prompt: String,
 }
 
 impl Usage {

@@ -112,6 +112,13 @@ impl Gateway {
         finished.as_ref().map(to_json).transpose()
     }
 
+    /// Returns what a run replayed so far, as JSON.
+    fn replayed(&self, py: Python<'_>, run: Option<String>) -> PyResult<String> {
+        let running = self.running(py, false)?;
+        let read = move || running.replayed(run.as_deref()).map_err(|error| Failure::of(&error));
+        to_json(&interrupt::run(py, &OnInterrupt::complete(), read)??)
+    }
+
     /// Finishes all runs, stops, and returns the runs as JSON. A gateway that was stopped before has none.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
         let Ok(running) = self.running(py, true) else { return Ok("[]".to_owned()) };

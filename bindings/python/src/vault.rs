@@ -205,15 +205,6 @@ impl Vault {
     fn has_sql(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(self.opened(py)?.has(Capability::Sql))
     }
-
-    /// Returns the complete answers in a run pack that a gateway recorded, as JSON; `None` if it is not one.
-    fn recorded_calls(&self, py: Python<'_>, text: String) -> PyResult<Option<String>> {
-        let calls = self.reading(py, move |vault| {
-            let core = located(vault, &text)?.artifact.core;
-            runvault::gateway::recorded_calls(vault, core).map_err(|error| Failure::of(&error))
-        })?;
-        calls.as_ref().map(crate::errors::to_json).transpose()
-    }
 }
 
 /// Returns the artifact and the capture that a text refers to.

@@ -46,14 +46,30 @@ class GatewayEvent(TypedDict):
     run: NotRequired[FinishedRun]
 
 
-class RecordedCall(TypedDict):
-    """A call in a run pack that a gateway recorded, with a complete answer."""
+class UnusedRecording(TypedDict):
+    """A recording that no call used."""
 
+    core_hash: str
+    """The run pack."""
     step: int
+    """The number of the step with the request there."""
     provider: str
     endpoint: str
     prompt: str
-    """What the request is compared by, as JSON."""
+    """The first 200 characters of what the request is compared by, as JSON."""
+
+
+class ReplayedCalls(TypedDict):
+    """What a run replayed."""
+
+    replayed: int
+    """Number of calls that were answered from recordings."""
+    missed: int
+    """Number of calls that were to be replayed and had no recording."""
+    misses: list[str]
+    """What the first 100 of them differed in from the nearest recorded request."""
+    unused: list[UnusedRecording]
+    """The recordings that no call used, in the run packs that were replayed."""
 
 
 class Gateway:
@@ -136,6 +152,10 @@ class Gateway:
         finished = self._native.finish(run)
         return None if finished is None else cast(FinishedRun, json.loads(finished))
 
+    def replayed(self, run: str | None = None) -> ReplayedCalls:
+        """Returns what a run that is not finished replayed so far. Without a name, it is that of calls that name none."""
+        return cast(ReplayedCalls, json.loads(self._native.replayed(run)))
+
     def stop(self) -> list[FinishedRun]:
         """Finishes all runs, and stops."""
         return cast("list[FinishedRun]", json.loads(self._native.stop()))
@@ -147,9 +167,3 @@ class Gateway:
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def recorded_calls(vault: Vault, run_pack: str) -> list[RecordedCall]:
-    """Returns the calls with complete answers in a run pack that a gateway recorded, in the order of their requests."""
-    calls = vault._native.recorded_calls(run_pack)
-    return [] if calls is None else cast("list[RecordedCall]", json.loads(calls))

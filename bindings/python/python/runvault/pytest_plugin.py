@@ -11,10 +11,8 @@ from typing import Any, Literal
 import pytest
 
 from ._errors import NotRecordedError, UnusedRecordingsError
-from ._gateway import FinishedRun, Gateway, GatewayEvent, RecordedCall, recorded_calls
+from ._gateway import FinishedRun, Gateway, GatewayEvent, UnusedRecording
 from ._vault import Vault, digest
-
-
 
 MODES = ("auto", "record", "replay", "pass")
 UNUSED = ("ignore", "fail")
@@ -93,12 +91,9 @@ class Recording:
         """The requests that were not recorded."""
         return [event for event in self.events if event["event"] == "missed"]
 
-    def unused_calls(self) -> list[RecordedCall]:
-        """Returns the recorded calls that were not replayed."""
-        if self.run_pack is None:
-            return []
-        used = {event.get("step") for event in self.events if event["event"] == "replayed"}
-        return [call for call in recorded_calls(self.vault, self.run_pack) if call["step"] not in used]
+    def unused_calls(self) -> list[UnusedRecording]:
+        """Returns the recorded calls that were not replayed so far. While the test records, there are none."""
+        return [] if self.run_pack is None else self.gateway.replayed()["unused"]
 
 
 _VAULT = pytest.StashKey[Vault]()
@@ -260,7 +255,7 @@ def _not_recorded(recording: Recording) -> NotRecordedError:
     return NotRecordedError(f"{text}\n{where}; --runvault-mode=record replaces it", "not-recorded")
 
 
-def _unused(recording: Recording, unused: list[RecordedCall]) -> UnusedRecordingsError:
+def _unused(recording: Recording, unused: list[UnusedRecording]) -> UnusedRecordingsError:
     lines = [f"step {call['step']}: {call['provider']} {call['endpoint']} {_brief(call['prompt'])}" for call in unused]
     calls = "1 recorded call was" if len(unused) == 1 else f"{len(unused)} recorded calls were"
     where = f"the recording is {recording.name}, {recording.run_pack}"
