@@ -2,8 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Serialize;
+use rmcp::schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::failure::ToolError;
 
@@ -12,11 +13,23 @@ pub(super) fn encode<T: Serialize>(cursor: &T) -> Result<String, ToolError> {
     Ok(URL_SAFE_NO_PAD.encode(serde_json::to_vec(cursor)?))
 }
 
-/// Reads the cursor of a request; `None` if there is none.
-pub(super) fn decode<T: DeserializeOwned>(text: Option<&str>) -> Result<Option<T>, ToolError> {
-    let Some(text) = text else { return Ok(None) };
-    let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ToolError::Cursor)?;
-    serde_json::from_slice(&bytes).map(Some).map_err(|_| ToolError::Cursor)
+/// The `next_cursor` of the previous result.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(crate = "rmcp::schemars", inline)]
+pub(super) struct Cursor(Option<String>);
+
+impl Cursor {
+    pub(super) fn new(text: Option<&str>) -> Self {
+        Self(text.map(str::to_owned))
+    }
+
+    /// Reads the cursor of a request; `None` if there is none.
+    pub(super) fn decode<T: DeserializeOwned>(&self) -> Result<Option<T>, ToolError> {
+        let Some(text) = &self.0 else { return Ok(None) };
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| ToolError::Cursor)?;
+        serde_json::from_slice(&bytes).map(Some).map_err(|_| ToolError::Cursor)
+    }
 }
 
 #[cfg(test)]
@@ -27,10 +40,11 @@ mod tests {
     fn cursors_are_read_as_they_were_written() {
         let text = encode(&(7_u64, "é")).unwrap();
         assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')));
-        assert_eq!(decode::<(u64, String)>(Some(&text)).unwrap(), Some((7, "é".to_owned())));
-        assert!(decode::<u64>(None).unwrap().is_none());
+        let cursor = |text: &str| Cursor(Some(text.to_owned()));
+        assert_eq!(cursor(&text).decode::<(u64, String)>().unwrap(), Some((7, "é".to_owned())));
+        assert!(Cursor(None).decode::<u64>().unwrap().is_none());
         for other in ["", "!", "AAAA", &text] {
-            assert!(matches!(decode::<u64>(Some(other)), Err(ToolError::Cursor)), "{other}");
+            assert!(matches!(cursor(other).decode::<u64>(), Err(ToolError::Cursor)), "{other}");
         }
     }
 }

@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::cursor;
+use super::cursor::{self, Cursor};
 use super::failure::ToolError;
 use super::page::MAX_RESULT_BYTES;
 use super::text::NOTICE;
@@ -47,7 +47,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// Returns a page of the list of artifacts, those last seen first.
 pub(super) fn list(work: &Work<'_>, cursor: Option<&str>) -> Result<ListResourcesResult, ToolError> {
     let request = FindRequest {
-        after: cursor::decode(cursor)?,
+        after: Cursor::new(cursor).decode()?,
         all_versions: true,
         limit: Some(LISTED),
         ..FindRequest::default()

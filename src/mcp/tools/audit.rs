@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
 use crate::digest::CoreHash;
-use crate::mcp::cursor;
+use crate::mcp::cursor::{self, Cursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::text::remove_empty;
@@ -27,9 +27,8 @@ pub(super) struct Arguments {
     /// The run; without it, every run that the contract governs.
     #[serde(default)]
     run: Option<String>,
-    /// The `next_cursor` of the previous result.
     #[serde(default)]
-    cursor: Option<String>,
+    cursor: Cursor,
 }
 
 impl ToolArguments for Arguments {
@@ -42,8 +41,7 @@ impl ToolArguments for Arguments {
         let contract = work.artifact(&self.contract)?;
         let run = self.run.as_deref().map(|run| work.artifact(run)).transpose()?;
         // The last run that was returned completely, and the number of results of the next one that were returned.
-        let (mut after, mut skip): (Option<CoreHash>, usize) =
-            cursor::decode(self.cursor.as_deref())?.unwrap_or((None, 0));
+        let (mut after, mut skip): (Option<CoreHash>, usize) = self.cursor.decode()?.unwrap_or((None, 0));
         let mut runs = Vec::new();
         let request = AuditRequest { contract, run, limit: Some(MOST), after };
         let answer = request.visit::<ToolError>(work.vault, &mut |audit| {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tool::ToolArguments;
-use crate::mcp::cursor;
+use crate::mcp::cursor::{self, Cursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::work::Work;
@@ -27,9 +27,8 @@ pub(super) struct Arguments {
     /// Whether to include values that vary between identical runs, such as times.
     #[serde(default)]
     all: bool,
-    /// The `next_cursor` of the previous result.
     #[serde(default)]
-    cursor: Option<String>,
+    cursor: Cursor,
 }
 
 impl ToolArguments for Arguments {
@@ -39,7 +38,7 @@ impl ToolArguments for Arguments {
         what was changed, moved, removed or inserted, and the values. Long values are shortened; read_run has all of them.";
 
     fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
-        let mut after: u64 = cursor::decode(self.cursor.as_deref())?.unwrap_or(0);
+        let mut after: u64 = self.cursor.decode()?.unwrap_or(0);
         let artifact = |text| {
             Ok::<_, ToolError>(ComparedArtifact { core_hash: work.artifact(text)?, capture_hash: None })
         };

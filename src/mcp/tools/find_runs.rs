@@ -10,7 +10,7 @@ use serde_json::json;
 use super::tool::ToolArguments;
 use crate::artifact::AttributeInfo;
 use crate::formats;
-use crate::mcp::cursor;
+use crate::mcp::cursor::{self, Cursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::fitting_page;
 use crate::mcp::text::remove_empty;
@@ -45,9 +45,8 @@ pub(super) struct Arguments {
     /// Only runs that were added or seen before this time, as RFC 3339.
     #[serde(default)]
     until: Option<String>,
-    /// The `next_cursor` of the previous result.
     #[serde(default)]
-    cursor: Option<String>,
+    cursor: Cursor,
 }
 
 impl ToolArguments for Arguments {
@@ -57,7 +56,7 @@ impl ToolArguments for Arguments {
         numbers of steps, tokens, costs, errors, tags and labels. All conditions must hold.";
 
     fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
-        let after: Option<FindCursor> = cursor::decode(self.cursor.as_deref())?;
+        let after: Option<FindCursor> = self.cursor.decode()?;
         let filter = self.filter()?;
         fitting_page(MOST, &json!({}), "rows", &mut |limit| {
             let answer = work.run(&ListRequest {

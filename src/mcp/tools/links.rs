@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::tool::ToolArguments;
-use crate::mcp::cursor;
+use crate::mcp::cursor::{self, Cursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::text::remove_empty;
@@ -33,9 +33,8 @@ pub(super) struct Arguments {
     /// Only links from the artifact (`out`) or to it (`in`).
     #[serde(default)]
     direction: Option<Direction>,
-    /// The `next_cursor` of the previous result.
     #[serde(default)]
-    cursor: Option<String>,
+    cursor: Cursor,
 }
 
 /// The direction of a link.
@@ -59,7 +58,7 @@ impl ToolArguments for Arguments {
         contains it, other histories of the run, contracts, and manual links; with the reason for each link.";
 
     fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
-        let mut from: usize = cursor::decode(self.cursor.as_deref())?.unwrap_or(0);
+        let mut from: usize = self.cursor.decode()?.unwrap_or(0);
         if !(1..=8).contains(&self.depth) {
             return Err(ToolError::Invalid("the depth is from 1 to 8".to_owned()));
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
 use crate::digest::CoreHash;
-use crate::mcp::cursor;
+use crate::mcp::cursor::{self, Cursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::{ResultPage, fitting_page, fitting_text};
 use crate::mcp::text::remove_empty;
@@ -36,9 +36,8 @@ pub(super) struct Arguments {
     /// Which steps the outline has: `all`, `tools` or `errors`.
     #[serde(default)]
     only: Only,
-    /// The `next_cursor` of the previous result.
     #[serde(default)]
-    cursor: Option<String>,
+    cursor: Cursor,
 }
 
 /// A selection of steps.
@@ -69,7 +68,7 @@ impl ToolArguments for Arguments {
 
 impl Arguments {
     fn outline(&self, work: &Work<'_>, artifact: CoreHash) -> Result<CallToolResult, ToolError> {
-        let from = cursor::decode(self.cursor.as_deref())?.unwrap_or(0);
+        let from = self.cursor.decode()?.unwrap_or(0);
         let only = match self.only {
             Only::All => None,
             Only::Tools => Some(ViewFilter::Tools),
@@ -94,7 +93,7 @@ impl Arguments {
     }
 
     fn texts(&self, work: &Work<'_>, artifact: CoreHash, number: u64) -> Result<CallToolResult, ToolError> {
-        let (mut at, mut from) = cursor::decode(self.cursor.as_deref())?.unwrap_or((0, 0));
+        let (mut at, mut from) = self.cursor.decode()?.unwrap_or((0, 0));
         let request = ViewRequest { from: number, to: Some(number), ..ViewRequest::new(artifact) };
         let answer = work.run(&request)?;
         let Some(step) = answer.steps.first() else {

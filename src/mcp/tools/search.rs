@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::find_runs::kind;
 use super::tool::ToolArguments;
-use crate::mcp::cursor;
+use crate::mcp::cursor::{self, Cursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::text::remove_empty;
@@ -35,9 +35,8 @@ pub(super) struct Arguments {
     /// Whether to return every passage, and not only the best one of each artifact.
     #[serde(default)]
     every_passage: bool,
-    /// The `next_cursor` of the previous result.
     #[serde(default)]
-    cursor: Option<String>,
+    cursor: Cursor,
 }
 
 impl ToolArguments for Arguments {
@@ -47,7 +46,7 @@ impl ToolArguments for Arguments {
         relevant first. The vault must have a search index; is_current says whether everything is in it.";
 
     fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
-        let mut from: u64 = cursor::decode(self.cursor.as_deref())?.unwrap_or(0);
+        let mut from: u64 = self.cursor.decode()?.unwrap_or(0);
         if work.may_write {
             work.vault.catch_up_search(&mut |_| {})?;
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::tool::ToolArguments;
 use crate::artifact::group;
 use crate::digest::{Digest, DigestPrefix};
-use crate::mcp::cursor;
+use crate::mcp::cursor::{self, Cursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::fitting_page;
 use crate::mcp::text::remove_empty;
@@ -33,9 +33,8 @@ pub(super) struct Arguments {
     /// Its SHA-256, or the first 6 or more digits of it, instead of the text.
     #[serde(default)]
     prompt_hash: Option<String>,
-    /// The `next_cursor` of the previous result.
     #[serde(default)]
-    cursor: Option<String>,
+    cursor: Cursor,
 }
 
 impl ToolArguments for Arguments {
@@ -46,7 +45,7 @@ impl ToolArguments for Arguments {
 
     fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
         let digest = self.digest(work)?;
-        let after: Option<FindCursor> = cursor::decode(self.cursor.as_deref())?;
+        let after: Option<FindCursor> = self.cursor.decode()?;
         let asked = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
         let filter = ArtifactFilter { conditions: vec![asked], ..ArtifactFilter::default() };
         let request = FindRequest { filter, after, all_versions: true, ..FindRequest::default() };
