@@ -23,6 +23,7 @@ use runvault::digest::Hasher;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, examine_document};
 use runvault::json::reader::{self, Limits};
+use runvault::secrets;
 
 const DOCUMENTS: usize = 1_000;
 
@@ -37,6 +38,18 @@ fn examining(criterion: &mut Criterion) {
                 |bytes| examine_document(bytes, "", &ExamineOptions::default()).expect("it is valid").core();
             bencher.iter_batched(|| document.clone(), verified, BatchSize::SmallInput);
         });
+    }
+    group.finish();
+}
+
+/// What looks for keys and card numbers in each document.
+fn scanning(criterion: &mut Criterion) {
+    let documents =
+        [("session of 5 KB", corpus::unique_session(0)), ("trace of 1 MB", corpus::large_trace(1_000_000))];
+    let mut group = criterion.benchmark_group("scan");
+    for (name, document) in documents {
+        group.throughput(Throughput::Bytes(document.len() as u64));
+        group.bench_function(name, |bencher| bencher.iter(|| secrets::find(black_box(&document))));
     }
     group.finish();
 }
@@ -94,5 +107,5 @@ fn adding(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, examining, reading, core_hash, adding);
+criterion_group!(benches, examining, scanning, reading, core_hash, adding);
 criterion_main!(benches);
