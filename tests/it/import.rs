@@ -21,7 +21,7 @@ const FILES: &[(&str, &str, u64, usize)] = &[
     ("jsonl", "pairs.jsonl", 3, 2),
     ("otel", "otel.jsonl", 5, 2),
     ("otel", "otel-protobuf.json", 5, 2),
-    ("otel", "otel-events.jsonl", 3, 2),
+    ("otel", "otel-events.jsonl", 4, 2),
     ("otel", "otel-anthropic.jsonl", 5, 2),
     ("otel", "otel-gemini.jsonl", 3, 2),
     ("otel", "otel-genai.jsonl", 5, 2),
@@ -179,7 +179,7 @@ fn exported_calls_are_imported_as_the_same_session() {
         sandbox.run(arguments.into_iter().chain([path.as_os_str()])).expect(0);
     }
     // A session, a tag of it and a label of both are as good as the run pack.
-    sandbox.run(["tag", "set", "asked", &sessions[0]]).expect(0);
+    sandbox.run(["tag", "set", &sessions[0], "asked"]).expect(0);
     for core in [&sessions[0], &packs[0]] {
         sandbox.run(["label", "set", core, "job=7"]).expect(0);
     }
