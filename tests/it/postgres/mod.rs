@@ -8,8 +8,8 @@ mod objects;
 #[cfg(feature = "objects")]
 mod place;
 mod proxy;
-mod round_trips;
 mod repair;
+mod round_trips;
 mod schema;
 mod search;
 mod server;
