@@ -199,18 +199,21 @@ fn of_many(
     // As a part of the text: a plan for any limit is one for a large part of the vault.
     let limit = page.limit.saturating_add(1);
     // Reading an artifact in order costs less than collecting one by its key. At about this number of mentions among
-    // `max(id)` artifacts, both ways of filling the page cost the same. `OFFSET 0` keeps subqueries as they are.
+    // `max(id)` artifacts, both ways of filling the page cost the same. Keys are read only if they are few, because keeping
+    // thousands of them costs more than skipping them. `OFFSET 0` keeps subqueries as they are.
     format!(
         "WITH most AS MATERIALIZED
            (SELECT 1000 + sqrt(0.3::float8 * {limit} * coalesce(max(id), 0)) AS number FROM artifact),
-         counted AS MATERIALIZED
+         keys AS MATERIALIZED
            (SELECT k.capture FROM mention_key k WHERE k.key = {key}
              LIMIT (SELECT 1 + least(number, 1e15)::bigint FROM most)),
-         few AS MATERIALIZED (SELECT count(*) <= (SELECT number FROM most) AS are_few FROM counted)
+         few AS MATERIALIZED
+           (SELECT NOT EXISTS (SELECT 1 FROM mention_key k WHERE k.key = {key}
+                                OFFSET (SELECT least(number, 1e15)::bigint FROM most)) AS are_few)
          SELECT a.*, m.digests, m.entries
            FROM ((SELECT {ARTIFACT}, {value} AS sort_value FROM artifact a
                    WHERE (SELECT are_few FROM few) AND a.id IN
-                         (SELECT c.artifact FROM counted k
+                         (SELECT c.artifact FROM keys k
                             JOIN mention_list l ON l.capture = k.capture {of_group}
                             JOIN capture c ON c.id = k.capture
                            WHERE {has_digest}) {after}
