@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::handle::Vault;
 use super::links::LinkEnd;
-use super::query::{self, Dangling, DanglingQuery, DanglingReferences};
+use super::query::{self, Missing, UnresolvedQuery, UnresolvedReferences};
 use crate::digest::CoreHash;
 use crate::storage::StorageError;
 
@@ -66,21 +66,21 @@ impl Operation for UnresolvedRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<UnresolvedAnswer, StorageError> {
-        let query = DanglingQuery { kind: self.kind.clone(), role: self.role.clone(), all: self.all };
-        let DanglingReferences { missing, left_out } = query::dangling(&*vault.snapshot()?, &query)?;
+        let query = UnresolvedQuery { kind: self.kind.clone(), role: self.role.clone(), all: self.all };
+        let UnresolvedReferences { missing, left_out } = query::unresolved(&*vault.snapshot()?, &query)?;
         Ok(UnresolvedAnswer { missing: missing.into_iter().map(MissingArtifact::from).collect(), left_out })
     }
 }
 
-impl From<Dangling> for MissingArtifact {
-    fn from(dangling: Dangling) -> Self {
-        let referrers = dangling.referrers.into_iter().map(|referrer| MissingReference {
+impl From<Missing> for MissingArtifact {
+    fn from(missing: Missing) -> Self {
+        let referrers = missing.referrers.into_iter().map(|referrer| MissingReference {
             core_hash: referrer.artifact.core,
             kind: referrer.artifact.kind,
             relation: referrer.relation,
             role: referrer.role,
             place: referrer.place,
         });
-        Self { target: (&dangling.target).into(), referrers: referrers.collect() }
+        Self { target: (&missing.target).into(), referrers: referrers.collect() }
     }
 }

@@ -3,7 +3,6 @@
 //! Each query reads one [`Snapshot`](crate::storage::Snapshot), so a result never mixes two states of the vault.
 
 mod containers;
-mod dangling;
 mod dependents;
 mod exchanges;
 mod facts;
@@ -16,11 +15,11 @@ mod links;
 mod location;
 mod reach;
 mod resolve;
+mod unresolved;
 mod versions;
 
 pub(crate) use containers::all_containers;
 pub use containers::{Contained, contained};
-pub use dangling::{Dangling, DanglingQuery, DanglingReferences, Referrer, dangling};
 pub(crate) use dependents::{DependentFinder, Hold, Holding};
 pub(crate) use find::find_until;
 pub use find::{Hit, Match, Query, find};
@@ -34,4 +33,5 @@ pub(crate) use reach::reachable;
 pub use reach::{MAX_SEARCHED, PathStep, shortest_path};
 pub(crate) use resolve::resolve_mentioned;
 pub use resolve::{HashTarget, resolve};
+pub use unresolved::{Missing, Referrer, UnresolvedQuery, UnresolvedReferences, unresolved};
 pub(crate) use versions::{Extension, extended, extended_by_matching, longest_extensions};

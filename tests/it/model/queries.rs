@@ -4,7 +4,7 @@ use proptest::sample::Index;
 use runvault::digest::DigestPrefix;
 use runvault::storage::interface::Snapshot;
 use runvault::vault::query::{
-    self, Dangling, DanglingQuery, Traversal, dangling, forks, links, resolve, shortest_path, traverse,
+    self, Missing, Traversal, UnresolvedQuery, forks, links, resolve, shortest_path, traverse, unresolved,
 };
 
 use super::answers::Answers;
@@ -20,9 +20,9 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
             format!("{:#?}", links(snapshot, artifact).unwrap()),
         );
     }
-    let every = DanglingQuery { all: true, ..DanglingQuery::default() };
-    let missing: Vec<Dangling> = dangling(snapshot, &every).unwrap().missing;
-    answers.insert("dangling".to_owned(), format!("{missing:?}"));
+    let every = UnresolvedQuery { all: true, ..UnresolvedQuery::default() };
+    let missing: Vec<Missing> = unresolved(snapshot, &every).unwrap().missing;
+    answers.insert("missing".to_owned(), format!("{missing:?}"));
     let forks: Vec<_> = forks(snapshot).unwrap().iter().collect();
     answers.insert("forks".to_owned(), format!("{forks:?}"));
     let containers = query::contained(snapshot, &stored, &std::collections::BTreeSet::new()).unwrap();

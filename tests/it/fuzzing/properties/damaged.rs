@@ -20,7 +20,7 @@ use runvault::vault::fsck::{self, Finding};
 use runvault::vault::journal::JournalRequest;
 use runvault::vault::journal_check::CheckJournalRequest;
 use runvault::vault::links::LinksRequest;
-use runvault::vault::query::{self, DanglingQuery, Hit, Query};
+use runvault::vault::query::{self, Hit, Query, UnresolvedQuery};
 use runvault::vault::reclaim::ReclaimRequest;
 use runvault::vault::remove::RemoveRequest;
 use runvault::vault::replay::ResponsesRequest;
@@ -188,7 +188,7 @@ fn read(vault: &Vault) {
         let _ = vault.run(&ResolveRequest::new(text));
     }
     if let Ok(snapshot) = vault.snapshot() {
-        let _ = query::dangling(&*snapshot, &DanglingQuery { kind: None, role: None, all: true });
+        let _ = query::unresolved(&*snapshot, &UnresolvedQuery { kind: None, role: None, all: true });
     }
     let _ = vault.run(&ForksRequest::default());
     let _ = vault.run(&JournalRequest::default());

@@ -7,7 +7,7 @@ use crate::storage::{ArtifactRecord, Result, Snapshot, UnresolvedReference, Unre
 
 /// A missing artifact, with all references to it.
 #[derive(Clone, Debug)]
-pub struct Dangling {
+pub struct Missing {
     /// The missing artifact.
     pub target: LinkTarget,
     /// The artifacts that refer to it.
@@ -31,7 +31,7 @@ pub struct Referrer {
 
 /// A filter of the listed references. All conditions must hold.
 #[derive(Clone, Debug, Default)]
-pub struct DanglingQuery {
+pub struct UnresolvedQuery {
     /// Only references of artifacts of this kind.
     pub kind: Option<String>,
     /// Only references in this role, such as `reference`, or of this relation, such as `derived-from`.
@@ -43,9 +43,9 @@ pub struct DanglingQuery {
 
 /// The missing artifacts, and the number of omitted references to data that no format defines.
 #[derive(Clone, Debug, Default)]
-pub struct DanglingReferences {
+pub struct UnresolvedReferences {
     /// The missing artifacts: digests in order, then names.
-    pub missing: Vec<Dangling>,
+    pub missing: Vec<Missing>,
     /// The number of omitted references.
     pub left_out: u64,
 }
@@ -54,28 +54,28 @@ pub struct DanglingReferences {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn dangling(snapshot: &dyn Snapshot, query: &DanglingQuery) -> Result<DanglingReferences> {
+pub fn unresolved(snapshot: &dyn Snapshot, query: &UnresolvedQuery) -> Result<UnresolvedReferences> {
     let mut references = snapshot.unresolved()?;
     if let Some(role) = &query.role {
         references.retain(|reference| reference.role.as_ref() == Some(role) || reference.relation == *role);
     }
     let mut missing = grouped(snapshot, &references)?;
     let mut left_out = 0;
-    for dangling in &mut missing {
+    for target in &mut missing {
         if let Some(kind) = &query.kind {
-            dangling.referrers.retain(|referrer| referrer.artifact.kind == *kind);
+            target.referrers.retain(|referrer| referrer.artifact.kind == *kind);
         }
         if !query.all {
-            let before = dangling.referrers.len();
-            dangling.referrers.retain(|referrer| !referrer.is_of_no_kind);
-            left_out += (before - dangling.referrers.len()) as u64;
+            let before = target.referrers.len();
+            target.referrers.retain(|referrer| !referrer.is_of_no_kind);
+            left_out += (before - target.referrers.len()) as u64;
         }
     }
-    missing.retain(|dangling| !dangling.referrers.is_empty());
-    Ok(DanglingReferences { missing, left_out })
+    missing.retain(|target| !target.referrers.is_empty());
+    Ok(UnresolvedReferences { missing, left_out })
 }
 
-fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Result<Vec<Dangling>> {
+fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Result<Vec<Missing>> {
     let cores: Vec<CoreHash> = references.iter().map(|reference| reference.artifact).collect();
     let mut artifacts = snapshot.expect_artifacts(&cores)?.into_iter();
     let mut all = Vec::new();
@@ -90,7 +90,7 @@ fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Resul
             UnresolvedTarget::Digest(digest) => LinkTarget::MissingDigest(digest),
             UnresolvedTarget::Name(name) => LinkTarget::MissingName(name),
         };
-        all.push(Dangling { target, referrers });
+        all.push(Missing { target, referrers });
     }
     Ok(all)
 }
