@@ -88,7 +88,7 @@ impl Killed {
 }
 
 const HEADER: usize = 32;
-const PAGE: usize = 16_384;
+const PAGE: usize = 8_192;
 const FRAME: usize = 24 + PAGE;
 
 fn document(sandbox: &Sandbox, name: &str, number: usize) -> std::path::PathBuf {

@@ -20,9 +20,9 @@ use crate::storage::recorded;
 /// The schema of the tables.
 pub(super) const SEARCH: &str = include_str!("../../../migrations/search.sql");
 
-/// The page size in bytes. Measurements show the smallest and nearly the fastest vaults for documents of a few
-/// kilobytes.
-const PAGE_SIZE: u32 = 16_384;
+/// The page size in bytes. Measured with documents of a few kilobytes: vaults are as small as with 16 KiB and smaller than
+/// with 4 KiB, and a single addition, which writes some 20 pages twice, takes four fifths of the time that it takes with 16.
+const PAGE_SIZE: u32 = 8_192;
 
 /// The schema version that this program writes.
 pub(super) const VERSION: u32 = 7;

@@ -165,7 +165,7 @@ fn an_index_with_flipped_bytes_is_not_clean_unless_it_answers_as_before() {
     };
     let mut found = 0;
     let stride = std::env::var("RUNVAULT_FLIP_STRIDE").map_or(89, |stride| stride.parse().unwrap());
-    let written = pages.iter().flat_map(|page| *page..page + 16_384).filter(|offset| bytes[*offset] != 0);
+    let written = pages.iter().flat_map(|page| *page..page + 8_192).filter(|offset| bytes[*offset] != 0);
     for offset in written.step_by(stride) {
         let mut flipped = bytes.clone();
         flipped[offset] ^= 0x55;

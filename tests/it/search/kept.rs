@@ -201,7 +201,7 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     // The definitions of its tables may take two pages more: where they do not fit on one, there are two and one above them.
     let gone = with - without;
     assert!(
-        of_index > 0 && (of_index..=of_index + 2 * 16_384).contains(&gone),
+        of_index > 0 && (of_index..=of_index + 2 * 8_192).contains(&gone),
         "{of_index} of {with}: {gone}"
     );
     sandbox.run(["search", "export"]).expect(1);
