@@ -85,6 +85,8 @@ const REMEDIES: &[(&str, &str)] = &[
     ("mentions-missing", REINDEX),
     ("mention-index-unsorted", REINDEX),
     ("mentions-surplus", REINDEX),
+    ("unresolved-missing", REINDEX),
+    ("unresolved-surplus", REINDEX),
     ("search-damaged", REBUILD),
     ("search-differs", REBUILD),
     (

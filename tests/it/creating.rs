@@ -131,11 +131,11 @@ fn an_old_vault_is_upgraded_only_when_asked() {
     }
     let ran = sandbox.run(["upgrade"]).expect(0).stderr;
     assert!(
-        ran.contains("schema version 3 to 7; a copy of the old vault is kept as v.vault.schema-3"),
+        ran.contains("schema version 3 to 8; a copy of the old vault is kept as v.vault.schema-3"),
         "{ran}"
     );
     assert_eq!(fs::read(sandbox.path("v.vault.schema-3")).unwrap().len() % 16_384, 0);
-    assert_eq!(sandbox.run(["upgrade"]).expect(0).stderr, "v.vault is current: schema version 7\n");
+    assert_eq!(sandbox.run(["upgrade"]).expect(0).stderr, "v.vault is current: schema version 8\n");
     sandbox.run(["add", "s.json"]).expect(0);
     sandbox.run(["fsck"]).expect(0);
 }

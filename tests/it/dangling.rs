@@ -7,8 +7,16 @@ fn digest(text: &str) -> String {
 }
 
 /// A vault with a session that refers to things by names that say what they are.
-fn referring() -> Sandbox {
+pub(crate) fn referring() -> Sandbox {
     let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("s.json", session())]);
+    let trace = crate::sandbox::repository("examples/trace.ndjson");
+    sandbox.add([trace]);
+    sandbox
+}
+
+/// A session that refers to what no vault of the tests has.
+pub(crate) fn session() -> String {
     let session = serde_json::json!({
         "model_io_schema_version": "1.0.0", "adapter_id": "a", "model_id": "m", "mode": "record", "interactions": [],
         "metadata": {
@@ -17,10 +25,7 @@ fn referring() -> Sandbox {
             "tools": [digest("a tool")],
         },
     });
-    sandbox.add([sandbox.write("s.json", session.to_string())]);
-    let trace = crate::sandbox::repository("examples/trace.ndjson");
-    sandbox.add([trace]);
-    sandbox
+    session.to_string()
 }
 
 fn missing(ran: &Ran) -> Vec<String> {
@@ -61,4 +66,31 @@ fn references_are_filtered_by_role_and_kind() {
     assert_eq!([of("model_io"), of("trace")].concat(), all);
     assert!(of("pack").is_empty());
     sandbox.run(["unresolved", "--kind", "nothing"]).expect(3);
+}
+
+#[test]
+fn a_reference_is_listed_whenever_its_artifact_is_not_in_the_vault() {
+    let sandbox = Sandbox::new();
+    let contract = "sha256:5c496a37feba41e0f32d5f4abd4443376f9c83b122c1927efeef1c88a1153264";
+    let text = session().replace(&digest("a contract"), contract);
+    sandbox.add([sandbox.write("s.json", text)]);
+    let file = crate::sandbox::repository("examples/contract.yaml");
+    let is_listed = || {
+        assert_eq!(sandbox.run(["fsck"]).expect(0).stdout, "");
+        missing(&sandbox.run(["unresolved", "--json"]).expect(0)).iter().any(|digest| digest == contract)
+    };
+    assert!(is_listed());
+    sandbox.add([file.clone()]);
+    assert!(!is_listed());
+    sandbox.run(["rm", contract, "--force"]).expect(0);
+    assert!(is_listed());
+    sandbox.run(["index", "rebuild"]).expect(0);
+    assert!(is_listed());
+    sandbox.run(["add".as_ref(), "--allow-removed".as_ref(), file.as_os_str()]).expect(0);
+    assert!(!is_listed());
+    // A list that cannot be read is no reason to keep its artifact, or its row.
+    let change = "UPDATE mention_list SET bytes = x'ff' WHERE capture = 1";
+    crate::fsck::sql(&sandbox).execute_batch(change).unwrap();
+    sandbox.run(["rm", "latest~1", "--force"]).expect(0);
+    assert!(!is_listed());
 }

@@ -165,6 +165,7 @@ fn removing_takes_everything_that_belongs_to_an_artifact() {
         "attribute_value",
         "identity",
         "name_mention",
+        "unresolved_reference",
         "link",
         "tag",
         "pin",

@@ -16,6 +16,7 @@ const VAULTS: &[(u32, &str)] = &[
     (4, "tests/vaults/schema-4.vault.zst"),
     (5, "tests/vaults/schema-5.vault.zst"),
     (6, "tests/vaults/schema-6.vault.zst"),
+    (7, "tests/vaults/schema-7.vault.zst"),
 ];
 
 /// The examples are as they were when the first of those vaults was made.
@@ -58,7 +59,7 @@ fn answers(sandbox: &Sandbox) -> Vec<String> {
         answers.push(format!("{arguments:?}: {} {lines:#?}", ran.status));
     };
     ask(&["find", "--json", "--sort", "core"]);
-    ask(&["unresolved", "--json"]);
+    ask(&["unresolved", "--all", "--json"]);
     ask(&["forks", "--json"]);
     ask(&["find", "--json", "--prompt", "What is the refund policy?"]);
     let everything = sandbox.run(["find", "--all-versions", "--json", "--sort", "core"]).expect(0).json();
@@ -100,6 +101,7 @@ fn vaults_of_earlier_schemas_answer_as_new_ones_do() {
         for (then, today) in then.iter().zip(&today) {
             assert_eq!(then, today, "schema {version}");
         }
+        assert_eq!(sandbox.run(["fsck"]).expect(0).stdout, "", "schema {version}");
         // They take in more, and know what they have.
         let again = sandbox.run(["add".into(), repository("examples")]).expect(0);
         assert!(again.stderr.starts_with("0 added"), "{}", again.stderr);
@@ -130,4 +132,20 @@ fn the_chain_of_the_journal_goes_on_through_upgrades() {
         }
         assert!(count > 8, "{count}");
     }
+}
+
+/// The schema of a vault whose derived data is current changes without deriving it again: the table of unresolved
+/// references is filled from the lists of mentions.
+#[test]
+fn references_of_a_vault_of_schema_7_are_found_after_the_upgrade() {
+    let sandbox = crate::dangling::referring();
+    let unresolved = ["unresolved", "--all", "--json"];
+    let before = sandbox.run(unresolved).expect(0).stdout;
+    assert!(before.contains("sha256:"), "{before}");
+    let schema_7 = "DROP TABLE unresolved_reference; CREATE INDEX artifact_by_kind ON artifact (kind); PRAGMA user_version = 7";
+    crate::fsck::sql(&sandbox).execute_batch(schema_7).unwrap();
+    let printed = sandbox.run(["upgrade"]).expect(0).stderr;
+    assert!(printed.contains("v.vault is current"), "{printed}");
+    assert_eq!(sandbox.run(unresolved).expect(0).stdout, before);
+    assert_eq!(sandbox.run(["fsck"]).expect(0).stdout, "");
 }

@@ -255,6 +255,12 @@ findings! {
     MENTIONS_SURPLUS, "mentions-surplus",
         "The mention index refers to captures that do not mention the digest.",
         "Results are correct, because the captures are checked, but queries take longer.";
+    UNRESOLVED_MISSING, "unresolved-missing",
+        "The table of unresolved references lacks some.",
+        "Lists of references to missing artifacts omit them. The artifacts that refer to them are intact.";
+    UNRESOLVED_SURPLUS, "unresolved-surplus",
+        "The table of unresolved references has some that are resolved, or that no capture has.",
+        "Results are correct, because the captures are checked, but queries take longer.";
     SEARCH_DAMAGED, "search-damaged",
         "The search index cannot be read, or its tables differ from the definitions in this program.",
         "Searches fail or miss results. Nothing else needs this index.";

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::kinds::{Document, core, folder, note, sheet};
-use super::{Vault, digest};
+use super::{Vault, digest, start};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::RemovedPolicy;
 use crate::storage::interface::{Condition, Containment, Direction, Filter, UnresolvedTarget};
 
 pub(super) fn references_are_listed_from_both_ends(vault: &Vault) {
@@ -98,6 +100,75 @@ pub(super) fn references_to_what_is_missing_are_reported(vault: &Vault) {
     assert_eq!(found, [digests, names].concat());
     assert!(unresolved[..3].iter().all(|reference| reference.role.as_deref() == Some("reference")));
     assert!(unresolved[3..].iter().all(|reference| reference.role.is_none() && reference.place.is_none()));
+}
+
+pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(vault: &Vault) {
+    let target = core(note(), "target");
+    let twin = beginning_like(target);
+    let referring = |name: &str, digests: &[Digest]| {
+        let mentions = digests.iter().zip(0..);
+        let document = Document::new(name);
+        vault.add_note(&mentions.fold(document, |all, (digest, at)| all.mention("reference", at, *digest)))
+    };
+    let (both, only_twin) = (referring("both", &[target.0, twin]), referring("twin", &[twin]));
+    let only_target = referring("target only", &[target.0]);
+    let unresolved = || {
+        let all = vault.snapshot().unresolved().unwrap().into_iter();
+        all.map(|reference| (reference.missing, reference.artifact)).collect::<BTreeSet<_>>()
+    };
+    let of_twin = BTreeSet::from([both, only_twin].map(|from| (UnresolvedTarget::Digest(twin), from)));
+    let of_target = [both, only_target].map(|from| (UnresolvedTarget::Digest(target.0), from));
+    let all: BTreeSet<_> = of_target.into_iter().chain(of_twin.clone()).collect();
+    assert_eq!(unresolved(), all);
+    vault.add_note(&Document::new("target"));
+    assert_eq!(unresolved(), of_twin);
+    // References to an artifact that is in the vault already, and to another digest with the same first bytes.
+    let later = referring("later", &[target.0, twin]);
+    let with_later = |mut all: BTreeSet<_>, digests: &[Digest]| {
+        all.extend(digests.iter().map(|digest| (UnresolvedTarget::Digest(*digest), later)));
+        all
+    };
+    assert_eq!(unresolved(), with_later(of_twin.clone(), &[twin]));
+    vault.remove(target);
+    assert_eq!(unresolved(), with_later(all.clone(), &[target.0, twin]));
+    let again = vec![Document::new("target").admit(note())];
+    vault.put(again, RemovedPolicy::TakeBack, start()).unwrap();
+    assert_eq!(unresolved(), with_later(of_twin.clone(), &[twin]));
+    vault.remove(later);
+    assert_eq!(unresolved(), of_twin);
+    vault.remove(both);
+    vault.remove(only_twin);
+    vault.remove(only_target);
+    assert_eq!(unresolved(), BTreeSet::new());
+    vault.remove(target);
+    assert_eq!(unresolved(), BTreeSet::new());
+}
+
+pub(super) fn references_within_a_batch_and_a_transaction_are_resolved(vault: &Vault) {
+    let target = core(note(), "target");
+    let from = |name: &str| Document::new(name).mention("reference", 0, target.0).admit(note());
+    vault.add_all(vec![from("before"), Document::new("target").admit(note()), from("after")]);
+    let unresolved = || vault.snapshot().unresolved().unwrap().len();
+    assert_eq!(unresolved(), 0);
+    // An artifact that is removed together with the one that it refers to leaves nothing.
+    let mut transaction = vault.transaction();
+    assert!(transaction.prepare_removal(&[target, core(note(), "after")]).unwrap());
+    transaction.remove(target, None).unwrap();
+    assert_eq!(transaction.snapshot().unresolved().unwrap().len(), 2);
+    transaction.remove(core(note(), "after"), None).unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(unresolved(), 1);
+    // Another capture may refer to more.
+    let more = Document::new("before").mention("reference", 1, digest("more"));
+    vault.add_note(&more.mention("reference", 0, target.0));
+    assert_eq!(unresolved(), 2);
+}
+
+/// Returns another digest with the same first 31 bytes.
+fn beginning_like(core: CoreHash) -> Digest {
+    let mut bytes = *core.0.as_bytes();
+    bytes[31] ^= 1;
+    Digest::from_bytes(bytes)
 }
 
 pub(super) fn containers_are_found_by_statement_and_by_bytes(vault: &Vault) {

@@ -52,6 +52,7 @@ mod store;
 mod synced_log;
 mod times;
 mod tombstones;
+mod unresolved;
 mod wal;
 mod write;
 mod write_lock;

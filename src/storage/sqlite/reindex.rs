@@ -18,6 +18,7 @@ use super::lists::Lists;
 use super::mention_index;
 use super::payload::Payloads;
 use super::signatures;
+use super::unresolved;
 use super::write::{NewCapture, Putting, StoredBlob, Writer};
 use super::write_lock;
 use crate::artifact::{Admitted, Kind};
@@ -181,6 +182,9 @@ pub(super) fn finish(
          DELETE FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute);",
     )?;
     mentions(&transaction)?;
+    unresolved::rebuild(Lists {
+        payloads: Payloads { connection: &transaction, readers: &Readers::default() },
+    })?;
     Journal::open(&transaction, actor, at)?
         .append(&transaction, &Event::Reindex { indexed: artifacts, not_admitted })?;
     derived::finish(&transaction)?;

@@ -15,6 +15,7 @@ use super::read::Snapshot;
 use super::rows::{ArtifactId, ArtifactRow, CaptureRow};
 use super::search;
 use super::signatures;
+use super::unresolved::References;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{RecordedEntry, SharedFile, StatedLink};
 
@@ -85,24 +86,29 @@ impl Edit<'_> {
         self.remove_note(core)?;
         self.remove_all_labels(core, artifact.id)?;
         let captures = self.snapshot.captures(artifact.id)?;
-        self.take_out(id).map_err(|error| self.snapshot.failed(error))?;
+        self.take_out(id, core).map_err(|error| self.snapshot.failed(error))?;
         self.bury(&artifact, &captures, reason).map_err(|error| self.snapshot.failed(error))
     }
 
     /// Removes the rows of an artifact. Its blobs may then be unreferenced.
-    fn take_out(&mut self, artifact: i64) -> rusqlite::Result<()> {
+    fn take_out(&mut self, artifact: i64, core: CoreHash) -> rusqlite::Result<()> {
         let connection = self.snapshot.connection();
+        let references = References::new(self.snapshot.lists())?;
         let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
         let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
+        let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
         for capture in &captures {
             let list = match self.snapshot.lists().for_capture(*capture) {
                 // Damage is no reason to keep an artifact. Entries left in the index do no harm.
-                Err(rusqlite::Error::FromSqlConversionFailure(..)) => Vec::new(),
+                Err(rusqlite::Error::FromSqlConversionFailure(..)) => {
+                    delete("DELETE FROM unresolved_reference WHERE capture = ?1", *capture)?;
+                    Vec::new()
+                }
                 list => list?,
             };
+            references.forget(*capture, &list)?;
             self.unlisted.extend(list.iter().map(|stated| (mention_index::key(&stated.digest), *capture)));
         }
-        let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
         for capture in captures {
             let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
                          UNION SELECT blob FROM member WHERE capture = ?1";
@@ -123,7 +129,8 @@ impl Edit<'_> {
         }
         delete("DELETE FROM identity WHERE artifact = ?1", artifact)?;
         delete("DELETE FROM name_mention WHERE artifact = ?1", artifact)?;
-        delete("DELETE FROM artifact WHERE id = ?1", artifact)
+        delete("DELETE FROM artifact WHERE id = ?1", artifact)?;
+        references.lose(core, &self.snapshot.captures_stating(mention_index::key(&core.0))?)
     }
 
     /// Adds the journal entry and the tombstones of a removal.
@@ -168,7 +175,7 @@ impl Edit<'_> {
     ) -> Result<()> {
         let mut adopt = || {
             if let Some(artifact) = artifact_id(self.connection(), core)? {
-                self.take_out(artifact)?;
+                self.take_out(artifact, core)?;
             }
             self.journal.begin_adopted(entry)?;
             self.journal.adopt(self.snapshot.connection(), entry)?;

@@ -11,9 +11,12 @@ use super::application_id;
 use super::connection::{self, BUSY_TIMEOUT, secure_delete};
 use super::copy;
 use super::derived;
-use super::dictionaries;
+use super::dictionaries::{self, Readers};
+use super::lists::Lists;
 use super::packed;
+use super::payload::Payloads;
 use super::staging::{PlaceError, StagedFile};
+use super::unresolved;
 use super::{Result, StorageError};
 use crate::storage::recorded;
 
@@ -25,7 +28,7 @@ pub(super) const SEARCH: &str = include_str!("../../../migrations/search.sql");
 const PAGE_SIZE: u32 = 8_192;
 
 /// The schema version that this program writes.
-pub(super) const VERSION: u32 = 7;
+pub(super) const VERSION: u32 = 8;
 
 /// The SQL of each schema version, in order.
 const MIGRATIONS: [&str; VERSION as usize] = [
@@ -36,10 +39,11 @@ const MIGRATIONS: [&str; VERSION as usize] = [
     include_str!("../../../migrations/0005_numbers.sql"),
     include_str!("../../../migrations/0006_labels.sql"),
     include_str!("../../../migrations/0007_source_path.sql"),
+    include_str!("../../../migrations/0008_unresolved.sql"),
 ];
 
 fn steps() -> Vec<M<'static>> {
-    let [vault, packed, everyday, seen, numbers, labels, source_path] = MIGRATIONS;
+    let [vault, packed, everyday, seen, numbers, labels, source_path, unresolved] = MIGRATIONS;
     vec![
         M::up(vault),
         M::up_with_hook(packed, packed::pack_mentions),
@@ -48,6 +52,7 @@ fn steps() -> Vec<M<'static>> {
         M::up(numbers),
         M::up(labels),
         M::up(source_path),
+        M::up_with_hook(unresolved, complete_0008),
     ]
 }
 
@@ -55,6 +60,12 @@ fn steps() -> Vec<M<'static>> {
 fn complete_0004(transaction: &Transaction<'_>) -> HookResult {
     derived::begin(transaction)?;
     Ok(dictionaries::seal_stored(transaction)?)
+}
+
+/// Fills the table of the eighth schema.
+fn complete_0008(transaction: &Transaction<'_>) -> HookResult {
+    let payloads = Payloads { connection: transaction, readers: &Readers::default() };
+    Ok(unresolved::rebuild(Lists { payloads })?)
 }
 
 /// The changes that are allowed to make a file usable as a vault.
@@ -342,7 +353,7 @@ mod tests {
         let longer = with_a_next_one();
         apply(&mut connection, &path, &longer, CreatePolicy::Create).unwrap();
         let message = apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap_err().to_string();
-        assert!(message.contains("schema version 8") && message.contains("up to 7"), "{message}");
+        assert!(message.contains("schema version 9") && message.contains("up to 8"), "{message}");
     }
 
     #[test]

@@ -20,10 +20,12 @@ use super::dictionaries::Dictionaries;
 use super::dictionary_training;
 use super::ids::{artifact_id, blob_id, capture_id};
 use super::journal::{Addition, Journal, after, arrival};
+use super::lists::Lists;
 use super::mention_index;
 use super::payload::Payloads;
 use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
+use super::unresolved;
 use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest};
@@ -258,7 +260,10 @@ impl<'t> Writer<'t> {
                 "INSERT INTO artifact (core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?3, ?4)",
             )?
             .execute((core.0.as_bytes(), kind, at, arrival(entry, 0)))?;
-        Ok((self.transaction.last_insert_rowid(), PutOutcome::Added))
+        let id = self.transaction.last_insert_rowid();
+        let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
+        unresolved::resolve(Lists { payloads }, core)?;
+        Ok((id, PutOutcome::Added))
     }
 
     /// Returns the blob of the first capture of a single-file artifact.

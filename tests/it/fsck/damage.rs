@@ -169,6 +169,51 @@ fn every_row_is_missed() {
     }
 }
 
+#[test]
+fn the_table_of_unresolved_references_is_held_to_the_lists() {
+    let original = crate::dangling::referring();
+    let bytes = bytes_of(&original);
+    let unresolved =
+        |sandbox: &Sandbox| sandbox.run(["unresolved", "--all", "--json"]).expect(0).json().len();
+    let all = unresolved(&original);
+    let table = "table unresolved_reference";
+    let one = "WHERE key = (SELECT min(key) FROM unresolved_reference)";
+    for (change, found, left) in [
+        (
+            format!("DELETE FROM unresolved_reference {one}"),
+            format!("unresolved-missing | {table} | 1 rows\n"),
+            all,
+        ),
+        (
+            "DELETE FROM unresolved_reference".to_owned(),
+            format!("unresolved-missing | {table} | 5 rows\n"),
+            all - 5,
+        ),
+        (
+            "INSERT INTO unresolved_reference VALUES (1, 1), (1, 2), (1, 3)".to_owned(),
+            format!("unresolved-surplus | {table} | 3 rows\n"),
+            all,
+        ),
+        (
+            format!("UPDATE unresolved_reference SET key = 1 {one}"),
+            format!("unresolved-missing | {table} | 1 rows\nunresolved-surplus | {table} | 1 rows\n"),
+            all,
+        ),
+    ] {
+        let sandbox = of_bytes(&bytes);
+        sql(&sandbox).execute_batch(&change).unwrap();
+        assert_eq!(findings(&sandbox, &[]), found, "{change}");
+        // Rows only lead to lists, and one row is enough for that.
+        assert_eq!(unresolved(&sandbox), left, "{change}");
+        for command in [&["fsck", "--repair"][..], &["index", "rebuild"]] {
+            let sandbox = of_bytes(&bytes_of(&sandbox));
+            sandbox.run(command).expect(0);
+            assert_eq!(findings(&sandbox, &[]), "", "{change}");
+            assert_eq!(unresolved(&sandbox), all, "{change}");
+        }
+    }
+}
+
 /// What a vault gives and tells.
 fn answers(sandbox: &Sandbox) -> Vec<(i32, String)> {
     let mut ask =

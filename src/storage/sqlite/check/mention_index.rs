@@ -66,6 +66,7 @@ impl FileInspection<'_> {
         if surplus > 0 && unread == 0 {
             findings.push(Finding::new(MENTIONS_SURPLUS, Subject::Mentions, format!("{surplus} entries")));
         }
+        self.unresolved_references(&mut findings)?;
         Ok((findings, indexed == listed))
     }
 

@@ -18,6 +18,7 @@ mod removed;
 mod replay;
 mod search;
 mod structure;
+mod unresolved;
 
 use std::path::Path;
 

@@ -198,8 +198,7 @@ impl Snapshot<'_> {
     /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
         let mut missing = Vec::new();
-        let sql =
-            "SELECT a.id FROM artifact a WHERE a.kind IN (SELECT kind FROM role WHERE dangles) ORDER BY a.id";
+        let sql = "SELECT DISTINCT c.artifact FROM unresolved_reference u JOIN capture c ON c.id = u.capture";
         for artifact in self.rows(sql, [], |row| row.get::<_, ArtifactId>(0))? {
             for edge in self.digest_edges_from(artifact)?.into_iter().filter(|edge| edge.target.is_none()) {
                 let MentionRow { role, place, digest, .. } = edge.mention;

@@ -9,6 +9,7 @@ use crate::storage::sqlite::lists::{Lists, Stated};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::mentions::{Entry, List};
 use crate::storage::sqlite::payload::Payloads;
+use crate::storage::sqlite::unresolved;
 
 /// Maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the latest
 /// ones.
@@ -64,6 +65,9 @@ impl Writer<'_> {
             });
             list.entries.push(Entry { role: *role, place: mention.place.clone(), position });
             self.entries.push((mention_index::key(&mention.digest), new.id));
+            if mention.role.relation.is_some_and(|relation| relation.dangles) {
+                unresolved::add(self.transaction, mention.digest, new.id)?;
+            }
         }
         self.transaction
             // A damaged vault may contain a list of a lost capture that had this row id.
