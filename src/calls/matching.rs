@@ -150,10 +150,10 @@ impl MatchingRules {
         }
         for (name, member) in request.as_object().map(Object::iter).into_iter().flatten() {
             let is_from_path = name == "model" && !members.is_empty() && endpoint.has_model_in_path;
-            if endpoint.transport.contains(&name) || is_from_path {
+            if is_from_path {
                 continue;
             }
-            if let Some(member) = self.compared(member, &mut vec![name.to_owned()]) {
+            if let Some(member) = self.compared(endpoint, member, &mut vec![name.to_owned()]) {
                 members.push((Cow::Owned(name.to_owned()), member));
             }
         }
@@ -162,13 +162,18 @@ impl MatchingRules {
     }
 
     /// Returns a value as it is compared, or `None` if it is ignored.
-    fn compared(&self, value: &Value<'_>, at: &mut Vec<String>) -> Option<Value<'static>> {
-        if self.ignored.iter().any(|location| location.is_at(at)) {
+    fn compared(
+        &self,
+        endpoint: &Endpoint,
+        value: &Value<'_>,
+        at: &mut Vec<String>,
+    ) -> Option<Value<'static>> {
+        if endpoint.leaves_out(at) || self.ignored.iter().any(|location| location.is_at(at)) {
             return None;
         }
         let mut inside = |name: String, value: &Value<'_>| {
             at.push(name);
-            let compared = self.compared(value, at);
+            let compared = self.compared(endpoint, value, at);
             at.pop();
             compared
         };
@@ -283,6 +288,16 @@ mod tests {
             r#"{"contents":[],"model":"gemini-x"}"#
         );
         assert_eq!(prompt(&rules, "gemini", path, r#"{"model":"other"}"#), r#"{"model":"gemini-x"}"#);
+    }
+
+    #[test]
+    fn ids_of_function_calls_are_not_part_of_a_prompt_of_gemini() {
+        let rules = MatchingRules::default();
+        let path = "/v1beta/models/g:generateContent";
+        let call = r#"{"id":"a","contents":[{"parts":[{"functionCall":{"id":"x1","name":"f","args":{"id":"kept"}}}]},{"parts":[{"functionResponse":{"id":"x1","name":"f"}}]}]}"#;
+        let expected = r#"{"contents":[{"parts":[{"functionCall":{"args":{"id":"kept"},"name":"f"}}]},{"parts":[{"functionResponse":{"name":"f"}}]}],"id":"a","model":"g"}"#;
+        assert_eq!(prompt(&rules, "gemini", path, call), expected);
+        assert!(prompt(&rules, "openai", "/chat/completions", call).contains("x1"));
     }
 
     #[test]

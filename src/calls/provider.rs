@@ -27,6 +27,8 @@ pub struct Endpoint {
     pub path: &'static str,
     /// The members of the body that are not part of the prompt: they say how the answer is sent or accounted for.
     pub transport: &'static [&'static str],
+    /// The members inside the body that are not part of the prompt, as paths in which `*` is any index.
+    pub transport_inside: &'static [&'static [&'static str]],
     /// Whether the path contains the model, between the last slash and the end.
     pub has_model_in_path: bool,
 }
@@ -70,6 +72,13 @@ const OPENAI: &[&str] = &[
 /// Members of requests to Anthropic that do not change the answer.
 const ANTHROPIC: &[&str] = &["metadata", "service_tier", "stream"];
 
+/// Members inside requests to Gemini that do not change the answer. Its API does not need them, so that several clients
+/// invent random ones where it sends none.
+const GEMINI_INSIDE: &[&[&str]] = &[
+    &["contents", "*", "parts", "*", "functionCall", "id"],
+    &["contents", "*", "parts", "*", "functionResponse", "id"],
+];
+
 /// The providers that are known.
 pub const PROVIDERS: &[Provider] = &[
     Provider {
@@ -109,11 +118,11 @@ pub const PROVIDERS: &[Provider] = &[
 pub(crate) const ANY: Endpoint = endpoint("json", "", &[]);
 
 const fn endpoint(name: &'static str, path: &'static str, transport: &'static [&'static str]) -> Endpoint {
-    Endpoint { name, path, transport, has_model_in_path: false }
+    Endpoint { name, path, transport, transport_inside: &[], has_model_in_path: false }
 }
 
 const fn endpoint_of_model(name: &'static str, path: &'static str) -> Endpoint {
-    Endpoint { name, path, transport: &[], has_model_in_path: true }
+    Endpoint { name, path, transport: &[], transport_inside: GEMINI_INSIDE, has_model_in_path: true }
 }
 
 impl Provider {
@@ -130,6 +139,15 @@ impl Provider {
 }
 
 impl Endpoint {
+    /// Returns whether the member at this path of names and indexes is not part of the prompt.
+    pub(crate) fn leaves_out(&self, at: &[String]) -> bool {
+        let is_at = |path: &&[&str]| {
+            path.len() == at.len() && path.iter().zip(at).all(|(token, name)| *token == "*" || token == name)
+        };
+        matches!(at, [name] if self.transport.contains(&name.as_str()))
+            || self.transport_inside.iter().any(is_at)
+    }
+
     /// Returns the model that a path names.
     pub(crate) fn model<'p>(&self, path: &'p str) -> Option<&'p str> {
         let model = path.strip_suffix(self.path).filter(|_| self.has_model_in_path)?;
