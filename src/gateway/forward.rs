@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::connection::{forwarded, returned};
 use super::events::GatewayEvent;
-use super::problem::problem;
+use super::problem::problem_for;
 use super::route::Route;
 use super::run::Run;
 use super::secrets::has_secrets;
@@ -89,8 +89,9 @@ pub(super) async fn forward(
             Response::from_parts(parts, Body::new(body))
         }
         Err(reason) => {
-            let reason = format!("the server of {} could not be asked: {reason}", relay.route.provider);
-            let answer = problem(StatusCode::BAD_GATEWAY, "upstream failed", &reason);
+            let provider = &relay.route.provider;
+            let reason = format!("the server of {provider} could not be asked: {reason}");
+            let answer = problem_for(provider, StatusCode::BAD_GATEWAY, "upstream failed", &reason);
             relay.not_answered(reason).await;
             answer
         }

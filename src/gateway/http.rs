@@ -16,7 +16,7 @@ use super::events::GatewayEvent;
 use super::forward::{OpenCall, Received, Recording, forward};
 use super::miss::Miss;
 use super::play::play;
-use super::problem::{json_problem, json_response, problem};
+use super::problem::{for_clients, json_problem, json_response, problem, problem_for};
 use super::recordings::Wanted;
 use super::replay::{self, Found, ReplayFailure};
 use super::route::{Destination, Route, Target, target};
@@ -185,7 +185,7 @@ async fn call(
             };
             let Route { provider, path, .. } = &route;
             shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-            return problem(StatusCode::NOT_FOUND, "not recorded", &reason);
+            return problem_for(provider, StatusCode::NOT_FOUND, "not recorded", &reason);
         }
         if comparable.is_some() && shared.mode != Mode::Pass {
             let Route { provider, path, .. } = &route;
@@ -208,11 +208,13 @@ async fn call(
                 let Route { provider, path, .. } = &route;
                 run.count(|usage| usage.missed(miss.reason()));
                 shared.report(&GatewayEvent::Missed { provider, path, reason: &miss.reason() });
-                return json_problem(StatusCode::NOT_FOUND, &miss.problem());
+                let status = StatusCode::NOT_FOUND;
+                return json_problem(status, &for_clients(provider, status, miss.problem()));
             }
             Ok(Err(_)) => {}
             Err(failure) => {
-                return problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", &failure.to_string());
+                let (status, reason) = (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string());
+                return problem_for(&route.provider, status, "not replayed", &reason);
             }
         }
     }

@@ -5,18 +5,46 @@ use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
 use serde_json::{Value as Json, json};
 
-/// Returns a problem document (RFC 9457).
+/// Returns a response with a problem document (RFC 9457).
 pub(super) fn problem(status: StatusCode, title: &str, detail: &str) -> Response<Body> {
-    json_problem(
-        status,
-        &json!({
-            "type": "about:blank",
-            "title": title,
-            "status": status.as_u16(),
-            "detail": detail,
-            "error": {"message": format!("{title}: {detail}"), "type": title.replace(' ', "_")},
-        }),
-    )
+    json_problem(status, &document(status, title, detail))
+}
+
+/// Returns a response with a problem document that clients of a provider can show.
+pub(super) fn problem_for(provider: &str, status: StatusCode, title: &str, detail: &str) -> Response<Body> {
+    json_problem(status, &for_clients(provider, status, document(status, title, detail)))
+}
+
+fn document(status: StatusCode, title: &str, detail: &str) -> Json {
+    json!({
+        "type": "about:blank",
+        "title": title,
+        "status": status.as_u16(),
+        "detail": detail,
+        "error": {"message": format!("{title}: {detail}"), "type": title.replace(' ', "_")},
+    })
+}
+
+/// Adds the members without which some clients of a provider do not show the message of an error.
+pub(super) fn for_clients(provider: &str, status: StatusCode, mut document: Json) -> Json {
+    let (location, added) = match provider {
+        "anthropic" => ("", json!({"type": "error"})),
+        "gemini" => ("/error", json!({"code": status.as_u16(), "status": code_of_gemini(status)})),
+        _ => return document,
+    };
+    if let (Some(Json::Object(members)), Json::Object(added)) = (document.pointer_mut(location), added) {
+        members.extend(added);
+    }
+    document
+}
+
+/// Returns the name that the API of Gemini has for a status.
+fn code_of_gemini(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::NOT_FOUND => "NOT_FOUND",
+        StatusCode::BAD_GATEWAY => "UNAVAILABLE",
+        _ => "INTERNAL",
+    }
 }
 
 /// Returns a response with a problem document.

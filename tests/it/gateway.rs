@@ -4,6 +4,7 @@ mod client;
 pub(crate) mod clients;
 #[cfg(unix)]
 mod environment;
+mod problems;
 mod recordings;
 mod rules;
 mod upstream;

@@ -1,0 +1,34 @@
+//! What clients of a provider need to show why a call was not answered.
+
+use runvault::gateway::{Mode, Upstream as Server};
+use serde_json::{Value, json};
+
+use super::client::request;
+use super::upstream::Upstream;
+use super::{options, start, started};
+use crate::sandbox::Sandbox;
+
+/// A request of each API in which clients look for the message in another form.
+const REQUESTS: [&str; 2] = ["POST /anthropic/v1/messages", "POST /gemini/v1beta/models/g:generateContent"];
+
+/// Returns what a gateway answers to these requests.
+fn answers(gateway: &runvault::gateway::Gateway, status: u16) -> [Value; 2] {
+    REQUESTS.map(|line| request(gateway.address(), line, &[], r#"{"messages":[]}"#).expect(status).json())
+}
+
+#[test]
+fn clients_of_each_provider_find_the_message() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let [anthropic, gemini] = answers(&start(&sandbox, Mode::Replay, &upstream), 404);
+    let message = "not recorded: no request of this API was recorded";
+    assert_eq!((&anthropic["type"], &anthropic["error"]["message"]), (&json!("error"), &json!(message)));
+    let error = json!({"code": 404, "status": "NOT_FOUND", "type": "not_recorded", "message": message});
+    assert_eq!(gemini["error"], error);
+
+    let mut unreachable = options(&sandbox, Mode::Record, &upstream);
+    // Port 9 has no server.
+    let server = |name: &&str| Server::parse(&format!("{name}=http://127.0.0.1:9")).unwrap();
+    unreachable.upstreams = ["anthropic", "gemini"].iter().map(server).collect();
+    let [anthropic, gemini] = answers(&started(&sandbox, unreachable).unwrap(), 502);
+    assert_eq!((&anthropic["type"], &gemini["error"]["status"]), (&json!("error"), &json!("UNAVAILABLE")));
+}
