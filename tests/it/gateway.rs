@@ -5,6 +5,8 @@ pub(crate) mod clients;
 #[cfg(unix)]
 mod environment;
 mod problems;
+#[cfg(unix)]
+mod program;
 mod recordings;
 mod rules;
 mod upstream;

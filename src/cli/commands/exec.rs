@@ -1,5 +1,7 @@
 //! `runvault exec`
 
+mod program;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,6 +26,8 @@ use crate::cli::output::stop::Stop;
 ///
 /// A server that these variables already name is asked in place of that of the provider, unless --upstream names one.
 ///
+/// SIGTERM is passed on to the program, and the run is finished after the program has ended.
+///
 /// With --mode replay, variables for keys that are not set get a value that no server accepts.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
@@ -45,9 +49,6 @@ impl Args {
         let servers =
             if self.gateway.mode() == Mode::Replay { Vec::new() } else { servers(&options.upstreams)? };
         options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
-        // The signals of a terminal go to the program as well: it decides whether it ends, and what was recorded is stored
-        // after that.
-        let _stop = Stop::on_signals()?;
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
         let mut command = Command::new(program);
         command.args(arguments).envs(variables(gateway.address(), &servers));
@@ -57,10 +58,12 @@ impl Args {
                 key_variables().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, REPLAY_KEY)),
             );
         }
-        let status = command.status().map_err(|error| {
+        let status = program::run(&mut command).map_err(|error| {
             let program = program.to_string_lossy();
             Failure::CouldNotRun(format!("cannot run {}: {error}", escaped(&program)))
         })?;
+        // What was recorded is stored, unless a second signal asks not to wait for that.
+        let _stop = Stop::on_signals()?;
         gateway.stop()?;
         Ok(Status::OfProgram(code(status)))
     }
