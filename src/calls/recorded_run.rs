@@ -187,25 +187,58 @@ pub(crate) struct Recorded {
     pub(crate) answer: Answer,
 }
 
+/// A request without a complete answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unanswered {
+    /// The number of the step with the request.
+    pub(crate) step: usize,
+    pub(crate) provider: String,
+    pub(crate) endpoint: String,
+    pub(crate) prompt: String,
+    /// Why there is no answer.
+    pub(crate) reason: String,
+}
+
+/// The calls of a run pack, in the order of their requests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RecordedCalls {
+    pub(crate) recorded: Vec<Recorded>,
+    pub(crate) unanswered: Vec<Unanswered>,
+}
+
 /// Returns the complete answers in a run pack that has the profile, in the order of their requests; `None` if it has
 /// another form.
 pub(crate) fn read(document: &[u8]) -> Option<Vec<Recorded>> {
+    read_all(document).map(|run| run.recorded)
+}
+
+/// Returns the calls in a run pack that has the profile; `None` if it has another form.
+pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
     let root = reader::read(document, &Limits::most()).ok()?;
     at(&root, &["metadata", GATEWAY, "profile"])?;
     let steps = at(&root, &["payload", "run", "steps"])?.as_array()?;
-    let mut recorded = Vec::new();
+    let mut run = RecordedCalls::default();
     for (index, pair) in steps.windows(2).enumerate() {
         let [request, response] = pair else { continue };
-        let is_type = |step: &Value<'_>, name: &str| step.get("type").and_then(Value::as_str) == Some(name);
+        let type_of = |step: &Value<'_>| step.get("type").and_then(Value::as_str).map(str::to_owned);
         let id = |step| at(step, &["metadata", "request_id"]);
-        if is_type(request, "model.request")
-            && is_type(response, "model.response")
-            && id(request) == id(response)
-        {
-            recorded.extend(read_call(index, request, response));
+        if type_of(request).as_deref() != Some("model.request") || id(request) != id(response) {
+            continue;
+        }
+        match type_of(response).as_deref() {
+            Some("model.response") => run.recorded.extend(read_call(index, request, response)),
+            Some("error.event") => run.unanswered.extend(read_unanswered(index, request, response)),
+            _ => {}
         }
     }
-    Some(recorded)
+    Some(run)
+}
+
+fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Option<Unanswered> {
+    let asked = |name: &str| at(request, &["input", name]).and_then(Value::as_str).map(str::to_owned);
+    let reason = at(event, &["output", "message"]).and_then(Value::as_str)?.to_owned();
+    let (provider, endpoint, prompt) = (asked("provider")?, asked("endpoint")?, asked("prompt")?);
+    Some(Unanswered { step, provider, endpoint, prompt, reason })
 }
 
 fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<Recorded> {

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::difference::differences;
 use super::recordings::Wanted;
 use crate::calls::call::Form;
-use crate::calls::recorded_run::Recorded;
+use crate::calls::recorded_run::{Recorded, Unanswered};
 use crate::digest::CoreHash;
 use crate::json::reader::{self, Limits};
 
@@ -25,6 +25,8 @@ pub(super) enum Miss {
     Different { run: CoreHash, step: usize, lines: Vec<String>, count: usize },
     /// The request was recorded, with an answer in the other form.
     OtherForm { run: CoreHash, step: usize, recorded: Form },
+    /// The request was recorded without a complete answer.
+    Unanswered { run: CoreHash, step: usize, reason: String },
 }
 
 impl Miss {
@@ -39,6 +41,12 @@ impl Miss {
         let (one, other) = (read(&recorded.prompt)?, read(&wanted.prompt)?);
         let (lines, count) = differences(&one, &other, LISTED);
         Some((count, Self::Different { run, step, lines, count }))
+    }
+
+    /// Returns the reason for a request that was recorded without a complete answer.
+    pub(super) fn unanswered(run: CoreHash, unanswered: &Unanswered) -> Self {
+        let Unanswered { step, reason, .. } = unanswered;
+        Self::Unanswered { run, step: *step, reason: reason.clone() }
     }
 
     /// Returns the reason as a sentence without a full stop.
@@ -59,6 +67,11 @@ impl Miss {
             Self::OtherForm { recorded: Form::Whole, .. } => {
                 "the request was recorded with an answer in one piece, and was made with streaming".to_owned()
             }
+            Self::Unanswered { reason, .. } => {
+                format!(
+                    "the request was recorded without a complete answer, which is never replayed: {reason}"
+                )
+            }
         }
     }
 
@@ -73,9 +86,13 @@ impl Miss {
             "detail": reason,
             "error": {"message": format!("not recorded: {reason}"), "type": "not_recorded"},
         });
-        if let (Self::Different { run, step, .. } | Self::OtherForm { run, step, .. }, Some(members)) =
-            (self, problem.as_object_mut())
-        {
+        let nearest = match self {
+            Self::Different { run, step, .. }
+            | Self::OtherForm { run, step, .. }
+            | Self::Unanswered { run, step, .. } => Some((run, step)),
+            _ => None,
+        };
+        if let (Some((run, step)), Some(members)) = (nearest, problem.as_object_mut()) {
             members.insert("nearest".to_owned(), json!({"core_hash": run.to_string(), "step": step}));
         }
         if let (Self::Different { lines, count, .. }, Some(members)) = (self, problem.as_object_mut()) {

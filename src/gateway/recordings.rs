@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::call::Form;
 use crate::calls::origin::{SOURCE, SOURCES};
-use crate::calls::recorded_run::{self, KIND, Recorded};
+use crate::calls::recorded_run::{self, KIND, Recorded, RecordedCalls, Unanswered};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
 use crate::vault::{LookupError, Vault};
@@ -48,6 +48,8 @@ pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<Re
 pub(super) struct Pack {
     pub(super) core: CoreHash,
     pub(super) recorded: Arc<Vec<Recorded>>,
+    /// The requests without a complete answer.
+    pub(super) unanswered: Arc<Vec<Unanswered>>,
 }
 
 /// A request to look up.
@@ -69,6 +71,12 @@ impl Wanted {
             && recorded.prompt == self.prompt
             // Errors are sent in one piece, also to clients that expect a stream.
             && (!recorded.answer.is_success() || recorded.form == self.form)
+    }
+
+    /// Returns whether it is a request that was recorded without an answer.
+    pub(super) fn is(&self, unanswered: &Unanswered) -> bool {
+        let Unanswered { provider, endpoint, prompt, .. } = unanswered;
+        *provider == self.provider && endpoint == self.endpoint && *prompt == self.prompt
     }
 
     /// Returns whether a recorded request is one of the same API.
@@ -94,8 +102,9 @@ impl Recordings {
             return Ok(Some(pack.clone()));
         }
         let document = vault.get(&core.0.into())?;
-        let Some(recorded) = recorded_run::read(&document) else { return Ok(None) };
-        let pack = Pack { core, recorded: Arc::new(recorded) };
+        let Some(run) = recorded_run::read_all(&document) else { return Ok(None) };
+        let RecordedCalls { recorded, unanswered } = run;
+        let pack = Pack { core, recorded: Arc::new(recorded), unanswered: Arc::new(unanswered) };
         let mut kept = lock();
         kept.truncate(KEPT - 1);
         kept.push_front(pack.clone());

@@ -83,6 +83,10 @@ fn nearest(
     let mut nearest: Option<(usize, Miss)> = None;
     let mut searched = 0;
     let mut look = |pack: Pack| {
+        if let Some(unanswered) = pack.unanswered.iter().find(|unanswered| wanted.is(unanswered)) {
+            nearest = Some((0, Miss::unanswered(pack.core, unanswered)));
+            return false;
+        }
         for recorded in pack.recorded.iter().filter(|recorded| wanted.is_same_api(recorded)) {
             let Some((count, miss)) = Miss::compared(pack.core, recorded, wanted) else { continue };
             if nearest.as_ref().is_none_or(|(least, _)| count < *least) {

@@ -227,8 +227,11 @@ fn an_answer_that_is_broken_off_is_never_complete() {
         let partial = last["output"]["partial"].as_str().unwrap();
         assert!(!partial.is_empty() && partial.starts_with(&answer.body), "{partial}");
         let replaying = start(&sandbox, Mode::Replay, &upstream);
-        let missed = chat(replaying.address(), "break", stream).expect(404);
-        assert_eq!(missed.json()["detail"], "no request of this API was recorded");
+        let missed = chat(replaying.address(), "break", stream).expect(404).json();
+        let reason = "the request was recorded without a complete answer, which is never replayed: the answer was broken off";
+        assert!(missed["detail"].as_str().unwrap().starts_with(reason), "{missed}");
+        // The last run that was stored is the nearest.
+        assert_eq!(missed["nearest"], json!({"core_hash": run.run_pack.to_string(), "step": 0}));
     }
 }
 
