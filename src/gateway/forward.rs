@@ -232,6 +232,9 @@ impl Relay {
             "the answer is too large to be recorded"
         } else if headers.contains_key(CONTENT_ENCODING) {
             "the answer is compressed, although that was not asked for"
+        } else if status.is_redirection() {
+            // The client asks again at the other address, and that answer is recorded.
+            "the server redirects to another address"
         } else {
             ""
         };

@@ -3,9 +3,9 @@
 use runvault::gateway::{Mode, Upstream as Server};
 use serde_json::{Value, json};
 
-use super::client::request;
+use super::client::{chat, request};
 use super::upstream::Upstream;
-use super::{options, start, started};
+use super::{kinds, options, start, started, steps};
 use crate::sandbox::Sandbox;
 
 /// A request of each API in which clients look for the message in another form.
@@ -31,4 +31,19 @@ fn clients_of_each_provider_find_the_message() {
     unreachable.upstreams = ["anthropic", "gemini"].iter().map(server).collect();
     let [anthropic, gemini] = answers(&started(&sandbox, unreachable).unwrap(), 502);
     assert_eq!((&anthropic["type"], &gemini["error"]["status"]), (&json!("error"), &json!("UNAVAILABLE")));
+}
+
+#[test]
+fn redirections_are_passed_on_and_not_recorded() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let redirected = chat(gateway.address(), "redirect", false).expect(307);
+    let line = format!("POST {}", redirected.header("location").unwrap());
+    let body =
+        json!({"model": "m-1", "stream": false, "messages": [{"role": "user", "content": "redirect"}]});
+    let answer = request(gateway.address(), &line, &[], &body.to_string()).expect(200);
+    gateway.stop().unwrap();
+    assert_eq!((kinds(&sandbox), steps(&sandbox).len()), (vec!["model_io".to_owned(), "rpk".to_owned()], 2));
+    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    assert_eq!(chat(replaying.address(), "redirect", false).expect(200).body, answer.body);
 }

@@ -72,6 +72,12 @@ fn serve(stream: TcpStream, shared: &Shared) {
         reader.read_exact(&mut body).unwrap();
         let number = shared.requests.fetch_add(1, Ordering::SeqCst);
         shared.heads.lock().unwrap().push(head.clone());
+        let is_redirected = head.starts_with("POST /v1/redirected/");
+        if !is_redirected && String::from_utf8_lossy(&body).contains("redirect") {
+            let location = "location: /v1/redirected/chat/completions";
+            write!(writer, "HTTP/1.1 307 X\r\n{location}\r\ncontent-length: 0\r\n\r\n").unwrap();
+            continue;
+        }
         // The client may have left.
         if !answer(&mut writer, &body, number).unwrap_or(false) {
             return;
