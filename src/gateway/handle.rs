@@ -165,7 +165,7 @@ impl Gateway {
             pace: options.pace,
             only,
             rules: options.rules,
-            upstreams: Upstreams::new(&options.upstreams),
+            upstreams: Upstreams::new(&options.upstreams, options.mode == Mode::Replay),
             upstream,
             spool: options.spool,
             recordings,

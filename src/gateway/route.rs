@@ -10,6 +10,9 @@ use crate::json::reader::excerpt;
 /// The first segment of paths that are commands to the gateway.
 pub(super) const OWN: &str = "_runvault";
 
+/// The segment before the model in paths of APIs.
+const MODELS: &str = "models";
+
 /// A server to which requests are forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
@@ -46,11 +49,7 @@ impl Upstream {
     /// Returns an error if it has another form, or the URL is not one of HTTP.
     pub fn parse(text: &str) -> Result<Self, InvalidUpstream> {
         let (name, url) = text.split_once('=').ok_or(InvalidUpstream::Form)?;
-        let is_word = !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte));
-        if !is_word || [OWN, "run", "label", "recording", "v1", "v1beta"].contains(&name) {
+        if !is_name(name) {
             return Err(InvalidUpstream::Name(excerpt(name)));
         }
         Self::new(name, url).ok_or_else(|| InvalidUpstream::Url(name.to_owned()))
@@ -90,16 +89,27 @@ impl Upstream {
     }
 }
 
+/// Returns whether a word can be the name of a server.
+fn is_name(word: &str) -> bool {
+    let is_of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+    let is_reserved = [OWN, "run", "label", "recording", "v1", "v1beta"].contains(&word);
+    !word.is_empty() && word.bytes().all(is_of_name) && !is_reserved
+}
+
 /// The servers to which requests are forwarded, by name.
 #[derive(Clone, Debug)]
-pub(super) struct Upstreams(BTreeMap<String, Upstream>);
+pub(super) struct Upstreams {
+    by_name: BTreeMap<String, Upstream>,
+    /// Whether calls are only replayed, so that there can be recordings of servers with other names.
+    only_replays: bool,
+}
 
 impl Upstreams {
     /// Returns the known providers and `given`, which replace those of the same name.
-    pub(super) fn new(given: &[Upstream]) -> Self {
+    pub(super) fn new(given: &[Upstream], only_replays: bool) -> Self {
         let known = PROVIDERS.iter().filter_map(Upstream::of);
         let all = known.chain(given.iter().cloned());
-        Self(all.map(|upstream| (upstream.name.clone(), upstream)).collect())
+        Self { by_name: all.map(|upstream| (upstream.name.clone(), upstream)).collect(), only_replays }
     }
 }
 
@@ -163,8 +173,9 @@ pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> Target {
     target.destination = if name == OWN {
         Destination::Own(after.trim_matches('/').to_owned())
     } else {
-        let route =
-            named(upstreams, name, after, uri.query()).or_else(|| by_path(upstreams, rest, uri.query()));
+        let route = named(upstreams, name, after, uri.query());
+        let route = route.or_else(|| recorded_elsewhere(upstreams, name, after));
+        let route = route.or_else(|| by_path(upstreams, rest, uri.query()));
         route.map_or(Destination::Unknown, Destination::Upstream)
     };
     target
@@ -178,7 +189,7 @@ fn first(path: &str) -> (&str, &str) {
 
 /// Returns the route of a request whose path begins with the name of a server.
 fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
-    let upstream = upstreams.0.get(name)?;
+    let upstream = upstreams.by_name.get(name)?;
     let endpoint = Provider::named(name).map_or(Some(&ANY), |provider| provider.endpoint(path));
     Some(Route {
         provider: name.to_owned(),
@@ -186,6 +197,17 @@ fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> 
         path: path.to_owned(),
         endpoint,
     })
+}
+
+/// Returns the route of a request whose path begins with the name of a server that is not known, and need not be: nothing
+/// is forwarded to it.
+fn recorded_elsewhere(upstreams: &Upstreams, name: &str, path: &str) -> Option<Route> {
+    let mut endpoints = PROVIDERS.iter().flat_map(|provider| provider.endpoints);
+    let is_of_api = name == MODELS || endpoints.any(|endpoint| first(endpoint.path).0 == name);
+    if !upstreams.only_replays || !is_name(name) || is_of_api {
+        return None;
+    }
+    Some(Route { provider: name.to_owned(), url: String::new(), path: path.to_owned(), endpoint: Some(&ANY) })
 }
 
 /// Returns the route of a request whose path is that of an API, without the name of a server.
@@ -218,7 +240,7 @@ mod tests {
 
     fn route(given: &[&str], uri: &str) -> (Option<String>, BTreeMap<String, String>, Option<Route>) {
         let given: Vec<Upstream> = given.iter().map(|text| Upstream::parse(text).unwrap()).collect();
-        let target = target(&Upstreams::new(&given), &uri.parse().unwrap());
+        let target = target(&Upstreams::new(&given, false), &uri.parse().unwrap());
         let route = match target.destination {
             Destination::Upstream(route) => Some(route),
             _ => None,
@@ -247,6 +269,26 @@ mod tests {
             assert_eq!(route(&[], path).2.unwrap().provider, provider);
         }
         assert!(route(&[], "/favicon.ico").2.is_none());
+    }
+
+    #[test]
+    fn other_names_are_of_recordings() {
+        let replayed = |uri: &str| match target(&Upstreams::new(&[], true), &uri.parse().unwrap()).destination
+        {
+            Destination::Upstream(Route { provider, path, .. }) => format!("{provider} {path}"),
+            other => format!("{other:?}"),
+        };
+        assert_eq!(replayed("/mistral/v1/chat/completions"), "mistral /v1/chat/completions");
+        assert_eq!(replayed("/local/generate?a=b"), "local /generate");
+        for (path, expected) in [
+            ("/openai/v1/responses", "openai /v1/responses"),
+            ("/v1/chat/completions", "openai /v1/chat/completions"),
+            ("/chat/completions", "openai /chat/completions"),
+            ("/models/g:generateContent", "gemini /models/g:generateContent"),
+            ("/favicon.ico", "Unknown"),
+        ] {
+            assert_eq!(replayed(path), expected);
+        }
     }
 
     #[test]
