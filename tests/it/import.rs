@@ -167,6 +167,21 @@ fn damaged_files_are_rejected_with_their_location() {
 }
 
 #[test]
+fn files_that_are_no_recordings_are_named_as_such() {
+    let sandbox = Sandbox::without_vault();
+    for (name, text, expected) in [
+        ("notes.txt", "hello\n", "is neither a bundle nor a recording of VCR.py, Inspect or OpenTelemetry"),
+        ("empty.jsonl", "\n", "is empty"),
+    ] {
+        let path = sandbox.write(name, text).into_os_string();
+        let refused = sandbox.run(["import".into(), "--create".into(), path]).expect(1).stderr;
+        assert!(refused.contains(name) && refused.contains(expected), "{refused}");
+    }
+    let refused = sandbox.run_on(b"{}", &["import", "--create", "-"]).expect(1).stderr;
+    assert!(refused.contains("error: - is neither a bundle"), "{refused}");
+}
+
+#[test]
 fn exported_calls_are_imported_as_the_same_session() {
     let sandbox = Sandbox::without_vault();
     let report = import(&sandbox, &["vcr.yaml"], &[]);

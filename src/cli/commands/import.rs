@@ -6,14 +6,13 @@ mod recordings;
 mod task;
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
@@ -149,24 +148,13 @@ impl Args {
             return Ok(bundle::read(inputs::standard_input(), "-", limit)?);
         }
         let name = path.to_string_lossy();
+        if path.is_dir() {
+            let add = format!("\"runvault add {name}\" adds artifacts");
+            return Err(Failure::No(format!("{name} is a directory, not a bundle; {add}")));
+        }
         let file = File::open(path);
         let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
-        let bundle = bundle::read(io::BufReader::new(file), path, limit);
-        bundle.map_err(|error| Self::not_a_bundle(path).unwrap_or_else(|| error.into()))
-    }
-
-    /// Returns the error for a file that is an artifact, or a directory, instead of a bundle.
-    fn not_a_bundle(path: &Path) -> Option<Failure> {
-        const EXAMINED: u64 = 16 << 20;
-        let name = path.to_string_lossy();
-        let add = format!("not a bundle; \"runvault add {name}\" adds artifacts");
-        if path.is_dir() {
-            return Some(Failure::No(format!("{name} is a directory, {add}")));
-        }
-        let mut document = Vec::new();
-        File::open(path).ok()?.take(EXAMINED).read_to_end(&mut document).ok()?;
-        let (kind, _) = formats::recognise(&document)?;
-        Some(Failure::No(format!("{name} is a {}, {add}", kind.noun())))
+        Ok(bundle::read(io::BufReader::new(file), path, limit)?)
     }
 
     /// Returns `verb` in its completed form, or in a dry run in its conditional form.

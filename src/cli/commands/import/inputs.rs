@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, StdinLock};
 use std::path::{Path, PathBuf};
 
+use runvault::formats;
 use runvault::recorders::{Format, Input};
-use runvault::vault::bundle;
 
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::Failure;
@@ -15,7 +15,7 @@ pub(super) fn standard_input() -> StdinLock<'static> {
     io::stdin().lock()
 }
 
-/// Reads recordings of other programs. Returns `None` if the only file is something else, which is then not consumed.
+/// Reads recordings of other programs. Returns `None` if the only file can be a bundle, which is then not consumed.
 pub(super) fn read(files: &[PathBuf], limit: u64) -> Result<Option<Vec<Input>>, Failure> {
     let mut inputs = Vec::new();
     for path in files {
@@ -37,17 +37,31 @@ fn read_one(path: &Path, limit: u64) -> Result<Option<Input>, Failure> {
     let failed = |error: io::Error| Failure::CouldNotRun(format!("cannot read {}: {error}", escaped(&name)));
     if path == Path::new("-") {
         let Some(bytes) = candidate(standard_input(), limit).map_err(failed)? else { return Ok(None) };
-        if Format::recognise(&bytes).is_none() {
-            // It was consumed, so the error of a bundle is found here.
-            return Ok(bundle::read(bytes.as_slice(), "-", limit).map(|_| None)?);
-        }
-        return Ok(Some(Input { name, bytes }));
+        return recording(Input { name, bytes }).map(Some);
     }
     // What cannot be opened is reported when it is read as a bundle.
     let Some(file) = File::open(path).ok().filter(|_| !path.is_dir()) else { return Ok(None) };
     let bytes = candidate(BufReader::new(file), limit).map_err(failed)?;
-    let recording = bytes.filter(|bytes| Format::recognise(bytes).is_some());
-    Ok(recording.map(|bytes| Input { name, bytes }))
+    bytes.map(|bytes| recording(Input { name, bytes })).transpose()
+}
+
+/// Returns a text or a zip file if it is a recording. Bundles are neither.
+fn recording(input: Input) -> Result<Input, Failure> {
+    if Format::recognise(&input.bytes).is_some() {
+        return Ok(input);
+    }
+    let name = escaped(&input.name);
+    let add = format!("\"runvault add {name}\" adds artifacts");
+    Err(Failure::No(if input.bytes.trim_ascii().is_empty() {
+        format!("{name} is empty")
+    } else if let Some((kind, _)) = formats::recognise(&input.bytes) {
+        format!("{name} is a {}, not a bundle; {add}", kind.noun())
+    } else {
+        format!(
+            "{name} is neither a bundle nor a recording of VCR.py, Inspect or OpenTelemetry, nor requests and responses as \
+             JSON Lines; {add}"
+        )
+    }))
 }
 
 /// Reads what can be a recording: a text or a zip file. One byte more than allowed is enough to reject it.
