@@ -18,8 +18,14 @@ const PAIR: &[&str] =
     &["request", "response", "error", "custom_id", "id", "timestamp", "created_at", "latency_ms"];
 const OUTPUT: &[&str] = &["id", "custom_id", "response", "error"];
 const INPUT: &[&str] = &["custom_id", "method", "url", "body"];
+/// The members of lines of the batch API of Anthropic.
+const ANTHROPIC_INPUT: &[&str] = &["custom_id", "params"];
+const ANTHROPIC_OUTPUT: &[&str] = &["custom_id", "result"];
 const REQUEST: &[&str] = &["method", "url", "path", "endpoint", "body", "headers"];
 const RESPONSE: &[&str] = &["status_code", "status", "request_id", "body", "headers"];
+
+/// The members of which a line of a batch has one beside `custom_id`.
+const BATCH: &[&str] = &["body", "response", "error", "params", "result"];
 
 /// Returns whether a document is a line of one of the forms.
 pub(super) fn is_line(document: &Value<'_>) -> bool {
@@ -28,10 +34,7 @@ pub(super) fn is_line(document: &Value<'_>) -> bool {
         Value::Array(pair) => {
             matches!(pair.as_slice(), [Value::Object(request), Value::Object(_) | Value::Array(_), ..] if request.contains("model"))
         }
-        _ => {
-            has("custom_id") && (has("body") || has("response") || has("error"))
-                || has("request") && has("response")
-        }
+        _ => has("custom_id") && BATCH.iter().any(|name| has(name)) || has("request") && has("response"),
     }
 }
 
@@ -87,6 +90,8 @@ impl Lines {
             (false, false) if has("custom_id") && (has("response") || has("error")) => {
                 self.batch_reply(file, line)
             }
+            (false, false) if has("custom_id") && has("params") => self.anthropic_request(file, line),
+            (false, false) if has("custom_id") && has("result") => self.anthropic_reply(file, line),
             _ => {
                 self.list(file, line, "it is neither a request nor a response");
                 Ok(())
@@ -142,8 +147,24 @@ impl Lines {
 
     fn batch_request(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
         self.others(file, line, INPUT);
-        let id = line.required("custom_id")?.text()?.to_owned();
         let request = self.request(file, line, None)?;
+        self.asked_in_batch(file, line, request)
+    }
+
+    fn anthropic_request(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+        self.others(file, line, ANTHROPIC_INPUT);
+        let params = line.required("params")?;
+        let request = request_of(params.value, Target::known("anthropic", "/v1/messages"));
+        self.asked_in_batch(file, line, request)
+    }
+
+    fn asked_in_batch(
+        &mut self,
+        file: usize,
+        line: &Node<'_>,
+        request: std::result::Result<Request, String>,
+    ) -> Result<()> {
+        let id = line.required("custom_id")?.text()?.to_owned();
         if self.asked.contains_key(&id) {
             self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
             return Ok(());
@@ -156,12 +177,33 @@ impl Lines {
 
     fn batch_reply(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
         self.others(file, line, OUTPUT);
-        let id = line.required("custom_id")?.text()?.to_owned();
         let (reply, at) = match (line.member("response"), line.member("error")) {
             (Some(response), _) => self.response(file, &response)?,
             (None, Some(error)) => (Reply::Failed(compact::text(error.value)), None),
             (None, None) => return Err(line.fault("the required member response is missing")),
         };
+        self.replied_in_batch(file, line, (reply, at))
+    }
+
+    /// Reads a result, which has no status of HTTP.
+    fn anthropic_reply(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+        self.others(file, line, ANTHROPIC_OUTPUT);
+        let result = line.required("result")?;
+        let reply = match (result.required("type")?.text()?, result.member("error")) {
+            ("succeeded", _) => reply(200, None, result.required("message")?.value),
+            (_, Some(error)) => Reply::Failed(compact::text(error.value)),
+            (outcome, None) => Reply::Failed(format!("the request was {outcome}")),
+        };
+        self.replied_in_batch(file, line, (reply, None))
+    }
+
+    fn replied_in_batch(
+        &mut self,
+        file: usize,
+        line: &Node<'_>,
+        (reply, at): (Reply, Option<DateTime<Utc>>),
+    ) -> Result<()> {
+        let id = line.required("custom_id")?.text()?.to_owned();
         if self.replies.contains_key(&id) {
             self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
             return Ok(());
@@ -313,6 +355,30 @@ mod tests {
             other => format!("{other:?}"),
         };
         exchanges.map(|(file, one)| format!("{file} {}: {}", one.location, reply(&one.reply))).collect()
+    }
+
+    #[test]
+    fn batches_of_anthropic_are_joined() {
+        let asked = ["a", "b", "c"].map(|id| {
+            format!(
+                "{{\"custom_id\":\"{id}\",\"params\":{{\"model\":\"c\",\"max_tokens\":1,\"messages\":[]}}}}\n"
+            )
+        });
+        let answered = "{\"custom_id\":\"b\",\"result\":{\"type\":\"expired\"}}\n\
+                        {\"custom_id\":\"c\",\"result\":{\"type\":\"errored\",\"error\":{\"type\":\"error\"}}}\n\
+                        {\"custom_id\":\"a\",\"result\":{\"type\":\"succeeded\",\"message\":{\"type\":\"message\"}}}\n";
+        let recording = recording(&[answered, &asked.concat()]);
+        let expected = [
+            r#"1 line 1: 200 application/json {"type":"message"}"#,
+            r#"1 line 2: Failed("the request was expired")"#,
+            r#"1 line 3: Failed("{\"type\":\"error\"}")"#,
+        ];
+        assert_eq!(
+            (shown(&recording).as_slice(), recording.unmapped.len()),
+            (&expected.map(str::to_owned)[..], 0)
+        );
+        let Request::Json { target, .. } = &recording.runs[0].exchanges[0].1.request else { panic!() };
+        assert_eq!((target.provider.as_str(), target.endpoint.name), ("anthropic", "messages"));
     }
 
     #[test]
