@@ -1,7 +1,7 @@
 //! Cassettes of VCR.py: `docs/import.md`, "VCR.py".
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 
@@ -10,7 +10,9 @@ use super::error::{Fault, Result};
 use super::exchange::{Exchange, Reply, Request};
 use super::node::Node;
 use super::recording::{RecordedRun, Recording};
+use crate::calls::values::at;
 use crate::json::Value;
+use crate::json::compact;
 use crate::json::reader::{self, Limits};
 use crate::yaml::{self, BINARY, Schema};
 
@@ -37,14 +39,18 @@ const HEADERS: &[&str] = &[
 
 /// Reads a cassette.
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
-    let root = document(bytes, limits)?;
-    let root = Node::new(&root, "");
+    let value = document(bytes, Schema::Text, limits)?;
+    let root = Node::new(&value, "");
     let version = root.required("version")?;
     if version.integer()? != 1 {
         return Err(version.fault("cassettes have version 1; record it again with a current VCR.py"));
     }
-    let mut cassette =
-        Cassette { budget: Budget::new(limits.bytes), headers: BTreeSet::new(), unmapped: Vec::new() };
+    let mut cassette = Cassette {
+        budget: Budget::new(limits.bytes),
+        structures: structures(&value, bytes, limits),
+        headers: BTreeSet::new(),
+        unmapped: Vec::new(),
+    };
     cassette.others(&root, DOCUMENT);
     let mut exchanges = Vec::new();
     for interaction in root.required("interactions")?.elements()? {
@@ -59,20 +65,43 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
     Ok(Recording { runs: vec![RecordedRun { exchanges, ..RecordedRun::default() }], unmapped })
 }
 
-/// Reads the document as JSON or YAML. Scalars are strings in both, or null.
-fn document<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Value<'b>> {
+/// Reads the document as JSON or YAML.
+fn document<'b>(bytes: &'b [u8], schema: Schema, limits: &Limits) -> Result<Value<'b>> {
     let text = reader::utf8(bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
     let json = text.trim_start().starts_with('{').then(|| reader::read(bytes, limits));
     match json {
         Some(Ok(document)) => Ok(document),
         // A flow mapping of YAML begins like an object. If it is neither, it is most likely damaged JSON.
-        Some(Err(json)) => yaml::read(text, Schema::Text, limits).map_err(|_| Fault::of_text(&json, 1)),
-        None => yaml::read(text, Schema::Text, limits).map_err(|error| Fault::of_text(&error, 1)),
+        Some(Err(json)) => yaml::read(text, schema, limits).map_err(|_| Fault::of_text(&json, 1)),
+        None => yaml::read(text, schema, limits).map_err(|error| Fault::of_text(&error, 1)),
     }
+}
+
+/// Returns the bodies of the requests that are mappings, by location: VCR.py writes those that aiohttp sends as JSON in this
+/// way, and their scalars have types.
+fn structures(root: &Value<'_>, bytes: &[u8], limits: &Limits) -> HashMap<String, Vec<u8>> {
+    let has_structure = bodies(root).any(|(_, body)| is_structure(body));
+    let typed = if has_structure { document(bytes, Schema::Written, limits).ok() } else { None };
+    let bodies = typed.iter().flat_map(bodies).filter(|(_, body)| is_structure(body));
+    bodies.map(|(location, body)| (location, compact::text(body).into_bytes())).collect()
+}
+
+/// Returns the bodies of the requests, with the location of their interaction.
+fn bodies<'v>(root: &'v Value<'v>) -> impl Iterator<Item = (String, &'v Value<'v>)> {
+    let interactions = root.get("interactions").and_then(Value::as_array).unwrap_or_default().iter();
+    let bodies = interactions.enumerate().map(|(index, one)| (index, at(one, &["request", "body"])));
+    bodies.filter_map(|(index, body)| Some((format!("interactions[{index}]"), body?)))
+}
+
+/// Returns whether a body is neither text nor bytes.
+fn is_structure(body: &Value<'_>) -> bool {
+    body.as_object().is_some() && body.get(BINARY).is_none() && body.get("string").is_none()
 }
 
 struct Cassette {
     budget: Budget,
+    /// The bodies of requests that are mappings, as JSON.
+    structures: HashMap<String, Vec<u8>>,
     /// The names of headers that are not mapped.
     headers: BTreeSet<String>,
     unmapped: Vec<(String, String)>,
@@ -112,6 +141,7 @@ impl Cassette {
         };
         let location = node.location.clone();
         let body = request.member("body").map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
+        let body = body.or_else(|| self.structures.remove(&location));
         let (request, asked_badly) = match self.plain(body, &headers, &location)? {
             Ok(body) => (with_body(asked, body), None),
             Err(reason) => (asked, Some(format!("the body of the request: {reason}"))),
@@ -264,6 +294,22 @@ version: 1
         assert_eq!(exchange.at.unwrap().timestamp(), 60);
         let names = "these headers are not mapped: authorization, x-stainless".to_owned();
         assert_eq!(unmapped, [(0, "interactions".to_owned(), names)]);
+    }
+
+    #[test]
+    fn bodies_that_are_mappings_are_json() {
+        let body = r#"body: {a: 1, b: 1.0e-05, c: true, d: null, e: '1', f: 1e5, g: 0o17, h: "on", j: 1e+5, i: [-2, x y, 2+2]}"#;
+        let text = CASSETTE.replace(r#"body: '{"model":"m","messages":[]}'"#, body);
+        let exchange = recording(&text).runs.remove(0).exchanges.remove(0).1;
+        let Request::Http { body, .. } = exchange.request else { panic!("{exchange:?}") };
+        let expected = r#"{"a":1,"b":1.0e-05,"c":true,"d":null,"e":"1","f":"1e5","g":"0o17","h":"on","j":"1e+5","i":[-2,"x y","2+2"]}"#;
+        assert_eq!(String::from_utf8(body).unwrap(), expected);
+
+        let json = r#"{"version":1,"interactions":[{"request":{"method":"POST","uri":"/v1/messages","body":{"a":[1,"1",null]}},
+            "response":{"status":{"code":200},"body":{"string":"{}"}}}]}"#;
+        let exchange = recording(json).runs.remove(0).exchanges.remove(0).1;
+        let Request::Http { body, .. } = exchange.request else { panic!("{exchange:?}") };
+        assert_eq!(String::from_utf8(body).unwrap(), r#"{"a":[1,"1",null]}"#);
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub(crate) enum Schema {
     /// that are numbers in YAML 1.2, such as `1e5`. Scalars with the tag `!!binary` are objects with the member
     /// [`BINARY`], and the tags `!!python/str`, `!!python/unicode` and `!!python/tuple` are accepted.
     Text,
+    /// As `Text`, but plain scalars have the type with which `PyYAML` writes them: `null`, `true`, `1` and `1.0e-05` are not
+    /// strings, `1e5` and `0o17` are.
+    Written,
 }
 
 /// The name of the only member of the object that a scalar with the tag `!!binary` becomes: its text, in Base64.
@@ -161,7 +164,7 @@ impl<'l> Builder<'l> {
                 self.place(node, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
-                if !(self.schema == Schema::Text && is_python(tag.as_deref(), &["tuple"])) {
+                if !(self.schema != Schema::Core && is_python(tag.as_deref(), &["tuple"])) {
                     check_tag(tag.as_deref(), "seq")?;
                 }
                 self.begin(Content::Sequence(Vec::new()), anchor)
@@ -184,7 +187,9 @@ impl<'l> Builder<'l> {
         }
         let own = |text: Cow<'_, str>| Value::String(Cow::Owned(text.into_owned()));
         match tag {
-            None if style == ScalarStyle::Plain && Form::parse(&text) == Form::Null => Ok(Value::Null),
+            None if style == ScalarStyle::Plain && self.is_typed(&Form::parse(&text), &text) => {
+                resolve(text, style, tag)
+            }
             None => Ok(own(text)),
             Some(_) if is_python(tag, &["str", "unicode"]) => Ok(own(text)),
             Some(tag) if short(tag).is_ok_and(|tag| tag == "binary") => {
@@ -192,6 +197,23 @@ impl<'l> Builder<'l> {
                 Ok(Value::Object(Object::from_members(members)))
             }
             tag => resolve(text, style, tag),
+        }
+    }
+
+    /// Returns whether a plain scalar of this form is not a string.
+    fn is_typed(&self, form: &Form<'_>, text: &str) -> bool {
+        if self.schema == Schema::Text {
+            return *form == Form::Null;
+        }
+        match form {
+            Form::Null | Form::Bool(_) | Form::NotFinite => true,
+            Form::Integer { radix, digits, .. } => {
+                *radix == 10 && (*digits == "0" || !digits.starts_with('0'))
+            }
+            Form::Float { exponent, .. } => {
+                text.contains('.') && exponent.is_none_or(|exponent| exponent.starts_with(['-', '+']))
+            }
+            Form::Text => false,
         }
     }
 

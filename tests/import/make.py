@@ -1,6 +1,6 @@
 """Makes the files of tests/import with the programs that record calls: VCR.py, Inspect, OpenTelemetry; and JSON Lines.
 
-usage: make.py DIRECTORY [vcr|jsonl|inspect|otel|otel-anthropic|otel-gemini|otel-genai ...]
+usage: make.py DIRECTORY [vcr|jsonl|inspect|otel|otel-anthropic|otel-gemini|otel-genai|otel-openinference ...]
        make.py DIRECTORY asked|answers [anthropic|gemini|genai]
        make.py CASSETTE play
 
@@ -171,6 +171,25 @@ def vcr(url):
         requests.get(f"{url}/v1/models", headers=headers)
         requests.post(f"{url}/binary", data=b"\x00\x80", headers=headers)
         requests.post(f"{url}/v1/embeddings", json={"model": "e-1", "input": "hello"}, headers=headers)
+
+
+    for name, serializer in (("vcr-mapping.yaml", "yaml"), ("vcr-mapping.json", "json")):
+        path = DIRECTORY / name
+        path.unlink(missing_ok=True)
+        with recorder.use_cassette(str(path), serializer=serializer):
+            asyncio.run(ask_aiohttp(url))
+
+
+async def ask_aiohttp(url):
+    """Sends JSON that VCR.py writes as a mapping, with scalars of all types and strings that look like others."""
+    import aiohttp
+
+    body = {"model": "m-1", "messages": MESSAGES, "temperature": 1e-05, "seed": -7, "logprobs": False, "tools": None}
+    body["stop"] = ["on", "1", "1e5", "0o17", "2026-11-23", "", "~", "null"]
+    async with aiohttp.ClientSession() as session:
+        for asked in (body, {**body, "stream": True}):
+            async with session.post(f"{url}/v1/chat/completions", json=asked) as answer:
+                await answer.text()
 
 
 def jsonl(url):
