@@ -8,6 +8,7 @@ The clients ask a server on this machine that has the form of the APIs of the pr
 times, ids and ports are different each time.
 """
 
+import asyncio
 import gzip
 import json
 import os
@@ -149,7 +150,13 @@ def ask_genai(url):
 
 
 # What is asked for each provider.
-ASKS = {"openai": ask, "anthropic": ask_anthropic, "gemini": ask_gemini, "genai": ask_genai}
+ASKS = {
+    "openai": ask,
+    "anthropic": ask_anthropic,
+    "gemini": ask_gemini,
+    "genai": ask_genai,
+    "openinference": lambda url: ask(url) + ask_anthropic(url),
+}
 ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
@@ -340,7 +347,8 @@ def without_paths(spans):
 
 
 def otel_of(url, name):
-    """Spans of the instrumentations of OpenLLMetry for Anthropic and Gemini, and of that of OpenTelemetry for Gemini."""
+    """Spans of the instrumentations of OpenLLMetry for Anthropic and Gemini, of that of OpenTelemetry for Gemini, and of those
+    of OpenInference for OpenAI and Anthropic."""
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans
@@ -352,11 +360,16 @@ def otel_of(url, name):
         from opentelemetry.instrumentation.anthropic import AnthropicInstrumentor as Instrumentor
     elif name == "gemini":
         from opentelemetry.instrumentation.google_generativeai import GoogleGenerativeAiInstrumentor as Instrumentor
+    elif name == "openinference":
+        from openinference.instrumentation.anthropic import AnthropicInstrumentor
+        from openinference.instrumentation.openai import OpenAIInstrumentor as Instrumentor
     else:
         from opentelemetry.instrumentation.google_genai import GoogleGenAiSdkInstrumentor as Instrumentor
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     Instrumentor().instrument(tracer_provider=provider)
+    if name == "openinference":
+        AnthropicInstrumentor().instrument(tracer_provider=provider)
     with provider.get_tracer("asks").start_as_current_span("agent"):
         ASKS[name](url)
     spans = encode_spans(without_paths(exporter.get_finished_spans()))
@@ -396,6 +409,7 @@ MAKERS = {
     "otel-anthropic": lambda url: otel_of(url, "anthropic"),
     "otel-gemini": lambda url: otel_of(url, "gemini"),
     "otel-genai": lambda url: otel_of(url, "genai"),
+    "otel-openinference": lambda url: otel_of(url, "openinference"),
 }
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ const FILES: &[(&str, &str, u64, usize)] = &[
     ("otel", "otel-anthropic.jsonl", 5, 2),
     ("otel", "otel-gemini.jsonl", 3, 2),
     ("otel", "otel-genai.jsonl", 5, 2),
+    ("otel", "otel-openinference.jsonl", 8, 2),
     ("vcr", "vcr-mapping.yaml", 2, 2),
     ("vcr", "vcr-mapping.json", 2, 2),
     ("inspect", "inspect-mock.json", 3, 4),

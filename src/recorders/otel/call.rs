@@ -41,7 +41,7 @@ impl Span {
         has("gen_ai.request.model") || has("gen_ai.operation.name") && has("gen_ai.response.model")
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.attributes.get(name).and_then(Value::as_str)
     }
 
@@ -49,8 +49,18 @@ impl Span {
         names.iter().find_map(|name| self.attributes.get(*name)?.as_number()?.literal().parse().ok())
     }
 
+    /// Returns how long it took.
+    pub(super) fn latency_ms(&self) -> u64 {
+        let latency =
+            self.started.zip(self.ended).map(|(started, ended)| (ended - started).num_milliseconds());
+        latency.and_then(|latency| u64::try_from(latency).ok()).unwrap_or(0)
+    }
+
     /// Returns the exchange, and what has no place in it. The error says why there is none.
     pub(super) fn into_exchange(self) -> Result<(Exchange, Vec<String>), String> {
+        if !self.is_call() && self.has_bodies() {
+            return self.into_exchange_of_bodies().map(|exchange| (exchange, Vec::new()));
+        }
         if !self.is_call() {
             return Err("the span is not a call of a model".to_owned());
         }
@@ -65,7 +75,8 @@ impl Span {
         if chat.messages.is_empty() {
             return Err("the messages are not in the span: its content was not recorded".to_owned());
         }
-        let Self { location, started, ended, failure, .. } = self;
+        let latency_ms = self.latency_ms();
+        let Self { location, started, failure, .. } = self;
         let (request, reply, mut unmapped) = if is_embedding {
             let reason = "the span does not contain the vectors".to_owned();
             (embedding(&chat)?, Reply::Failed(reason.clone()), vec![reason])
@@ -81,8 +92,6 @@ impl Span {
             None => reply,
         };
         unmapped.retain(|_| !matches!(&reply, Reply::Failed(_)) || is_embedding);
-        let latency = started.zip(ended).map(|(started, ended)| (ended - started).num_milliseconds());
-        let latency_ms = latency.and_then(|latency| u64::try_from(latency).ok()).unwrap_or(0);
         Ok((Exchange { location, request, reply, at: started, latency_ms }, unmapped))
     }
 

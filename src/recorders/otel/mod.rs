@@ -1,5 +1,6 @@
 //! Spans of OpenTelemetry with the attributes and events of generative AI: `docs/import.md`, "OpenTelemetry".
 
+mod bodies;
 mod call;
 mod messages;
 mod reading;
@@ -115,6 +116,15 @@ mod tests {
         };
         assert_eq!(exchange.latency_ms, 2);
         (compact::text(body), String::from_utf8_lossy(answer).into_owned())
+    }
+
+    #[test]
+    fn bodies_of_openinference_are_taken_as_they_are() {
+        let request = r#"{"model":"m","messages":[],"temperature":0.50}"#;
+        let response = r#"{"object":"chat.completion","choices":[]}"#;
+        let kind = ("openinference.span.kind", "LLM");
+        let found = bodies(&[kind, ("input.value", request), ("output.value", response)], "");
+        assert_eq!(found, (request.to_owned(), response.to_owned()));
     }
 
     const MODEL: (&str, &str) = ("gen_ai.request.model", "m");

@@ -1,0 +1,60 @@
+//! Spans of `OpenInference`, which contain the bodies of a request and its response.
+
+use super::reading::Span;
+use crate::json::Value;
+use crate::json::reader::{self, Limits};
+use crate::recorders::exchange::{Exchange, Reply, Request};
+use crate::recorders::target::Target;
+
+/// The attribute with the sort of a span, and the sorts that are calls of a model.
+const KIND: &str = "openinference.span.kind";
+const CALLS: &[&str] = &["LLM", "EMBEDDING"];
+
+/// The attributes that name the provider.
+const PROVIDER: &[&str] = &["llm.system", "llm.provider"];
+
+impl Span {
+    /// Returns whether it is a call of a model in the form of `OpenInference`.
+    pub(super) fn has_bodies(&self) -> bool {
+        self.text(KIND).is_some_and(|kind| CALLS.contains(&kind))
+    }
+
+    /// Returns the exchange. The error says why there is none.
+    pub(super) fn into_exchange_of_bodies(self) -> Result<Exchange, String> {
+        let request = self.document("input.value").filter(|body| body.get("model").is_some());
+        let request = request.ok_or("the input of the span is not the body of a request")?;
+        let response = self.document("output.value");
+        let target = self.target(&request, response.as_ref());
+        let target = target.ok_or("the input of the span is not a request of a known API")?;
+        if self.is_streamed(&request) {
+            return Err("the answer was a stream, of which the span does not state the events".to_owned());
+        }
+        let latency_ms = self.latency_ms();
+        let Self { location, started, failure, .. } = self;
+        let reply = match (failure, response) {
+            (Some(reason), _) => Reply::Failed(reason),
+            (None, Some(response)) => Reply::json(200, &response),
+            (None, None) => return Err("the span has no answer of the model".to_owned()),
+        };
+        let request = Request::Json { target, body: request };
+        Ok(Exchange { location, request, reply, at: started, latency_ms })
+    }
+
+    /// Returns the object that an attribute is the text of.
+    fn document(&self, name: &str) -> Option<Value<'static>> {
+        let document = reader::read(self.text(name)?.as_bytes(), &Limits::default()).ok()?;
+        document.as_object().is_some().then(|| document.to_owned_value())
+    }
+
+    fn target(&self, request: &Value<'_>, response: Option<&Value<'_>>) -> Option<Target> {
+        if PROVIDER.iter().any(|name| self.text(name) == Some("anthropic")) {
+            return Target::known("anthropic", "/v1/messages");
+        }
+        Target::from_bodies(request, response)
+    }
+
+    fn is_streamed(&self, request: &Value<'_>) -> bool {
+        let asks = |body: &Value<'_>| body.get("stream") == Some(&Value::Bool(true));
+        asks(request) || self.document("llm.invocation_parameters").is_some_and(|stated| asks(&stated))
+    }
+}
