@@ -290,8 +290,9 @@ fn a_disk_that_takes_no_more() {
         let half = &incompressible[number * 600_000..][..600_000];
         sandbox.write(&format!("d/{number}.json"), session("big", &[("p", half)]));
     }
-    // Writing beyond the limit fails as it does on a full disk, if the signal that comes with it is ignored.
-    let script = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" add d";
+    // Writing beyond the limit fails as it does on a full disk, if the signal that comes with it is ignored. Each of the
+    // documents is larger than the 250 KiB, also compressed.
+    let script = "trap '' XFSZ; ulimit -f 500; exec \"$0\" add d";
     let mut command = std::process::Command::new("sh");
     command.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_runvault"));
     command.current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());

@@ -74,7 +74,7 @@ fn a_newer_vault_is_refused_naming_both_versions() {
     connection.unwrap().pragma_update(None, "user_version", 99).unwrap();
     let ran = sandbox.run(["get", &core]).expect(2);
     assert!(
-        ran.stderr.contains("schema version 99, but this version of runvault supports versions up to 7"),
+        ran.stderr.contains("schema version 99, but this version of runvault supports versions up to 8"),
         "{}",
         ran.stderr
     );
