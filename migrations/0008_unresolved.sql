@@ -8,6 +8,3 @@ CREATE TABLE unresolved_reference (
   capture INTEGER NOT NULL,
   PRIMARY KEY (key, capture)
 ) STRICT, WITHOUT ROWID;
-
--- `artifact_by_kind_and_arrival` begins with the same column.
-DROP INDEX artifact_by_kind;

@@ -142,7 +142,7 @@ fn references_of_a_vault_of_schema_7_are_found_after_the_upgrade() {
     let unresolved = ["unresolved", "--all", "--json"];
     let before = sandbox.run(unresolved).expect(0).stdout;
     assert!(before.contains("sha256:"), "{before}");
-    let schema_7 = "DROP TABLE unresolved_reference; CREATE INDEX artifact_by_kind ON artifact (kind); PRAGMA user_version = 7";
+    let schema_7 = "DROP TABLE unresolved_reference; PRAGMA user_version = 7";
     crate::fsck::sql(&sandbox).execute_batch(schema_7).unwrap();
     let printed = sandbox.run(["upgrade"]).expect(0).stderr;
     assert!(printed.contains("v.vault is current"), "{printed}");

@@ -20,7 +20,7 @@ pub(super) fn make(payloads: Payloads<'_>, kind: i64) -> rusqlite::Result<()> {
     }
     let mut newest = connection.prepare_cached(
         "SELECT c.blob FROM artifact a JOIN capture c ON c.artifact = a.id JOIN blob b ON b.id = c.blob
-          WHERE a.kind = ?1 AND b.size <= ?2 ORDER BY a.arrival DESC LIMIT ?3",
+          WHERE a.kind = ?1 AND b.size <= ?2 ORDER BY a.id DESC LIMIT ?3",
     )?;
     let blobs = newest.query_map((kind, MAX_TEXT, SAMPLES), |row| row.get::<_, i64>(0))?;
     let blobs = blobs.collect::<rusqlite::Result<Vec<_>>>()?;
