@@ -181,7 +181,7 @@ fn the_table_of_unresolved_references_is_held_to_the_lists() {
     for (change, found, left) in [
         (
             format!("DELETE FROM unresolved_reference {one}"),
-            format!("unresolved-missing | {table} | 1 rows\n"),
+            format!("unresolved-missing | {table} | 1 row\n"),
             all,
         ),
         (
@@ -196,7 +196,7 @@ fn the_table_of_unresolved_references_is_held_to_the_lists() {
         ),
         (
             format!("UPDATE unresolved_reference SET key = 1 {one}"),
-            format!("unresolved-missing | {table} | 1 rows\nunresolved-surplus | {table} | 1 rows\n"),
+            format!("unresolved-missing | {table} | 1 row\nunresolved-surplus | {table} | 1 row\n"),
             all,
         ),
     ] {

@@ -29,7 +29,8 @@ impl FileInspection<'_> {
         })?;
         let mut add = |info: FindingInfo, count: u64| {
             if count > 0 {
-                findings.push(Finding::new(info, subject(), format!("{count} rows")));
+                let rows = if count == 1 { "row" } else { "rows" };
+                findings.push(Finding::new(info, subject(), format!("{count} {rows}")));
             }
         };
         add(UNRESOLVED_MISSING, rows.missing);
