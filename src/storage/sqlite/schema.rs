@@ -24,7 +24,7 @@ use crate::storage::recorded;
 pub(super) const SEARCH: &str = include_str!("../../../migrations/search.sql");
 
 /// The page size in bytes. Measured with documents of a few kilobytes: vaults are as small as with 16 KiB and smaller than
-/// with 4 KiB, and a single addition, which writes some 20 pages twice, takes four fifths of the time that it takes with 16.
+/// with 4 KiB, and a single addition, which writes some 20 pages twice, takes nine tenths of the time that it takes with 16.
 const PAGE_SIZE: u32 = 8_192;
 
 /// The schema version that this program writes.
