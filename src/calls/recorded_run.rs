@@ -220,12 +220,12 @@ pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
     let mut run = RecordedCalls::default();
     for (index, pair) in steps.windows(2).enumerate() {
         let [request, response] = pair else { continue };
-        let type_of = |step: &Value<'_>| step.get("type").and_then(Value::as_str).map(str::to_owned);
+        let type_of = |step| at(step, &["type"]).and_then(Value::as_str);
         let id = |step| at(step, &["metadata", "request_id"]);
-        if type_of(request).as_deref() != Some("model.request") || id(request) != id(response) {
+        if type_of(request) != Some("model.request") || id(request) != id(response) {
             continue;
         }
-        match type_of(response).as_deref() {
+        match type_of(response) {
             Some("model.response") => run.recorded.extend(read_call(index, request, response)),
             Some("error.event") => run.unanswered.extend(read_unanswered(index, request, response)),
             _ => {}
@@ -235,15 +235,15 @@ pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
 }
 
 fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Option<Unanswered> {
-    let asked = |name: &str| at(request, &["input", name]).and_then(Value::as_str).map(str::to_owned);
-    let reason = at(event, &["output", "message"]).and_then(Value::as_str)?.to_owned();
+    let asked = |name: &str| text_at(request, &["input", name]);
+    let reason = text_at(event, &["output", "message"])?;
     let (provider, endpoint, prompt) = (asked("provider")?, asked("endpoint")?, asked("prompt")?);
     Some(Unanswered { step, provider, endpoint, prompt, reason })
 }
 
 fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<Recorded> {
-    let asked = |name: &str| at(request, &["input", name]).and_then(Value::as_str).map(str::to_owned);
-    let output = |name: &str| at(response, &["output", name]).and_then(Value::as_str).map(str::to_owned);
+    let asked = |name: &str| text_at(request, &["input", name]);
+    let output = |name: &str| text_at(response, &["output", name]);
     let status = number(at(response, &["output", "status_code"])?)?;
     let (payload, content_type) = (at(request, &["input", "payload"])?, output("content_type"));
     let form = Form::requested(&asked("path")?, payload).unwrap_or_else(|| Form::of(content_type.as_deref()));
@@ -269,6 +269,10 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<R
             chunks: chunks(response),
         },
     })
+}
+
+fn text_at(step: &Value<'_>, path: &[&str]) -> Option<String> {
+    at(step, path).and_then(Value::as_str).map(str::to_owned)
 }
 
 fn chunks(response: &Value<'_>) -> Vec<Chunk> {

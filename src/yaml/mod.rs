@@ -164,7 +164,7 @@ impl<'l> Builder<'l> {
                 self.place(node, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
-                if !(self.schema != Schema::Core && is_python(tag.as_deref(), &["tuple"])) {
+                if self.schema == Schema::Core || !is_python(tag.as_deref(), &["tuple"]) {
                     check_tag(tag.as_deref(), "seq")?;
                 }
                 self.begin(Content::Sequence(Vec::new()), anchor)
