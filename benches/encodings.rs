@@ -21,10 +21,9 @@ use std::time::{Duration, Instant};
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::storage::Condition;
 use runvault::storage::sqlite::encodings::{self, Encoding};
+use runvault::storage::{Condition, Filter, Order, Page};
 use runvault::vault::add::{Examined, Monitor, Outcome};
-use runvault::vault::query::{self, Query};
 
 const SESSIONS: usize = 4_000;
 const NIGHTS: usize = 100;
@@ -118,9 +117,9 @@ fn measure(documents: &[Vec<u8>]) -> Measured {
     let started = Instant::now();
     for digest in &digests {
         let filter = Condition::Mention { group: None, digest: *digest }.into();
-        let query = Query { filter, ..Query::default() };
         let snapshot = vault.snapshot().expect("a snapshot");
-        assert!(!query::find(&*snapshot, &query).expect("an answer").is_empty(), "{digest} is mentioned");
+        let found = snapshot.find(&filter, Order::default(), &Page::all()).expect("an answer");
+        assert!(!found.items.is_empty(), "{digest} is mentioned");
     }
     Measured { size, add, get, find: started.elapsed() }
 }
@@ -128,7 +127,8 @@ fn measure(documents: &[Vec<u8>]) -> Measured {
 /// Returns artifacts that are evenly spread over the vault, and a digest that each of them mentions.
 fn sample(vault: &Vault) -> (Vec<CoreHash>, Vec<Digest>) {
     let snapshot = vault.snapshot().expect("a snapshot");
-    let hits = query::find(&*snapshot, &Query::default()).expect("all artifacts");
+    let hits =
+        snapshot.find(&Filter::default(), Order::default(), &Page::all()).expect("all artifacts").items;
     let step = (hits.len() / SAMPLE).max(1);
     let chosen: Vec<_> = hits.iter().step_by(step).collect();
     let digests = chosen.iter().map(|hit| {

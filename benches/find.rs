@@ -14,8 +14,7 @@ use runvault::artifact::timestamp_text;
 use runvault::digest::Digest;
 use runvault::intake::ExamineOptions;
 use runvault::storage::TimeBasis;
-use runvault::storage::{Condition, Filter, Order, Period};
-use runvault::vault::query::{self, Query};
+use runvault::storage::{Condition, Filter, Order, Page, Period};
 use rusqlite::Connection;
 
 const ARTIFACTS: i64 = 1_000_000;
@@ -94,16 +93,22 @@ fn fill(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
+/// The artifacts to find, and their order.
+#[derive(Clone, Default)]
+struct Query {
+    filter: Filter,
+    order: Order,
+}
+
 fn queries() -> Vec<(&'static str, Query)> {
-    let limit = Some(10);
-    let newest = |basis| Query { limit, order: Order::Newest(basis), ..Query::default() };
+    let newest = |basis| Query { order: Order::Newest(basis), ..Query::default() };
     let kind = |name: &str| {
         let filter = Filter { kinds: vec![name.to_owned()], ..Filter::default() };
-        Query { filter, limit, ..Query::default() }
+        Query { filter, ..Query::default() }
     };
     let model = |value: &str| {
         let filter = Condition::Attribute { name: "model_id".to_owned(), value: value.to_owned() }.into();
-        Query { filter, limit, ..Query::default() }
+        Query { filter, ..Query::default() }
     };
     let (since, until) = (Some(time(300_000)), Some(time(300_100)));
     let period = |basis| {
@@ -114,11 +119,11 @@ fn queries() -> Vec<(&'static str, Query)> {
         ("last seen", newest(TimeBasis::LastSeen)),
         ("first seen", newest(TimeBasis::FirstSeen)),
         ("created", newest(TimeBasis::Created)),
-        ("by core hash", Query { limit, order: Order::Core, ..Query::default() }),
-        ("most tokens", Query { limit, order: Order::Largest("tokens"), ..Query::default() }),
+        ("by core hash", Query { order: Order::Core, ..Query::default() }),
+        ("most tokens", Query { order: Order::Largest("tokens"), ..Query::default() }),
         // The tenth is followed by those without errors, which are nearly all.
-        ("most errors", Query { limit, order: Order::Largest("errors"), ..Query::default() }),
-        ("by kind", Query { limit, order: Order::Kind, ..Query::default() }),
+        ("most errors", Query { order: Order::Largest("errors"), ..Query::default() }),
+        ("by kind", Query { order: Order::Kind, ..Query::default() }),
         ("of a common kind", kind("model_io")),
         ("of a rare kind", kind("rpk")),
         ("of a rare kind, first seen", Query { order: Order::Newest(TimeBasis::FirstSeen), ..kind("rpk") }),
@@ -136,7 +141,10 @@ fn find(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("find ten of a million");
     group.sample_size(10);
     for (name, query) in queries() {
-        let find = || query::find(&*vault.snapshot().expect("a snapshot"), &query).expect("an answer");
+        let find = || {
+            let snapshot = vault.snapshot().expect("a snapshot");
+            snapshot.find(&query.filter, query.order, &Page::first(10)).expect("an answer").items
+        };
         let found = find().len();
         assert!(found > 0 && found <= 10, "{name}: {found}");
         group.bench_function(name, |bencher| bencher.iter(|| black_box(find())));

@@ -19,9 +19,8 @@ use corpus::many::{self, SHARED, exchanges};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
-use runvault::storage::{Condition, Filter};
+use runvault::storage::{Condition, Filter, Hit, Order, Page};
 use runvault::vault::links::LinksRequest;
-use runvault::vault::query::{self, Query};
 use serde_json::{Value, json};
 
 /// More than five million mentions.
@@ -83,17 +82,18 @@ fn filled(directory: &std::path::Path) -> Vault {
 fn questions(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().expect("a directory");
     let vault = filled(directory.path());
-    let find =
-        |query: &Query| query::find(&*vault.snapshot().expect("a snapshot"), query).expect("an answer");
-    let all = find(&Query::default()).len();
+    let find = |filter: &Filter| -> Vec<Hit> {
+        let snapshot = vault.snapshot().expect("a snapshot");
+        snapshot.find(filter, Order::default(), &Page::all()).expect("an answer").items
+    };
+    let all = find(&Filter::default()).len();
     assert_eq!(all, SESSIONS + 2 * RUNS + CONTRACTS);
 
-    let asked = |number: usize| Query {
-        filter: Filter::from(Condition::Mention {
+    let asked = |number: usize| {
+        Filter::from(Condition::Mention {
             group: Some("prompt".to_owned()),
             digest: Digest::from_content(many::prompt(number, SHARED).as_bytes()),
-        }),
-        ..Query::default()
+        })
     };
     assert_eq!(find(&asked(50_000)).len(), 10);
     let mut number = 10_000;
@@ -111,7 +111,7 @@ fn questions(criterion: &mut Criterion) {
     let run = |number: usize| {
         let filter =
             Condition::Attribute { name: "run_id".to_owned(), value: format!("run-{number}") }.into();
-        find(&Query { filter, ..Query::default() }).remove(0).artifact.core
+        find(&filter).remove(0).artifact.core
     };
     let reached = links(run(17));
     assert_eq!(reached, 1 + 3 * 100, "its contract, the runs that it governs, their sessions and traces");

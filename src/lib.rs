@@ -62,8 +62,7 @@ pub mod vault;
 pub(crate) mod yaml;
 
 pub use vault::{
-    AddError, CaughtUp, Located, LookupError, PinnedArtifact, Referenced, RemoveError, TaggedArtifact,
-    Upgraded, Vault,
+    AddError, CaughtUp, Located, LookupError, PinnedArtifact, Referenced, RemoveError, Upgraded, Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

@@ -6,8 +6,8 @@ use axum::http::StatusCode;
 
 use crate::digest::CoreHash;
 use crate::storage::{ErrorKind, StorageError};
+use crate::vault::HashTarget;
 use crate::vault::LookupError;
-use crate::vault::query::HashTarget;
 use crate::vault::search::SearchError;
 
 /// The reason why there is no page.

@@ -9,13 +9,13 @@ use crate::storage::{
 
 /// A tag and its artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaggedArtifact {
+pub(super) struct TaggedArtifact {
     /// The tag.
-    pub name: String,
+    pub(super) name: String,
     /// The artifact.
-    pub artifact: ArtifactRecord,
+    pub(super) artifact: ArtifactRecord,
     /// The time at which the tag was set.
-    pub at: DateTime<Utc>,
+    pub(super) at: DateTime<Utc>,
 }
 
 /// A pinned artifact.
@@ -44,7 +44,7 @@ pub(super) fn pins(snapshot: &dyn Snapshot) -> Result<Vec<PinnedArtifact>, Stora
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read.
-pub fn tags(snapshot: &dyn Snapshot) -> Result<Vec<TaggedArtifact>, StorageError> {
+pub(super) fn tags(snapshot: &dyn Snapshot) -> Result<Vec<TaggedArtifact>, StorageError> {
     let mut tags = Vec::new();
     for (artifact, annotations) in annotated(snapshot, Condition::Tagged { name: None })? {
         let tagged = annotations.tags.into_iter();

@@ -152,6 +152,12 @@ impl Vault {
         self.storage.snapshot()
     }
 
+    /// Returns the engine of this vault, for what no operation does.
+    #[must_use]
+    pub fn storage(&self) -> &dyn Storage {
+        &*self.storage
+    }
+
     /// Returns whether the engine of this vault can do what `capability` names. Operations that need it return an error of
     /// the kind [`Unsupported`](crate::storage::ErrorKind::Unsupported) otherwise.
     #[must_use]

@@ -7,7 +7,7 @@ use runvault::digest::CoreHash;
 use runvault::gateway::{FinishError, InvalidRule, InvalidUpstream, StartError};
 use runvault::storage::{ErrorKind, SqlError, StorageError};
 use runvault::validation::Report;
-use runvault::vault::query::HashTarget;
+use runvault::vault::HashTarget;
 use runvault::vault::replay::{NotPlayable, ReplayError};
 use runvault::vault::search::SearchError;
 use runvault::{AddError, LookupError, RemoveError};

@@ -1,8 +1,8 @@
 //! `runvault path`
 
 use clap::Args as ClapArgs;
+use runvault::vault::MAX_SEARCHED;
 use runvault::vault::path::PathRequest;
-use runvault::vault::query::MAX_SEARCHED;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::vault::Contained;
 use runvault::vault::PinnedArtifact;
 use runvault::vault::api::{ArtifactName, PathName};
 use runvault::vault::erasure::{CopyOrigin, ErasureSummary, RemnantSummary, VaultCopy};
-use runvault::vault::query::Contained;
 use runvault::vault::remove::{KeptFile, RemoveAnswer, RemoveRequest, Removed};
 use runvault::{Referenced, RemoveError, Vault};
 

@@ -9,9 +9,9 @@ use runvault::files;
 use runvault::gateway::{FinishError, StartError};
 use runvault::recorders::ConvertError;
 use runvault::storage::{ArtifactRecord, StorageError};
+use runvault::vault::HashTarget;
 use runvault::vault::add::Summary;
 use runvault::vault::bundle::BundleError;
-use runvault::vault::query::HashTarget;
 use runvault::vault::resolve::MentioningArtifact;
 
 use crate::cli::hints;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::digest::CoreHash;
+use runvault::vault::Origin;
 use runvault::vault::links::{LinkDirection, LinkEnd, LinkSummary};
-use runvault::vault::query::Origin;
 
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::escape::escaped;

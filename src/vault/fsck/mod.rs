@@ -34,7 +34,7 @@ use report::Reporter;
 ///
 /// # Errors
 /// Returns an error if the check could not run. Damage is a finding, not an error.
-pub fn check(storage: &dyn Storage, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
+pub(crate) fn check(storage: &dyn Storage, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut reporter = Reporter::new(monitor);
     let inspection = storage.maintenance().inspect()?;
     if options.after.is_none() {
@@ -57,7 +57,7 @@ pub fn check(storage: &dyn Storage, options: &Options, monitor: &mut dyn Monitor
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written.
-pub fn reindex(storage: &dyn Storage, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
+pub(crate) fn reindex(storage: &dyn Storage, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut reporter = Reporter::new(monitor);
     reindex::reindex(storage, keys, &mut reporter)?;
     Ok(reporter.report())
@@ -69,7 +69,7 @@ pub fn reindex(storage: &dyn Storage, keys: &KeyRing, monitor: &mut dyn Monitor)
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written, or a path in `from` does not exist.
-pub fn repair(
+pub(crate) fn repair(
     storage: &dyn Storage,
     report: &Report,
     from: &[PathBuf],

@@ -19,7 +19,7 @@ pub struct Contained {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read or the index is damaged.
-pub fn contained(
+pub(crate) fn contained(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
     leaving: &BTreeSet<CoreHash>,

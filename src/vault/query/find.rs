@@ -1,25 +1,16 @@
-use crate::storage::{Cursor, Filter, Order, Page, Result, Snapshot, StorageError};
+use crate::storage::{Cursor, Filter, Order, Page, Snapshot, StorageError};
 
-pub use crate::storage::{Hit, Match};
+pub(crate) use crate::storage::{Hit, Match};
 
 /// A query for artifacts.
 #[derive(Clone, Debug, Default)]
-pub struct Query {
+pub(crate) struct Query {
     /// What the artifacts must match.
-    pub filter: Filter,
+    pub(crate) filter: Filter,
     /// The order of the results.
-    pub order: Order,
+    pub(crate) order: Order,
     /// Maximum number of results; unlimited if `None`.
-    pub limit: Option<usize>,
-}
-
-/// Returns the artifacts that match `query`.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
-pub fn find(snapshot: &dyn Snapshot, query: &Query) -> Result<Vec<Hit>> {
-    let page = Page::first(query.limit.unwrap_or(usize::MAX));
-    Ok(snapshot.find(&query.filter, query.order, &page)?.items)
+    pub(crate) limit: Option<usize>,
 }
 
 /// The number of artifacts of the first page that [`find_until`] reads, and of the largest.

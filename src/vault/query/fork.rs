@@ -10,18 +10,18 @@ pub(super) const STEP: &str = group::STEP;
 
 /// Two different histories of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fork {
+pub(crate) struct Fork {
     /// What identifies them as histories of one run.
-    pub shared: Shared,
+    pub(crate) shared: Shared,
     /// The index of the first record or step that differs, from 0.
-    pub index: usize,
+    pub(crate) index: usize,
     /// Both artifacts, with the hash of their record or step at that index.
-    pub sides: [(ArtifactRecord, Digest); 2],
+    pub(crate) sides: [(ArtifactRecord, Digest); 2],
 }
 
 /// The common identity of the histories of one run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Shared {
+pub(crate) enum Shared {
     /// The hash of the header of two traces.
     Header(Digest),
     /// The run id of two run packs.
@@ -31,7 +31,7 @@ pub enum Shared {
 impl Shared {
     /// Returns the unit of the histories: `record` or `step`.
     #[must_use]
-    pub fn unit(&self) -> &'static str {
+    pub(crate) fn unit(&self) -> &'static str {
         match self {
             Self::Header(_) => RECORD,
             Self::RunId(_) => STEP,

@@ -16,7 +16,7 @@ use crate::storage::{ArtifactRecord, Result, Snapshot};
 const AT_A_TIME: usize = 256;
 
 /// All pairs of artifacts that fork, found without comparing each pair.
-pub struct Forks {
+pub(crate) struct Forks {
     histories: Vec<Histories>,
     /// The numbers of the histories that an artifact is in, if there are several: run packs may state two ids.
     several: HashMap<CoreHash, Vec<usize>>,
@@ -26,7 +26,7 @@ pub struct Forks {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
+pub(crate) fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
     let headers = snapshot.shared_first_mentions(RECORD)?.into_iter().map(Shared::Header);
     let names = snapshot.shared_names(STEP)?;
     let shared: Vec<Shared> = headers.chain(names.iter().map(|name| run_id(name))).collect();
@@ -46,15 +46,9 @@ pub fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
 }
 
 impl Forks {
-    /// Iterates over all pairs: traces first, by what they share and their core hashes. Stopping early skips the remaining
-    /// work.
-    pub fn iter(&self) -> impl Iterator<Item = Fork> {
-        self.after(None)
-    }
-
     /// Iterates over the pairs after a position, or over all: traces first, by what they share and their core hashes.
     /// Stopping early skips the remaining work.
-    pub fn after(&self, after: Option<(Shared, [CoreHash; 2])>) -> impl Iterator<Item = Fork> {
+    pub(crate) fn after(&self, after: Option<(Shared, [CoreHash; 2])>) -> impl Iterator<Item = Fork> {
         let numbered = (0..).zip(&self.histories);
         numbered.flat_map(move |(number, histories)| {
             let pairs = match &after {
@@ -68,7 +62,7 @@ impl Forks {
 
     /// Returns the number of pairs. Two run packs that share two ids count twice.
     #[must_use]
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.histories.iter().map(Histories::count).sum()
     }
 

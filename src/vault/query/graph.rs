@@ -12,50 +12,50 @@ const FEW: usize = 16;
 
 /// The limits of a traversal.
 #[derive(Clone, Debug)]
-pub struct Traversal {
+pub(crate) struct Traversal {
     /// Maximum distance from the start, in links.
-    pub depth: usize,
+    pub(crate) depth: usize,
     /// Only links of this relation.
-    pub relation: Option<String>,
+    pub(crate) relation: Option<String>,
     /// Only links in this direction.
-    pub direction: Option<Direction>,
+    pub(crate) direction: Option<Direction>,
     /// The maximum number of links.
-    pub limit: usize,
+    pub(crate) limit: usize,
 }
 
 /// The result of a traversal: each node once, the start first, then by distance.
 #[derive(Clone, Debug, Default)]
-pub struct Graph {
+pub(crate) struct Graph {
     /// The nodes.
-    pub nodes: Vec<Node>,
+    pub(crate) nodes: Vec<Node>,
     /// The links between them.
-    pub edges: Vec<Edge>,
+    pub(crate) edges: Vec<Edge>,
     /// The number of links of examined artifacts that were omitted because of the limit.
-    pub left_out: u64,
+    pub(crate) left_out: u64,
     /// The number of artifacts within range whose links were not examined because of the limit.
-    pub not_followed: u64,
+    pub(crate) not_followed: u64,
 }
 
 /// A node of the graph.
 #[derive(Clone, Debug)]
-pub struct Node {
+pub(crate) struct Node {
     /// The artifact or missing reference.
-    pub target: LinkTarget,
+    pub(crate) target: LinkTarget,
     /// Its distance from the start, in links.
-    pub depth: usize,
+    pub(crate) depth: usize,
 }
 
 /// A link between two nodes, from the first to the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub(crate) struct Edge {
     /// The number of the source node.
-    pub from: usize,
+    pub(crate) from: usize,
     /// The relation.
-    pub relation: String,
+    pub(crate) relation: String,
     /// The number of the target node.
-    pub to: usize,
+    pub(crate) to: usize,
     /// The origin of the link.
-    pub origin: Origin,
+    pub(crate) origin: Origin,
 }
 
 /// Finds what is linked to `artifact` within the range of `traversal`. The work is linear in the links of the examined
@@ -65,7 +65,7 @@ pub struct Edge {
 /// # Errors
 /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not stored, and another one if
 /// the vault cannot be read.
-pub fn traverse(snapshot: &dyn Snapshot, artifact: CoreHash, traversal: &Traversal) -> Result<Graph> {
+pub(crate) fn traverse(snapshot: &dyn Snapshot, artifact: CoreHash, traversal: &Traversal) -> Result<Graph> {
     let mut selection =
         Selection { relation: traversal.relation.as_deref(), direction: traversal.direction, reached: None };
     let mut reader = LinkReader::default();

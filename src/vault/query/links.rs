@@ -21,7 +21,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{NameMention, Names, Neighbours};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
-pub use crate::storage::Direction;
+pub(crate) use crate::storage::Direction;
 
 /// The other end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ pub struct Link {
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn links(snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
+pub(crate) fn links(snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
     Linker::default().links(snapshot, artifact)
 }
 

@@ -13,11 +13,11 @@ use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// A step of a chain of links: the link, and the artifact that it is seen from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PathStep {
+pub(crate) struct PathStep {
     /// Where the step begins.
-    pub from: ArtifactRecord,
+    pub(crate) from: ArtifactRecord,
     /// Where it leads, and why.
-    pub link: Link,
+    pub(crate) link: Link,
 }
 
 /// Maximum number of artifacts whose links a search reads.
@@ -28,7 +28,7 @@ pub const MAX_SEARCHED: usize = 10_000;
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn shortest_path(
+pub(crate) fn shortest_path(
     snapshot: &dyn Snapshot,
     one: &ArtifactRecord,
     other: &ArtifactRecord,

@@ -32,7 +32,10 @@ const MAX_CANDIDATES: usize = 20;
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn resolve(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<PrefixResolution<HashTarget>> {
+pub(crate) fn resolve(
+    snapshot: &dyn Snapshot,
+    prefix: &DigestPrefix,
+) -> Result<PrefixResolution<HashTarget>> {
     if let Some(digest) = prefix.whole()
         && snapshot.artifact(CoreHash(digest))?.is_some()
     {

@@ -7,54 +7,54 @@ use crate::storage::{ArtifactRecord, Result, Snapshot, UnresolvedReference, Unre
 
 /// A missing artifact, with all references to it.
 #[derive(Clone, Debug)]
-pub struct Missing {
+pub(crate) struct Missing {
     /// The missing artifact.
-    pub target: LinkTarget,
+    pub(crate) target: LinkTarget,
     /// The artifacts that refer to it.
-    pub referrers: Vec<Referrer>,
+    pub(crate) referrers: Vec<Referrer>,
 }
 
 /// An artifact that refers to a missing one.
 #[derive(Clone, Debug)]
-pub struct Referrer {
+pub(crate) struct Referrer {
     /// The artifact.
-    pub artifact: ArtifactRecord,
+    pub(crate) artifact: ArtifactRecord,
     /// The relation of the reference.
-    pub relation: String,
+    pub(crate) relation: String,
     /// The role; `None` for names.
-    pub role: Option<String>,
+    pub(crate) role: Option<String>,
     /// The location of the reference; empty for names.
-    pub place: String,
+    pub(crate) place: String,
     /// Whether the location refers to data that no format defines.
-    pub is_of_no_kind: bool,
+    pub(crate) is_of_no_kind: bool,
 }
 
 /// A filter of the listed references. All conditions must hold.
 #[derive(Clone, Debug, Default)]
-pub struct UnresolvedQuery {
+pub(crate) struct UnresolvedQuery {
     /// Only references of artifacts of this kind.
-    pub kind: Option<String>,
+    pub(crate) kind: Option<String>,
     /// Only references in this role, such as `reference`, or of this relation, such as `derived-from`.
-    pub role: Option<String>,
+    pub(crate) role: Option<String>,
     /// Whether to include references to data that no format defines, such as schemas. A vault has such data only if it
     /// was added on request.
-    pub all: bool,
+    pub(crate) all: bool,
 }
 
 /// The missing artifacts, and the number of omitted references to data that no format defines.
 #[derive(Clone, Debug, Default)]
-pub struct UnresolvedReferences {
+pub(crate) struct UnresolvedReferences {
     /// The missing artifacts: digests in order, then names.
-    pub missing: Vec<Missing>,
+    pub(crate) missing: Vec<Missing>,
     /// The number of omitted references.
-    pub left_out: u64,
+    pub(crate) left_out: u64,
 }
 
 /// Returns the references to missing artifacts.
 ///
 /// # Errors
 /// Returns an error if the database cannot be read.
-pub fn unresolved(snapshot: &dyn Snapshot, query: &UnresolvedQuery) -> Result<UnresolvedReferences> {
+pub(crate) fn unresolved(snapshot: &dyn Snapshot, query: &UnresolvedQuery) -> Result<UnresolvedReferences> {
     let mut references = snapshot.unresolved()?;
     if let Some(role) = &query.role {
         references.retain(|reference| reference.role.as_ref() == Some(role) || reference.relation == *role);

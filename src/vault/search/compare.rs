@@ -17,7 +17,7 @@ const CHUNK: u32 = 1_000;
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read.
-pub fn compare(
+pub(in crate::vault) fn compare(
     storage: &dyn Storage,
     watch: &mut dyn FnMut(&'static str, u64, u64),
 ) -> Result<Option<SearchDifferences>, StorageError> {

@@ -43,7 +43,10 @@ pub struct Indexed {
 /// # Errors
 /// Returns an error if the vault cannot be read or written. Entries already indexed are kept, and the next call of
 /// [`sync_index`] continues.
-pub fn build(storage: &dyn Storage, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
+pub(in crate::vault) fn build(
+    storage: &dyn Storage,
+    watch: &mut dyn FnMut(Progress),
+) -> Result<Indexed, StorageError> {
     storage.full_text()?.begin_index(PATIENCE)?;
     Ok(sync_index(storage, watch)?.unwrap_or_default())
 }
@@ -53,7 +56,7 @@ pub fn build(storage: &dyn Storage, watch: &mut dyn FnMut(Progress)) -> Result<I
 ///
 /// # Errors
 /// Same as [`build`].
-pub fn sync_index(
+pub(in crate::vault) fn sync_index(
     storage: &dyn Storage,
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Option<Indexed>, StorageError> {
@@ -64,7 +67,7 @@ pub fn sync_index(
 ///
 /// # Errors
 /// Same as [`build`]; also [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish.
-pub fn sync_index_within(
+pub(in crate::vault) fn sync_index_within(
     storage: &dyn Storage,
     patience: Duration,
     watch: &mut dyn FnMut(Progress),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::TimeDelta;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use runvault::Vault;
 use runvault::artifact::SignatureState;
 use runvault::digest::{BlobHash, CoreHash, DigestPrefix};
 use runvault::storage::interface::{
@@ -12,6 +13,7 @@ use runvault::storage::interface::{
 };
 use runvault::storage::{Grouping, JournalQuery, Term, Terms, TimeBasis};
 
+use super::queries;
 use super::steps::time;
 use super::universe::UNIVERSE;
 
@@ -31,7 +33,7 @@ pub(super) struct Probe {
     action: Option<&'static str>,
     last: Option<u32>,
     /// Two artifacts, and a distance.
-    path: (Index, Index, usize),
+    path: (Index, Index, u8),
     search: Vec<Vec<(&'static str, bool)>>,
 }
 
@@ -118,7 +120,7 @@ pub(super) fn probe() -> impl Strategy<Value = Probe> {
         (filter(), order, 1..6_usize),
         (any::<Index>(), 6..65_usize, prop::collection::vec(any::<Index>(), 0..3)),
         (0..12_u64, action, prop::option::of(0..9_u32)),
-        (any::<Index>(), any::<Index>(), 1..4_usize),
+        (any::<Index>(), any::<Index>(), 1..4_u8),
         prop::collection::vec(
             prop::collection::vec((prop::sample::select(&WORDS[..]), any::<bool>()), 1..3),
             1..3,
@@ -192,7 +194,7 @@ impl ConditionProbe {
 }
 
 /// Returns the answers to the questions that depend on a probe.
-pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
+fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     let mut answers = Answers::new();
     let mut answer = |question: String, text: String| {
         answers.insert(question, text);
@@ -244,8 +246,6 @@ pub(super) fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
     let values = snapshot.attribute_values(name, &beginning, probe.limit).unwrap();
     answer(format!("values {name} {beginning:?}"), format!("{values:?}"));
     search(snapshot, probe, &mut answers);
-    let (one, other, depth) = &probe.path;
-    answers.extend(super::queries::probed(snapshot, one, other, *depth));
     answers
 }
 
@@ -270,6 +270,17 @@ fn search(snapshot: &dyn Snapshot, probe: &Probe, answers: &mut Answers) {
     let found = index.search(&terms, among.as_deref(), Grouping::Artifact, usize::MAX).unwrap();
     let artifacts: BTreeSet<_> = found.iter().map(|found| (found.artifact, found.more)).collect();
     answers.insert(format!("artifacts with {terms:?} {among:?}"), format!("{artifacts:?}"));
+}
+
+/// Returns all answers of a vault as it is now.
+pub(super) fn now(vault: &Vault, probe: &Probe) -> Answers {
+    let snapshot = vault.snapshot().unwrap();
+    let mut answers = all(&*snapshot);
+    answers.extend(probed(&*snapshot, probe));
+    answers.extend(queries::all(vault));
+    let (one, other, depth) = &probe.path;
+    answers.extend(queries::probed(vault, one, other, *depth));
+    answers
 }
 
 /// Returns some answers, to compare what transactions and held snapshots see.
@@ -352,7 +363,6 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
         }
     }
     bytes(snapshot, &mut answers);
-    answers.extend(super::queries::all(snapshot));
     answers
 }
 

@@ -12,9 +12,8 @@ use proptest::prelude::*;
 use runvault::Vault;
 use runvault::artifact::KeyRing;
 use runvault::digest::CoreHash;
-use runvault::storage::interface::{Snapshot, Storage};
-use runvault::storage::memory::MemoryStorage;
-use runvault::storage::{Actor, Store};
+use runvault::storage::Actor;
+use runvault::storage::interface::Snapshot;
 use runvault::vault::copy::CopyRequest;
 use runvault::vault::fsck::{Finding, Monitor};
 
@@ -29,7 +28,7 @@ fn actor() -> Actor {
 }
 
 /// Opens the vault of an engine, and creates it if it does not exist.
-type Open<'o> = &'o dyn Fn() -> Box<dyn Storage>;
+type Open<'o> = &'o dyn Fn() -> Vault;
 
 /// Fails with the first answer that differs.
 fn compare(context: &str, model: &Answers, other: &Answers) {
@@ -48,8 +47,8 @@ struct Held<'s> {
 }
 
 impl<'s> Held<'s> {
-    fn take(model: &'s MemoryStorage, other: &'s dyn Storage) -> Self {
-        let (model, other) = (Storage::snapshot(model).unwrap(), other.snapshot().unwrap());
+    fn take(model: &'s Vault, other: &'s Vault) -> Self {
+        let (model, other) = (model.snapshot().unwrap(), other.snapshot().unwrap());
         let answers = answers::all(&*model);
         compare("a snapshot", &answers, &answers::all(&*other));
         Self { model, other, answers }
@@ -62,25 +61,18 @@ impl<'s> Held<'s> {
 }
 
 /// Runs the steps up to the first reopening, and returns the others.
-fn run_until_reopened<'t>(
-    timed: &'t [Timed],
-    clock: &mut i64,
-    model: &MemoryStorage,
-    open: Open<'_>,
-) -> &'t [Timed] {
+fn run_until_reopened<'t>(timed: &'t [Timed], clock: &mut i64, model: &Vault, open: Open<'_>) -> &'t [Timed] {
     let other = open();
     let mut held = Vec::new();
     for (number, (step, passed, probe)) in timed.iter().enumerate() {
         *clock += passed;
         let at = steps::time(*clock);
-        let (expected, found) = (steps::run(step, model, at), steps::run(step, &*other, at));
+        let (expected, found) = (steps::run(step, model, at), steps::run(step, &other, at));
         assert_eq!(found, expected, "step {number}: {step:?}");
-        let (model_now, other_now) = (Storage::snapshot(model).unwrap(), other.snapshot().unwrap());
         let context = format!("after step {number}");
-        compare(&context, &answers::all(&*model_now), &answers::all(&*other_now));
-        compare(&context, &answers::probed(&*model_now, probe), &answers::probed(&*other_now, probe));
+        compare(&context, &answers::now(model, probe), &answers::now(&other, probe));
         match step {
-            Step::Hold => held.push(Held::take(model, &*other)),
+            Step::Hold => held.push(Held::take(model, &other)),
             Step::Reopen => {
                 held.iter().for_each(Held::check);
                 return timed.get(number + 1..).unwrap_or_default();
@@ -93,8 +85,8 @@ fn run_until_reopened<'t>(
 }
 
 /// Runs steps on the model and on another engine, and returns the model.
-fn run(timed: &[Timed], open: Open<'_>) -> MemoryStorage {
-    let model = MemoryStorage::new().acting_as(actor());
+fn run(timed: &[Timed], open: Open<'_>) -> Vault {
+    let model = Vault::in_memory().acting_as(actor());
     let mut clock = 0;
     let mut rest = timed;
     while !rest.is_empty() {
@@ -106,19 +98,19 @@ fn run(timed: &[Timed], open: Open<'_>) -> MemoryStorage {
 fn run_on_file(timed: &[Timed]) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("v.vault");
-    let open = || Box::new(Store::open_or_create(&path).unwrap().acting_as(actor())) as Box<dyn Storage>;
+    let open = || Vault::open_or_create(&path).unwrap().acting_as(actor());
     let model = run(timed, &open);
     copy(&model, &path, &directory.path().join("copy.vault"));
     reindex(&model, &path);
 }
 
 /// Copies the vault into an empty one, whose answers are those of the model.
-fn copy(model: &MemoryStorage, path: &Path, to: &Path) {
+fn copy(model: &Vault, path: &Path, to: &Path) {
     let Ok(vault) = Vault::open(path) else { return };
     let request =
         CopyRequest { to: to.to_owned(), allow_removed: false, without_source_paths: false, actor: None };
     assert!(vault.run(&request).unwrap().is_complete);
-    let (model, copy) = (Storage::snapshot(model).unwrap(), Vault::open(to).unwrap());
+    let (model, copy) = (model.snapshot().unwrap(), Vault::open(to).unwrap());
     let answers = |snapshot: &dyn Snapshot| -> Answers {
         let answers = answers::all(snapshot).into_iter();
         answers.map(|(question, answer)| (question, without_positions(&answer))).collect()
@@ -142,12 +134,7 @@ fn run_on_postgres(timed: &[Timed]) {
 /// Runs steps on the vault at an address of a database.
 #[cfg(feature = "postgres")]
 fn run_at(timed: &[Timed], address: &str) {
-    use runvault::storage::postgres::PostgresStorage;
-
-    let open = || {
-        let storage = PostgresStorage::open_or_create(address, None).unwrap();
-        Box::new(storage.acting_as(actor())) as Box<dyn Storage>
-    };
+    let open = || Vault::open_or_create(Path::new(address)).unwrap().acting_as(actor());
     let model = run(timed, &open);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("copy.vault");
@@ -164,7 +151,7 @@ fn run_beside(timed: &[Timed], place: Option<crate::postgres::Place>) {
 }
 
 /// Rebuilds the indexes of the file. No answer depends on that, except those about the journal, which records it.
-fn reindex(model: &MemoryStorage, path: &Path) {
+fn reindex(model: &Vault, path: &Path) {
     let vault = Vault::open(path).unwrap();
     let report = vault.reindex(&KeyRing::default(), &mut Silent).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
@@ -173,7 +160,7 @@ fn reindex(model: &MemoryStorage, path: &Path) {
         answers.retain(|question, _| question != "head" && question != "journal entries");
         answers
     };
-    let model = Storage::snapshot(model).unwrap();
+    let model = model.snapshot().unwrap();
     compare("after a rebuild of the indexes", &answers(&*model), &answers(&*vault.snapshot().unwrap()));
 }
 

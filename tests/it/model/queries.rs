@@ -1,48 +1,68 @@
-//! The answers of operations, each of which reads a snapshot.
+//! The answers of operations.
+
+use std::fmt::{Debug, Display};
 
 use proptest::sample::Index;
-use runvault::digest::DigestPrefix;
-use runvault::storage::interface::Snapshot;
-use runvault::vault::query::{
-    self, Missing, Traversal, UnresolvedQuery, forks, links, resolve, shortest_path, traverse, unresolved,
-};
+use runvault::Vault;
+use runvault::vault::api::Operation;
+use runvault::vault::forks::ForksRequest;
+use runvault::vault::links::{LinkDirection, LinksRequest};
+use runvault::vault::path::PathRequest;
+use runvault::vault::remove::RemoveRequest;
+use runvault::vault::resolve::ResolveRequest;
+use runvault::vault::unresolved::UnresolvedRequest;
 
 use super::answers::Answers;
 use super::universe::UNIVERSE;
 
 /// Returns the answers of operations about everything.
-pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
+pub(super) fn all(vault: &Vault) -> Answers {
     let mut answers = Answers::new();
-    let stored: Vec<_> = snapshot.artifacts(&UNIVERSE.cores).unwrap().into_iter().flatten().collect();
-    for artifact in &stored {
-        answers.insert(
-            format!("links of {}", artifact.core),
-            format!("{:#?}", links(snapshot, artifact).unwrap()),
-        );
+    for artifact in UNIVERSE.cores.iter().copied() {
+        let links = LinksRequest { artifact, depth: 1, relation: None, direction: None, limit: None };
+        answer(vault, &mut answers, &links);
+        let removal = RemoveRequest {
+            artifacts: vec![artifact],
+            reason: None,
+            ignore_links: false,
+            with_containers: false,
+            dry_run: true,
+        };
+        answer(vault, &mut answers, &removal);
     }
-    let every = UnresolvedQuery { all: true, ..UnresolvedQuery::default() };
-    let missing: Vec<Missing> = unresolved(snapshot, &every).unwrap().missing;
-    answers.insert("missing".to_owned(), format!("{missing:?}"));
-    let forks: Vec<_> = forks(snapshot).unwrap().iter().collect();
-    answers.insert("forks".to_owned(), format!("{forks:?}"));
-    let containers = query::contained(snapshot, &stored, &std::collections::BTreeSet::new()).unwrap();
-    answers.insert("contained".to_owned(), format!("{containers:?}"));
+    answer(vault, &mut answers, &UnresolvedRequest { all: true, ..UnresolvedRequest::default() });
+    answer(vault, &mut answers, &ForksRequest::default());
     answers
 }
 
 /// Returns the answers of operations about two artifacts and a prefix.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "probes are passed by reference")]
-pub(super) fn probed(snapshot: &dyn Snapshot, one: &Index, other: &Index, depth: usize) -> Answers {
+pub(super) fn probed(vault: &Vault, one: &Index, other: &Index, depth: u8) -> Answers {
     let mut answers = Answers::new();
-    let (one, other) = (*one.get(&UNIVERSE.cores), *other.get(&UNIVERSE.cores));
-    let prefix: DigestPrefix = one.0.hex()[..6 + depth].parse().unwrap();
-    answers.insert(format!("resolved {prefix}"), format!("{:?}", resolve(snapshot, &prefix).unwrap()));
-    if let [Some(one), Some(other)] = &snapshot.artifacts(&[one, other]).unwrap()[..] {
-        let path = shortest_path(snapshot, one, other).unwrap();
-        answers.insert(format!("path from {} to {}", one.core, other.core), format!("{path:#?}"));
-        let limits = Traversal { depth, relation: None, direction: None, limit: 3 * depth };
-        let graph = traverse(snapshot, one.core, &limits).unwrap();
-        answers.insert(format!("graph of {} with {limits:?}", one.core), format!("{graph:#?}"));
+    let (from, to) = (*one.get(&UNIVERSE.cores), *other.get(&UNIVERSE.cores));
+    answer(vault, &mut answers, &ResolveRequest::new(&from.0.hex()[..6 + usize::from(depth)]));
+    answer(vault, &mut answers, &PathRequest { from, to });
+    for direction in [None, Some(LinkDirection::In), Some(LinkDirection::Out)] {
+        let limit = Some(3 * u64::from(depth));
+        answer(
+            vault,
+            &mut answers,
+            &LinksRequest { artifact: from, depth, relation: None, direction, limit },
+        );
     }
     answers
+}
+
+/// Adds the answer to a request.
+fn answer<O>(vault: &Vault, answers: &mut Answers, request: &O)
+where
+    O: Operation + Debug,
+    O::Answer: Debug,
+    O::Error: Display,
+{
+    let told = match vault.run(request) {
+        Ok(answer) => format!("{answer:#?}"),
+        Err(error) => error.to_string(),
+    };
+    answers.insert(format!("{request:?}"), told);
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::storage::interface::{Annotation, PutOptions, Storage, Transaction};
 use runvault::storage::{Prepared, RemovedPolicy, Result, TimeBasis};
 use runvault::vault::retention::{self, GroupKey, LabelRule, Period, PeriodRule, Plan};
-use runvault::vault::search;
 
 use super::universe::UNIVERSE;
 
@@ -185,7 +185,8 @@ impl Change {
 }
 
 /// Does a step, and returns what the engine returned, as text.
-pub(super) fn run(step: &Step, storage: &dyn Storage, at: DateTime<Utc>) -> String {
+pub(super) fn run(step: &Step, vault: &Vault, at: DateTime<Utc>) -> String {
+    let storage = vault.storage();
     match step {
         Step::Add { inputs, policy } => add(inputs, *policy, storage, at),
         Step::Annotate(changes) => annotate(changes, storage, at),
@@ -193,8 +194,8 @@ pub(super) fn run(step: &Step, storage: &dyn Storage, at: DateTime<Utc>) -> Stri
             remove(artifacts, *reason, *is_committed, storage, at)
         }
         Step::Forget(retention) => forget(retention, storage, at),
-        Step::Index { is_built: true } => described(search::build(storage, &mut |_| {})),
-        Step::Index { is_built: false } => described(storage.full_text().unwrap().drop_index()),
+        Step::Index { is_built: true } => described(vault.build_search(&mut |_| {})),
+        Step::Index { is_built: false } => described(vault.drop_search()),
         Step::Hold | Step::Reopen => String::new(),
     }
 }

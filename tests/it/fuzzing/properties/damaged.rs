@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
+use runvault::storage::{Filter, Order, Page};
 use runvault::vault::annotate::{PinRequest, SetNoteRequest, SetTagRequest};
 use runvault::vault::api::TimeBasisName;
 use runvault::vault::audit::AuditRequest;
@@ -20,7 +21,6 @@ use runvault::vault::fsck::{self, Finding};
 use runvault::vault::journal::JournalRequest;
 use runvault::vault::journal_check::CheckJournalRequest;
 use runvault::vault::links::LinksRequest;
-use runvault::vault::query::{self, Hit, Query, UnresolvedQuery};
 use runvault::vault::reclaim::ReclaimRequest;
 use runvault::vault::remove::RemoveRequest;
 use runvault::vault::replay::ResponsesRequest;
@@ -28,6 +28,7 @@ use runvault::vault::resolve::ResolveRequest;
 use runvault::vault::search::SearchRequest;
 use runvault::vault::show::ShowRequest;
 use runvault::vault::stats::StatsRequest;
+use runvault::vault::unresolved::UnresolvedRequest;
 use runvault::vault::verify::VerifyRequest;
 use rusqlite::{Connection, OpenFlags};
 
@@ -148,8 +149,7 @@ pub(super) fn vault(data: &[u8]) {
             let _ = add(vault, NEW);
             drop(vault.build_search(&mut |_| ()));
             let found = everything_in(vault);
-            for hit in found.iter().take(3) {
-                let core_hash = hit.artifact.core;
+            for core_hash in found.into_iter().take(3) {
                 drop(vault.run(&SetTagRequest { core_hash, name: "x".to_owned() }));
                 drop(vault.run(&SetNoteRequest { core_hash, text: "x".to_owned() }));
                 drop(vault.run(&removal(core_hash)));
@@ -170,9 +170,11 @@ pub(super) fn vault(data: &[u8]) {
 }
 
 /// Returns the artifacts that can be found.
-fn everything_in(vault: &Vault) -> Vec<Hit> {
-    let snapshot = vault.snapshot();
-    snapshot.and_then(|snapshot| query::find(&*snapshot, &Query::default())).unwrap_or_default()
+fn everything_in(vault: &Vault) -> Vec<CoreHash> {
+    let found = vault
+        .snapshot()
+        .and_then(|snapshot| snapshot.find(&Filter::default(), Order::default(), &Page::all()));
+    found.map(|found| found.items.iter().map(|hit| hit.artifact.core).collect()).unwrap_or_default()
 }
 
 /// Everything that only reads.
@@ -187,13 +189,10 @@ fn read(vault: &Vault) {
     for text in ["latest~1", "@golden", "run-123", "4df877dec7f4"] {
         let _ = vault.run(&ResolveRequest::new(text));
     }
-    if let Ok(snapshot) = vault.snapshot() {
-        let _ = query::unresolved(&*snapshot, &UnresolvedQuery { kind: None, role: None, all: true });
-    }
+    let _ = vault.run(&UnresolvedRequest { kind: None, role: None, all: true });
     let _ = vault.run(&ForksRequest::default());
     let _ = vault.run(&JournalRequest::default());
-    for hit in everything_in(vault).iter().take(20) {
-        let artifact = hit.artifact.core;
+    for artifact in everything_in(vault).into_iter().take(20) {
         let links = LinksRequest { artifact, depth: 3, relation: None, direction: None, limit: Some(1_000) };
         let _ = vault.run(&links);
         let _ = vault.run(&ShowRequest { artifact });

@@ -6,13 +6,12 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::storage::Order;
+use runvault::storage::ArtifactRecord;
 use runvault::vault::add::{Examined, Monitor};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::bundle::{self, Imported};
 use runvault::vault::journal::JournalRequest;
 use runvault::vault::journal_check::CheckJournalRequest;
-use runvault::vault::query::{self, Query};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
@@ -38,22 +37,17 @@ impl Place {
     }
 
     fn cores(&self) -> Vec<CoreHash> {
-        let everything = Query { order: Order::Core, ..Query::default() };
-        query::find(&*self.vault.snapshot().unwrap(), &everything)
-            .unwrap()
-            .into_iter()
-            .map(|hit| hit.artifact.core)
-            .collect()
+        self.stored().iter().map(|artifact| artifact.core).collect()
+    }
+
+    /// Returns all artifacts by core hash.
+    fn stored(&self) -> Vec<ArtifactRecord> {
+        self.vault.snapshot().unwrap().all_artifacts(None).unwrap()
     }
 
     fn everything(&self) -> Vec<u8> {
-        let artifacts: Vec<_> = query::find(&*self.vault.snapshot().unwrap(), &Query::default())
-            .unwrap()
-            .into_iter()
-            .map(|hit| hit.artifact)
-            .collect();
         let mut bundle = Vec::new();
-        bundle::write(&*self.vault.snapshot().unwrap(), &artifacts, &mut bundle).unwrap();
+        bundle::write(&*self.vault.snapshot().unwrap(), &self.stored(), &mut bundle).unwrap();
         bundle
     }
 }
@@ -101,9 +95,8 @@ pub(super) fn journal(data: &[u8]) {
                 name: String::new(),
                 bytes: br#"{"effects":[],"io_refs":[]}"#.to_vec(),
             }]);
-            let artifact =
-                query::find(&*place.vault.snapshot().unwrap(), &Query::default()).unwrap().remove(0).artifact;
-            let request = SetTagRequest { core_hash: artifact.core, name: "first".to_owned() };
+            let request =
+                SetTagRequest { core_hash: place.stored().remove(0).core, name: "first".to_owned() };
             assert!(place.vault.run(&request).unwrap().changed);
             place
         });
@@ -130,9 +123,9 @@ pub(super) fn journal(data: &[u8]) {
 pub(super) fn bundle_seeds(root: &Path) -> Vec<Vec<u8>> {
     let all = Place::with(vec![Input::Path(root.join("examples"))]);
     let mut seeds = vec![all.everything()];
-    for hit in query::find(&*all.vault.snapshot().unwrap(), &Query::default()).unwrap() {
+    for artifact in all.stored() {
         let mut bundle = Vec::new();
-        bundle::write(&*all.vault.snapshot().unwrap(), &[hit.artifact], &mut bundle).unwrap();
+        bundle::write(&*all.vault.snapshot().unwrap(), &[artifact], &mut bundle).unwrap();
         seeds.push(zstd::decode_all(bundle.as_slice()).unwrap());
         seeds.push(bundle);
     }
