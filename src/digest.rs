@@ -74,9 +74,12 @@ impl Digest {
     /// Parses exactly 64 lowercase hex digits: the form in which trace records state digests.
     #[must_use]
     pub fn parse_hex(text: &str) -> Option<Self> {
-        let digest = decode_hex(text)?;
-        let upper_case = text.bytes().map(|byte| u8::from(byte.is_ascii_uppercase()));
-        (upper_case.fold(0, |found, is| found | is) == 0).then_some(Self(digest))
+        Self::from_hex_digits(text.as_bytes().try_into().ok()?)
+    }
+
+    /// Parses 64 lowercase hex digits.
+    pub(crate) fn from_hex_digits(digits: &[u8; 64]) -> Option<Self> {
+        decode(digits, hex_value).map(Self)
     }
 
     /// Parses either form, where a format specifies one and users write the other.
@@ -103,9 +106,12 @@ impl Digest {
 }
 
 fn decode_hex(text: &str) -> Option<[u8; 32]> {
-    let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+    decode(text.as_bytes().try_into().ok()?, |digit| hex_value(digit.to_ascii_lowercase()))
+}
+
+fn decode(digits: &[u8; 64], value: impl Fn(u8) -> u8) -> Option<[u8; 32]> {
     // Two plain loops over all digits without an early exit, so that the compiler can vectorise them.
-    let values = digits.map(hex_value);
+    let values = digits.map(value);
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(values.as_chunks().0) {
         let [high, low] = pair;
@@ -114,10 +120,10 @@ fn decode_hex(text: &str) -> Option<[u8; 32]> {
     (values.into_iter().fold(0, |all, value| all | value) < 16).then_some(bytes)
 }
 
-/// Returns the value of a hex digit, or 255 for any other byte.
+/// Returns the value of a lowercase hex digit, or 255 for any other byte.
 fn hex_value(digit: u8) -> u8 {
     let decimal = digit.wrapping_sub(b'0');
-    let letter = (digit | 0x20).wrapping_sub(b'a');
+    let letter = digit.wrapping_sub(b'a');
     if decimal < 10 {
         decimal
     } else if letter < 6 {

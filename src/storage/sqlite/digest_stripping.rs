@@ -133,9 +133,8 @@ impl Iterator for Runs<'_> {
             let start = self.at + before.iter().rposition(|byte| !is_digit(*byte)).map_or(0, |last| last + 1);
             let run = self.bytes.get(start..)?;
             if let Some((digits, after)) = run.split_first_chunk::<DIGITS>()
-                && are_digits(digits)
                 && !after.first().is_some_and(|byte| is_digit(*byte))
-                && let Some(digest) = std::str::from_utf8(digits).ok().and_then(Digest::parse_hex)
+                && let Some(digest) = Digest::from_hex_digits(digits)
             {
                 self.at = start + DIGITS;
                 return Some((start, digest));
@@ -147,11 +146,6 @@ impl Iterator for Runs<'_> {
 
 fn is_digit(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'a'..=b'f')
-}
-
-/// A loop without early exit is vectorised.
-fn are_digits(bytes: &[u8; DIGITS]) -> bool {
-    bytes.iter().fold(0, |others, byte| others | u8::from(!is_digit(*byte))) == 0
 }
 
 #[cfg(test)]
