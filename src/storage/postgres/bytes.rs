@@ -27,7 +27,7 @@ pub(super) fn examine(session: &Session<'_>, blobs: &[BlobHash]) -> Outcome<Hash
     let digests = all_bytes(blobs.iter().map(|blob| &blob.0));
     let sql = format!("SELECT b.digest, b.size, {PLACE} FROM blob b WHERE b.digest = ANY($1)");
     let mut examined = HashMap::new();
-    session.each(&sql, &[(&digests, Type::BYTEA_ARRAY)], |row| {
+    session.each(&sql, &[(&digests, Type::BYTEA_ARRAY)], &mut |row| {
         let (blob, size) = (blob(row, 0)?, value(row, 1)?);
         let stored = place(row, 2, u64::try_from(size).unwrap_or(0))?;
         let bytes = session.server().blobs().examine(blob, stored)?;

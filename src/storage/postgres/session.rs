@@ -169,7 +169,7 @@ impl<'s> Session<'s> {
         &self,
         sql: &str,
         parameters: &[Parameter<'_>],
-        mut take: impl FnMut(&Row) -> Outcome<()>,
+        take: &mut dyn FnMut(&Row) -> Outcome<()>,
     ) -> Outcome<()> {
         let preparation = self.preparation(sql, parameters)?;
         self.server.count_round_trip();

@@ -79,7 +79,7 @@ impl DatabaseInspection<'_> {
     ) -> Result<u64> {
         let mut compared = Comparison::default();
         let read = self.look(table(of.table), findings, || {
-            self.scan(of.sql, LARGE_ROWS, |rows| {
+            self.scan(of.sql, LARGE_ROWS, &mut |rows| {
                 let rows = read_all(rows, &table(of.table), &mut compared.found, |row| {
                     let (core, text) = (Some(core(row, 0)?), optional_text(row, 1)?);
                     Ok(((of.key)(row)?, AnnotationFacts { core, text, at: Some(value(row, 2)?) }))
@@ -107,7 +107,7 @@ impl DatabaseInspection<'_> {
         let mut compared = Comparison::default();
         self.look(table("note"), findings, || {
             let sql = "SELECT a.core, n.text, n.folded FROM note n JOIN artifact a ON a.id = n.artifact";
-            self.scan(sql, LARGE_ROWS, |rows| {
+            self.scan(sql, LARGE_ROWS, &mut |rows| {
                 for row in rows {
                     // A text that cannot be read is reported already.
                     let (Ok(core), Ok(text)) = (core(row, 0), text(row, 1)) else { continue };
@@ -127,7 +127,7 @@ impl DatabaseInspection<'_> {
         let mut compared = Comparison::default();
         let read = self.look(table("label"), findings, || {
             let sql = "SELECT a.core, l.key, l.value, l.at FROM label l JOIN artifact a ON a.id = l.artifact";
-            self.scan(sql, ROWS, |rows| {
+            self.scan(sql, ROWS, &mut |rows| {
                 let rows = read_all(rows, &table("label"), &mut compared.found, |row| {
                     let key: (_, Arc<str>) = (core(row, 0)?, text(row, 1)?.into());
                     Ok((key, text(row, 2)?, value(row, 3)?))

@@ -36,7 +36,7 @@ impl DatabaseInspection<'_> {
         let mut found = Vec::new();
         self.look(table("artifact"), findings, || {
             let sql = "SELECT a.id, a.core, k.name FROM artifact a LEFT JOIN kind k ON k.id = a.kind";
-            self.scan(sql, ROWS, |rows| {
+            self.scan(sql, ROWS, &mut |rows| {
                 let rows = read_all(rows, &table("artifact"), &mut found, |row| {
                     let (id, core) = (value(row, 0)?, core(row, 1)?);
                     Ok(CheckedArtifact { id, core, kind: optional_text(row, 2)? })
@@ -59,7 +59,7 @@ impl DatabaseInspection<'_> {
         self.look(table("capture"), findings, || {
             let sql = "SELECT DISTINCT artifact FROM capture c
                         WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.id = c.artifact) ORDER BY artifact";
-            self.scan(sql, ROWS, |rows| {
+            self.scan(sql, ROWS, &mut |rows| {
                 let core = CoreHash(Digest::from_bytes([0; 32]));
                 for row in rows {
                     artifacts.push(CheckedArtifact { id: value(row, 0)?, core, kind: None });
@@ -184,7 +184,7 @@ impl DatabaseInspection<'_> {
                          (SELECT 1 FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
                            WHERE m.blob = b.digest)
                           AND b.condemned_at IS NULL ORDER BY b.digest";
-            self.scan(sql, ROWS, |rows| {
+            self.scan(sql, ROWS, &mut |rows| {
                 blobs.append(&mut read_all(rows, &table("blob"), &mut found, |row| blob(row, 0)));
                 Ok(())
             })

@@ -54,7 +54,7 @@ impl DatabaseInspection<'_> {
             let sql = "SELECT a.core, c.digest, c.added_at, c.size, k.name, c.seen_at, c.signature, c.key_id, c.source_path
                          FROM capture c JOIN artifact a ON a.id = c.artifact LEFT JOIN kind k ON k.id = a.kind
                         ORDER BY c.id";
-            self.scan(sql, ROWS, |rows| {
+            self.scan(sql, ROWS, &mut |rows| {
                 let rows = read_all(rows, &table("capture"), &mut compared.found, capture_row);
                 let rows: Vec<_> = rows
                     .into_iter()
@@ -95,7 +95,7 @@ impl DatabaseInspection<'_> {
         let mut compared = Comparison::default();
         self.look(table("artifact"), findings, || {
             let sql = "SELECT core, added_at, seen_at, arrival FROM artifact ORDER BY id";
-            self.scan(sql, ROWS, |rows| {
+            self.scan(sql, ROWS, &mut |rows| {
                 let rows = read_all(rows, &table("artifact"), &mut compared.found, |row| {
                     let (added_at, seen_at, arrival) = (value(row, 1)?, value(row, 2)?, value(row, 3)?);
                     Ok(ArtifactRow { core: core(row, 0)?, added_at, seen_at, arrival })
@@ -119,7 +119,7 @@ impl DatabaseInspection<'_> {
         let mut compared = Comparison::default();
         let read = self.look(table("tombstone"), findings, || {
             let sql = format!("SELECT {TOMBSTONE} FROM tombstone t ORDER BY t.entry, t.digest");
-            self.scan(&sql, ROWS, |rows| {
+            self.scan(&sql, ROWS, &mut |rows| {
                 let rows = read_all(rows, &table("tombstone"), &mut compared.found, tombstone);
                 let seqs = rows.iter().map(|tombstone| tombstone.entry.cast_signed()).collect();
                 let recorded = self.entries(seqs)?;

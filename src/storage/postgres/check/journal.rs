@@ -38,7 +38,7 @@ impl JournalReader for DatabaseInspection<'_> {
         let mut at = None;
         let read = self.look(table("journal"), findings, || {
             let sql = "SELECT seq, at, action, entry, chain FROM journal ORDER BY seq";
-            self.scan(sql, LARGE_ROWS, |rows| {
+            self.scan(sql, LARGE_ROWS, &mut |rows| {
                 for row in rows {
                     let (seq, text) = (value(row, 0)?, text(row, 3).ok());
                     at = value(row, 1)?;
@@ -94,7 +94,7 @@ impl DatabaseInspection<'_> {
                 "SELECT seq FROM journal WHERE action = 'add' AND position('{}' IN entry) > 0",
                 capture.0
             );
-            self.scan(&sql, ROWS, |rows| {
+            self.scan(&sql, ROWS, &mut |rows| {
                 let seqs = rows.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
                 let recorded = self.entries(seqs)?.into_values().filter_map(recorded_capture);
                 found.extend(recorded.filter(|recorded| recorded.capture == capture));
@@ -131,7 +131,7 @@ impl DatabaseInspection<'_> {
         let mut heads = Vec::new();
         let mut found = Vec::new();
         let read = self.look(table("head"), findings, || {
-            self.scan("SELECT seq, at, chain, id FROM head", ROWS, |rows| {
+            self.scan("SELECT seq, at, chain, id FROM head", ROWS, &mut |rows| {
                 heads.extend(read_all(rows, &table("head"), &mut found, |row| {
                     Ok(End {
                         id: value(row, 3)?,

@@ -21,7 +21,7 @@ impl DatabaseInspection<'_> {
         let mut findings = Vec::new();
         let (mut listed, mut indexed, mut unread) = (Sum::default(), Sum::default(), 0);
         let lists = self.look(table("mention_list"), &mut findings, || {
-            self.scan("SELECT capture, group_id, digests FROM mention_list", LARGE_ROWS, |rows| {
+            self.scan("SELECT capture, group_id, digests FROM mention_list", LARGE_ROWS, &mut |rows| {
                 for row in rows {
                     let (capture, group) = (value(row, 0)?, value(row, 1)?);
                     // An unreadable list is a finding about its artifact.
@@ -38,7 +38,7 @@ impl DatabaseInspection<'_> {
             })
         })?;
         let keys = self.look(table("mention_key"), &mut findings, || {
-            self.scan("SELECT key, capture, group_id FROM mention_key", ROWS, |rows| {
+            self.scan("SELECT key, capture, group_id FROM mention_key", ROWS, &mut |rows| {
                 for row in rows {
                     indexed.add(value::<i64>(row, 0)?.cast_unsigned(), value(row, 1)?, value(row, 2)?);
                 }
@@ -80,7 +80,7 @@ impl DatabaseInspection<'_> {
         let captures = Vec::from_iter(captures);
         let sql = "SELECT key, capture, group_id FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)";
         let parameters: [Parameter<'_>; 2] = [(&keys, Type::INT8_ARRAY), (&captures, Type::INT8_ARRAY)];
-        self.session.each(sql, &parameters, |row| {
+        self.session.each(sql, &parameters, &mut |row| {
             expected.remove(&(value(row, 0)?, value(row, 1)?, value(row, 2)?));
             Ok(())
         })?;

@@ -76,21 +76,26 @@ impl<'s> DatabaseInspection<'s> {
 
     /// Returns the result of `look`, or what is damaged.
     fn attempt<T>(&self, look: impl FnOnce() -> Outcome<T>) -> Result<std::result::Result<T, String>> {
-        let name = self.session.server().name();
         match look() {
             Ok(seen) => Ok(Ok(seen)),
-            Err(failure) if failure.is_damage() => {
-                // An error of a statement ends everything that was begun after this point.
-                let recovered = self.session.batch("ROLLBACK TO SAVEPOINT intact");
-                recovered.map_err(|failure| failure.at(name))?;
-                Ok(Err(failure.at(name).cause()))
-            }
-            Err(failure) => Err(failure.at(name)),
+            Err(failure) => self.recover(failure).map(Err),
         }
     }
 
+    /// Returns what is damaged, or an error if the reason is another one.
+    fn recover(&self, failure: Failure) -> Result<String> {
+        let name = self.session.server().name();
+        if !failure.is_damage() {
+            return Err(failure.at(name));
+        }
+        // An error of a statement ends everything that was begun after this point.
+        let recovered = self.session.batch("ROLLBACK TO SAVEPOINT intact");
+        recovered.map_err(|failure| failure.at(name))?;
+        Ok(failure.at(name).cause())
+    }
+
     /// Passes the rows of a query to `take`, at most `size` at a time. The query has no parameters and uses no index.
-    fn scan(&self, sql: &str, size: usize, mut take: impl FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
+    fn scan(&self, sql: &str, size: usize, take: &mut dyn FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
         let number = self.cursors.get();
         self.cursors.set(number.wrapping_add(1));
         self.session.batch(&format!(

@@ -32,20 +32,20 @@ const STORES: &str = "SELECT count(*) FROM blob_store
 impl DatabaseInspection<'_> {
     /// Finds rows about object storage that contradict each other.
     pub(super) fn objects(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        self.each(STORES, "blob_store", findings, |row| {
+        self.each(STORES, "blob_store", findings, &|row| {
             let detail =
                 format!("its rows do not fit where the bytes of blobs are: {}", value::<i64>(row, 0)?);
             Ok(Finding::new(SCHEMA_DIFFERS, table("blob_store"), detail))
         })?;
-        self.each(NOWHERE, "blob", findings, |row| {
+        self.each(NOWHERE, "blob", findings, &|row| {
             let detail = "its row does not say where its bytes are";
             Ok(Finding::new(BLOB_DAMAGED, Subject::Blob(blob(row, 0)?), detail))
         })?;
-        self.each(DUPLICATES, "object", findings, |row| {
+        self.each(DUPLICATES, "object", findings, &|row| {
             let detail = format!("{} rows have the same name", value::<i64>(row, 1)?);
             Ok(Finding::new(REFERENCE_BROKEN, table("object"), detail))
         })?;
-        self.each(TOO_SMALL, "object", findings, |row| {
+        self.each(TOO_SMALL, "object", findings, &|row| {
             let (name, size, end) =
                 (object_name(row, 0)?, value::<Option<i64>>(row, 1)?, value::<Option<i64>>(row, 2)?);
             let end = end.unwrap_or(0);

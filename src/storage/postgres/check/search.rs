@@ -51,7 +51,7 @@ impl DatabaseInspection<'_> {
         for (sql, detail) in QUESTIONS {
             let counted = self.attempt(|| {
                 let mut counted = 0_i64;
-                self.scan(sql, 1, |rows| {
+                self.scan(sql, 1, &mut |rows| {
                     for row in rows {
                         counted += value::<i64>(row, 0)?;
                     }

@@ -69,7 +69,7 @@ impl DatabaseInspection<'_> {
               ORDER BY core",
             "artifact",
             findings,
-            |row| {
+            &|row| {
                 let subject = Subject::Artifact(core(row, 0)?);
                 Ok(Finding::new(ARTIFACT_EMPTY, subject, "no capture belongs to it"))
             },
@@ -79,37 +79,37 @@ impl DatabaseInspection<'_> {
               ORDER BY digest",
             "capture",
             findings,
-            |row| Ok(Finding::new(CAPTURE_DAMAGED, Subject::Capture(capture(row, 0)?), "it has no files")),
+            &|row| Ok(Finding::new(CAPTURE_DAMAGED, Subject::Capture(capture(row, 0)?), "it has no files")),
         )?;
         self.each(
             "SELECT digest FROM blob b WHERE NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)
                 AND condemned_at IS NULL ORDER BY digest",
             "blob",
             findings,
-            |row| Ok(Finding::new(BLOB_UNREFERENCED, Subject::Blob(blob(row, 0)?), "no capture has it")),
+            &|row| Ok(Finding::new(BLOB_UNREFERENCED, Subject::Blob(blob(row, 0)?), "no capture has it")),
         )?;
         self.each(
             "SELECT DISTINCT m.blob FROM member m WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.digest = m.blob)
               ORDER BY 1",
             "blob",
             findings,
-            |row| {
+            &|row| {
                 let blob = blob(row, 0)?;
                 let missing = PayloadDefect::Missing { blob };
                 Ok(Finding::new(BLOB_MISSING, Subject::Blob(blob), missing.to_string()))
             },
         )?;
-        self.each(&misdated(), "artifact", findings, |row| {
+        self.each(&misdated(), "artifact", findings, &|row| {
             let detail = "the recorded time of its creation does not match its attributes";
             Ok(Finding::new(INDEX_MISSING, Subject::Artifact(core(row, 0)?), detail))
         })?;
-        self.each(MISGROUPED, "role", findings, |row| {
+        self.each(MISGROUPED, "role", findings, &|row| {
             let kind = optional_text(row, 0)?.unwrap_or_default();
             let detail = format!("the role {} is recorded with another group", text(row, 1)?);
             Ok(Finding::new(KIND_DIFFERS, Subject::Kind(kind), detail))
         })?;
         let sql = "SELECT count(*) FROM vault HAVING count(*) <> 1 OR count(*) FILTER (WHERE id = 1) <> 1";
-        self.each(sql, "vault", findings, |row| {
+        self.each(sql, "vault", findings, &|row| {
             let detail = format!("it has {} rows instead of one with the number 1", value::<i64>(row, 0)?);
             Ok(Finding::new(SCHEMA_DIFFERS, table("vault"), detail))
         })
@@ -123,26 +123,26 @@ impl DatabaseInspection<'_> {
             "SELECT core, count(*) FROM artifact GROUP BY core HAVING count(*) > 1 ORDER BY core",
             "artifact",
             findings,
-            |row| times(DUPLICATE_ARTIFACT, Subject::Artifact(core(row, 0)?), row),
+            &|row| times(DUPLICATE_ARTIFACT, Subject::Artifact(core(row, 0)?), row),
         )?;
         self.each(
             "SELECT digest, count(*) FROM blob GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
             "blob",
             findings,
-            |row| times(DUPLICATE_BLOB, Subject::Blob(blob(row, 0)?), row),
+            &|row| times(DUPLICATE_BLOB, Subject::Blob(blob(row, 0)?), row),
         )?;
         self.each(
             "SELECT c.digest, count(*) FROM capture c LEFT JOIN artifact a ON a.id = c.artifact
               GROUP BY c.digest, a.kind HAVING count(*) > 1 ORDER BY c.digest",
             "capture",
             findings,
-            |row| times(DUPLICATE_CAPTURE, Subject::Capture(capture(row, 0)?), row),
+            &|row| times(DUPLICATE_CAPTURE, Subject::Capture(capture(row, 0)?), row),
         )?;
         for name in NUMBERED {
             let sql = format!(
                 "SELECT id::bigint, count(*) FROM {name} GROUP BY id HAVING count(*) > 1 ORDER BY id"
             );
-            self.each(&sql, name, findings, |row| {
+            self.each(&sql, name, findings, &|row| {
                 let (id, count): (i64, i64) = (value(row, 0)?, value(row, 1)?);
                 let detail = format!("{count} of its rows have the number {id}");
                 Ok(Finding::new(REFERENCE_BROKEN, table(name), detail))
@@ -152,7 +152,7 @@ impl DatabaseInspection<'_> {
             let sql = format!(
                 "SELECT min(name), count(*) FROM {name} GROUP BY {columns} HAVING count(*) > 1 ORDER BY {columns}"
             );
-            self.each(&sql, name, findings, |row| {
+            self.each(&sql, name, findings, &|row| {
                 let detail = format!("{} of its rows have the name {}", value::<i64>(row, 1)?, text(row, 0)?);
                 Ok(Finding::new(KIND_DIFFERS, table(name), detail))
             })?;
@@ -169,7 +169,7 @@ impl DatabaseInspection<'_> {
                 "SELECT count(*) FROM {child} x WHERE NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.{key} = x.{column})
                     {but} HAVING count(*) > 0"
             );
-            self.each(&sql, child, findings, |row| {
+            self.each(&sql, child, findings, &|row| {
                 let count: i64 = value(row, 0)?;
                 let detail = format!("{count} of its rows refer to rows of {parent} that do not exist");
                 Ok(Finding::new(REFERENCE_BROKEN, table(child), detail))
@@ -209,7 +209,7 @@ impl DatabaseInspection<'_> {
         let mut kinds = Vec::new();
         let mut found = Vec::new();
         self.look(table("kind"), findings, || {
-            self.scan("SELECT name, stated_by, is_directory FROM kind ORDER BY name", ROWS, |rows| {
+            self.scan("SELECT name, stated_by, is_directory FROM kind ORDER BY name", ROWS, &mut |rows| {
                 kinds.extend(read_all(rows, &table("kind"), &mut found, |row| {
                     let (name, stated_by) = (text(row, 0)?, optional_text(row, 1)?);
                     Ok(KindFacts { name, stated_by, is_directory: value(row, 2)?, member: None })
@@ -227,12 +227,12 @@ impl DatabaseInspection<'_> {
         sql: &str,
         name: &str,
         findings: &mut Vec<Finding>,
-        finding: impl Fn(&Row) -> Outcome<Finding>,
+        finding: &dyn Fn(&Row) -> Outcome<Finding>,
     ) -> Result<()> {
         let (mut found, mut unreadable) = (Vec::new(), Vec::new());
         self.look(table(name), findings, || {
-            self.scan(sql, ROWS, |rows| {
-                found.append(&mut read_all(rows, &table(name), &mut unreadable, &finding));
+            self.scan(sql, ROWS, &mut |rows| {
+                found.append(&mut read_all(rows, &table(name), &mut unreadable, finding));
                 Ok(())
             })
         })?;

@@ -73,7 +73,7 @@ fn read(session: &Session<'_>, watch: &mut dyn FnMut(u64)) -> Outcome<HashMap<i6
     let mut actual = HashMap::new();
     let mut current: Option<(i64, Content)> = None;
     let mut done = 0;
-    session.each(sql, &[], |row| {
+    session.each(sql, &[], &mut |row| {
         let capture: i64 = value(row, 0)?;
         let vector = Vector::from_stored(value(row, 3)?, value(row, 4)?);
         match &mut current {

@@ -81,7 +81,7 @@ impl View<'_> {
                       AND ($2::text[] IS NULL OR p.field = ANY($2))";
         let parameters: [Parameter<'_>; 2] = [(&expressions.loose, Type::TEXT), (&fields, Type::TEXT_ARRAY)];
         let (mut captures, mut numbers) = (Vec::new(), Vec::new());
-        self.session.each(sql, &parameters, |row| {
+        self.session.each(sql, &parameters, &mut |row| {
             let words: Vec<&[u8]> = value::<&[u8]>(row, 2)?.split(|byte| *byte == b' ').collect();
             if query.occurrences(&words).is_some() {
                 captures.push(value(row, 0)?);

@@ -167,7 +167,7 @@ fn restore_hashes(session: &Session<'_>) -> Outcome<Vec<Repair>> {
     let Some(replay) = proven(session)? else { return Ok(Vec::new()) };
     let mut sealed: Vec<(i64, i64)> = Vec::new();
     let sql = "SELECT c.id, c.digest, c.seal, a.core FROM capture c JOIN artifact a ON a.id = c.artifact";
-    session.each(sql, &[], |row| {
+    session.each(sql, &[], &mut |row| {
         let is_known = replay.state.capture(core(row, 3)?, capture(row, 1)?).is_some();
         let entry = replay.state.sealed(value(row, 2)?).map(|entries| entries.added);
         if let Some(entry) = entry.filter(|_| !is_known) {

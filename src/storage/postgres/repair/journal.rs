@@ -72,7 +72,7 @@ impl PostgresStorage {
 fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
     let mut replay = Replay::begin(None);
     let mut is_readable = true;
-    session.each("SELECT seq, at, entry, chain FROM journal ORDER BY seq", &[], |row| {
+    session.each("SELECT seq, at, entry, chain FROM journal ORDER BY seq", &[], &mut |row| {
         match (value(row, 0), value(row, 1), digest(row, 3)) {
             (Ok(seq), Ok(at), Ok(chain)) => {
                 let text = text(row, 2).ok();
@@ -96,7 +96,7 @@ pub(super) fn proven(session: &Session<'_>) -> Outcome<Option<Replay>> {
 }
 
 /// Calls `take` with the rows of a query that has a number after `$1` first, and is ordered by it, some at a time.
-fn in_parts(session: &Session<'_>, sql: &str, mut take: impl FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
+fn in_parts(session: &Session<'_>, sql: &str, take: &mut dyn FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
     let mut last = i64::MIN;
     loop {
         let rows = session.rows(sql, &[(&last, Type::INT8), (&ROWS, Type::INT8)])?;
@@ -133,7 +133,7 @@ fn stored_capture(row: &Row) -> Outcome<StoredCapture> {
 fn captures(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repair>) -> Outcome<()> {
     let sql = "SELECT c.id, a.core, c.digest, c.added_at, c.seen_at, c.source_path, c.signature, c.key_id
                  FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id > $1 ORDER BY c.id LIMIT $2";
-    in_parts(session, sql, |rows| {
+    in_parts(session, sql, &mut |rows| {
         let stored = rows.iter().map(stored_capture).collect::<Outcome<Vec<_>>>()?;
         let known = |stored: &StoredCapture| state.capture(stored.core, stored.hash);
         let signed = |stored: &StoredCapture| state.signatures.get(&(stored.core, stored.hash)).copied();
@@ -200,7 +200,7 @@ fn restore_capture(
 /// Restores the times and the positions of artifacts.
 fn artifacts(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repair>) -> Outcome<()> {
     let sql = "SELECT id, core, added_at, seen_at, arrival FROM artifact WHERE id > $1 ORDER BY id LIMIT $2";
-    in_parts(session, sql, |rows| {
+    in_parts(session, sql, &mut |rows| {
         let mut stored = Vec::new();
         for row in rows {
             let core = core(row, 1)?;
@@ -254,7 +254,7 @@ fn entry_times(session: &Session<'_>, replay: &Replay, repaired: &mut Vec<Repair
 /// Sets the action beside an entry to that in its text.
 fn entry_actions(session: &Session<'_>, repaired: &mut Vec<Repair>) -> Outcome<()> {
     let mut different: Vec<(i64, String)> = Vec::new();
-    session.each("SELECT seq, action, entry FROM journal ORDER BY seq", &[], |row| {
+    session.each("SELECT seq, action, entry FROM journal ORDER BY seq", &[], &mut |row| {
         let written = text(row, 2).ok().and_then(|text| written_action(&text));
         let written = written.filter(|written| value::<&str>(row, 1).ok() != Some(written.as_str()));
         if let Some(written) = written {

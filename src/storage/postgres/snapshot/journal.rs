@@ -47,7 +47,7 @@ impl View<'_> {
 
     pub(super) fn chain_check(&self, since: Option<Digest>) -> Outcome<JournalCheck> {
         let mut check = JournalCheck::begin(since);
-        self.session.each("SELECT seq, entry, chain FROM journal ORDER BY seq", &[], |row| {
+        self.session.each("SELECT seq, entry, chain FROM journal ORDER BY seq", &[], &mut |row| {
             let entry: &str = value(row, 1)?;
             check.take(count(row, 0)?, Some(entry), digest(row, 2)?, since);
             Ok(())

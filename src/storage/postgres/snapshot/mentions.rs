@@ -59,13 +59,13 @@ impl View<'_> {
         is_wanted: impl Fn(&Digest) -> bool,
     ) -> Outcome<BTreeMap<CoreHash, BTreeSet<Entry>>> {
         let mut found: BTreeMap<CoreHash, BTreeSet<Entry>> = BTreeMap::new();
-        let take = |row: &Row| {
+        let mut take = |row: &Row| {
             let entries = lists::decode(value(row, 1)?, value(row, 2)?)?;
             let entries = entries.into_iter().filter(|entry| is_wanted(&entry.digest));
             found.entry(core(row, 0)?).or_default().extend(entries);
             Ok(())
         };
-        self.session.each(sql, parameters, take)?;
+        self.session.each(sql, parameters, &mut take)?;
         Ok(found)
     }
 
