@@ -50,6 +50,13 @@ impl Database {
         Some(database)
     }
 
+    /// Copies the vault in the file into the database. How many transactions an addition takes, and so what the journal has
+    /// of artifacts that are seen again, depends on how fast files are read, so journals are compared of copies.
+    fn copy_file(&self) {
+        let file = self.sandbox.vault();
+        self.run_on_file(["copy", file.to_str().unwrap(), &self.address]).expect(0);
+    }
+
     /// Runs the program on the vault in the database.
     fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Ran {
         let mut command = self.sandbox.command();
@@ -143,8 +150,9 @@ const COMMANDS: &[(&[&str], i32)] = &[
 
 #[test]
 fn commands_answer_the_same_as_on_a_file() {
-    let Some(database) = Database::with_examples() else { return };
+    let Some(database) = Database::new() else { return };
     database.run_on_file([OsStr::new("add"), repository("examples").as_os_str()]).expect(0);
+    database.copy_file();
     for (arguments, status) in COMMANDS {
         let (expected, found) = (database.run_on_file(*arguments), database.run(*arguments));
         assert_eq!(expected.status, *status, "{arguments:?}\n{}\n{}", expected.stdout, expected.stderr);
@@ -166,9 +174,7 @@ fn the_corpus_is_stored_alike_in_a_database_and_in_a_file() {
     let (expected, found) = (database.run_on_file(add), database.run(add));
     assert_eq!((found.status, &found.stdout), (expected.status, &expected.stdout), "{}", found.stderr);
     assert!(expected.stdout.lines().count() > 200);
-    for arguments in
-        [&["find", "--json"][..], &["log", "--head"], &["unresolved", "--json"], &["forks", "--json"]]
-    {
+    for arguments in [&["find", "--json"][..], &["unresolved", "--json"], &["forks", "--json"]] {
         let (expected, found) = (database.run_on_file(arguments), database.run(arguments));
         assert_eq!((found.status, &found.stdout), (expected.status, &expected.stdout), "{arguments:?}");
     }

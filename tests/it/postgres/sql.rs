@@ -10,15 +10,13 @@ fn on_both(database: &Database, arguments: &[&str], status: i32) -> (Ran, Ran) {
     (database.run_on_file(arguments).expect(status), database.run(arguments).expect(status))
 }
 
-/// Returns a database and a file with the same content. How many transactions an addition takes, and so what the journal has
-/// of artifacts that are seen again, depends on how fast files are read, so the database is a copy.
+/// Returns a database and a file with the same content.
 fn with_everything() -> Option<Database> {
     let database = Database::new()?;
     for (directory, status) in [("examples", 0), ("tests/corpus", 1)] {
         database.run_on_file(["add".as_ref(), repository(directory).as_os_str()]).expect(status);
     }
-    let file = database.sandbox.vault();
-    database.run_on_file(["copy", file.to_str().unwrap(), &database.address]).expect(0);
+    database.copy_file();
     for arguments in [
         &["tag", "set", "4df877dec7f4", "best"][..],
         &["note", "set", "4df877dec7f4", "Ein Ärgernis"],
