@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::annotations;
 use super::api::{Operation, Timestamp};
 use super::handle::Vault;
 use crate::digest::CoreHash;
@@ -42,10 +41,10 @@ impl Operation for TagsRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<TagsAnswer, StorageError> {
-        let tags = annotations::tags(&*vault.snapshot()?)?.into_iter();
-        let tags = tags.map(|tag| TagSummary {
+        let tags = vault.snapshot()?.tags()?.into_iter();
+        let tags = tags.map(|(tag, artifact)| TagSummary {
             name: tag.name,
-            core_hash: tag.artifact.core,
+            core_hash: artifact.core,
             tagged_at: tag.at.into(),
         });
         Ok(TagsAnswer { tags: tags.collect() })

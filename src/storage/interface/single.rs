@@ -1,10 +1,10 @@
-//! Reads for a single key, made of the batched ones.
+//! Reads for a single key, and of everything of one sort, made of the batched ones.
 
 use chrono::{DateTime, Utc};
 
 use super::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, Filter,
-    ManualLink, Mention, NameUse, Names, Order, Page, ReferenceEdge, Snapshot, StoredMember,
+    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Condition, Containment, Direction,
+    Filter, ManualLink, Mention, NameUse, Names, Order, Page, ReferenceEdge, Snapshot, StoredMember, Tag,
 };
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{ErrorKind, Result, StorageError, TimeBasis};
@@ -43,6 +43,24 @@ impl dyn Snapshot + '_ {
         let filter = Filter { kinds: kind.map(str::to_owned).into_iter().collect(), ..Filter::default() };
         let hits = self.find(&filter, Order::Core, &Page::all())?.items.into_iter();
         Ok(hits.map(|hit| hit.artifact).collect())
+    }
+
+    /// Returns the artifacts that satisfy a condition, with their annotations, by core hash.
+    pub fn annotated(&self, condition: Condition) -> Result<Vec<(ArtifactRecord, Annotations)>> {
+        let hits = self.find(&condition.into(), Order::Core, &Page::all())?.items.into_iter();
+        let artifacts: Vec<ArtifactRecord> = hits.map(|hit| hit.artifact).collect();
+        let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        Ok(artifacts.into_iter().zip(self.annotations(&cores)?).collect())
+    }
+
+    /// Returns all tags with their artifacts, by name.
+    pub fn tags(&self) -> Result<Vec<(Tag, ArtifactRecord)>> {
+        let mut tags = Vec::new();
+        for (artifact, annotations) in self.annotated(Condition::Tagged { name: None })? {
+            tags.extend(annotations.tags.into_iter().map(|tag| (tag, artifact.clone())));
+        }
+        tags.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        Ok(tags)
     }
 
     /// Returns the captures of an artifact in the order in which they were added.

@@ -7,13 +7,12 @@ use clap::Arg;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use runvault::Vault;
 use runvault::artifact::{Field, Kind};
-use runvault::digest::{CoreHash, PREFIX};
+use runvault::digest::PREFIX;
 use runvault::formats;
 use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, StorageError, TimeBasis};
 use runvault::vault::resolve::RUN_IDS;
 use runvault::vault::rules::RulesRequest;
 use runvault::vault::show::AttributeSummary;
-use runvault::vault::tags::{TagSummary, TagsRequest};
 
 use super::line::Line;
 use crate::cli::args::help;
@@ -89,7 +88,7 @@ impl Which {
 }
 
 /// A question to a vault whose answers complete an argument.
-type Question<'q> = dyn Fn(&Vault, &dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
+type Question<'q> = dyn Fn(&dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
 
 impl Source {
     /// Selects the source by the name of the argument, so that all commands complete it in the same way.
@@ -142,24 +141,24 @@ impl Source {
     /// Returns the candidates for the typed text; none if there is any error.
     pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
         let vault = |ask: &Question| {
-            let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&vault, &*snapshot)).ok();
+            let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&*snapshot)).ok();
             line.vault().and_then(asked).unwrap_or_default()
         };
         match self {
-            Self::Artifacts(which) => vault(&|vault, snapshot| artifacts(vault, snapshot, typed, which)),
+            Self::Artifacts(which) => vault(&|snapshot| artifacts(snapshot, typed, which)),
             Self::ArtifactsOrFiles => {
-                let mut candidates = vault(&|vault, snapshot| artifacts(vault, snapshot, typed, Which::Any));
+                let mut candidates = vault(&|snapshot| artifacts(snapshot, typed, Which::Any));
                 candidates.extend(PathCompleter::any().complete(typed.as_ref()));
                 candidates
             }
-            Self::Tags => vault(&|vault, snapshot| tags(vault, snapshot, "", typed, Which::Any)),
-            Self::Values(name) => vault(&|_, snapshot| values(snapshot, name, typed)),
-            Self::Labels => vault(&|_, snapshot| labels(snapshot, typed)),
-            Self::LabelKeys => vault(&|_, snapshot| {
+            Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, Which::Any)),
+            Self::Values(name) => vault(&|snapshot| values(snapshot, name, typed)),
+            Self::Labels => vault(&|snapshot| labels(snapshot, typed)),
+            Self::LabelKeys => vault(&|snapshot| {
                 let keys = snapshot.label_keys()?.into_iter().map(|key| (key.key, String::new()));
                 Ok(beginning(typed, keys))
             }),
-            Self::Attributes => vault(&|_, snapshot| attributes(snapshot, typed)),
+            Self::Attributes => vault(&|snapshot| attributes(snapshot, typed)),
             Self::Plurals => {
                 let plurals = formats::ALL.into_iter().map(Kind::plural).chain(["artifacts"]);
                 beginning(typed, plurals.map(|plural| (plural.to_owned(), String::new())))
@@ -217,7 +216,6 @@ fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
 
 /// Returns the tags, then the newest artifacts, then the run ids that begin with the typed text.
 fn artifacts(
-    vault: &Vault,
     snapshot: &dyn Snapshot,
     typed: &str,
     which: Which,
@@ -227,7 +225,7 @@ fn artifacts(
         candidates.extend(candidate(LATEST.to_owned(), "the artifact that arrived last".to_owned()));
     }
     if let Some(typed) = typed.strip_prefix('@').or_else(|| typed.is_empty().then_some("")) {
-        candidates.extend(tags(vault, snapshot, "@", typed, which)?);
+        candidates.extend(tags(snapshot, "@", typed, which)?);
     }
     let (prefix, digits) = match typed.strip_prefix(PREFIX) {
         Some(digits) => (PREFIX, digits),
@@ -277,18 +275,14 @@ fn what_it_is(snapshot: &dyn Snapshot, row: &ArtifactRecord) -> Result<String, S
 }
 
 fn tags(
-    vault: &Vault,
     snapshot: &dyn Snapshot,
     prefix: &str,
     typed: &str,
     which: Which,
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
-    let tags = vault.run(&TagsRequest {})?.tags.into_iter();
-    let tags: Vec<TagSummary> = tags.filter(|tag| tag.name.starts_with(typed)).take(OFFERED).collect();
-    let cores: Vec<CoreHash> = tags.iter().map(|tag| tag.core_hash).collect();
     let mut candidates = Vec::new();
-    for (tag, row) in tags.iter().zip(snapshot.artifacts(&cores)?) {
-        let Some(row) = row else { continue };
+    let tags = snapshot.tags()?.into_iter();
+    for (tag, row) in tags.filter(|(tag, _)| tag.name.starts_with(typed)).take(OFFERED) {
         if formats::named(&row.kind).is_none_or(|kind| which.has(kind)) {
             let about = format!("{:.12} {}", row.core, what_it_is(snapshot, &row)?);
             candidates.extend(candidate(format!("{prefix}{}", tag.name), about));
