@@ -9,7 +9,7 @@ use runvault::Vault;
 use runvault::artifact::SignatureState;
 use runvault::digest::{BlobHash, CoreHash, DigestPrefix};
 use runvault::storage::interface::{
-    CaptureTarget, Condition, Containment, Direction, Filter, Order, Page, Period, Snapshot,
+    CaptureTarget, Condition, Containment, Direction, Filter, NeighboursQuery, Order, Page, Period, Snapshot,
 };
 use runvault::storage::{Grouping, JournalQuery, Term, Terms, TimeBasis};
 
@@ -338,6 +338,10 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
         let used = snapshot.named(std::slice::from_ref(name)).unwrap();
         answer(format!("named {name}"), format!("{used:?}"));
     }
+    neighbourhood(snapshot, &mut answers);
+    let mut answer = |question: String, text: String| {
+        answers.insert(question, text);
+    };
     for group in universe.groups.iter().map(Some).chain([None]) {
         let group = group.map(String::as_str);
         answer(format!("mentions {group:?}"), format!("{:?}", snapshot.mentions(cores, group).unwrap()));
@@ -364,6 +368,23 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
     }
     bytes(snapshot, &mut answers);
     answers
+}
+
+/// Adds what links are derived from.
+fn neighbourhood(snapshot: &dyn Snapshot, answers: &mut Answers) {
+    let groups: Vec<&str> = UNIVERSE.groups.iter().map(String::as_str).collect();
+    let known = BTreeSet::new();
+    let query = NeighboursQuery { of: &UNIVERSE.cores, groups: &groups, namesakes: true, known: &known };
+    let found = snapshot.neighbourhood(&query).unwrap();
+    for (core, artifact) in found.artifacts {
+        answers.insert(format!("neighbour {core}"), format!("{artifact:?}"));
+    }
+    for (core, neighbours) in found.neighbours {
+        answers.insert(format!("neighbours of {core}"), format!("{neighbours:?}"));
+    }
+    for (name, used) in found.uses {
+        answers.insert(format!("uses of {name}"), format!("{used:?}"));
+    }
 }
 
 /// Returns the kinds with mentions in the roles of a group. An engine may also return kinds whose artifacts with such

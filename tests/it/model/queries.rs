@@ -3,7 +3,6 @@
 use std::fmt::{Debug, Display};
 
 use proptest::sample::Index;
-use runvault::Vault;
 use runvault::vault::api::Operation;
 use runvault::vault::forks::ForksRequest;
 use runvault::vault::links::{LinkDirection, LinksRequest};
@@ -11,6 +10,7 @@ use runvault::vault::path::PathRequest;
 use runvault::vault::remove::RemoveRequest;
 use runvault::vault::resolve::ResolveRequest;
 use runvault::vault::unresolved::UnresolvedRequest;
+use runvault::{RemoveError, Vault};
 
 use super::answers::Answers;
 use super::universe::UNIVERSE;
@@ -28,7 +28,12 @@ pub(super) fn all(vault: &Vault) -> Answers {
             with_containers: false,
             dry_run: true,
         };
-        answer(vault, &mut answers, &removal);
+        // An error of the storage may have a reason of the engine.
+        let told = match vault.run(&removal) {
+            Err(RemoveError::Store(error)) => error.to_string(),
+            told => format!("{told:#?}"),
+        };
+        answers.insert(format!("{removal:?}"), told);
     }
     answer(vault, &mut answers, &UnresolvedRequest { all: true, ..UnresolvedRequest::default() });
     answer(vault, &mut answers, &ForksRequest::default());
