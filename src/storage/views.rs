@@ -35,6 +35,11 @@ impl From<&Computed> for View {
     }
 }
 
+/// Returns whether `name` is that of a view that is stored in the vault's file.
+pub(in crate::storage) fn is_plain(name: &str) -> bool {
+    PLAIN.iter().any(|(view, ..)| *view == name)
+}
+
 /// Returns what to add to the message of an engine if a query refers to a table that does not exist.
 pub(in crate::storage) fn known_tables(views: &[View]) -> String {
     let names: Vec<&str> = views.iter().map(|view| view.name).collect();
