@@ -215,7 +215,6 @@ pub(in crate::vault) fn add(
 ) -> Result<Summary> {
     recorded.annotations.check()?;
     let preparer = storage.preparer()?;
-    let times = if additions(storage)? < LARGE_VAULT { 1 } else { LARGE_VAULT_BATCHES };
     let at = clock::now();
     let batch = Batch {
         storage,
@@ -224,7 +223,7 @@ pub(in crate::vault) fn add(
         at,
         waiting: Vec::new(),
         bytes: 0,
-        times,
+        times: None,
         dropped: 0,
         seen_patience: SEEN_PATIENCE,
     };
@@ -672,8 +671,8 @@ struct Batch<'s> {
     waiting: Vec<(usize, Item<Prepared>)>,
     /// The total size of the artifacts and reports in bytes.
     bytes: u64,
-    /// The multiple of the usual number of documents.
-    times: usize,
+    /// The multiple of the usual number of documents, once there are as many.
+    times: Option<usize>,
     /// The number of documents that were not stored because an earlier one was rejected.
     dropped: u64,
     /// How long to wait for other writers to record artifacts as seen again; zero after the first timeout.
@@ -710,10 +709,24 @@ impl Batch<'_> {
             _ => 0,
         };
         self.waiting.push((number, item));
-        if self.waiting.len() >= BATCH_DOCUMENTS * self.times || self.bytes >= BATCH_BYTES {
+        if self.is_full()? {
             self.store(reporter)?;
         }
         Ok(())
+    }
+
+    /// Returns whether the batch is to be stored before more is added to it.
+    fn is_full(&mut self) -> Result<bool> {
+        if self.bytes >= BATCH_BYTES || self.waiting.len() < BATCH_DOCUMENTS {
+            return Ok(self.bytes >= BATCH_BYTES);
+        }
+        let times = match self.times {
+            Some(times) => times,
+            None if additions(self.storage)? < LARGE_VAULT => 1,
+            None => LARGE_VAULT_BATCHES,
+        };
+        self.times = Some(times);
+        Ok(self.waiting.len() >= BATCH_DOCUMENTS * times)
     }
 
     /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
