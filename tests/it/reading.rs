@@ -17,13 +17,17 @@ fn examples() -> Sandbox {
     fs::set_permissions(sandbox.path(""), Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(sandbox.path("of-another")).unwrap();
     fs::rename(sandbox.vault(), sandbox.path("of-another/v.vault")).unwrap();
-    // Where the tests are built, others may not be allowed to look.
-    // Not in this process either: a program that another test starts meanwhile would have the copy open for writing, and
-    // a file that is written to cannot be run.
+    copy_program(&sandbox);
+    sandbox
+}
+
+/// Copies the program into the sandbox: others may not be allowed to look where the tests are built.
+fn copy_program(sandbox: &Sandbox) {
+    // Not in this process: a program that another test starts meanwhile would have the copy open for writing, and a file
+    // that is written to cannot be run.
     let mut copied = Command::new("cp");
     copied.args([env!("CARGO_BIN_EXE_runvault"), "runvault"]).current_dir(sandbox.path(""));
     assert!(copied.status().unwrap().success());
-    sandbox
 }
 
 /// The same, as it is when the program was killed: what was added is in the log.
@@ -40,7 +44,7 @@ fn examples_in_log() -> Sandbox {
     assert!(copied.status().unwrap().success());
     assert!(fs::metadata(sandbox.path("of-another/v.vault-wal")).unwrap().len() > 0);
     drop(open);
-    fs::copy(env!("CARGO_BIN_EXE_runvault"), sandbox.path("runvault")).unwrap();
+    copy_program(&sandbox);
     sandbox
 }
 
