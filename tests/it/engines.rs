@@ -97,7 +97,7 @@ fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
 }
 
 /// Replaces times, and digests of a journal, which has times.
-fn timeless(mut value: Value) -> Value {
+pub(crate) fn timeless(mut value: Value) -> Value {
     match &mut value {
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {

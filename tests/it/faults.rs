@@ -88,8 +88,12 @@ fn syncs() {
 #[test]
 #[ignore = "runs in a process of its own, started by another test"]
 fn allocations() {
-    let step = if std::env::var_os(ALL).is_some() { 1 } else { 41 };
-    fail_each(Operation::Allocation, Failure::Once, step);
+    fail_each(Operation::Allocation, Failure::Once, one_in(41));
+}
+
+/// How many operations to go on after each that fails: 1 if all are to fail.
+pub(crate) fn one_in(step: usize) -> usize {
+    if std::env::var_os(ALL).is_some() { 1 } else { step }
 }
 
 /// The core hashes of what was acknowledged.

@@ -239,7 +239,7 @@ fn cursors_lead_to_everything_once() {
 /// A run of many steps, one of which has a large text, and the same run with other outputs.
 fn large(sandbox: &Sandbox) -> (Vec<String>, String) {
     // Quotes, characters of several bytes, and some that are escaped.
-    let text = "a \"quoted\" line\\ é😀\t漢字\n".repeat(40_000);
+    let text = "a \"quoted\" line\\ é😀\t漢字\n".repeat(12_000);
     let step = |number: usize, output: &str| json!({"type": "tool.response", "input": {"tool": format!("t{number}")}, "output": {"text": output}});
     let run = |id: &str, output: &str| {
         let steps = (0..300).map(|number| step(number, if number == 7 { &text } else { output }));
@@ -266,7 +266,7 @@ fn results_are_bounded_and_parts_make_the_whole() {
     let whole: String = result.iter().map(|part| part["text"].as_str().unwrap()).collect();
     let recorded: Value = serde_json::from_str(&whole).unwrap();
     assert_eq!(recorded["text"], *text);
-    assert!(pages > 50, "{pages}");
+    assert!(pages > 15, "{pages}");
     let (changes, _) = client.all("compare_runs", json!({"one": cores[0], "other": cores[1]}), "changes");
     assert_eq!(changes.len(), 299);
     // The same over resources, byte for byte.

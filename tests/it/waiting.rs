@@ -81,16 +81,24 @@ fn unrecorded(ran: &Ran) -> usize {
     lines.iter().filter(|line| line["recorded"] == false).count()
 }
 
+/// Runs two commands at the same time, which wait in vain.
+fn at_once(sandbox: &Sandbox, one: &[&str], other: &[&str]) -> (Ran, Ran) {
+    std::thread::scope(|scope| {
+        let one = scope.spawn(|| sandbox.run(one).expect(2));
+        let other = sandbox.run(other).expect(2);
+        (one.join().unwrap(), other)
+    })
+}
+
 #[test]
 fn adding_what_is_there_answers_and_says_what_it_could_not_record() {
     let sandbox = examples();
     let journal = sandbox.run(["log", "--json"]).expect(0).stdout;
     let held = hold(&sandbox);
-    let ran = sandbox.run(["add", "--json", "examples"]).expect(2);
+    let (ran, one) = at_once(&sandbox, &["add", "--json", "examples"], &["add", "examples/session.json"]);
     assert_eq!(unrecorded(&ran), ran.json().len());
     assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
-    let ran = sandbox.run(["add", "examples/session.json"]).expect(2);
-    assert!(ran.stdout.starts_with("already stored "), "{}", ran.stdout);
+    assert!(one.stdout.starts_with("already stored "), "{}", one.stdout);
     free(&held);
     assert_eq!(sandbox.run(["log", "--json"]).expect(0).stdout, journal);
     // Adding them again is what it says.
@@ -120,10 +128,11 @@ fn importing_and_watching_what_is_there_answer_as_well() {
     sandbox.run(["note", "4df877dec7f4", "a note"]).expect(0);
     sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
     let held = hold(&sandbox);
-    let ran = sandbox.run(["import", "all.rvz"]).expect(2);
-    assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
-    let ran = sandbox.run(["watch", "--once", "--settle", "0s", "examples"]).expect(2);
-    assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
+    let watch = ["watch", "--once", "--settle", "0s", "examples"];
+    let (imported, watched) = at_once(&sandbox, &["import", "all.rvz"], &watch);
+    for ran in [imported, watched] {
+        assert!(ran.stderr.contains("could not be recorded as seen again"), "{}", ran.stderr);
+    }
     free(&held);
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::process::Stdio;
 use std::time::Duration;
 
+use memchr::memmem;
 use runvault::intake::ExamineOptions;
 use runvault::storage::{PATIENCE, PutOptions, RemovedPolicy, Storage};
 use rusqlite::Connection;
@@ -33,7 +34,7 @@ fn files(sandbox: &Sandbox) -> Vec<Vec<u8>> {
 }
 
 pub(super) fn is_somewhere(sandbox: &Sandbox, bytes: &[u8]) -> bool {
-    files(sandbox).iter().any(|file| file.windows(bytes.len()).any(|window| window == bytes))
+    files(sandbox).iter().any(|file| memmem::find(file, bytes).is_some())
 }
 
 /// What is stored for the blob of an artifact: pieces of the payload and its digests.

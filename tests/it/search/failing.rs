@@ -8,7 +8,7 @@ use runvault::vault::remove::RemoveRequest;
 use runvault::vault::search::{SearchError, SearchRequest};
 
 use super::RUN;
-use crate::faults::{alone, each_failure};
+use crate::faults::{alone, each_failure, one_in};
 
 #[test]
 fn every_write_and_sync_that_fails() {
@@ -24,7 +24,7 @@ fn allocations_that_fail() {
 #[ignore = "runs in a process of its own, started by another test"]
 fn writes_and_syncs() {
     for failure in [Failure::Once, Failure::ForGood] {
-        fail_each(Operation::Write, failure, 3);
+        fail_each(Operation::Write, failure, one_in(5));
         fail_each(Operation::Sync, failure, 1);
     }
 }
@@ -32,7 +32,7 @@ fn writes_and_syncs() {
 #[test]
 #[ignore = "runs in a process of its own, started by another test"]
 fn allocations() {
-    fail_each(Operation::Allocation, Failure::Once, 41);
+    fail_each(Operation::Allocation, Failure::Once, one_in(97));
 }
 
 /// Makes an index, asks it, and removes a run, and lets `operation` fail.

@@ -1,5 +1,7 @@
 //! Nothing that was removed is found, and nothing of it is left in the files.
 
+use memchr::memmem;
+
 use super::{examples, found, hits};
 use crate::journal::sql;
 use crate::sandbox::{Sandbox, session};
@@ -10,7 +12,7 @@ fn is_somewhere(sandbox: &Sandbox, text: &str) -> bool {
     ["", "-wal", "-shm"]
         .iter()
         .filter_map(|ending| std::fs::read(sandbox.path(&format!("v.vault{ending}"))).ok())
-        .any(|file| file.windows(text.len()).any(|window| window == text.as_bytes()))
+        .any(|file| memmem::find(&file, text.as_bytes()).is_some())
 }
 
 /// A word that is in one response only.
@@ -77,7 +79,7 @@ fn index_has(sandbox: &Sandbox, text: &str) -> bool {
     let connection = sql(sandbox);
     let mut blocks = connection.prepare("SELECT block FROM search_text_data").unwrap();
     let mut blocks = blocks.query_map([], |row| row.get::<_, Vec<u8>>(0)).unwrap().map(Result::unwrap);
-    blocks.any(|block| block.windows(text.len()).any(|window| window == text.as_bytes()))
+    blocks.any(|block| memmem::find(&block, text.as_bytes()).is_some())
 }
 
 #[test]
