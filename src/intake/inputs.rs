@@ -147,4 +147,9 @@ impl Iterator for Inputs {
             }
         }
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        // How many items there are in a directory is not known before it is entered.
+        (0, self.waiting.is_empty().then_some(0))
+    }
 }

@@ -6,6 +6,7 @@
 mod flow;
 
 use std::cell::Cell;
+use std::iter;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -35,19 +36,26 @@ pub(crate) enum Event<R> {
 /// more, which waits until there is space. At most [`BUDGET`] bytes are in flight at any time, or one larger input and a
 /// few small ones.
 ///
+/// If `inputs` says after the first one that there are no more, everything is done by the calling thread: to start another
+/// one takes longer than to examine a small document.
+///
 /// # Errors
 /// Returns the first error of `consume`; inputs in flight are dropped.
 pub(crate) fn in_order<T: Send, O, R: Send, E>(
-    inputs: impl Iterator<Item = T> + Send,
+    mut inputs: impl Iterator<Item = T> + Send,
     open: impl Fn(T) -> (O, u64) + Sync,
     work: impl Fn(O, &dyn Fn(u64)) -> R + Sync,
     mut consume: impl FnMut(Event<R>) -> Result<(), E>,
 ) -> Result<(), E> {
+    let Some(first) = inputs.next() else { return Ok(()) };
+    if inputs.size_hint().1 == Some(0) {
+        return consume(Event::Result(work(open(first).0, &|_| ())));
+    }
     let flow = Flow::default();
     let pool = Pool {
         most: thread::available_parallelism().map_or(2, NonZero::get),
         started: AtomicUsize::new(0),
-        inputs: Mutex::new((0..).zip(inputs).fuse()),
+        inputs: Mutex::new((0..).zip(iter::once(first).chain(inputs)).fuse()),
         open,
         work,
     };
@@ -97,7 +105,7 @@ where
     {
         while let Some((number, input)) = next(&self.inputs) {
             let (opened, size) = (self.open)(input);
-            // To start a thread costs as much as to examine a small document, which may be the only one.
+            // A small document may be the only one.
             if number > 0 || size > SMALL {
                 self.start_worker(scope, flow);
             }
@@ -182,11 +190,33 @@ mod tests {
     }
 
     #[test]
+    fn the_only_input_is_examined_by_the_calling_thread() {
+        let examined_by_caller = |count: usize| {
+            let mut threads = Vec::new();
+            let thread_of = |_: usize, _: &dyn Fn(u64)| thread::current().id();
+            let done: Result<(), ()> = in_order(
+                0..count,
+                |number| (number, 0),
+                thread_of,
+                |event| {
+                    if let Event::Result(thread) = event {
+                        threads.push(thread);
+                    }
+                    Ok(())
+                },
+            );
+            assert_eq!((done, threads.len()), (Ok(()), count));
+            threads.iter().filter(|other| **other == thread::current().id()).count()
+        };
+        assert_eq!([0, 1, 2].map(examined_by_caller), [0, 1, 0]);
+    }
+
+    #[test]
     fn the_consumer_is_told_when_nothing_comes() {
         let mut idle = 0;
         let slow = |_, _: &dyn Fn(u64)| thread::sleep(IDLE * 3);
         let done: Result<(), ()> = in_order(
-            0..1,
+            0..2,
             |number: u8| (number, 0),
             slow,
             |event| {

@@ -363,6 +363,10 @@ impl<I: Iterator<Item = Found>> Iterator for Counted<I> {
         self.count += u64::from(next.as_ref().is_some_and(|next| !is_end(next)));
         next
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.inputs.size_hint()
+    }
 }
 
 fn is_end(found: &Found) -> bool {
