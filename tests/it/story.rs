@@ -29,13 +29,13 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
     shorter.iter().flat_map(|order| (0..count).map(move |at| with(order, at))).collect()
 }
 
-/// The core hash of the artifact that was added.
+/// The core hash of the first artifact that was added: a pack comes before what it contains.
 #[derive(Default)]
 struct Added(Option<CoreHash>);
 
 impl Monitor for Added {
     fn examined(&mut self, examined: &Examined) {
-        self.0 = examined.core;
+        self.0 = self.0.or(examined.core);
     }
 
     fn unreadable(&mut self, error: &SourceError) {
@@ -47,7 +47,8 @@ impl Monitor for Added {
 fn add(vault: &Vault, file: &str) -> CoreHash {
     let input = Input::Path(repository("examples").join(file));
     let mut added = Added::default();
-    vault.add(Inputs::new(vec![input]), &ExamineOptions::default(), &mut added).unwrap();
+    let summary = vault.add(Inputs::new(vec![input]), &ExamineOptions::default(), &mut added).unwrap();
+    assert_eq!(summary.rejected, 0);
     added.0.unwrap()
 }
 
