@@ -1,6 +1,6 @@
 //! Links the program to run at a fixed address, as Go links its programs. With a random one, 40,000 addresses in it have to be
 //! changed before it begins, which takes a tenth of the time of `get` as a process. Libraries, heap and stack keep random
-//! addresses. If `RUNVAULT_PIE` is set, so does the program.
+//! addresses; with `RUNVAULT_PIE` in the environment, the program has a random address as well.
 
 use std::env;
 
