@@ -721,8 +721,11 @@ impl Batch<'_> {
 
     /// Returns whether the batch is to be stored before more is added to it.
     fn is_full(&mut self) -> Result<bool> {
-        if self.bytes >= BATCH_BYTES || self.waiting.len() < BATCH_DOCUMENTS {
-            return Ok(self.bytes >= BATCH_BYTES);
+        if self.bytes >= BATCH_BYTES {
+            return Ok(true);
+        }
+        if self.waiting.len() < BATCH_DOCUMENTS {
+            return Ok(false);
         }
         let times = match self.times {
             Some(times) => times,

@@ -21,7 +21,7 @@ use crate::storage::interface::{
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::{Store, connection, schema};
-use crate::storage::views::{known_columns, known_tables};
+use crate::storage::views::{is_plain, known_columns, known_tables};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
@@ -47,8 +47,7 @@ impl Store {
         let failed = |error| StorageError::from_sqlite(self.path(), error);
         let mut views = View::plain();
         let [connection, other] = connect_twice(self.path())?;
-        schema::expect_views(&connection, |name| views.iter().any(|view| view.name == name))
-            .map_err(failed)?;
+        schema::expect_views(&connection, is_plain).map_err(failed)?;
         for view in of_kinds {
             connection.execute_batch(&of_kind::statement(view)).map_err(failed)?;
         }
