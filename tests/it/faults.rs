@@ -98,7 +98,7 @@ pub(crate) fn one_in(step: usize) -> usize {
 
 /// The core hashes of what was acknowledged.
 #[derive(Default)]
-struct Acknowledged(Vec<runvault::digest::CoreHash>);
+pub(crate) struct Acknowledged(pub(crate) Vec<runvault::digest::CoreHash>);
 
 impl Monitor for Acknowledged {
     fn examined(&mut self, examined: &Examined) {
@@ -165,7 +165,7 @@ fn documents() -> Vec<Input> {
     (0..ARTIFACTS).map(document).collect()
 }
 
-fn add(
+pub(crate) fn add(
     vault: &Vault,
     inputs: Vec<Input>,
 ) -> (Result<runvault::vault::add::Summary, runvault::storage::StorageError>, Acknowledged) {

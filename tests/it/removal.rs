@@ -1,6 +1,6 @@
 //! Removing: what is refused, what remains, and that the bytes are gone.
 
-mod bytes;
+pub(crate) mod bytes;
 mod calendar;
 mod containers;
 mod policy;

@@ -2,8 +2,7 @@
 
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{Examined, Monitor};
+use runvault::intake::Input;
 use runvault::vault::audit::AuditRequest;
 use runvault::vault::forks::ForksRequest;
 use runvault::vault::links::LinksRequest;
@@ -29,27 +28,11 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
     shorter.iter().flat_map(|order| (0..count).map(move |at| with(order, at))).collect()
 }
 
-/// The core hash of the first artifact that was added: a pack comes before what it contains.
-#[derive(Default)]
-struct Added(Option<CoreHash>);
-
-impl Monitor for Added {
-    fn examined(&mut self, examined: &Examined) {
-        self.0 = self.0.or(examined.core);
-    }
-
-    fn unreadable(&mut self, error: &SourceError) {
-        panic!("{error}");
-    }
-}
-
-/// Adds a file of the examples.
+/// Adds a file of the examples. A pack comes before what it contains.
 fn add(vault: &Vault, file: &str) -> CoreHash {
-    let input = Input::Path(repository("examples").join(file));
-    let mut added = Added::default();
-    let summary = vault.add(Inputs::new(vec![input]), &ExamineOptions::default(), &mut added).unwrap();
-    assert_eq!(summary.rejected, 0);
-    added.0.unwrap()
+    let (outcome, added) = crate::faults::add(vault, vec![Input::Path(repository("examples").join(file))]);
+    outcome.unwrap();
+    added.0[0]
 }
 
 /// What depends on all artifacts, without the times at which they were added.

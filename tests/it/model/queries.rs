@@ -29,11 +29,11 @@ pub(super) fn all(vault: &Vault) -> Answers {
             dry_run: true,
         };
         // An error of the storage may have a reason of the engine.
-        let told = match vault.run(&removal) {
+        let outcome = match vault.run(&removal) {
             Err(RemoveError::Store(error)) => error.to_string(),
-            told => format!("{told:#?}"),
+            outcome => format!("{outcome:#?}"),
         };
-        answers.insert(format!("{removal:?}"), told);
+        answers.insert(format!("{removal:?}"), outcome);
     }
     answer(vault, &mut answers, &UnresolvedRequest { all: true, ..UnresolvedRequest::default() });
     answer(vault, &mut answers, &ForksRequest::default());

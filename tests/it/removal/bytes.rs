@@ -33,7 +33,7 @@ fn files(sandbox: &Sandbox) -> Vec<Vec<u8>> {
         .collect()
 }
 
-pub(super) fn is_somewhere(sandbox: &Sandbox, bytes: &[u8]) -> bool {
+pub(crate) fn is_somewhere(sandbox: &Sandbox, bytes: &[u8]) -> bool {
     files(sandbox).iter().any(|file| memmem::find(file, bytes).is_some())
 }
 

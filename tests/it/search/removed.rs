@@ -4,16 +4,9 @@ use memchr::memmem;
 
 use super::{examples, found, hits};
 use crate::journal::sql;
+use crate::removal::bytes::is_somewhere;
 use crate::sandbox::{Sandbox, session};
 use runvault::storage::Storage;
-
-/// Whether these bytes are anywhere in the vault's files.
-fn is_somewhere(sandbox: &Sandbox, text: &str) -> bool {
-    ["", "-wal", "-shm"]
-        .iter()
-        .filter_map(|ending| std::fs::read(sandbox.path(&format!("v.vault{ending}"))).ok())
-        .any(|file| memmem::find(&file, text.as_bytes()).is_some())
-}
 
 /// A word that is in one response only.
 fn secret(number: usize) -> String {
@@ -51,7 +44,7 @@ fn words_of_what_was_removed_are_gone_from_the_files() {
     let open = runvault::Vault::open(&sandbox.vault()).unwrap();
     for (number, core) in cores.iter().enumerate().filter(|(number, _)| number % 3 == 0) {
         sandbox.run(["rm", core]).expect(0);
-        assert!(!is_somewhere(&sandbox, &kept(number)), "{}", secret(number));
+        assert!(!is_somewhere(&sandbox, kept(number).as_bytes()), "{}", secret(number));
         assert_eq!(found(&sandbox, &[&secret(number)]), [""; 0]);
     }
     drop(open);
@@ -95,7 +88,7 @@ fn where_the_file_is_not_written_anew_gc_takes_the_words_out() {
     expect_clean(&sandbox);
     assert!(index_has(&sandbox, &kept(7)), "FTS5 only marks it");
     sandbox.run(["gc"]).expect(0);
-    assert!(!is_somewhere(&sandbox, &kept(7)));
+    assert!(!is_somewhere(&sandbox, kept(7).as_bytes()));
     assert_eq!(hits(&sandbox, &[&secret(8)]).len(), 1);
     expect_clean(&sandbox);
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
@@ -121,7 +114,7 @@ fn dropping_an_index_leaves_none_of_its_words() {
     let (sandbox, cores) = filled(30);
     sandbox.run(["search", "--drop"]).expect(0);
     sandbox.run(["rm", &cores[3]]).expect(0);
-    assert!(!is_somewhere(&sandbox, &kept(3)));
+    assert!(!is_somewhere(&sandbox, kept(3).as_bytes()));
     expect_clean(&sandbox);
 }
 
@@ -140,7 +133,7 @@ fn a_damaged_index_keeps_nobody_from_removing() {
         connection.execute_batch(damage).unwrap();
         drop(connection);
         sandbox.run(["rm", &cores[3]]).expect(0);
-        assert!(!is_somewhere(&sandbox, &kept(3)), "{damage}");
+        assert!(!is_somewhere(&sandbox, kept(3).as_bytes()), "{damage}");
         sandbox.run(["search", "--build"]).expect(0);
         assert_eq!(hits(&sandbox, &["words", "--limit", "100"]).len(), 28, "{damage}");
         expect_clean(&sandbox);
