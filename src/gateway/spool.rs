@@ -28,25 +28,30 @@ enum Line<'l> {
 pub(super) struct Spool {
     path: PathBuf,
     file: File,
+    /// The length of what was written and synced.
+    length: u64,
 }
 
 impl Spool {
     /// Creates the file of a run, and the directory if it does not exist.
+    ///
+    /// # Errors
+    /// All errors of this type name the file or the directory.
     pub(super) fn create(directory: &Path, head: &RunHead) -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        files::create_dir_all(directory)?;
+        files::create_dir_all(directory).map_err(naming(directory))?;
         let mut file = loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = directory.join(format!("{}-{number}.{ENDING}", std::process::id()));
             match options().create_new(true).open(&path) {
-                Ok(file) => break Self { path, file },
+                Ok(file) => break Self { path, file, length: 0 },
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(naming(&path)(error)),
             }
         };
-        file.file.try_lock().map_err(io::Error::from)?;
+        file.file.try_lock().map_err(io::Error::from).map_err(naming(&file.path))?;
         file.write(&Line::Run(std::borrow::Cow::Borrowed(head)))?;
-        files::sync_directory(directory)?;
+        files::sync_directory(directory).map_err(naming(directory))?;
         Ok(file)
     }
 
@@ -63,13 +68,22 @@ impl Spool {
     fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
-        self.file.write_all(&text)?;
-        self.file.sync_data()
+        let written = self.file.metadata().and_then(|file| {
+            // A write that failed, such as on a full disk, may have left a part of a line.
+            if file.len() != self.length {
+                self.file.set_len(self.length)?;
+            }
+            self.file.write_all(&text)?;
+            self.file.sync_data()
+        });
+        written.map_err(naming(&self.path))?;
+        self.length += text.len() as u64;
+        Ok(())
     }
 
     /// Removes the file, once its calls are in the vault.
     pub(super) fn remove(self) -> io::Result<()> {
-        fs::remove_file(&self.path)
+        fs::remove_file(&self.path).map_err(naming(&self.path))
     }
 
     /// Returns the runs in `directory` that no process works on, and locks them.
@@ -77,11 +91,11 @@ impl Spool {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+            Err(error) => return Err(naming(directory)(error)),
         };
         let mut paths = Vec::new();
         for entry in entries {
-            let path = entry?.path();
+            let path = entry.map_err(naming(directory))?.path();
             if path.extension().is_some_and(|ending| ending == ENDING) {
                 paths.push(path);
             }
@@ -93,13 +107,13 @@ impl Spool {
                 Ok(file) => file,
                 // Its process finished it in the meantime.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                Err(error) => return Err(naming(&path)(error)),
             };
             if file.try_lock().is_err() || !path.exists() {
                 continue;
             }
-            let spool = Self { path, file };
-            match spool.read()? {
+            let mut spool = Self { path, file, length: 0 };
+            match spool.read().map_err(naming(&spool.path))? {
                 Some((head, calls)) => found.push((spool, head, calls)),
                 // Nothing was recorded: the process ended while it created the file.
                 None => spool.remove()?,
@@ -109,27 +123,33 @@ impl Spool {
     }
 
     /// Reads the file. A line that is not complete was not acknowledged.
-    fn read(&self) -> io::Result<Option<(RunHead, Vec<Call>)>> {
+    fn read(&mut self) -> io::Result<Option<(RunHead, Vec<Call>)>> {
         let mut reader = BufReader::new(File::open(&self.path)?);
         let (mut head, mut calls) = (None, Vec::new());
         let mut line = Vec::new();
-        loop {
+        for number in 1.. {
             line.clear();
             reader.read_until(b'\n', &mut line)?;
-            if line.pop() != Some(b'\n') {
+            if line.last() != Some(&b'\n') {
                 break;
             }
+            self.length += line.len() as u64;
             match serde_json::from_slice(&line) {
                 Ok(Line::Run(run)) => head = Some(run.into_owned()),
                 Ok(Line::Call(call)) => calls.push(call.into_owned()),
                 Err(error) => {
-                    let message = format!("line {} is damaged: {error}", calls.len() + 2);
+                    let message = format!("line {number} is damaged: {error}");
                     return Err(io::Error::new(io::ErrorKind::InvalidData, message));
                 }
             }
         }
         Ok(head.map(|head| (head, calls)))
     }
+}
+
+/// Returns a function that names `path` in the message of an error.
+fn naming(path: &Path) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("{}: {}", path.display(), files::describe(&error)))
 }
 
 fn options() -> OpenOptions {

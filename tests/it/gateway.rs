@@ -12,7 +12,7 @@ mod rules;
 mod upstream;
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::{Arc, Mutex};
@@ -211,6 +211,27 @@ fn a_run_that_was_left_behind_is_stored_without_refused_calls() {
     assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
     assert_eq!(steps(&sandbox).len(), 2);
     assert!(!steps(&sandbox).iter().any(|step| step.to_string().contains(&key)));
+}
+
+#[test]
+fn calls_after_a_write_that_failed_are_not_lost() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, Mode::Record, &upstream);
+    chat(gateway.address(), "one", false).expect(200);
+    let spool = std::fs::read_dir(sandbox.path("spool")).unwrap().next().unwrap().unwrap().path();
+    // What a write leaves that finds the disk full.
+    let mut file = std::fs::OpenOptions::new().append(true).open(&spool).unwrap();
+    file.write_all(b"{\"call\":{\"number\"").unwrap();
+    chat(gateway.address(), "two", false).expect(200);
+    let text = std::fs::read_to_string(&spool).unwrap();
+    assert_eq!(text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count(), 3, "{text}");
+    gateway.stop().unwrap();
+
+    // A file that is damaged in the middle is named.
+    let damaged = sandbox.path("spool/4711-0.calls");
+    std::fs::write(&damaged, text.replacen("\"call\"", "\"", 1)).unwrap();
+    let refused = started(&sandbox, options(&sandbox, Mode::Record, &upstream)).err().unwrap().to_string();
+    assert!(refused.contains(&format!("{}: line 2 is damaged", damaged.display())), "{refused}");
 }
 
 #[test]
