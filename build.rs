@@ -1,11 +1,12 @@
-//! Links the program so that it starts fast, which is most of the time of `get` as a process. Each way is used only if the
-//! linker can do it, and only on Linux with glibc:
+//! Links the program so that it starts fast, which is most of the time of `get` as a process, on Linux with glibc:
 //!
 //! - At a fixed address, as Go links its programs: with a random one, 40,000 addresses in the program have to be changed
 //!   before it begins. Libraries, heap and stack keep random addresses; with `RUNVAULT_PIE` in the environment, the program
 //!   has a random address as well.
 //! - With the unwinder of the C compiler in the program, instead of another library to load.
 //! - With the functions of everyday commands side by side (`link/functions.txt`), so that they are on fewer pages.
+//!
+//! The last two are done in release builds, each if the linker can do it.
 //!
 //! With `RUNVAULT_LINK_MAP`, the linker writes a map of the program to this file, which `link/order` reads.
 
@@ -35,7 +36,7 @@ fn main() {
     if env::var_os(PIE).is_none() {
         pass(&["-no-pie".to_owned()]);
     }
-    // Other builds than that of the program for users are linked more often than run.
+    // Other builds are linked more often than they are run.
     if !has("PROFILE", "release") {
         return;
     }

@@ -66,17 +66,19 @@ impl Spool {
     }
 
     fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
+        let written = self.write_line(line);
+        written.map_err(naming(&self.path))
+    }
+
+    fn write_line(&mut self, line: &Line<'_>) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
-        let written = self.file.metadata().and_then(|file| {
-            // A write that failed, such as on a full disk, may have left a part of a line.
-            if file.len() != self.length {
-                self.file.set_len(self.length)?;
-            }
-            self.file.write_all(&text)?;
-            self.file.sync_data()
-        });
-        written.map_err(naming(&self.path))?;
+        // A write that failed, such as on a full disk, may have left a part of a line.
+        if self.file.metadata()?.len() != self.length {
+            self.file.set_len(self.length)?;
+        }
+        self.file.write_all(&text)?;
+        self.file.sync_data()?;
         self.length += text.len() as u64;
         Ok(())
     }

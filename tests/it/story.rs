@@ -31,7 +31,7 @@ fn orders(count: usize) -> Vec<Vec<usize>> {
 /// Adds a file of the examples. A pack comes before what it contains.
 fn add(vault: &Vault, file: &str) -> CoreHash {
     let (outcome, added) = crate::faults::add(vault, vec![Input::Path(repository("examples").join(file))]);
-    outcome.unwrap();
+    assert_eq!(outcome.unwrap().rejected, 0);
     added.0[0]
 }
 
