@@ -16,6 +16,9 @@ pub(super) const UNORDERED: u64 = 4 << 20;
 /// The number of results for which the consumer is woken.
 const GROUP: usize = 32;
 
+/// The number of results, available or being consumed, at which a worker is parked.
+pub(super) const AHEAD: u64 = 256;
+
 /// The time after which the consumer receives the available results, however few, or an idle event if there are none.
 pub(super) const IDLE: Duration = Duration::from_millis(20);
 
@@ -32,6 +35,8 @@ pub(super) struct Flow<R> {
     arrived: Condvar,
     /// Signals that results were consumed.
     consumed: Condvar,
+    /// Signals that the parked worker is needed.
+    needed: Condvar,
 }
 
 struct State<R> {
@@ -40,15 +45,18 @@ struct State<R> {
     /// The number of available results among them.
     present: usize,
     handed_out: u64,
+    arrived: u64,
     consumed: u64,
     /// The total weight in flight.
     weight: u64,
     /// The first input without room, and later ones that got room before it.
     turn: u64,
     early: BTreeSet<u64>,
-    /// The number of running workers, and of those that wait for space.
+    /// The number of workers, and of those that wait for space.
     workers: usize,
     waiting: usize,
+    /// Whether one of the workers is parked.
+    has_parked: bool,
     /// Whether the consumer is waiting.
     asleep: bool,
     closed: bool,
@@ -71,6 +79,11 @@ impl<R> State<R> {
         self.weight + weight <= if is_in_turn { BUDGET } else { UNORDERED }
     }
 
+    /// Returns whether the consumer has enough to do for one worker to leave it a core.
+    fn is_ahead(&self) -> bool {
+        self.workers > 1 && !self.asleep && !self.closed && self.arrived - self.consumed >= AHEAD
+    }
+
     /// Returns whether the consumer should be woken.
     fn is_due(&self) -> bool {
         let enough = self.present >= GROUP || self.waiting > 0;
@@ -84,16 +97,23 @@ impl<R> Default for Flow<R> {
             results: VecDeque::new(),
             present: 0,
             handed_out: 0,
+            arrived: 0,
             consumed: 0,
             weight: 0,
             turn: 0,
             early: BTreeSet::new(),
             workers: 0,
             waiting: 0,
+            has_parked: false,
             asleep: false,
             closed: false,
         };
-        Self { state: Mutex::new(state), arrived: Condvar::new(), consumed: Condvar::new() }
+        Self {
+            state: Mutex::new(state),
+            arrived: Condvar::new(),
+            consumed: Condvar::new(),
+            needed: Condvar::new(),
+        }
     }
 }
 
@@ -102,6 +122,33 @@ impl<R> Flow<R> {
     pub(super) fn enter(&self) -> Working<'_, R> {
         self.lock().workers += 1;
         Working(self)
+    }
+
+    /// Parks a worker, one at a time, while the consumer has enough to do. There are as many workers as cores: if all of
+    /// them ran, the consumer would get a part of a core, and finish long after them, with the other cores idle.
+    pub(super) fn park_if_ahead(&self) {
+        let mut state = self.lock();
+        if state.has_parked {
+            return;
+        }
+        while state.is_ahead() {
+            state.has_parked = true;
+            state = self.needed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.has_parked = false;
+    }
+
+    /// Returns whether a worker is parked.
+    #[cfg(test)]
+    pub(super) fn has_parked(&self) -> bool {
+        self.lock().has_parked
+    }
+
+    /// Wakes the parked worker if it is needed.
+    fn unpark_if_needed(&self, state: &State<R>) {
+        if state.has_parked && !state.is_ahead() {
+            self.needed.notify_one();
+        }
     }
 
     /// Waits until there is space for the input with this number, and returns false if the queue was closed. All inputs
@@ -151,6 +198,7 @@ impl<R> Flow<R> {
             *free = Some(result);
         }
         state.present += 1;
+        state.arrived += 1;
         self.wake_consumer(&mut state);
     }
 
@@ -166,6 +214,7 @@ impl<R> Flow<R> {
         let mut state = self.lock();
         if !state.is_due() {
             state.asleep = true;
+            self.unpark_if_needed(&state);
             let woken = self.arrived.wait_timeout_while(state, IDLE, |state| !state.is_due());
             (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
             state.asleep = false;
@@ -181,18 +230,35 @@ impl<R> Flow<R> {
         let mut state = self.lock();
         state.consumed += count;
         state.weight -= weight;
+        self.unpark_if_needed(&state);
         if state.waiting > 0 {
             self.consumed.notify_all();
         }
     }
 
-    pub(super) fn close(&self) {
+    /// Tells the workers, which may be waiting, that no more results are consumed.
+    fn close(&self) {
         self.lock().closed = true;
         self.consumed.notify_all();
+        self.needed.notify_one();
+    }
+
+    /// Closes the queue when the guard is dropped, even if the consumer panics.
+    pub(super) fn close_at_end(&self) -> Closing<'_, R> {
+        Closing(self)
     }
 
     fn lock(&self) -> MutexGuard<'_, State<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A guard that closes the queue.
+pub(super) struct Closing<'f, R>(&'f Flow<R>);
+
+impl<R> Drop for Closing<'_, R> {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
@@ -206,6 +272,7 @@ impl<R> Drop for Working<'_, R> {
         }
         let mut state = self.0.lock();
         state.workers -= 1;
+        self.0.unpark_if_needed(&state);
         self.0.wake_consumer(&mut state);
     }
 }

@@ -60,11 +60,10 @@ pub(crate) fn in_order<T: Send, O, R: Send, E>(
         work,
     };
     thread::scope(|scope| {
-        pool.start_worker(scope, &flow);
-        let outcome = collect(&flow, &mut consume);
         // Threads still at work must not wait for a consumer that has stopped.
-        flow.close();
-        outcome
+        let _closing = flow.close_at_end();
+        pool.start_worker(scope, &flow);
+        collect(&flow, &mut consume)
     })
 }
 
@@ -103,7 +102,7 @@ where
         W: Fn(O, &dyn Fn(u64)) -> R + Sync,
         R: Send,
     {
-        while let Some((number, input)) = next(&self.inputs) {
+        while let Some((number, input)) = self.next(flow) {
             let (opened, size) = (self.open)(input);
             // A small document may be the only one.
             if number > 0 || size > SMALL {
@@ -120,10 +119,12 @@ where
             flow.put(number, Weighed { weight: weight.get(), result });
         }
     }
-}
 
-fn next<T>(inputs: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
-    inputs.lock().unwrap_or_else(PoisonError::into_inner).next()
+    /// Returns the next input, once there is a core to examine it on.
+    fn next<R>(&self, flow: &Flow<R>) -> Option<(u64, T)> {
+        flow.park_if_ahead();
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).next()
+    }
 }
 
 fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<(), E>) -> Result<(), E> {
@@ -154,7 +155,7 @@ fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<()
 mod tests {
     use std::time::Duration;
 
-    use super::flow::{IDLE, UNORDERED};
+    use super::flow::{AHEAD, IDLE, UNORDERED, Working};
     use super::*;
 
     #[test]
@@ -294,6 +295,40 @@ mod tests {
         // Those of the input that is needed next are not waited for.
         assert!(most_in_flight(&[1 << 10; 60], BUDGET / 2) <= BUDGET + BUDGET / 2);
         assert!(most_in_flight(&[BUDGET / 4; 60], BUDGET * 2) <= BUDGET * 3);
+    }
+
+    /// Parks a worker, while another one goes on, until `needs_it` has unparked it.
+    fn is_parked_until(needs_it: impl FnOnce(&Flow<()>, Working<'_, ()>)) {
+        let flow = Flow::default();
+        let (_parked, other) = (flow.enter(), flow.enter());
+        (0..AHEAD).for_each(|number| flow.put(number, Weighed { weight: 0, result: () }));
+        thread::scope(|scope| {
+            scope.spawn(|| flow.park_if_ahead());
+            while !flow.has_parked() {
+                thread::yield_now();
+            }
+            flow.park_if_ahead();
+            needs_it(&flow, other);
+        });
+    }
+
+    #[test]
+    fn one_worker_is_parked_while_the_consumer_has_enough_to_do() {
+        is_parked_until(|flow, _other| flow.give_back(1, 0));
+        is_parked_until(|_, other| drop(other));
+        is_parked_until(|flow, _other| drop(flow.close_at_end()));
+        is_parked_until(|flow, _other| {
+            while flow.has_parked() {
+                flow.next_group();
+            }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "consumer")]
+    fn a_panic_in_the_consumer_reaches_the_caller() {
+        let _: Result<(), ()> =
+            in_order(0.., |number: u32| (number, BUDGET / 4), |number, _| number, |_| panic!("consumer"));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Indexing of artifacts.
 
 use foldhash::HashMap;
-use rusqlite::OptionalExtension;
 
 use super::{NewCapture, Writer};
 use crate::artifact::{Admitted, Attribute, Mention, Role};
@@ -25,11 +24,11 @@ impl Writer<'_> {
     ) -> rusqlite::Result<()> {
         let draft = admitted.draft();
         self.mentions(new, kind, &draft.mentions)?;
+        let mut insert = self
+            .transaction
+            .prepare_cached("INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)")?;
         for attribute in &draft.attributes {
-            let value = self.attribute_value(attribute)?;
-            self.transaction
-                .prepare_cached("INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)")?
-                .execute((value, new.artifact))?;
+            insert.execute((self.attribute_value(attribute)?, new.artifact))?;
         }
         for handle in &draft.identified_by {
             self.transaction
@@ -137,26 +136,32 @@ impl Writer<'_> {
         if let Some(id) = known {
             return Ok(*id);
         }
-        let known: Option<(i64, Option<i64>)> = self
+        // Most values that were not seen in this transaction are new, such as times.
+        let inserted = self
             .transaction
-            .prepare_cached("SELECT id, number FROM attribute_value WHERE name = ?1 AND value = ?2")?
-            .query_row((attribute.name, &attribute.value), |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let id = if let Some((id, number)) = known {
-            // An older version of the program may have stored the value.
-            if number != attribute.number {
-                self.transaction
-                    .prepare_cached("UPDATE attribute_value SET number = ?2 WHERE id = ?1")?
-                    .execute((id, attribute.number))?;
-            }
-            id
-        } else {
-            self.transaction
-                .prepare_cached("INSERT INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)")?
-                .execute((attribute.name, &attribute.value, attribute.number))?;
-            self.transaction.last_insert_rowid()
+            .prepare_cached(
+                "INSERT OR IGNORE INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)",
+            )?
+            .execute((attribute.name, &attribute.value, attribute.number))?;
+        let id = match inserted {
+            0 => self.stored_value(attribute)?,
+            _ => self.transaction.last_insert_rowid(),
         };
         self.attributes.entry(attribute.name).or_default().insert(attribute.value.clone(), id);
+        Ok(id)
+    }
+
+    /// Returns the row id of a value that the vault has. An older version of the program may have stored it.
+    fn stored_value(&self, attribute: &Attribute) -> rusqlite::Result<i64> {
+        let (id, number): (i64, Option<i64>) = self
+            .transaction
+            .prepare_cached("SELECT id, number FROM attribute_value WHERE name = ?1 AND value = ?2")?
+            .query_row((attribute.name, &attribute.value), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if number != attribute.number {
+            self.transaction
+                .prepare_cached("UPDATE attribute_value SET number = ?2 WHERE id = ?1")?
+                .execute((id, attribute.number))?;
+        }
         Ok(id)
     }
 }
