@@ -17,7 +17,7 @@ pub(super) const UNORDERED: u64 = 4 << 20;
 const GROUP: usize = 32;
 
 /// The number of results, available or being consumed, at which a worker is parked.
-pub(super) const AHEAD: u64 = 256;
+pub(super) const AHEAD: u64 = 512;
 
 /// The time after which the consumer receives the available results, however few, or an idle event if there are none.
 pub(super) const IDLE: Duration = Duration::from_millis(20);
