@@ -45,7 +45,6 @@ struct State<R> {
     /// The number of available results among them.
     present: usize,
     handed_out: u64,
-    arrived: u64,
     consumed: u64,
     /// The total weight in flight.
     weight: u64,
@@ -81,7 +80,8 @@ impl<R> State<R> {
 
     /// Returns whether the consumer has enough to do for one worker to leave it a core.
     fn is_ahead(&self) -> bool {
-        self.workers > 1 && !self.asleep && !self.closed && self.arrived - self.consumed >= AHEAD
+        let unconsumed = self.present as u64 + self.handed_out - self.consumed;
+        self.workers > 1 && !self.asleep && !self.closed && unconsumed >= AHEAD
     }
 
     /// Returns whether the consumer should be woken.
@@ -97,7 +97,6 @@ impl<R> Default for Flow<R> {
             results: VecDeque::new(),
             present: 0,
             handed_out: 0,
-            arrived: 0,
             consumed: 0,
             weight: 0,
             turn: 0,
@@ -198,7 +197,6 @@ impl<R> Flow<R> {
             *free = Some(result);
         }
         state.present += 1;
-        state.arrived += 1;
         self.wake_consumer(&mut state);
     }
 

@@ -151,7 +151,8 @@ impl Writer<'_> {
         Ok(id)
     }
 
-    /// Returns the row id of a value that the vault has. An older version of the program may have stored it.
+    /// Returns the row id of a value that the vault has. An older version of the program may have stored it with
+    /// another number.
     fn stored_value(&self, attribute: &Attribute) -> rusqlite::Result<i64> {
         let (id, number): (i64, Option<i64>) = self
             .transaction
