@@ -100,6 +100,59 @@ fn a_capture_that_differs_in_its_times_takes_no_space() {
 }
 
 #[test]
+fn recordings_of_a_run_in_the_vault_are_stored_as_differences_to_it() {
+    let sandbox = Sandbox::new();
+    let files: Vec<(String, String)> =
+        (0..12).map(|take| (format!("d/{take:02}.json"), recording(1, take))).collect();
+    for (name, text) in &files {
+        sandbox.write(name, text);
+    }
+    sandbox.run(["add", "d/00.json"]).expect(0);
+    sandbox.run(["add", "d/01.json"]).expect(0);
+    // The first of these is not stored, and the second as a difference: neither can be a base.
+    sandbox.run(["add", "d/00.json", "d/02.json", "d/03.json", "d/04.json"]).expect(0);
+    sandbox.run(["add", "d/01.json", "d/05.json", "d/06.json", "d/07.json"]).expect(0);
+    sandbox.run(["add", "d"]).expect(0);
+    assert_eq!(encodings(&sandbox), BTreeMap::from([(CUT, 1), (DIFFERENCE, 11)]));
+    let chained = "SELECT count(*) FROM payload p JOIN payload b ON b.blob = p.base WHERE b.base IS NOT NULL";
+    assert_eq!(number(&sandbox, chained), 0);
+    all_come_back(&sandbox, &files);
+}
+
+#[test]
+fn a_recording_that_is_not_stored_is_no_base() {
+    let sandbox = Sandbox::new();
+    let removed = sandbox.add([sandbox.write("d/0.json", recording(1, 0))]).remove(0);
+    sandbox.run(["rm", &removed]).expect(0);
+    for take in 1..4 {
+        sandbox.write(&format!("d/{take}.json"), recording(1, take));
+    }
+    sandbox.run(["add", "d"]).expect(1);
+    assert_eq!(encodings(&sandbox), BTreeMap::from([(CUT, 1), (DIFFERENCE, 2)]));
+    let files: Vec<_> = (1..4).map(|take| (take.to_string(), recording(1, take))).collect();
+    all_come_back(&sandbox, &files);
+}
+
+#[test]
+fn a_recording_that_is_stored_in_another_form_is_no_base() {
+    let sandbox = Sandbox::new();
+    let files: Vec<(String, String)> =
+        (0..3).map(|take| (format!("d/{take}.json"), recording(1, take))).collect();
+    for (name, text) in &files {
+        sandbox.write(name, text);
+    }
+    sandbox.run(["add", "d/0.json"]).expect(0);
+    let changed = open(&sandbox).execute(
+        "UPDATE payload SET encoding = ?1, dictionary = NULL, digests = NULL, bytes = ?2",
+        (RAW, files[0].1.as_bytes()),
+    );
+    assert_eq!(changed.unwrap(), 1);
+    sandbox.run(["add", "d"]).expect(0);
+    assert_eq!(encodings(&sandbox), BTreeMap::from([(RAW, 1), (CUT, 1), (DIFFERENCE, 1)]));
+    all_come_back(&sandbox, &files);
+}
+
+#[test]
 fn damage_to_the_base_is_found_in_the_difference() {
     let sandbox = Sandbox::new();
     let cores =

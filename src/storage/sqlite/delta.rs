@@ -4,34 +4,25 @@
 //! index, and if the new document is short as a delta against it, it is stored as one. Delta bases are always stored
 //! whole: reading a delta requires one other payload, however often a run was recorded.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use foldhash::{HashMap, HashSet, HashSetExt};
 use rusqlite::{Connection, OptionalExtension};
 
+use super::content::Content;
+use super::delta_bases::{DeltaBase, MIN_SIZE, is_worth, probes};
 use super::dictionaries::Readers;
 use super::encodings::Encoding;
+use super::ids::blob_id;
 use super::mention_index::{self, Segments};
-use super::payload::{Content, DIFFERENCE, Payloads};
-use crate::digest::Digest;
+use super::payload::{DIFFERENCE, Payloads};
+use crate::digest::{BlobHash, Digest};
 
 /// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.
 const MAX_SIZE: usize = 4 << 20;
 
-/// Minimum size of a document in bytes for delta encoding.
-const MIN_SIZE: usize = 512;
-
-/// Number of the document's digests that are looked up, evenly spread.
-const PROBES: usize = 2;
-
 /// Maximum number of candidates that are read for each digest, the newest first.
 const CANDIDATES: usize = 8;
-
-/// The minimum share of the document's digests that a base contains: one in this number.
-const SHARED: usize = 4;
-
-/// Maximum size of a delta, in percent of the document's own compressed form.
-const WORTH: usize = 60;
 
 /// Maximum size of the delta bases in the cache, in bytes.
 const AT_HAND: usize = 16 << 20;
@@ -60,14 +51,11 @@ pub(super) struct DeltaBaseFinder {
     index: Option<Segments>,
     /// Number of consecutive documents without a base.
     without: u32,
-    cache: HashMap<i64, Rc<Base>>,
+    cache: HashMap<i64, Arc<DeltaBase>>,
     cached_bytes: usize,
+    /// Blobs that are stored whole, with the digests that were stripped from them, according to this transaction.
+    whole: HashSet<i64>,
     pub(super) readers: Readers,
-}
-
-struct Base {
-    content: Content,
-    digests: HashSet<Digest>,
 }
 
 impl DeltaBaseFinder {
@@ -90,14 +78,41 @@ impl DeltaBaseFinder {
         };
         self.without = 0;
         let Some(theirs) = self.base(connection, base)? else { return Ok(None) };
-        let difference = Content::parse(bytes).and_then(|ours| ours.difference(&theirs.content));
+        let difference =
+            Content::parse(bytes).and_then(|ours| theirs.content.delta(&ours.digests, &ours.text));
         Ok(difference
-            .filter(|(digests, text)| (digests.len() + text.len()) * 100 < whole * WORTH)
+            .filter(|(digests, text)| is_worth(digests.len() + text.len(), whole))
             .map(|(digests, text)| Difference { base, digests, text }))
     }
 
-    /// Records a blob that was stored whole and has these digests.
+    /// Returns the row id of the blob of a recent document if it is stored whole, with the same content.
+    pub(super) fn stored(
+        &mut self,
+        connection: &Connection,
+        recent: &DeltaBase,
+    ) -> rusqlite::Result<Option<i64>> {
+        let Some(blob) = blob_id(connection, recent.blob)? else { return Ok(None) };
+        if self.whole.contains(&blob) {
+            return Ok(Some(blob));
+        }
+        let stored = base_of(connection, blob)?;
+        let Some(base) = self.base(connection, stored)? else { return Ok(None) };
+        if stored != blob {
+            recent.replace_by(base);
+            return Ok(None);
+        }
+        let is_same = base.content == recent.content;
+        if is_same {
+            self.whole.insert(blob);
+        }
+        Ok(is_same.then_some(blob))
+    }
+
+    /// Records a blob that was stored whole, and from which these digests were stripped.
     pub(super) fn remember(&mut self, blob: i64, digests: &[Digest]) {
+        if !digests.is_empty() {
+            self.whole.insert(blob);
+        }
         if self.recent.len() + digests.len() <= RECENT {
             self.recent.extend(digests.iter().map(|digest| (mention_index::key(digest), blob)));
         }
@@ -114,17 +129,15 @@ impl DeltaBaseFinder {
         }
         let mut tried = HashSet::new();
         let mut best = None;
-        let last = digests.len().saturating_sub(1);
-        let mut probes: Vec<usize> = (0..PROBES).map(|probe| last * probe / (PROBES - 1)).collect();
-        probes.dedup();
-        for digest in probes.into_iter().filter_map(|probe| digests.get(probe)) {
+        for digest in probes(digests) {
             for candidate in self.candidates(connection, mention_index::key(digest))? {
                 if !tried.insert(candidate) {
                     continue;
                 }
                 let Some(base) = self.base(connection, candidate)? else { continue };
-                let shared = digests.iter().filter(|digest| base.digests.contains(digest)).count();
-                if shared * SHARED >= digests.len() && best.is_none_or(|(most, _)| shared > most) {
+                if let Some(shared) = base.shared(digests)
+                    && best.is_none_or(|(most, _)| shared > most)
+                {
                     best = Some((shared, candidate));
                 }
             }
@@ -161,21 +174,20 @@ impl DeltaBaseFinder {
     }
 
     /// Returns the blob with this row id, or `None` if it cannot be read or is too large.
-    fn base(&mut self, connection: &Connection, blob: i64) -> rusqlite::Result<Option<Rc<Base>>> {
+    fn base(&mut self, connection: &Connection, blob: i64) -> rusqlite::Result<Option<Arc<DeltaBase>>> {
         if let Some(base) = self.cache.get(&blob) {
             return Ok(Some(base.clone()));
         }
-        let size: usize = connection
-            .prepare_cached("SELECT size FROM blob WHERE id = ?1")?
-            .query_row([blob], |row| row.get(0))?;
+        let (size, hash) = connection
+            .prepare_cached("SELECT size, digest FROM blob WHERE id = ?1")?
+            .query_row([blob], |row| Ok((row.get::<_, usize>(0)?, BlobHash(row.get(1)?))))?;
         if size >= MAX_SIZE {
             return Ok(None);
         }
         // Reads of that blob report the damage. It does not prevent storing another one whole.
         let payloads = Payloads { connection, readers: &self.readers };
         let Ok(content) = payloads.verified_content(blob) else { return Ok(None) };
-        let digests = content.digests().collect();
-        let base = Rc::new(Base { content, digests });
+        let base = Arc::new(DeltaBase::new(hash, content));
         if self.cached_bytes + size > AT_HAND {
             self.cache.clear();
             self.cached_bytes = 0;

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::compress::{self, Beside, Dictionary};
+use super::content::{Content, as_bytes, as_digests, defect};
+use super::delta_bases::{RecentBases, RecentDelta};
 use super::dictionaries::{Choice, Dictionaries, Readers};
 use super::digest_stripping::{self, Stripped};
 use super::error::{PayloadDefect, ReadFailure};
-use crate::artifact::Admitted;
+use crate::artifact::{Admitted, Member};
 use crate::digest::{BlobHash, Digest};
 use crate::storage::{Prepared, StorageError};
 
@@ -26,12 +28,22 @@ pub(super) const DIFFERENCE: i64 = 3;
 /// What preparing an artifact makes.
 pub(super) struct Encoded {
     /// The payloads of its members, in their order.
-    payloads: Vec<Payload>,
+    payloads: Vec<PreparedPayload>,
     /// The dictionaries that they were made with.
     dictionaries: Arc<Dictionaries>,
 }
 
-/// Bytes in their stored form, unless they are stored as a delta.
+/// What preparing a file makes.
+pub(super) enum PreparedPayload {
+    /// The file, unless a delta base is found when it is stored.
+    Whole(Payload),
+    /// To be compressed when stored: there was no dictionary during preparation, but there may be one by then.
+    Waiting,
+    /// A delta against a document that may be stored by then; otherwise to be compressed.
+    Delta(RecentDelta),
+}
+
+/// Bytes in their stored form, without another payload.
 pub(super) struct Payload {
     /// The stripped digests.
     pub(super) digests: Vec<Digest>,
@@ -43,29 +55,26 @@ pub(super) enum Body {
     Raw,
     /// A frame with the text, or with the bytes if nothing was stripped.
     Frame { frame: Vec<u8>, dictionary: Option<Arc<Dictionary>> },
-    /// To be compressed when stored: there was no dictionary during preparation, but there may be one by then.
-    Waiting,
 }
 
-/// Compresses the files of `admitted` and of its embedded artifacts. Needs no database, so that other threads can do it
+/// Encodes the files of `admitted` and of its embedded artifacts. Needs no database, so that other threads can do it
 /// while one writes.
-pub(super) fn prepare(admitted: Admitted, dictionaries: &Arc<Dictionaries>) -> Prepared {
+pub(super) fn prepare(admitted: Admitted, dictionaries: &Arc<Dictionaries>, bases: &RecentBases) -> Prepared {
     Prepared::new(admitted, &|admitted, digests| {
         let kind = admitted.kind().name();
-        let payload = |bytes: &[u8]| {
-            if bytes.len() >= LARGE {
-                return Payload::of_large(bytes);
+        let payload = |member: &Member| {
+            if member.bytes().len() >= LARGE {
+                return PreparedPayload::Whole(Payload::of_large(member.bytes()));
             }
-            let cut = digest_stripping::strip(bytes);
-            let text = cut.as_ref().map_or(bytes, |cut| &cut.text);
-            match dictionaries.for_text(kind, text, digests) {
-                Choice::Now(dictionary) => Payload::new(bytes, cut, dictionary),
-                Choice::Later => {
-                    Payload { digests: cut.map(|cut| cut.digests).unwrap_or_default(), body: Body::Waiting }
-                }
+            let cut = digest_stripping::strip(member.bytes());
+            let text = cut.as_ref().map_or(member.bytes(), |cut| &cut.text);
+            let choice = dictionaries.for_text(kind, text, digests);
+            match cut {
+                Some(cut) => PreparedPayload::of_stripped(member, cut, choice, bases),
+                None => PreparedPayload::compressed(member.bytes(), None, choice),
             }
         };
-        let payloads = admitted.members().iter().map(|member| payload(member.bytes())).collect();
+        let payloads = admitted.members().iter().map(payload).collect();
         Encoded { payloads, dictionaries: Arc::clone(dictionaries) }
     })
 }
@@ -77,10 +86,29 @@ pub(super) fn dictionaries(prepared: &Prepared) -> Result<&Dictionaries, Storage
 }
 
 /// Returns the payloads of `prepared`, in the order of its members.
-pub(super) fn payloads(prepared: &Prepared) -> rusqlite::Result<&[Payload]> {
+pub(super) fn payloads(prepared: &Prepared) -> rusqlite::Result<&[PreparedPayload]> {
     let payloads = prepared.private::<Encoded>().map(|encoded| encoded.payloads.as_slice());
     payloads
         .ok_or_else(|| rusqlite::Error::ToSqlConversionFailure("it was prepared for another engine".into()))
+}
+
+impl PreparedPayload {
+    /// Encodes a file as a delta if there is a similar recent one. If not, it may be the base of others.
+    fn of_stripped(member: &Member, stripped: Stripped, choice: Choice, bases: &RecentBases) -> Self {
+        if let Some(delta) = bases.delta(&stripped) {
+            return Self::Delta(delta);
+        }
+        let payload = Self::compressed(member.bytes(), Some(stripped.parts()), choice);
+        bases.remember(member.blob(), stripped);
+        payload
+    }
+
+    fn compressed(bytes: &[u8], stripped: Option<(&[u8], &[Digest])>, choice: Choice) -> Self {
+        match choice {
+            Choice::Now(dictionary) => Self::Whole(Payload::new(bytes, stripped, dictionary)),
+            Choice::Later => Self::Waiting,
+        }
+    }
 }
 
 /// Size in bytes above which the stripped text of a file is never in memory as a whole.
@@ -110,80 +138,20 @@ impl Payload {
         }
     }
 
-    /// Encodes `bytes`; `cut` is the result of stripping them.
-    pub(super) fn new(bytes: &[u8], cut: Option<Stripped>, dictionary: Option<Arc<Dictionary>>) -> Self {
-        let Stripped { text, digests } = cut.unwrap_or_default();
-        let text = if digests.is_empty() { bytes } else { &text };
-        let frame = compress::compress(text, dictionary.as_deref());
-        let body = match frame {
+    /// Encodes `bytes`, from which `stripped` remains after stripping their digests.
+    pub(super) fn new(
+        bytes: &[u8],
+        stripped: Option<(&[u8], &[Digest])>,
+        dictionary: Option<Arc<Dictionary>>,
+    ) -> Self {
+        let (text, digests) = stripped.unwrap_or((bytes, &[]));
+        match compress::compress(text, dictionary.as_deref()) {
             Some(frame) if frame.len() + digests.len() * 32 < bytes.len() => {
-                Body::Frame { frame, dictionary }
+                Self { digests: digests.to_vec(), body: Body::Frame { frame, dictionary } }
             }
-            _ => return Self { digests: Vec::new(), body: Body::Raw },
-        };
-        Self { digests, body }
-    }
-}
-
-/// The content of a payload: text, and the digests that were stripped from it.
-#[derive(Default)]
-pub(super) struct Content {
-    pub(super) text: Vec<u8>,
-    pub(super) digests: Vec<u8>,
-}
-
-impl Content {
-    /// Creates the content of bytes that are not stored yet. Returns `None` if they cannot be stripped and are not
-    /// UTF-8.
-    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
-        match digest_stripping::strip(bytes) {
-            Some(Stripped { text, digests }) => Some(Self { text, digests: as_bytes(&digests) }),
-            None if std::str::from_utf8(bytes).is_ok() => {
-                Some(Self { text: bytes.to_vec(), digests: Vec::new() })
-            }
-            None => None,
+            _ => Self { digests: Vec::new(), body: Body::Raw },
         }
     }
-
-    /// Returns the `size` bytes of `blob` after checking their hash.
-    fn bytes(&self, blob: BlobHash, size: usize, is_cut: bool) -> Result<Cow<'_, [u8]>, PayloadDefect> {
-        let bytes = if is_cut {
-            let digests = as_digests(&self.digests);
-            let bytes = digests.and_then(|digests| digest_stripping::restore(&self.text, &digests, size));
-            Cow::Owned(bytes.ok_or_else(|| defect(blob, "its digests do not match its text"))?)
-        } else {
-            Cow::Borrowed(self.text.as_slice())
-        };
-        let actual = BlobHash(Digest::from_content(&bytes));
-        if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
-    }
-
-    /// Returns the stripped digests.
-    pub(super) fn digests(&self) -> impl Iterator<Item = Digest> {
-        let (digests, _) = self.digests.as_chunks::<32>();
-        digests.iter().map(|bytes| Digest::from_bytes(*bytes))
-    }
-
-    /// Returns the deltas of digests and text against `base`, if they can be decompressed again.
-    pub(super) fn difference(&self, base: &Self) -> Option<(Vec<u8>, Vec<u8>)> {
-        let make = |ours: &[u8], theirs: &[u8]| {
-            let frame = compress::difference(ours, theirs)?;
-            let again = compress::decompress(&frame, Beside::Base(theirs), ours.len()).ok()?;
-            (again == ours).then_some(frame)
-        };
-        Some((make(&self.digests, &base.digests)?, make(&self.text, &base.text)?))
-    }
-}
-
-/// Concatenates digests.
-pub(super) fn as_bytes(digests: &[Digest]) -> Vec<u8> {
-    digests.iter().flat_map(Digest::as_bytes).copied().collect()
-}
-
-/// Splits concatenated digests; returns `None` if bytes are left over.
-fn as_digests(bytes: &[u8]) -> Option<Vec<Digest>> {
-    let (digests, rest) = bytes.as_chunks::<32>();
-    rest.is_empty().then(|| digests.iter().map(|bytes| Digest::from_bytes(*bytes)).collect())
 }
 
 /// A reader of payloads.
@@ -364,8 +332,4 @@ fn difference_to(row: &Row, base: &Content) -> Result<Content, PayloadDefect> {
             .map_err(|error| defect(row.blob, &error.to_string()))
     };
     Ok(Content { text: read(&row.bytes, &base.text)?, digests: read(&row.digests, &base.digests)? })
-}
-
-fn defect(blob: BlobHash, message: &str) -> PayloadDefect {
-    PayloadDefect::Compression { blob, message: message.to_owned() }
 }

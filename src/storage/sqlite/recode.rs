@@ -4,8 +4,9 @@
 use rusqlite::ToSql;
 
 use super::compress::{self, Dictionary};
+use super::content::Content;
 use super::error::{PayloadDefect, ReadFailure};
-use super::payload::{self, Content, Payloads};
+use super::payload::{self, Payloads};
 
 /// A dictionary with its row id.
 pub(super) type Numbered<'d> = (i64, &'d Dictionary);

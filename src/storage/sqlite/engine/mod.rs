@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use super::delta_bases::RecentBases;
 use super::dictionaries::Dictionaries;
 use super::store::Store;
 use super::write::Putting;
@@ -38,7 +39,7 @@ impl Storage for Store {
         } else {
             Dictionaries::default()
         };
-        Ok(Box::new(Compressor(Arc::new(dictionaries))))
+        Ok(Box::new(Compressor { dictionaries: Arc::new(dictionaries), bases: RecentBases::default() }))
     }
 
     fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
@@ -85,11 +86,14 @@ impl Storage for Store {
     }
 }
 
-/// A preparer that compresses artifacts with the dictionaries of their kinds.
-struct Compressor(Arc<Dictionaries>);
+/// A preparer that compresses artifacts with the dictionaries of their kinds, or encodes them as deltas.
+struct Compressor {
+    dictionaries: Arc<Dictionaries>,
+    bases: RecentBases,
+}
 
 impl Preparer for Compressor {
     fn prepare(&self, admitted: Admitted) -> Prepared {
-        payload::prepare(admitted, &self.0)
+        payload::prepare(admitted, &self.dictionaries, &self.bases)
     }
 }

@@ -7,7 +7,9 @@ use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::storage::check::{DictionaryCopy, Inspection, Repair, Subject};
 use crate::storage::seal::seal;
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
+use crate::storage::sqlite::content::as_bytes;
 use crate::storage::sqlite::dictionaries::{Readers, Sealed};
+use crate::storage::sqlite::digest_stripping::Stripped;
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
@@ -150,7 +152,12 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
         .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     // If it was a delta against one of those, they can no longer be deltas against it.
-    write_payload(transaction, blob, bytes, &Payload::new(bytes, digest_stripping::strip(bytes), None))?;
+    write_payload(
+        transaction,
+        blob,
+        bytes,
+        &Payload::new(bytes, digest_stripping::strip(bytes).as_ref().map(Stripped::parts), None),
+    )?;
     let readable = || -> rusqlite::Result<usize> {
         let readers = Readers::default();
         let payloads = Payloads { connection: transaction, readers: &readers };
@@ -164,7 +171,7 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
                 transaction,
                 blob,
                 bytes,
-                &Payload::new(bytes, digest_stripping::strip(bytes), None),
+                &Payload::new(bytes, digest_stripping::strip(bytes).as_ref().map(Stripped::parts), None),
             )?;
         }
     }
@@ -177,11 +184,11 @@ fn write_payload(
     bytes: &[u8],
     payload: &Payload,
 ) -> rusqlite::Result<()> {
-    let digests = (!payload.digests.is_empty()).then(|| payload::as_bytes(&payload.digests));
+    let digests = (!payload.digests.is_empty()).then(|| as_bytes(&payload.digests));
     let (encoding, stored) = match &payload.body {
         Body::Frame { frame, .. } if digests.is_some() => (payload::CUT, frame.as_slice()),
         Body::Frame { frame, .. } => (payload::FRAME, frame.as_slice()),
-        Body::Raw | Body::Waiting => (payload::RAW, bytes),
+        Body::Raw => (payload::RAW, bytes),
     };
     // Not replaced: other rows may refer to it.
     transaction.execute(

@@ -1,13 +1,21 @@
 //! Storing bytes: once each, and as deltas where there is a similar blob.
 
+use std::sync::Arc;
+
 use super::{StoredBlob, Writer};
 use crate::artifact::{Kind, Member};
 use crate::storage::Prepared;
 use crate::storage::sqlite::compress::Dictionary;
+use crate::storage::sqlite::content::as_bytes;
 use crate::storage::sqlite::delta::Difference;
+use crate::storage::sqlite::delta_bases::RecentDelta;
+use crate::storage::sqlite::digest_stripping::Stripped;
 use crate::storage::sqlite::ids::blob_id;
-use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
+use crate::storage::sqlite::payload::{self, Body, Payload, Payloads, PreparedPayload};
 use crate::storage::sqlite::{dictionaries, digest_stripping};
+
+const INSERT: &str =
+    "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 impl Writer<'_> {
     /// Stores the members' bytes; `known` is the existing blob of a single member, if there is one. `sibling` is the
@@ -21,7 +29,7 @@ impl Writer<'_> {
     ) -> rusqlite::Result<Vec<StoredBlob<'p>>> {
         let admitted = prepared.admitted();
         let is_only = admitted.members().len() == 1;
-        let store = |(member, payload): (&Member, &'p Payload)| {
+        let store = |(member, payload): (&Member, &'p PreparedPayload)| {
             // If there are several, two may be identical.
             let known = if is_only { known } else { blob_id(self.transaction, member.blob())? };
             match known {
@@ -42,7 +50,7 @@ impl Writer<'_> {
     fn new_blob<'p>(
         &mut self,
         member: &Member,
-        payload: &'p Payload,
+        prepared: &'p PreparedPayload,
         (kind, kind_id): (Kind, i64),
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
@@ -50,35 +58,62 @@ impl Writer<'_> {
             .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
             .execute((member.blob().0.as_bytes(), member.bytes().len()))?;
         let id = self.transaction.last_insert_rowid();
-        if let Some(now) = self.encode(payload, member, (kind, kind_id))? {
-            self.payload(id, kind_id, member, &now, sibling)?;
-            return Ok(StoredBlob { id, digests: now.digests.into() });
+        let mut dictionary = None;
+        match prepared {
+            PreparedPayload::Delta(delta) if self.recent_delta(id, member, delta, sibling)? => {
+                return Ok(StoredBlob { id, digests: delta.stripped.as_slice().into() });
+            }
+            PreparedPayload::Whole(payload) if self.is_usable(payload, kind_id)? => {
+                self.payload(id, kind_id, member, payload, sibling)?;
+                return Ok(StoredBlob { id, digests: payload.digests.as_slice().into() });
+            }
+            PreparedPayload::Delta(_) | PreparedPayload::Waiting => {
+                dictionary = self.dictionary_by_now(kind, kind_id)?;
+            }
+            PreparedPayload::Whole(_) => {}
         }
-        self.payload(id, kind_id, member, payload, sibling)?;
-        Ok(StoredBlob { id, digests: payload.digests.as_slice().into() })
+        let stripped = digest_stripping::strip(member.bytes());
+        let now = Payload::new(member.bytes(), stripped.as_ref().map(Stripped::parts), dictionary);
+        self.payload(id, kind_id, member, &now, sibling)?;
+        Ok(StoredBlob { id, digests: now.digests.into() })
     }
 
-    /// Returns the payload to store instead of the prepared one, if there is a dictionary by now, or if the dictionary
-    /// that it was compressed with must not be used any more.
-    fn encode(
+    /// Stores a payload as a delta, against the recent document if that is stored, or against another. Returns whether it
+    /// is stored.
+    fn recent_delta(
         &mut self,
-        payload: &Payload,
+        blob: i64,
         member: &Member,
-        (kind, kind_id): (Kind, i64),
-    ) -> rusqlite::Result<Option<Payload>> {
-        let (dictionary, is_waiting) = match &payload.body {
-            Body::Waiting => (self.dictionaries.by_now(kind.name()), true),
-            Body::Frame { dictionary: Some(dictionary), .. } => (Some(dictionary.clone()), false),
-            Body::Frame { dictionary: None, .. } | Body::Raw => return Ok(None),
-        };
-        let mut usable = None;
-        if let Some(dictionary) = dictionary
-            && self.dictionary_id(kind_id, &dictionary)?.is_some()
-        {
-            usable = Some(dictionary);
+        delta: &RecentDelta,
+        sibling: Option<i64>,
+    ) -> rusqlite::Result<bool> {
+        let RecentDelta { base, stripped, digests, text, whole } = delta;
+        if let Some(base) = self.bases.stored(self.transaction, base)? {
+            self.insert_delta(blob, base, digests, text)?;
+            return Ok(true);
         }
-        let is_good = !is_waiting && usable.is_some();
-        Ok((!is_good).then(|| Payload::new(member.bytes(), digest_stripping::strip(member.bytes()), usable)))
+        let other = self.bases.difference(self.transaction, member.bytes(), stripped, sibling, *whole)?;
+        if let Some(Difference { base, digests, text }) = &other {
+            self.insert_delta(blob, *base, digests, text)?;
+        }
+        Ok(other.is_some())
+    }
+
+    /// Returns whether a payload can be stored as it is: the dictionary that it was compressed with may have been
+    /// dropped since.
+    fn is_usable(&mut self, payload: &Payload, kind: i64) -> rusqlite::Result<bool> {
+        match &payload.body {
+            Body::Frame { dictionary: Some(dictionary), .. } => {
+                Ok(self.dictionary_id(kind, dictionary)?.is_some())
+            }
+            Body::Frame { dictionary: None, .. } | Body::Raw => Ok(true),
+        }
+    }
+
+    /// Returns the dictionary for a kind, if there is one by now that may be used.
+    fn dictionary_by_now(&mut self, kind: Kind, kind_id: i64) -> rusqlite::Result<Option<Arc<Dictionary>>> {
+        let Some(dictionary) = self.dictionaries.by_now(kind.name()) else { return Ok(None) };
+        Ok(self.dictionary_id(kind_id, &dictionary)?.map(|_| dictionary))
     }
 
     fn dictionary_id(&mut self, kind: i64, dictionary: &Dictionary) -> rusqlite::Result<Option<i64>> {
@@ -101,38 +136,36 @@ impl Writer<'_> {
         let Payload { digests, body } = payload;
         let whole = match body {
             Body::Frame { frame, .. } => frame.len() + digests.len() * 32,
-            Body::Raw | Body::Waiting => member.bytes().len(),
+            Body::Raw => member.bytes().len(),
         };
-        let mut insert = self.transaction.prepare_cached(
-            "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        )?;
         let difference = self.bases.difference(self.transaction, member.bytes(), digests, sibling, whole)?;
         if let Some(Difference { base, digests, text }) = difference {
-            insert.execute((blob, payload::DIFFERENCE, base, None::<i64>, digests, text))?;
-            return Ok(());
+            return self.insert_delta(blob, base, &digests, &text);
         }
-        self.bases.remember(blob, digests);
-        let cut = (!digests.is_empty()).then(|| payload::as_bytes(digests));
+        let mut insert = self.transaction.prepare_cached(INSERT)?;
         match body {
             Body::Frame { frame, dictionary } => {
-                let encoding = if cut.is_some() { payload::CUT } else { payload::FRAME };
+                let stripped = (!digests.is_empty()).then(|| as_bytes(digests));
+                let encoding = if stripped.is_some() { payload::CUT } else { payload::FRAME };
                 let dictionary = match dictionary {
                     Some(dictionary) => self.dictionary_id(kind, dictionary)?,
                     None => None,
                 };
-                insert.execute((blob, encoding, None::<i64>, dictionary, cut, frame))?;
+                insert.execute((blob, encoding, None::<i64>, dictionary, stripped, frame))?;
+                self.bases.remember(blob, digests);
             }
-            Body::Raw | Body::Waiting => {
-                insert.execute((
-                    blob,
-                    payload::RAW,
-                    None::<i64>,
-                    None::<i64>,
-                    None::<Vec<u8>>,
-                    member.bytes(),
-                ))?;
+            Body::Raw => {
+                let (base, dictionary, stripped) = (None::<i64>, None::<i64>, None::<Vec<u8>>);
+                insert.execute((blob, payload::RAW, base, dictionary, stripped, member.bytes()))?;
             }
         }
         Ok(())
+    }
+
+    fn insert_delta(&self, blob: i64, base: i64, digests: &[u8], text: &[u8]) -> rusqlite::Result<()> {
+        self.transaction
+            .prepare_cached(INSERT)?
+            .execute((blob, payload::DIFFERENCE, base, None::<i64>, digests, text))
+            .map(drop)
     }
 }
