@@ -4,7 +4,7 @@
 //! dates, basic and extended, with hours, minutes or seconds, decimal fractions, and `24:00`. A date without a time is
 //! not accepted.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, TimeDelta, Timelike, Utc, Weekday};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Timelike, Utc, Weekday};
 
 /// The attribute with the creation time that an artifact states, in the form of [`timestamp_text`].
 pub const CREATED_AT: &str = "created_at";
@@ -50,7 +50,7 @@ pub fn parse_timestamp(text: &str, missing_offset: MissingOffset) -> Option<Date
 /// Returns `time` as `YYYY-MM-DDTHH:MM:SS.mmmZ`. Such texts sort in the order of their times.
 #[must_use]
 pub fn timestamp_text(time: DateTime<Utc>) -> String {
-    time.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// A time of day.

@@ -14,7 +14,11 @@ pub enum Token<'v> {
 /// Returns the pointer that consists of `tokens`.
 #[must_use]
 pub fn format(tokens: &[Token<'_>]) -> String {
-    let mut pointer = String::new();
+    let length = |token: &Token<'_>| match token {
+        Token::Name(name) => name.len(),
+        Token::Index(_) => 3,
+    };
+    let mut pointer = String::with_capacity(tokens.iter().map(|token| 1 + length(token)).sum());
     for token in tokens {
         match token {
             Token::Name(name) => push(&mut pointer, name),

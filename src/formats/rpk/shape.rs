@@ -1,5 +1,7 @@
 //! RPK1: the published JSON Schema of the envelope, run and steps. Unknown members are allowed everywhere.
 
+use std::fmt;
+
 use crate::digest::Digest;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value, pointer};
@@ -118,10 +120,12 @@ pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     members(run, "/payload/run", RUN, true, found);
     members(run, "/payload/run", RUN_OPTIONAL, false, found);
     for (index, step) in run.get("steps").and_then(Value::as_array).unwrap_or_default().iter().enumerate() {
-        let path = format!("/payload/run/steps/{index}");
+        let path = format_args!("/payload/run/steps/{index}");
         match step {
-            Value::Object(step) => members(step, &path, STEP, true, found),
-            other => found.add(path, format!("a step must be an object, not {}", other.type_name())),
+            Value::Object(step) => members(step, path, STEP, true, found),
+            other => {
+                found.add(path.to_string(), format!("a step must be an object, not {}", other.type_name()));
+            }
         }
     }
 }
@@ -149,22 +153,27 @@ fn object_at<'v>(object: &'v Object<'v>, name: &str) -> Option<&'v Object<'v>> {
 
 fn members(
     object: &Object<'_>,
-    path: &str,
+    path: impl fmt::Display,
     wanted: &[(&str, ValueType)],
     required: bool,
     found: &mut Finder<'_>,
 ) {
+    let pointer_to = |name: &str| {
+        let mut pointer = path.to_string();
+        pointer::push(&mut pointer, name);
+        pointer
+    };
     for (name, sort) in wanted {
-        let mut path = path.to_owned();
-        pointer::push(&mut path, name);
         match object.get(name) {
-            None if required => found.add(path, format!("the required member {name} is missing")),
+            None if required => {
+                found.add(pointer_to(name), format!("the required member {name} is missing"));
+            }
             Some(value) if !sort.admits(value) => {
                 let actual = match value {
                     Value::String(text) => excerpt(text),
                     other => other.type_name().to_owned(),
                 };
-                found.add(path, format!("must be {}, is {actual}", sort.wanted()));
+                found.add(pointer_to(name), format!("must be {}, is {actual}", sort.wanted()));
             }
             _ => {}
         }

@@ -71,7 +71,9 @@ pub enum Defect {
 /// # Errors
 /// Returns the values without a canonical form, in the order of the canonical text, at most a hundred.
 pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Vec<Uncanonical>> {
-    let mut writer = Writer { volatile, out: Vec::new(), place: Vec::new(), defects: Vec::new() };
+    // As long as most steps of runs.
+    let out = Vec::with_capacity(1 << 10);
+    let mut writer = Writer { volatile, out, place: Vec::new(), defects: Vec::new() };
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|(key, _)| *key);
     writer.members(&members);

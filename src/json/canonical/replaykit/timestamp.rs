@@ -3,7 +3,7 @@
 //! A timestamp is what Python 3.11's `datetime.fromisoformat` accepts, with all its leniencies: the hashes of existing
 //! files depend on them. `docs/formats.md` lists them.
 
-use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, Weekday};
+use chrono::{Datelike, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta, Weekday};
 
 use super::strip::strip;
 
@@ -25,7 +25,7 @@ pub(super) fn normalise(text: &str) -> Result<String, OutOfRange> {
     if !(1..=9999).contains(&utc.year()) {
         return Err(OutOfRange);
     }
-    Ok(utc.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
+    Ok(utc.and_utc().to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 /// Returns the local time and its offset from UTC, or `None` if the text is not a timestamp or has no offset.
