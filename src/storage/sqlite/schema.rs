@@ -43,6 +43,10 @@ const MIGRATIONS: [&str; VERSION as usize] = [
     include_str!("../../../migrations/0008_unresolved.sql"),
 ];
 
+/// The tables, indexes and views that the migrations make, written by a test: new vaults have had no other schema, and
+/// running all migrations takes five times as long.
+const SCHEMA: &str = include_str!("../../../migrations/schema.sql");
+
 fn steps() -> Vec<M<'static>> {
     let [vault, packed, everyday, seen, numbers, labels, source_path, unresolved] = MIGRATIONS;
     vec![
@@ -129,7 +133,14 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
         State::Empty if !matches!(policy, CreatePolicy::Create | CreatePolicy::Copy) => {
             return Err(not_a_vault("it is empty"));
         }
-        State::Empty => begin(connection).map_err(|source| StorageError::from_sqlite(path, source))?,
+        State::Empty => {
+            let created = begin(connection).and_then(|()| create(connection));
+            if created.map_err(|source| StorageError::from_sqlite(path, source))? {
+                return Ok(());
+            }
+            // Another process has created it in the meantime.
+            return apply(connection, path, steps, policy);
+        }
         State::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
     migrate(connection, path, steps, latest)
@@ -169,8 +180,11 @@ enum State {
 impl State {
     fn load(connection: &Connection) -> rusqlite::Result<Self> {
         // In one transaction: another process may be creating the vault.
-        let moment = connection.unchecked_transaction()?;
-        let number = |sql: &str| moment.query_row(sql, [], |row| row.get::<_, i64>(0));
+        Self::in_transaction(&connection.unchecked_transaction()?)
+    }
+
+    fn in_transaction(transaction: &Transaction<'_>) -> rusqlite::Result<Self> {
+        let number = |sql: &str| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
         let version = number("PRAGMA user_version")?;
         Ok(match number("PRAGMA application_id")? {
             application_id::VAULT => Self::Vault { version },
@@ -198,11 +212,7 @@ pub(super) fn expected(path: &Path) -> Result<Objects> {
     let failed = |source| StorageError::from_sqlite(path, source);
     // An unnamed database: SQLite keeps it private and deletes it.
     let mut connection = Connection::open_with_flags("", OpenFlags::default()).map_err(failed)?;
-    connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
-    match Migrations::new(steps()).to_latest(&mut connection) {
-        Ok(()) => objects(&connection).map_err(failed),
-        Err(error) => Err(StorageError::migration(path, error)),
-    }
+    create(&mut connection).and_then(|_| objects(&connection)).map_err(failed)
 }
 
 /// Returns an error if a view has the name of a table. The query of a view may never end, and every vault stores its
@@ -288,6 +298,19 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
+/// Creates the current schema in an empty database. Returns false, and changes nothing, if it is not empty.
+fn create(connection: &mut Connection) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if !matches!(State::in_transaction(&transaction)?, State::Empty) {
+        return Ok(false);
+    }
+    transaction.execute_batch(SCHEMA)?;
+    derived::finish(&transaction)?;
+    application_id::mark(&transaction, false)?;
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit().map(|()| true)
+}
+
 /// Returns the path of the copy that is kept before the schema changes from `version`.
 pub(super) fn copy_path(path: &Path, version: i64) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -339,6 +362,44 @@ mod tests {
         assert_eq!(steps().len(), VERSION as usize);
     }
 
+    /// Returns everything in a new vault: its schema, the numbers in its header, and the version of derived data.
+    fn contents(connection: &Connection) -> (Objects, [i64; 2], Vec<(i64, i64)>) {
+        let number = |sql: &str| connection.query_row(sql, [], |row| row.get(0)).unwrap();
+        let mut rows = connection.prepare("SELECT id, version FROM derived").unwrap();
+        let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let header = ["PRAGMA application_id", "PRAGMA user_version"].map(number);
+        (objects(connection).unwrap(), header, rows.map(|row| row.unwrap()).collect())
+    }
+
+    #[test]
+    fn a_new_vault_is_what_the_migrations_make() {
+        let directory = tempfile::tempdir().unwrap();
+        let (_, mut migrated) = fresh(&directory);
+        migrated.pragma_update(None, "foreign_keys", false).unwrap();
+        Migrations::new(steps()).to_latest(&mut migrated).unwrap();
+        let mut definitions = migrated
+            .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence' ORDER BY rowid")
+            .unwrap();
+        let definitions = definitions.query_map([], |row| Ok(row.get::<_, String>(0)? + ";\n")).unwrap();
+        let head = "-- The schema of new vaults, which a test makes of the migrations: UPDATE_DOCS=1 cargo test --lib schema\n";
+        let schema = head.to_owned() + &definitions.collect::<rusqlite::Result<String>>().unwrap();
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/schema.sql");
+            std::fs::write(path, &schema).unwrap();
+            return;
+        }
+        assert_eq!(schema, SCHEMA);
+        let mut created = Connection::open_with_flags("", OpenFlags::default()).unwrap();
+        assert!(create(&mut created).unwrap());
+        assert_eq!(contents(&created), contents(&migrated));
+        for (table, _) in contents(&created).0.into_iter().filter(|(_, (kind, ..))| kind == "table") {
+            let rows: i64 =
+                migrated.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
+            assert_eq!(rows, i64::from(table == "derived"), "{table}");
+        }
+        assert!(!create(&mut created).unwrap());
+    }
+
     #[test]
     fn no_table_has_the_name_of_a_view() {
         let expected = expected(Path::new("v")).unwrap();
@@ -370,8 +431,8 @@ mod tests {
     fn a_newer_vault_is_refused_naming_both_versions() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
-        let longer = with_a_next_one();
-        apply(&mut connection, &path, &longer, CreatePolicy::Create).unwrap();
+        apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap();
+        apply(&mut connection, &path, &with_a_next_one(), CreatePolicy::Upgrade).unwrap();
         let message = apply(&mut connection, &path, &steps(), CreatePolicy::Create).unwrap_err().to_string();
         assert!(message.contains("schema version 9") && message.contains("up to 8"), "{message}");
     }
