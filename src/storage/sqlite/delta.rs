@@ -21,6 +21,9 @@ use crate::digest::{BlobHash, Digest};
 /// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.
 const MAX_SIZE: usize = 4 << 20;
 
+/// Number of the document's digests that are looked up in the index.
+const PROBES: usize = 2;
+
 /// Maximum number of candidates that are read for each digest, the newest first.
 const CANDIDATES: usize = 8;
 
@@ -129,7 +132,7 @@ impl DeltaBaseFinder {
         }
         let mut tried = HashSet::new();
         let mut best = None;
-        for digest in probes(digests) {
+        for digest in probes(digests, PROBES) {
             for candidate in self.candidates(connection, mention_index::key(digest))? {
                 if !tried.insert(candidate) {
                     continue;

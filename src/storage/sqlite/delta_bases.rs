@@ -31,8 +31,8 @@ const GENERATION: usize = 4 << 20;
 const MAX_MISSES: u32 = 256;
 const SAMPLE: u32 = 64;
 
-/// Number of the document's digests that are looked up, evenly spread.
-const PROBES: usize = 2;
+/// Number of the document's digests that are looked up among recent documents.
+const PROBES: usize = 4;
 
 /// The minimum share of the document's digests that a base contains: one in this number.
 const SHARED: usize = 4;
@@ -87,10 +87,10 @@ impl DeltaBase {
     }
 }
 
-/// Returns the digests of a document that are looked up to find its base.
-pub(super) fn probes(digests: &[Digest]) -> impl Iterator<Item = &Digest> {
+/// Returns `count` of a document's digests, evenly spread, or all if there are not more.
+pub(super) fn probes(digests: &[Digest], count: usize) -> impl Iterator<Item = &Digest> {
     let last = digests.len().saturating_sub(1);
-    let mut probes: Vec<usize> = (0..PROBES).map(|probe| last * probe / (PROBES - 1)).collect();
+    let mut probes: Vec<usize> = (0..count).map(|probe| last * probe / (count - 1)).collect();
     probes.dedup();
     probes.into_iter().filter_map(|probe| digests.get(probe))
 }
@@ -119,7 +119,7 @@ pub(super) struct RecentBases {
     misses: AtomicU32,
 }
 
-/// Documents by the keys of the digests that would be looked up for them.
+/// Documents by the keys of their digests.
 #[derive(Default)]
 struct Generations {
     newer: HashMap<u64, Arc<DeltaBase>>,
@@ -161,8 +161,8 @@ impl RecentBases {
             return;
         }
         document.text.shrink_to_fit();
-        let keys: Vec<u64> = probes(&document.digests).map(mention_index::key).collect();
-        let size = document.text.len() + document.digests.len() * 32;
+        let keys: Vec<u64> = document.digests.iter().map(mention_index::key).collect();
+        let size = document.text.len() + document.digests.len() * 64;
         let base = Arc::new(DeltaBase::new(blob, document.into()));
         let mut generations = self.generations();
         let forgotten = (generations.size + size > GENERATION).then(|| {
@@ -182,7 +182,7 @@ impl RecentBases {
             let generations = self.generations();
             let Generations { newer, older, .. } = &*generations;
             let candidate = |key| newer.get(&key).or_else(|| older.get(&key)).cloned();
-            probes(digests).filter_map(|digest| candidate(mention_index::key(digest))).collect()
+            probes(digests, PROBES).filter_map(|digest| candidate(mention_index::key(digest))).collect()
         };
         let candidates = candidates.into_iter().map(|base| base.instead.get().cloned().unwrap_or(base));
         let shared = candidates.filter_map(|base| Some((base.shared(digests)?, base)));
@@ -266,7 +266,7 @@ mod tests {
         let bases = RecentBases::default();
         let of_run = |run| document(run, 0, 0..0);
         let size = strip(of_run(0).as_bytes()).unwrap();
-        let size = size.text.len() + size.digests.len() * 32;
+        let size = size.text.len() + size.digests.len() * 64;
         remember(&bases, &of_run(0));
         let fill = |bases: &RecentBases| {
             for run in 1..=GENERATION / size {
