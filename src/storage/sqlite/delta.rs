@@ -95,20 +95,20 @@ impl DeltaBaseFinder {
         recent: &DeltaBase,
     ) -> rusqlite::Result<Option<i64>> {
         let Some(blob) = blob_id(connection, recent.blob)? else { return Ok(None) };
-        if self.whole.contains(&blob) {
-            return Ok(Some(blob));
-        }
-        let stored = base_of(connection, blob)?;
-        let Some(base) = self.base(connection, stored)? else { return Ok(None) };
-        if stored != blob {
-            recent.replace_by(base);
-            return Ok(None);
-        }
-        let is_same = base.content == recent.content;
-        if is_same {
+        if !self.whole.contains(&blob) {
+            let stored = base_of(connection, blob)?;
+            let Some(base) = self.base(connection, stored)? else { return Ok(None) };
+            if stored != blob {
+                recent.replace_by(base);
+                return Ok(None);
+            }
+            if base.content != recent.content {
+                return Ok(None);
+            }
             self.whole.insert(blob);
         }
-        Ok(is_same.then_some(blob))
+        self.without = 0;
+        Ok(Some(blob))
     }
 
     /// Records a blob that was stored whole, and from which these digests were stripped.
@@ -181,12 +181,11 @@ impl DeltaBaseFinder {
         if let Some(base) = self.cache.get(&blob) {
             return Ok(Some(base.clone()));
         }
-        let (size, hash) = connection
+        let row = connection
             .prepare_cached("SELECT size, digest FROM blob WHERE id = ?1")?
-            .query_row([blob], |row| Ok((row.get::<_, usize>(0)?, BlobHash(row.get(1)?))))?;
-        if size >= MAX_SIZE {
-            return Ok(None);
-        }
+            .query_row([blob], |row| Ok((row.get::<_, usize>(0)?, BlobHash(row.get(1)?))))
+            .optional()?;
+        let Some((size, hash)) = row.filter(|(size, _)| *size < MAX_SIZE) else { return Ok(None) };
         // Reads of that blob report the damage. It does not prevent storing another one whole.
         let payloads = Payloads { connection, readers: &self.readers };
         let Ok(content) = payloads.verified_content(blob) else { return Ok(None) };

@@ -72,10 +72,13 @@ impl DeltaBase {
         (shared * SHARED >= digests.len()).then_some(shared)
     }
 
-    /// Records that it is stored as a delta against `base`, which is to be used instead.
+    /// Records that it is stored as a delta against `base`, which is to be used instead, unless it is much larger: the
+    /// memory for these is not limited otherwise.
     pub(super) fn replace_by(&self, base: Arc<Self>) {
-        // Another thread may have recorded it before.
-        let _ = self.instead.set(base);
+        if base.content.text.len() <= self.content.text.len() * 2 {
+            // There is one already if this was found out before.
+            let _ = self.instead.set(base);
+        }
     }
 
     /// Returns the estimated size of `text` when it is compressed, which assumes that it compresses as well as that of
