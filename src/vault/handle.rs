@@ -42,7 +42,7 @@ impl Vault {
     }
 
     /// Opens the vault at `address`, or prepares one that is created there when the first artifact is stored. In a
-    /// database, it is created at once.
+    /// database or an empty file, it is created at once.
     ///
     /// # Errors
     /// Same as [`Vault::open`], except that the vault need not exist.

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rusqlite::{Connection, OpenFlags};
+
 use crate::sandbox::{Ran, Sandbox, repository, session};
 
 /// Runs without any vault in the environment: the one at the default location is meant.
@@ -52,6 +54,25 @@ fn a_mistyped_vault_is_not_created() {
             ran.stderr
         );
         assert!(!sandbox.path("rums.vault").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn what_an_interrupted_creation_left_becomes_a_vault() {
+    let sandbox = Sandbox::without_vault();
+    sandbox.write("s.json", session("a", &[("p", "r")]));
+    sandbox.write("empty.vault", "");
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let begun = Connection::open_with_flags(sandbox.path("begun.vault"), flags).unwrap();
+    begun.execute_batch("PRAGMA page_size = 8192").unwrap();
+    let mode: String = begun.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).unwrap();
+    drop(begun);
+    assert_eq!((mode.as_str(), fs::metadata(sandbox.path("begun.vault")).unwrap().len()), ("wal", 8192));
+    for vault in ["empty.vault", "begun.vault"] {
+        sandbox.run(["find", "--vault", vault]).expect(2);
+        sandbox.run(["add", "s.json", "--vault", vault]).expect(2);
+        sandbox.run(["add", "s.json", "--create", "--vault", vault]).expect(0);
+        sandbox.run(["fsck", "--vault", vault]).expect(0);
     }
 }
 

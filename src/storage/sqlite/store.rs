@@ -115,13 +115,14 @@ impl Store {
     }
 
     /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
-    /// it returns [`Missing`](crate::storage::ErrorKind::Missing).
+    /// it returns [`Missing`](crate::storage::ErrorKind::Missing). An empty file becomes a vault at once.
     ///
     /// # Errors
-    /// Same as [`Store::open`] if the file exists.
+    /// Same as [`Store::open_or_create`] if the file exists.
     pub fn create_when_needed(path: &Path) -> Result<Self> {
         if std::fs::symlink_metadata(path).is_ok() {
-            return Self::open(path);
+            // It may be what a process left that was killed while it created the vault.
+            return Self::prepare(path, CreatePolicy::Create);
         }
         Ok(Self {
             path: path.to_owned(),
