@@ -29,13 +29,6 @@ pub(super) struct Stripped {
     pub(super) digests: Vec<Digest>,
 }
 
-impl Stripped {
-    /// Returns the text and the digests.
-    pub(super) fn parts(&self) -> (&[u8], &[Digest]) {
-        (&self.text, &self.digests)
-    }
-}
-
 /// Strips every run of exactly 64 lowercase hexadecimal digits from `bytes`. Returns `None` if there is none, or if
 /// `bytes` are not text.
 pub(super) fn strip(bytes: &[u8]) -> Option<Stripped> {

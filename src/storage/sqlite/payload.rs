@@ -98,12 +98,12 @@ impl PreparedPayload {
         if let Some(delta) = bases.delta(&stripped) {
             return Self::Delta(delta);
         }
-        let payload = Self::compressed(member.bytes(), Some(stripped.parts()), choice);
+        let payload = Self::compressed(member.bytes(), Some(&stripped), choice);
         bases.remember(member.blob(), stripped);
         payload
     }
 
-    fn compressed(bytes: &[u8], stripped: Option<(&[u8], &[Digest])>, choice: Choice) -> Self {
+    fn compressed(bytes: &[u8], stripped: Option<&Stripped>, choice: Choice) -> Self {
         match choice {
             Choice::Now(dictionary) => Self::Whole(Payload::new(bytes, stripped, dictionary)),
             Choice::Later => Self::Waiting,
@@ -141,10 +141,10 @@ impl Payload {
     /// Encodes `bytes`, from which `stripped` remains after stripping their digests.
     pub(super) fn new(
         bytes: &[u8],
-        stripped: Option<(&[u8], &[Digest])>,
+        stripped: Option<&Stripped>,
         dictionary: Option<Arc<Dictionary>>,
     ) -> Self {
-        let (text, digests) = stripped.unwrap_or((bytes, &[]));
+        let (text, digests) = stripped.map_or((bytes, [].as_slice()), |it| (&it.text, &it.digests));
         match compress::compress(text, dictionary.as_deref()) {
             Some(frame) if frame.len() + digests.len() * 32 < bytes.len() => {
                 Self { digests: digests.to_vec(), body: Body::Frame { frame, dictionary } }

@@ -9,7 +9,6 @@ use crate::storage::seal::seal;
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 use crate::storage::sqlite::content::as_bytes;
 use crate::storage::sqlite::dictionaries::{Readers, Sealed};
-use crate::storage::sqlite::digest_stripping::Stripped;
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
@@ -152,12 +151,8 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
         .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     // If it was a delta against one of those, they can no longer be deltas against it.
-    write_payload(
-        transaction,
-        blob,
-        bytes,
-        &Payload::new(bytes, digest_stripping::strip(bytes).as_ref().map(Stripped::parts), None),
-    )?;
+    let stripped = Payload::new(bytes, digest_stripping::strip(bytes).as_ref(), None);
+    write_payload(transaction, blob, bytes, &stripped)?;
     let readable = || -> rusqlite::Result<usize> {
         let readers = Readers::default();
         let payloads = Payloads { connection: transaction, readers: &readers };
@@ -167,12 +162,7 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
     if with_cuts < dependents.len() {
         write_payload(transaction, blob, bytes, &Payload { digests: Vec::new(), body: Body::Raw })?;
         if readable()? < with_cuts {
-            write_payload(
-                transaction,
-                blob,
-                bytes,
-                &Payload::new(bytes, digest_stripping::strip(bytes).as_ref().map(Stripped::parts), None),
-            )?;
+            write_payload(transaction, blob, bytes, &stripped)?;
         }
     }
     Ok(())

@@ -9,7 +9,6 @@ use crate::storage::sqlite::compress::Dictionary;
 use crate::storage::sqlite::content::as_bytes;
 use crate::storage::sqlite::delta::Difference;
 use crate::storage::sqlite::delta_bases::RecentDelta;
-use crate::storage::sqlite::digest_stripping::Stripped;
 use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads, PreparedPayload};
 use crate::storage::sqlite::{dictionaries, digest_stripping};
@@ -73,7 +72,7 @@ impl Writer<'_> {
             PreparedPayload::Whole(_) => {}
         }
         let stripped = digest_stripping::strip(member.bytes());
-        let now = Payload::new(member.bytes(), stripped.as_ref().map(Stripped::parts), dictionary);
+        let now = Payload::new(member.bytes(), stripped.as_ref(), dictionary);
         self.payload(id, kind_id, member, &now, sibling)?;
         Ok(StoredBlob { id, digests: now.digests.into() })
     }
