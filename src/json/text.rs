@@ -35,10 +35,32 @@ fn is_escaped(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
+/// Returns the position of the first byte that must be escaped, which is searched for in eight bytes at once.
+fn first_escaped(bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let in_words = words.iter().enumerate().find_map(|(index, word)| {
+        let found = escaped_in(u64::from_le_bytes(*word));
+        (found != 0).then(|| index * 8 + found.trailing_zeros() as usize / 8)
+    });
+    let in_rest = || rest.iter().position(|byte| is_escaped(*byte)).map(|at| words.len() * 8 + at);
+    in_words.or_else(in_rest)
+}
+
+/// Returns a number whose lowest bit that is set is the highest one of the first byte that must be escaped; 0 if there is
+/// none. Further bits have no meaning.
+fn escaped_in(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGHEST: u64 = EACH * 0x80;
+    // A byte below the limit borrows from its highest bit, and possibly from the bytes after it.
+    let below = |word: u64, limit: u64| word.wrapping_sub(EACH * limit) & !word & HIGHEST;
+    let is = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+    below(word, 0x20) | is(b'"') | is(b'\\')
+}
+
 /// Passes the escaped text to `push`, in pieces that are text themselves.
 pub(super) fn push_escaped(text: &str, mut push: impl FnMut(&[u8])) {
     let mut rest = text.as_bytes();
-    while let Some(at) = rest.iter().position(|byte| is_escaped(*byte)) {
+    while let Some(at) = first_escaped(rest) {
         let (plain, from_escape) = rest.split_at(at);
         push(plain);
         let Some((escape, after)) = from_escape.split_first() else { break };
@@ -70,6 +92,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_first_byte_to_escape_is_found(bytes in "[a-c\\\\\"\n\u{0}-\u{21}\u{7f}é]{0,3}[ -~é]{0,30}[\u{1e}-$Z-^é]{0,9}") {
+            let bytes = bytes.as_bytes();
+            prop_assert_eq!(first_escaped(bytes), bytes.iter().position(|byte| is_escaped(*byte)));
+        }
+
         #[test]
         fn both_ways_to_write_a_string_agree_with_serde_json(text in "[a-c\\\\\"\n\u{0}-\u{1f}\u{7f}é\u{2028}\u{10000}]{0,20}") {
             let (mut pushed, mut written) = (Vec::new(), Vec::new());
