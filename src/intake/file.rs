@@ -85,21 +85,8 @@ impl OpenFile {
 /// Returns the beginning of a file of `size` bytes, or all of it if it is small. Most files are small and are read with
 /// one call; a file of unknown size is reported by the system with size 0.
 fn read_head(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    if size == 0 {
-        file.take(HEAD_BYTES).read_to_end(&mut head)?;
-        return Ok(head);
-    }
-    head.resize(usize::try_from(size.min(HEAD_BYTES)).unwrap_or_default(), 0);
-    let mut filled = 0;
-    while let Some(free) = head.get_mut(filled..).filter(|free| !free.is_empty()) {
-        match file.read(free) {
-            Ok(0) => break,
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    head.truncate(filled);
+    let length = if size == 0 { HEAD_BYTES } else { size.min(HEAD_BYTES) };
+    let mut head = Vec::with_capacity(usize::try_from(size.min(length)).unwrap_or_default());
+    file.take(length).read_to_end(&mut head)?;
     Ok(head)
 }

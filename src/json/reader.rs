@@ -171,6 +171,9 @@ const FEW_MEMBERS: usize = 16;
 /// Numbers without an exponent and with at most this many characters cannot overflow.
 const SURELY_FINITE: usize = 300;
 
+/// Maximum size in bytes of a string without escapes that is copied.
+const MAX_COPIED: usize = 64 << 10;
+
 struct Reader<'a, 'l> {
     text: &'a str,
     offset: usize,
@@ -180,13 +183,16 @@ struct Reader<'a, 'l> {
     keep_overflow: bool,
     /// The number of members of the last object, up to [`FEW_MEMBERS`]: the next one is often similar.
     usual_members: usize,
+    /// The string that is being read, without escapes. Most strings are copied from it: to let each grow takes longer.
+    unescaped: String,
 }
 
 type Outcome<T> = Result<T, ReadError>;
 
 impl<'a, 'l> Reader<'a, 'l> {
     fn new(text: &'a str, limits: &'l Limits, keep_overflow: bool) -> Self {
-        Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow, usual_members: 0 }
+        let unescaped = String::new();
+        Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow, usual_members: 0, unescaped }
     }
 
     fn document(mut self) -> Outcome<Value<'a>> {
@@ -307,7 +313,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         let opening = self.offset;
         self.offset += 1;
         let mut start = self.offset;
-        let mut unescaped = String::new();
+        self.unescaped.clear();
         loop {
             let Some(rest) = self.rest() else { return Err(self.unexpected("a string")) };
             let end = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
@@ -322,14 +328,18 @@ impl<'a, 'l> Reader<'a, 'l> {
             self.offset += end;
             let piece = self.since(start)?;
             if self.take(b'"') {
-                if unescaped.is_empty() {
+                if self.unescaped.is_empty() {
                     return Ok(Cow::Borrowed(piece));
                 }
-                unescaped.push_str(piece);
-                return Ok(Cow::Owned(unescaped));
+                if self.unescaped.len() > MAX_COPIED {
+                    self.unescaped.push_str(piece);
+                    return Ok(Cow::Owned(std::mem::take(&mut self.unescaped)));
+                }
+                return Ok(Cow::Owned([&self.unescaped, piece].concat()));
             }
-            unescaped.push_str(piece);
-            unescaped.push(self.escape()?);
+            self.unescaped.push_str(piece);
+            let character = self.escape()?;
+            self.unescaped.push(character);
             start = self.offset;
         }
     }

@@ -20,6 +20,9 @@ const AGAIN: u8 = 0xfe;
 /// Number of hexadecimal digits of a digest.
 const DIGITS: usize = 64;
 
+/// Maximum number of digests for which space is reserved.
+const MAX_EXPECTED: usize = 256;
+
 /// A text without its digests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Stripped {
@@ -54,8 +57,10 @@ pub(super) fn cut_into<E>(
     if memchr::memchr2(AGAIN, NEXT, bytes).is_some() {
         return Ok(None);
     }
-    let mut digests = Vec::new();
-    let mut known: HashMap<Digest, usize> = HashMap::new();
+    // Sessions have a digest for about every 200 bytes.
+    let expected = (bytes.len() / 128).min(MAX_EXPECTED);
+    let mut digests = Vec::with_capacity(expected);
+    let mut known: HashMap<Digest, usize> = HashMap::with_capacity(expected);
     let mut after = 0;
     let mut mark = Vec::new();
     loop {
