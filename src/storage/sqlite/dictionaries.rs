@@ -17,7 +17,7 @@ pub(super) const MAX_TEXT: usize = 64 << 10;
 
 /// Number of texts that a dictionary is trained on; fewer are used once they have [`SAMPLE_BYTES`].
 pub(super) const SAMPLES: usize = 128;
-const SAMPLE_BYTES: usize = 384 << 10;
+const SAMPLE_BYTES: usize = 256 << 10;
 
 /// Maximum size of a dictionary in bytes. Larger ones gain little and cost more to set up.
 const MAX_SIZE: usize = 32 << 10;
