@@ -2,6 +2,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::directory;
 use super::error::SourceError;
@@ -13,6 +14,8 @@ use crate::artifact::Kind;
 #[derive(Debug)]
 pub struct Inputs {
     waiting: VecDeque<Waiting>,
+    /// The directory that was entered last. It remains open for the files in it.
+    entered: Option<Arc<OpenDir>>,
     kind: Option<Kind>,
     /// Whether the ends of directories are returned.
     with_ends: bool,
@@ -35,7 +38,7 @@ impl Inputs {
     #[must_use]
     pub fn new(inputs: Vec<Input>) -> Self {
         let waiting = inputs.into_iter().map(Waiting::Input).collect();
-        Self { waiting, kind: None, with_ends: false, recovers: false, given: 0 }
+        Self { waiting, entered: None, kind: None, with_ends: false, recovers: false, given: 0 }
     }
 
     /// Restricts the iterator to artifacts of one kind. If its artifacts are directories, every directory that was
@@ -78,7 +81,7 @@ impl Inputs {
         let metadata = metadata.map_err(SourceError::at(&path))?;
         if metadata.is_dir() {
             let opened = OpenDir::open(&path).map_err(SourceError::at(&path))?;
-            self.enter(path.into(), &opened, true)
+            self.enter(path.into(), opened, true)
         } else if metadata.is_file() {
             Ok(Some(Item::Named(path)))
         } else {
@@ -91,7 +94,7 @@ impl Inputs {
         match kind {
             FileKind::Directory => {
                 let opened = open_found(&path).map_err(SourceError::at(&path))?;
-                self.enter(path, &opened, false)
+                self.enter(path, opened, false)
             }
             FileKind::File => Ok(Some(Item::Found(path))),
             FileKind::Link | FileKind::Other => Ok(Some(Item::NotAFile(path.into()))),
@@ -99,10 +102,10 @@ impl Inputs {
     }
 
     /// Returns a directory that is one artifact; for any other, queues its entries.
-    fn enter(&mut self, path: FoundPath, opened: &OpenDir, named: bool) -> Result<Option<Item>, SourceError> {
+    fn enter(&mut self, path: FoundPath, opened: OpenDir, named: bool) -> Result<Option<Item>, SourceError> {
         let mut entries = opened.all_entries(self.recovers).map_err(SourceError::at(&path))?;
         if self.kind.is_none_or(Kind::is_of_directories)
-            && let Some(kind) = directory::recognise(opened, &entries)
+            && let Some(kind) = directory::recognise(&opened, &entries)
         {
             return Ok(Some(Item::Directory { path, kind, named }));
         }
@@ -110,9 +113,10 @@ impl Inputs {
         if named && self.with_ends {
             self.waiting.push_front(Waiting::End(path.to_path_buf(), self.given));
         }
-        // The open directory is closed before its entries are examined: there may be very many directories.
+        // No others remain open: there may be very many directories.
+        let opened = self.entered.insert(Arc::new(opened));
         for entry in entries.into_iter().rev() {
-            let found = FoundPath::within(opened, &entry.name);
+            let found = FoundPath::within_open(opened, &entry.name);
             self.waiting.push_front(Waiting::Entry(found, entry.kind));
         }
         Ok(None)

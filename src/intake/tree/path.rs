@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
 
 use super::entry::{Entry, FileId};
 use super::system::{OpenDir, TOO_MANY_LINKS};
@@ -15,17 +16,24 @@ pub struct FoundPath {
     path: PathBuf,
     /// The directory it was found in; unknown for paths from elsewhere.
     parent: Option<FileId>,
+    /// That directory, while it is open elsewhere.
+    open_parent: Weak<OpenDir>,
 }
 
 impl FoundPath {
     /// Returns the path of `name` in `directory`.
     pub(in crate::intake) fn within(directory: &OpenDir, name: &OsStr) -> Self {
-        Self { path: directory.path().join(name), parent: Some(directory.id()) }
+        Self::again(directory.path().join(name), Some(directory.id()))
+    }
+
+    /// Like [`FoundPath::within`], for a directory that remains open for a while.
+    pub(in crate::intake) fn within_open(directory: &Arc<OpenDir>, name: &OsStr) -> Self {
+        Self { open_parent: Arc::downgrade(directory), ..Self::within(directory, name) }
     }
 
     /// Creates a path that was found before, in the directory with this identity.
     pub(in crate::intake) fn again(path: PathBuf, parent: Option<FileId>) -> Self {
-        Self { path, parent }
+        Self { path, parent, open_parent: Weak::new() }
     }
 
     /// Returns the identity of the directory it was found in, if known.
@@ -36,7 +44,7 @@ impl FoundPath {
 
 impl From<PathBuf> for FoundPath {
     fn from(path: PathBuf) -> Self {
-        Self { path, parent: None }
+        Self::again(path, None)
     }
 }
 
@@ -87,11 +95,18 @@ impl OpenDir {
     }
 
     /// Opens the directory that contains `found`, and fails if that is not the one in which it was found.
-    pub(in crate::intake) fn parent_of(found: &FoundPath) -> io::Result<Self> {
+    pub(in crate::intake) fn parent_of(found: &FoundPath) -> io::Result<Arc<Self>> {
         let path = parent(found);
-        let Some(id) = found.parent else { return Self::open(path) };
+        let Some(id) = found.parent else { return Self::open(path).map(Arc::new) };
+        if let Some(open) = found.open_parent.upgrade() {
+            return match Self::id_at(path) {
+                Ok(id) if id == open.id() => Ok(open),
+                Err(error) if !is_no_directory(&error) => Err(error),
+                _ => Err(replaced()),
+            };
+        }
         match Self::reopen(path, id)? {
-            Reopened::Same(directory) => Ok(directory),
+            Reopened::Same(directory) => Ok(Arc::new(directory)),
             Reopened::Replaced => Err(replaced()),
         }
     }

@@ -38,6 +38,10 @@ impl OpenDir {
         Self::open_no_follow(&self.path.join(name))
     }
 
+    pub(in crate::intake) fn id_at(path: &Path) -> io::Result<FileId> {
+        Self::open(path).map(|directory| directory.id())
+    }
+
     pub(in crate::intake) fn path(&self) -> &Path {
         &self.path
     }

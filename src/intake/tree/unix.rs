@@ -50,6 +50,11 @@ impl OpenDir {
         Ok(Self { path, id, handle })
     }
 
+    /// Returns the identity of what is at `path`; links are followed.
+    pub(in crate::intake) fn id_at(path: &Path) -> io::Result<FileId> {
+        Ok(id(&fs::statat(fs::CWD, path, AtFlags::empty())?))
+    }
+
     /// Returns the path by which it was opened.
     pub(in crate::intake) fn path(&self) -> &Path {
         &self.path
