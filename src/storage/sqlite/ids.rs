@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::statements::Statements;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 /// Returns the first bytes of a digest, by which it is indexed.
@@ -10,30 +11,31 @@ pub(super) fn beginning(digest: &Digest) -> &[u8] {
 }
 
 /// Returns the row id of the artifact with this core hash.
-pub(super) fn artifact_id(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached("SELECT id FROM artifact WHERE substr(core, 1, 8) = ?1 AND core = ?2")?
-        .query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0))
-        .optional()
+pub(super) fn artifact_id(statements: &impl Statements, core: CoreHash) -> rusqlite::Result<Option<i64>> {
+    id_of(statements, "SELECT id FROM artifact WHERE substr(core, 1, 8) = ?1 AND core = ?2", &core.0)
+}
+
+/// Returns the row id that `sql` finds for the first bytes of a digest, and the digest.
+fn id_of(statements: &impl Statements, sql: &'static str, digest: &Digest) -> rusqlite::Result<Option<i64>> {
+    let key = (beginning(digest), digest.as_bytes());
+    statements.with(sql, |select| select.query_row(key, |row| row.get(0)).optional())
 }
 
 /// Returns the name of the kind of the artifact with this core hash.
-pub(super) fn artifact_kind(connection: &Connection, core: CoreHash) -> rusqlite::Result<Option<String>> {
-    connection
-        .prepare_cached(
-            "SELECT k.name FROM artifact a JOIN kind k ON k.id = a.kind
-              WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
-        )?
-        .query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0))
-        .optional()
+pub(super) fn artifact_kind(
+    statements: &impl Statements,
+    core: CoreHash,
+) -> rusqlite::Result<Option<String>> {
+    statements.with(
+        "SELECT k.name FROM artifact a JOIN kind k ON k.id = a.kind
+          WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
+        |select| select.query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0)).optional(),
+    )
 }
 
 /// Returns the row id of the blob with this hash.
-pub(super) fn blob_id(connection: &Connection, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached("SELECT id FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2")?
-        .query_row((beginning(&blob.0), blob.0.as_bytes()), |row| row.get(0))
-        .optional()
+pub(super) fn blob_id(statements: &impl Statements, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
+    id_of(statements, "SELECT id FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2", &blob.0)
 }
 
 /// Returns the row id of the capture of the artifact `core` with this hash. Captures of artifacts of other kinds may

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use super::application_id;
 use super::error::{incomplete, out_of_order, refused};
 use super::rows::Milliseconds;
+use super::statements::Statements;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::actor::Actor;
 use crate::storage::journal::JournalWriter;
@@ -109,14 +110,18 @@ impl Journal {
 
     /// Appends the entry of an addition. It is stored in columns, from which the view `journal_entries` builds its
     /// text.
-    pub(super) fn add(&mut self, connection: &Connection, addition: &Addition<'_>) -> rusqlite::Result<()> {
+    pub(super) fn add(
+        &mut self,
+        statements: &impl Statements,
+        addition: &Addition<'_>,
+    ) -> rusqlite::Result<()> {
         let Addition { kind, kind_name, core, capture, size, source_path } = *addition;
-        let actor = self.actor_id(connection)?;
+        let actor = self.actor_id(statements)?;
         self.chain_up(&Event::Add { capture, core, kind: kind_name, size, source_path })?;
         let target = CaptureTarget { capture, artifact: core };
         let (time, chain) = (self.at().timestamp_millis(), self.head().chain);
         let addition = RecordedAddition { target, kind: kind_name, size, source_path };
-        insert_addition(connection, (self.seq, time, actor), (kind, &addition), &chain)
+        insert_addition(statements, (self.seq, time, actor), (kind, &addition), &chain)
     }
 
     /// Returns the last entry of a journal.
@@ -167,9 +172,9 @@ impl Journal {
         insert_text(connection, (self.seq, self.at().timestamp_millis()), &text, &self.head().chain)
     }
 
-    fn actor_id(&mut self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    fn actor_id(&mut self, statements: &impl Statements) -> rusqlite::Result<Option<i64>> {
         if let (None, Some(actor)) = (self.actor_id, self.writer.actor()) {
-            self.actor_id = Some(actor_id(connection, actor.name())?);
+            self.actor_id = Some(actor_id(statements, actor.name())?);
         }
         Ok(self.actor_id)
     }
@@ -187,9 +192,10 @@ impl Journal {
 }
 
 /// Returns the row id of the actor with this name, who may be new.
-fn actor_id(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
-    connection.prepare_cached("INSERT OR IGNORE INTO actor (name) VALUES (?1)")?.execute([name])?;
-    connection.prepare_cached("SELECT id FROM actor WHERE name = ?1")?.query_row([name], |row| row.get(0))
+fn actor_id(statements: &impl Statements, name: &str) -> rusqlite::Result<i64> {
+    statements.with("INSERT OR IGNORE INTO actor (name) VALUES (?1)", |insert| insert.execute([name]))?;
+    statements
+        .with("SELECT id FROM actor WHERE name = ?1", |select| select.query_row([name], |row| row.get(0)))
 }
 
 /// Returns the row id of the kind with this name.
@@ -200,7 +206,7 @@ fn kind_id(connection: &Connection, name: &str) -> rusqlite::Result<Option<i64>>
 
 /// Inserts the row of an addition: its number, time and actor; the row id of its kind, and what it adds; its chain value.
 fn insert_addition(
-    connection: &Connection,
+    statements: &impl Statements,
     (seq, at, actor): (i64, i64, Option<i64>),
     (kind, addition): (i64, &RecordedAddition<'_>),
     chain: &Digest,
@@ -218,13 +224,11 @@ fn insert_addition(
         chain.as_bytes(),
         source_path,
     ];
-    connection
-        .prepare_cached(
-            "INSERT INTO journal (seq, at, actor, kind, core, capture, size, chain, source_path)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-        )?
-        .execute(parts)
-        .map(drop)
+    statements.with(
+        "INSERT INTO journal (seq, at, actor, kind, core, capture, size, chain, source_path)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        |insert| insert.execute(parts).map(drop),
+    )
 }
 
 /// Inserts the row of an entry that is stored as text: its number and time, its text and its chain value.

@@ -49,6 +49,7 @@ mod search;
 mod signatures;
 mod sql;
 mod staging;
+mod statements;
 mod stats;
 mod store;
 mod synced_log;

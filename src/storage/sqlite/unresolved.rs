@@ -12,6 +12,7 @@ use rusqlite::Connection;
 
 use super::ids::artifact_id;
 use super::lists::{Lists, Stated};
+use super::statements::Statements;
 use crate::digest::{CoreHash, Digest};
 
 /// A reader of the references in mention lists.
@@ -44,12 +45,16 @@ fn delete(connection: &Connection, key: i64, capture: i64) -> rusqlite::Result<(
 }
 
 /// Removes the references to an artifact that has been added.
-pub(super) fn resolve(lists: Lists<'_>, core: CoreHash) -> rusqlite::Result<()> {
+pub(super) fn resolve(
+    statements: &impl Statements,
+    lists: Lists<'_>,
+    core: CoreHash,
+) -> rusqlite::Result<()> {
     let (connection, key) = (lists.payloads.connection, core.0.key());
-    let captures: Vec<i64> = connection
-        .prepare_cached("SELECT capture FROM unresolved_reference WHERE key = ?1")?
-        .query_map([key], |row| row.get(0))?
-        .collect::<rusqlite::Result<_>>()?;
+    let captures: Vec<i64> = statements
+        .with("SELECT capture FROM unresolved_reference WHERE key = ?1", |select| {
+            select.query_map([key], |row| row.get(0))?.collect()
+        })?;
     if captures.is_empty() {
         return Ok(());
     }

@@ -23,6 +23,7 @@ use super::journal::{Addition, Journal, after, arrival};
 use super::lists::Lists;
 use super::mention_index;
 use super::payload::Payloads;
+use super::statements::{HeldStatements, Statements};
 use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
 use super::unresolved;
@@ -115,6 +116,7 @@ const TRY_DICTIONARY: i64 = 256;
 
 pub(super) struct Writer<'t> {
     pub(super) transaction: &'t Transaction<'t>,
+    statements: HeldStatements<'t>,
     dictionaries: &'t Dictionaries,
     pub(super) journal: Journal,
     policy: RemovedPolicy,
@@ -164,6 +166,7 @@ impl<'t> Writer<'t> {
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
         Ok(Self {
             transaction,
+            statements: HeldStatements::new(transaction),
             dictionaries,
             policy,
             tombstones: Tombstones::default(),
@@ -188,7 +191,7 @@ impl<'t> Writer<'t> {
         let (core, capture) = (admitted.core(), admitted.capture());
         // Bytes that are not stored cannot have been captured.
         let (known, may_be_present) = match admitted.members() {
-            [only] => blob_id(self.transaction, only.blob()).map(|known| (known, known.is_some()))?,
+            [only] => blob_id(&self.statements, only.blob()).map(|known| (known, known.is_some()))?,
             _ => (None, true),
         };
         if may_be_present && let Some(id) = capture_id(self.transaction, core, capture)? {
@@ -202,7 +205,7 @@ impl<'t> Writer<'t> {
         let (kind_name, size) = (admitted.kind().name(), admitted.size());
         let source_path = prepared.source_path();
         let entry = Addition { kind, kind_name, core, capture, size, source_path };
-        self.journal.add(self.transaction, &entry)?;
+        self.journal.add(&self.statements, &entry)?;
         self.record_signature(id, admitted)?;
         Ok(Put { core, capture, outcome })
     }
@@ -250,19 +253,18 @@ impl<'t> Writer<'t> {
     }
 
     fn artifact(&self, core: CoreHash, kind: i64, entry: i64) -> rusqlite::Result<(i64, PutOutcome)> {
-        if let Some(id) = artifact_id(self.transaction, core)? {
+        if let Some(id) = artifact_id(&self.statements, core)? {
             self.arrived(id, arrival(entry, 0))?;
             return Ok((id, PutOutcome::NewCapture));
         }
         let at = self.journal.at().timestamp_millis();
-        self.transaction
-            .prepare_cached(
-                "INSERT INTO artifact (core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?3, ?4)",
-            )?
-            .execute((core.0.as_bytes(), kind, at, arrival(entry, 0)))?;
+        self.statements.with(
+            "INSERT INTO artifact (core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?3, ?4)",
+            |insert| insert.execute((core.0.as_bytes(), kind, at, arrival(entry, 0))),
+        )?;
         let id = self.transaction.last_insert_rowid();
         let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
-        unresolved::resolve(Lists { payloads }, core)?;
+        unresolved::resolve(&self.statements, Lists { payloads }, core)?;
         Ok((id, PutOutcome::Added))
     }
 
@@ -287,22 +289,22 @@ impl<'t> Writer<'t> {
         let capture = admitted.capture();
         let id = self.next_capture;
         self.next_capture = after(id, "capture")?;
-        self.transaction
-            .prepare_cached(
-                "INSERT INTO capture (id, artifact, blob, digest, size, added_at, seen_at, warnings, seal, source_entry)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9)",
-            )?
-            .execute((
-                id,
-                artifact,
-                document,
-                document.is_none().then_some(capture.0.as_bytes()),
-                admitted.size().cast_signed(),
-                self.journal.at().timestamp_millis(),
-                warnings,
-                seal(admitted.core(), capture),
-                source_entry,
-            ))?;
+        let row = (
+            id,
+            artifact,
+            document,
+            document.is_none().then_some(capture.0.as_bytes()),
+            admitted.size().cast_signed(),
+            self.journal.at().timestamp_millis(),
+            warnings,
+            seal(admitted.core(), capture),
+            source_entry,
+        );
+        self.statements.with(
+            "INSERT INTO capture (id, artifact, blob, digest, size, added_at, seen_at, warnings, seal, source_entry)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9)",
+            |insert| insert.execute(row),
+        )?;
         if document.is_none() {
             for (member, blob) in admitted.members().iter().zip(blobs) {
                 self.transaction

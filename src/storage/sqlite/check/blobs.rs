@@ -76,7 +76,7 @@ impl FileInspection<'_> {
     pub(super) fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
         let mut findings = Vec::new();
         let subject = Subject::Blob(blob);
-        let id = self.look(subject.clone(), &mut findings, || blob_id(&self.connection, blob))?.flatten();
+        let id = self.look(subject.clone(), &mut findings, || blob_id(&*self.connection, blob))?.flatten();
         let Some(id) = id else { return Ok(None) };
         let bytes = self.look(subject, &mut findings, || match self.payloads().bytes(id, blob) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -92,7 +92,7 @@ impl FileInspection<'_> {
     /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn is_difference(&self, blob: BlobHash) -> Result<bool> {
         let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
-            let id = blob_id(&self.connection, blob)?;
+            let id = blob_id(&*self.connection, blob)?;
             let sql = "SELECT base IS NOT NULL FROM payload WHERE blob = ?1";
             self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
         })?;

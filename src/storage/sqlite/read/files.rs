@@ -28,7 +28,7 @@ impl Snapshot<'_> {
     /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored, and another
     /// error if the database cannot be read.
     pub(crate) fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
-        let id = blob_id(&self.connection, blob).map_err(|error| self.failed(error))?;
+        let id = blob_id(&*self.connection, blob).map_err(|error| self.failed(error))?;
         let defect = PayloadDefect::Missing { blob };
         let id = id.ok_or_else(|| StorageError::damaged(core, capture, defect))?;
         self.payload(core, capture, id, blob)

@@ -11,6 +11,7 @@ use crate::storage::sqlite::delta::Difference;
 use crate::storage::sqlite::delta_bases::RecentDelta;
 use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::payload::{self, Body, Payload, Payloads, PreparedPayload};
+use crate::storage::sqlite::statements::Statements;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
 
 const INSERT: &str =
@@ -53,9 +54,9 @@ impl Writer<'_> {
         (kind, kind_id): (Kind, i64),
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
-        self.transaction
-            .prepare_cached("INSERT INTO blob (digest, size) VALUES (?1, ?2)")?
-            .execute((member.blob().0.as_bytes(), member.bytes().len()))?;
+        self.statements.with("INSERT INTO blob (digest, size) VALUES (?1, ?2)", |insert| {
+            insert.execute((member.blob().0.as_bytes(), member.bytes().len()))
+        })?;
         let id = self.transaction.last_insert_rowid();
         let mut dictionary = None;
         match prepared {
@@ -141,7 +142,6 @@ impl Writer<'_> {
         if let Some(Difference { base, digests, text }) = difference {
             return self.insert_delta(blob, base, &digests, &text);
         }
-        let mut insert = self.transaction.prepare_cached(INSERT)?;
         match body {
             Body::Frame { frame, dictionary } => {
                 let stripped = (!digests.is_empty()).then(|| as_bytes(digests));
@@ -150,21 +150,21 @@ impl Writer<'_> {
                     Some(dictionary) => self.dictionary_id(kind, dictionary)?,
                     None => None,
                 };
-                insert.execute((blob, encoding, None::<i64>, dictionary, stripped, frame))?;
+                let row = (blob, encoding, None::<i64>, dictionary, stripped, frame);
+                self.statements.with(INSERT, |insert| insert.execute(row))?;
                 self.bases.remember(blob, digests);
             }
             Body::Raw => {
                 let (base, dictionary, stripped) = (None::<i64>, None::<i64>, None::<Vec<u8>>);
-                insert.execute((blob, payload::RAW, base, dictionary, stripped, member.bytes()))?;
+                let row = (blob, payload::RAW, base, dictionary, stripped, member.bytes());
+                self.statements.with(INSERT, |insert| insert.execute(row))?;
             }
         }
         Ok(())
     }
 
     fn insert_delta(&self, blob: i64, base: i64, digests: &[u8], text: &[u8]) -> rusqlite::Result<()> {
-        self.transaction
-            .prepare_cached(INSERT)?
-            .execute((blob, payload::DIFFERENCE, base, None::<i64>, digests, text))
-            .map(drop)
+        let row = (blob, payload::DIFFERENCE, base, None::<i64>, digests, text);
+        self.statements.with(INSERT, |insert| insert.execute(row)).map(drop)
     }
 }

@@ -8,6 +8,7 @@ use crate::storage::sqlite::lists::{Lists, Stated};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::mentions::{Entry, List};
 use crate::storage::sqlite::payload::Payloads;
+use crate::storage::sqlite::statements::Statements;
 use crate::storage::sqlite::unresolved;
 
 /// Maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the latest
@@ -24,11 +25,12 @@ impl Writer<'_> {
     ) -> rusqlite::Result<()> {
         let draft = admitted.draft();
         self.mentions(new, kind, &draft.mentions)?;
-        let mut insert = self
-            .transaction
-            .prepare_cached("INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)")?;
         for attribute in &draft.attributes {
-            insert.execute((self.attribute_value(attribute)?, new.artifact))?;
+            let value = self.attribute_value(attribute)?;
+            self.statements
+                .with("INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)", |insert| {
+                    insert.execute((value, new.artifact))
+                })?;
         }
         for handle in &draft.identified_by {
             self.transaction
@@ -68,11 +70,13 @@ impl Writer<'_> {
                 unresolved::add(self.transaction, mention.digest, new.id)?;
             }
         }
-        self.transaction
-            // A damaged vault may contain a list of a lost capture that had this row id.
-            .prepare_cached("INSERT OR REPLACE INTO mention_list (capture, blob, bytes) VALUES (?1, ?2, ?3)")?
-            .execute((new.id, blob.map(|blob| blob.id), list.encode()))?;
-        Ok(())
+        // A damaged vault may contain a list of a lost capture that had this row id.
+        self.statements
+            .with(
+                "INSERT OR REPLACE INTO mention_list (capture, blob, bytes) VALUES (?1, ?2, ?3)",
+                |insert| insert.execute((new.id, blob.map(|blob| blob.id), list.encode())),
+            )
+            .map(drop)
     }
 
     /// Returns whether the lists of earlier captures of the artifact contain all of `stated`. Reads only some of the
@@ -137,12 +141,10 @@ impl Writer<'_> {
             return Ok(*id);
         }
         // Most values that were not seen in this transaction are new, such as times.
-        let inserted = self
-            .transaction
-            .prepare_cached(
-                "INSERT OR IGNORE INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)",
-            )?
-            .execute((attribute.name, &attribute.value, attribute.number))?;
+        let inserted = self.statements.with(
+            "INSERT OR IGNORE INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)",
+            |insert| insert.execute((attribute.name, &attribute.value, attribute.number)),
+        )?;
         let id = match inserted {
             0 => self.stored_value(attribute)?,
             _ => self.transaction.last_insert_rowid(),

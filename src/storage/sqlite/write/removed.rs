@@ -15,7 +15,11 @@ impl Writer<'_> {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
         }
-        let removed = tombstones::for_digests(self.transaction, prepared.digests())?;
+        let removed = if tombstones::exist(&self.statements)? {
+            tombstones::for_digests(self.transaction, prepared.digests())?
+        } else {
+            Vec::new()
+        };
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });
@@ -31,7 +35,7 @@ impl Writer<'_> {
     fn conflict(&self, prepared: &Prepared) -> rusqlite::Result<Option<KindConflict>> {
         let admitted = prepared.admitted();
         let core = admitted.core();
-        let stored = artifact_kind(self.transaction, core)?;
+        let stored = artifact_kind(&self.statements, core)?;
         if let Some(kind) = stored.filter(|kind| kind != admitted.kind().name()) {
             return Ok(Some(KindConflict { core, kind }));
         }
