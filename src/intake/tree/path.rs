@@ -100,7 +100,7 @@ impl OpenDir {
         let Some(id) = found.parent else { return Self::open(path).map(Arc::new) };
         if let Some(open) = found.open_parent.upgrade() {
             return match Self::id_at(path) {
-                Ok(id) if id == open.id() => Ok(open),
+                Ok(now) if now == id => Ok(open),
                 Err(error) if !is_no_directory(&error) => Err(error),
                 _ => Err(replaced()),
             };

@@ -7,7 +7,6 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::ids::{ARTIFACTS_WITH_BLOB, artifact_id};
 use super::journal::AT;
 use super::rows::Milliseconds;
-use super::statements::Statements;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Tombstone;
 
@@ -40,8 +39,8 @@ fn core(row: &Row<'_>, index: usize) -> rusqlite::Result<CoreHash> {
 }
 
 /// Returns whether there are any tombstones.
-pub(super) fn exist(statements: &impl Statements) -> rusqlite::Result<bool> {
-    statements.with("SELECT 1 FROM tombstone LIMIT 1", |select| select.exists([]))
+pub(super) fn exist(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM tombstone LIMIT 1")?.exists([])
 }
 
 /// Returns the tombstones of `digests`, one per artifact, by core hash. Those of artifacts that are in the vault are

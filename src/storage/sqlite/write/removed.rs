@@ -15,11 +15,7 @@ impl Writer<'_> {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
         }
-        let removed = if tombstones::exist(&self.statements)? {
-            tombstones::for_digests(self.transaction, prepared.digests())?
-        } else {
-            Vec::new()
-        };
+        let removed = tombstones::for_digests(self.transaction, prepared.digests())?;
         if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
             return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });
