@@ -70,6 +70,15 @@ export async function open(page, path, status = 200) {
   assert.equal(response.status(), status, path);
 }
 
+/** Waits until a locator finds exactly this many elements: what a click or a key causes may come after it. */
+export async function found(locator, count) {
+  if (count > 0) {
+    await locator.nth(count - 1).waitFor({ state: "attached" });
+  }
+  await locator.nth(count).waitFor({ state: "detached" });
+  assert.equal(await locator.count(), count);
+}
+
 /** Fails if axe-core finds a serious or critical fault of accessibility. */
 export async function accessible(page, what) {
   await page.evaluate(AXE);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { BASE, SCENE, accessible, launch, picture, watched } from "./browser.mjs";
+import { BASE, SCENE, accessible, found, launch, picture, watched } from "./browser.mjs";
 
 let browser;
 before(async () => {
@@ -51,17 +51,21 @@ test("steps are folded and copied", async () => {
     await page.getByRole("link", { name: SCENE.name }).click();
     const steps = page.locator("details.step");
     await steps.first().waitFor();
+    const unfolded = page.locator("details.step[open]");
+    await page.waitForLoadState();
     const count = await steps.count();
-    assert.equal(await page.locator("details.step[open]").count(), 0);
+    assert.equal(await unfolded.count(), 0);
     await page.getByRole("button", { name: "Open all" }).click();
-    assert.equal(await page.locator("details.step[open]").count(), count);
+    await found(unfolded, count);
     const copier = steps.first().locator(".role button").first();
     await copier.click();
     await page.waitForFunction(() => /Copied|Selected/.test(document.querySelector(".step .role button").textContent));
     await page.getByRole("button", { name: "Fold all" }).click();
+    await found(unfolded, 0);
     await page.locator("svg.timeline a").last().click({ force: true });
     await page.waitForURL(new RegExp(`#step-${count - 1}$`));
-    assert.equal(await page.locator(`#step-${count - 1}[open]`).count(), 1);
+    await found(page.locator(`#step-${count - 1}[open]`), 1);
+    await found(unfolded, 1);
     await page.getByRole("navigation", { name: "Steps" }).getByRole("link", { name: "failed" }).click();
     await page.waitForURL(/only-errors/);
     assert.ok((await steps.count()) < count);
@@ -73,10 +77,12 @@ test("files are read without JavaScript", async () => {
     await visit(page, "index.html");
     await page.getByRole("link", { name: SCENE.name }).click();
     const step = page.locator("details.step").first();
+    await step.waitFor();
     assert.ok(!(await step.locator("pre").first().isVisible()));
     await step.locator("summary").click();
-    assert.ok(await step.locator("pre").first().isVisible());
+    await step.locator("pre").first().waitFor();
     await page.getByRole("link", { name: "Index" }).click();
+    await page.waitForURL(/index\.html$/);
     assert.equal(await page.locator("h1").innerText(), "Exported artifacts");
   });
 });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { BASE, SCENE, accessible, launch, open, picture, watched } from "./browser.mjs";
+import { BASE, SCENE, accessible, found, launch, open, picture, watched } from "./browser.mjs";
 
 let browser;
 before(async () => {
@@ -84,23 +84,27 @@ test("the steps of a run are folded, opened and copied", async () => {
   await watched(browser, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
     await open(page, PAGES.run);
     const steps = page.locator("details.step");
+    const unfolded = page.locator("details.step[open]");
     assert.equal(await steps.count(), SCENE.steps);
-    assert.equal(await page.locator("details.step[open]").count(), 0);
+    assert.equal(await unfolded.count(), 0);
     await steps.nth(1).locator("summary").click();
-    assert.equal(await page.locator("details.step[open]").count(), 1);
-    await steps.nth(1).locator(".role button").first().click();
+    await found(unfolded, 1);
+    const copier = steps.nth(1).locator(".role button").first();
+    await copier.click();
+    await copier.and(page.getByText("Copied")).waitFor();
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     assert.equal(copied, await steps.nth(1).locator("pre").first().evaluate((pre) => pre.textContent));
     await page.getByRole("button", { name: "Open all" }).click();
-    assert.equal(await page.locator("details.step[open]").count(), SCENE.steps);
+    await found(unfolded, SCENE.steps);
     await page.getByRole("button", { name: "Fold all" }).click();
-    assert.equal(await page.locator("details.step[open]").count(), 0);
+    await found(unfolded, 0);
     await page.locator("svg.timeline a").last().click({ force: true });
     await page.waitForURL(new RegExp(`#step-${SCENE.steps - 1}$`));
-    assert.equal(await page.locator(`#step-${SCENE.steps - 1}[open]`).count(), 1);
+    await found(page.locator(`#step-${SCENE.steps - 1}[open]`), 1);
+    await found(unfolded, 1);
     await page.getByRole("navigation", { name: "Steps" }).getByRole("link", { name: "failed" }).click();
     await page.waitForURL(/only=errors/);
-    assert.equal(await steps.count(), SCENE.failed);
+    await found(steps, SCENE.failed);
   });
 });
 
@@ -127,9 +131,9 @@ test("the theme is switched and stays", async () => {
     await open(page, "/stats");
     const button = page.locator("button.theme");
     await button.click();
-    assert.equal(await button.innerText(), "Theme: light");
+    await button.and(page.getByText("Theme: light")).waitFor();
     await button.click();
-    assert.equal(await button.innerText(), "Theme: dark");
+    await button.and(page.getByText("Theme: dark")).waitFor();
     assert.equal(await background(), "rgb(20, 23, 26)");
     await open(page, "/journal");
     assert.equal(await background(), "rgb(20, 23, 26)");
@@ -140,16 +144,16 @@ test("everything is reached with the keyboard", async () => {
   await watched(browser, {}, async (page) => {
     await open(page, PAGES.run);
     await page.keyboard.press("Tab");
-    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the content");
+    await found(page.locator("a:focus", { hasText: "Skip to the content" }), 1);
     await page.keyboard.press("Enter");
-    assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+    await found(page.locator("#content:focus"), 1);
     await page.keyboard.press("j");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
-    assert.equal(await page.locator("details.step").nth(1).getAttribute("open"), "");
+    await found(page.locator("#step-1[open]"), 1);
     await page.keyboard.press("k");
     await page.keyboard.press("Space");
-    assert.equal(await page.locator("details.step").first().getAttribute("open"), "");
+    await found(page.locator("#step-0[open]"), 1);
   });
 });
 
@@ -174,7 +178,7 @@ test("pages are read without JavaScript", async () => {
     const step = page.locator("details.step").first();
     assert.ok(!(await step.locator("pre").first().isVisible()));
     await step.locator("summary").click();
-    assert.ok(await step.locator("pre").first().isVisible());
+    await step.locator("pre").first().waitFor();
     await page.locator("#go").fill("ticket");
     await page.locator("form.go button").click();
     await page.waitForURL(/search\?q=ticket/);
