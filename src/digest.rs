@@ -93,7 +93,7 @@ impl Digest {
     pub fn hex_digits(&self) -> [u8; 64] {
         let mut text = [0; 64];
         for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
-            *pair = [byte >> 4, byte & 15].map(|nibble| nibble + if nibble < 10 { b'0' } else { b'a' - 10 });
+            *pair = [hex_digit(byte >> 4), hex_digit(byte & 15)];
         }
         text
     }
@@ -110,17 +110,22 @@ fn decode_hex(text: &str) -> Option<[u8; 32]> {
 }
 
 fn decode(digits: &[u8; 64], value: impl Fn(u8) -> u8) -> Option<[u8; 32]> {
-    // Two plain loops over all digits without an early exit, so that the compiler can vectorise them.
-    let values = digits.map(value);
+    // Plain loops over all digits without an early exit, so that the compiler can vectorise them.
+    let mut values = [0; 64];
+    let mut all = 0;
+    for (decoded, digit) in values.iter_mut().zip(digits) {
+        *decoded = value(*digit);
+        all |= *decoded;
+    }
     let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(values.as_chunks().0) {
-        let [high, low] = pair;
+    for (byte, [high, low]) in bytes.iter_mut().zip(values.as_chunks().0) {
         *byte = high << 4 | low;
     }
-    (values.into_iter().fold(0, |all, value| all | value) < 16).then_some(bytes)
+    (all < 16).then_some(bytes)
 }
 
 /// Returns the value of a lowercase hex digit, or 255 for any other byte.
+#[inline]
 fn hex_value(digit: u8) -> u8 {
     let decimal = digit.wrapping_sub(b'0');
     let letter = digit.wrapping_sub(b'a');
@@ -133,8 +138,9 @@ fn hex_value(digit: u8) -> u8 {
     }
 }
 
+#[inline]
 fn hex_digit(value: u8) -> u8 {
-    if value < 10 { b'0' + value } else { b'a' + value - 10 }
+    value + if value < 10 { b'0' } else { b'a' - 10 }
 }
 
 /// Returns the lowercase hex digits of `bytes`.
