@@ -107,6 +107,19 @@ pub fn settle() {
     let _ = Command::new("sync").status();
 }
 
+/// Reads all files in a directory, so that the next program finds them in the page cache: borg removes from there what it has
+/// read.
+pub fn warm(directory: &Path) {
+    for entry in fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display())) {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            warm(&path);
+        } else {
+            fs::read(&path).expect("read");
+        }
+    }
+}
+
 /// The bytes of all files in a directory.
 pub fn size_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));

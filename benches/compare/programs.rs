@@ -202,6 +202,7 @@ pub fn contest(programs: &[&'static Program], corpus: &Path, directory: &Path, r
         for Score { program, times, stored, place } in &mut scores {
             empty(&place.scratch);
             (program.prepare)(place);
+            measure::warm(corpus);
             measure::settle();
             times.push(measure::time(&mut (program.command)(place)));
             *stored = measure::size_of(&(program.stored)(place));
