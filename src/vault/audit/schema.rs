@@ -42,7 +42,6 @@ impl Schema {
         let work = SchemaWork::new(json)?;
         let build = || {
             jsonschema::options()
-                .offline()
                 .should_validate_formats(false)
                 .with_pattern_options(
                     PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES),
@@ -77,7 +76,7 @@ impl Schema {
     ) -> Option<SchemaViolation> {
         let first = self.validator.validate(payload).err()?;
         let told = |error: &jsonschema::ValidationError<'_>, is_redacted| SchemaViolation {
-            at: error.instance_path().to_string(),
+            at: error.instance_path.to_string(),
             message: shortened(&error.to_string()),
             is_redacted,
         };
@@ -85,7 +84,7 @@ impl Schema {
             return Some(told(&first, false));
         }
         let certain = self.validator.iter_errors(payload).find(|error| {
-            let instance = payload.pointer(error.instance_path().as_str());
+            let instance = payload.pointer(error.instance_path.as_str());
             instance.is_some_and(|instance| !has_redacted(instance, is_redacted))
         });
         Some(certain.map_or_else(|| told(&first, true), |error| told(&error, false)))
