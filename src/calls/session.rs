@@ -67,7 +67,7 @@ fn document(origin: Origin<'_>, head: &RunHead, answered: &[(&Call, &Answer)]) -
 /// Returns the models that were asked, by name, in the order of their names.
 fn models(answered: &[(&Call, &Answer)]) -> String {
     let mut models: Vec<String> = answered.iter().map(|(call, _)| call.model()).collect();
-    models.sort();
+    models.sort_unstable();
     models.dedup();
     models.join(",")
 }

@@ -223,7 +223,7 @@ mod tests {
                 (name, fs::read_to_string(entry.path()).unwrap())
             })
             .collect();
-        files.sort();
+        files.sort_unstable();
         files
     }
 

@@ -62,7 +62,7 @@ pub(super) fn store(
     is_refused: impl Fn(&Call) -> bool,
 ) -> Result<Option<FinishedRun>, FinishError> {
     calls.retain(|call| !is_refused(call));
-    calls.sort_by_key(|call| call.number);
+    calls.sort_unstable_by_key(|call| call.number);
     if calls.is_empty() {
         spool.remove()?;
         return Ok(None);

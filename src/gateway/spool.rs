@@ -102,7 +102,7 @@ impl Spool {
                 paths.push(path);
             }
         }
-        paths.sort();
+        paths.sort_unstable();
         let mut found = Vec::new();
         for path in paths {
             let file = match options().open(&path) {

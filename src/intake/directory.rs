@@ -105,7 +105,7 @@ fn list(path: &FoundPath, most: usize) -> io::Result<(OpenDir, Vec<tree::Entry>)
         _ => OpenDir::open_no_follow(path)?,
     };
     let mut entries = opened.entries(most.saturating_add(1))?;
-    entries.sort_by(|one, other| one.name.cmp(&other.name));
+    entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
     Ok((opened, entries))
 }
 

@@ -109,7 +109,7 @@ impl Inputs {
         {
             return Ok(Some(Item::Directory { path, kind, named }));
         }
-        entries.sort_by(|one, other| one.name.cmp(&other.name));
+        entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
         if named && self.with_ends {
             self.waiting.push_front(Waiting::End(path.to_path_buf(), self.given));
         }

@@ -263,7 +263,7 @@ impl<'o> Group<'o> {
         }
         let Some(taken) = self.taken.get_mut(owner) else { return };
         let mut left: Vec<PathBuf> = entries.iter().map(|entry| directory.path().join(&entry.name)).collect();
-        left.sort();
+        left.sort_unstable();
         let known: HashSet<PathBuf> = taken
             .kept
             .iter()

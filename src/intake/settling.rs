@@ -293,7 +293,7 @@ impl Stamp {
     /// Creates the stamp of all files of a directory with this number of entries.
     fn from_files(files: &[File], entries: usize) -> Self {
         let mut sorted: Vec<&File> = files.iter().collect();
-        sorted.sort_by(|one, other| one.path.cmp(&other.path));
+        sorted.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         let mut hasher = DefaultHasher::new();
         entries.hash(&mut hasher);
         for file in sorted {

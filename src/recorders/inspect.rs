@@ -63,7 +63,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
     let root = reader::read(header, limits).map_err(|error| Fault::of_text(&error, 1).inside(name))?;
     let header = Header::read(&Node::new(&root, "")).map_err(|fault| fault.inside(name))?;
     let mut samples: Vec<_> = files.iter().filter(|(path, _)| path.starts_with("samples/")).collect();
-    samples.sort();
+    samples.sort_unstable();
     for (path, sample) in samples {
         let sample = reader::read(sample, limits).map_err(|error| Fault::of_text(&error, 1).inside(path))?;
         header.sample(&Node::new(&sample, path.as_str()), &mut recording)?;

@@ -291,7 +291,7 @@ impl Lines {
         }
         let mut left: Vec<_> =
             self.replies.into_values().map(|(file, location, ..)| (file, location)).collect();
-        left.sort();
+        left.sort_unstable();
         let without =
             "there is no request for this response; import the file with the requests together with this one";
         self.unmapped.extend(left.into_iter().map(|(file, location)| (file, location, without.to_owned())));

@@ -20,6 +20,6 @@ pub(super) fn pins(snapshot: &dyn Snapshot) -> Result<Vec<PinnedArtifact>, Stora
     for (artifact, annotations) in snapshot.annotated(Condition::Pinned)? {
         pins.extend(annotations.pin.map(|pin| PinnedArtifact { artifact, pin }));
     }
-    pins.sort_by_key(|pinned| (pinned.pin.at, pinned.artifact.core));
+    pins.sort_unstable_by_key(|pinned| (pinned.pin.at, pinned.artifact.core));
     Ok(pins)
 }

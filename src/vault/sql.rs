@@ -130,7 +130,7 @@ fn mentions() -> Computed {
         columns: MENTIONS.to_vec(),
         rows: Box::new(|snapshot, artifact| {
             let mut mentions = snapshot.mentions(&[artifact.core], None)?.pop().unwrap_or_default();
-            mentions.sort();
+            mentions.sort_unstable();
             Ok(mentions.into_iter().map(mention_row).collect())
         }),
     }

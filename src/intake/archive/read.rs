@@ -332,7 +332,7 @@ fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Resul
     const SIGNATURE: &[u8] = b"PK\x03\x04";
     let differs =
         |what: &str| Err(ArchiveError::Broken(format!("its list of entries is inconsistent: {what}")));
-    locals.sort_by_key(|local| local.start);
+    locals.sort_unstable_by_key(|local| local.start);
     if locals.first().is_some_and(|first| first.start != 0) {
         return differs("there is data before the first entry");
     }

@@ -48,7 +48,7 @@ pub(super) fn formed(chat: &Chat) -> Formed {
     } else {
         (openai::request(chat, openai_target(&provider, "/v1/chat/completions")), openai::reply(chat))
     };
-    unmapped.sort();
+    unmapped.sort_unstable();
     unmapped.dedup();
     Formed { request, reply, unmapped }
 }

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use super::finding::{
-    ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, CAPTURE_UNRECORDED, Finding, FindingInfo,
-    KIND_WRONG, ORDER_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS,
-    TOMBSTONE_DIFFERS,
+    self, ANNOTATION_DIFFERS, ANNOTATION_LOST, ANNOTATION_UNRECORDED, CAPTURE_UNRECORDED, Finding,
+    FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject,
+    TIME_DIFFERS, TOMBSTONE_DIFFERS,
 };
 use super::journal_state::{ArtifactEntries, CaptureEntries, JournalState, LabelEntry, LabelKey, LinkKey};
 use crate::digest::{CaptureHash, CoreHash, Digest};
@@ -60,7 +60,7 @@ pub(in crate::storage) type SignatureFacts = (String, Option<String>);
 impl Comparison {
     /// Adds the findings in their order to `findings`. Returns the number of rows that the journal knows.
     pub(in crate::storage) fn finish(mut self, findings: &mut Vec<Finding>) -> u64 {
-        self.found.sort_by(|one, other| one.key().cmp(&other.key()));
+        finding::sort(&mut self.found);
         findings.append(&mut self.found);
         self.count
     }

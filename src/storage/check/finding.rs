@@ -129,9 +129,14 @@ impl Finding {
     }
 
     /// Returns the sort key of reports: subject, type, detail.
-    pub(crate) fn key(&self) -> (&Subject, &'static str, &str) {
+    fn key(&self) -> (&Subject, &'static str, &str) {
         (&self.subject, self.info.id, &self.detail)
     }
+}
+
+/// Sorts the findings of a report.
+pub(crate) fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|one, other| one.key().cmp(&other.key()));
 }
 
 macro_rules! findings {

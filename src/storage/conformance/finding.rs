@@ -21,7 +21,7 @@ fn attribute(name: &str, value: &str) -> Condition {
 }
 
 fn sorted(mut cores: Vec<CoreHash>) -> Vec<CoreHash> {
-    cores.sort();
+    cores.sort_unstable();
     cores
 }
 

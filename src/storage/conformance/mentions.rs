@@ -67,7 +67,7 @@ pub(super) fn artifacts_that_mention_a_digest_are_found(vault: &Vault) {
     let snapshot = vault.snapshot();
     let mut cores = ["a", "b", "c"].map(|name| core(note(), name)).to_vec();
     cores.push(core(sheet(), "s"));
-    cores.sort();
+    cores.sort_unstable();
     let found = snapshot.mentioning(&[digest("p"), digest("a")], None).unwrap();
     let keys: Vec<(CoreHash, &str, String)> = found[0]
         .iter()
@@ -123,7 +123,7 @@ pub(super) fn mentioned_digests_are_found_by_prefix(vault: &Vault) {
     let snapshot = vault.snapshot();
     let prefix: DigestPrefix = wanted.hex()[..10].parse().unwrap();
     let mut both = vec![wanted, neighbour];
-    both.sort();
+    both.sort_unstable();
     assert_eq!(snapshot.mentioned_with_prefix(&prefix, None, 10).unwrap(), both);
     assert_eq!(snapshot.mentioned_with_prefix(&prefix, None, 1).unwrap(), both[..1]);
     assert!(snapshot.mentioned_with_prefix(&prefix, None, 0).unwrap().is_empty());
@@ -146,7 +146,7 @@ pub(super) fn shared_first_mentions_are_those_of_several_artifacts(vault: &Vault
     vault.add_note(&document("c", "x", "z"));
     vault.add(document("s", "y", "z").admit(sheet()));
     let mut expected = vec![digest("x"), digest("y")];
-    expected.sort();
+    expected.sort_unstable();
     assert_eq!(shared("history"), expected);
     assert!(shared("prompt").is_empty());
     let note = core(note(), "c");

@@ -186,7 +186,7 @@ pub(super) fn shared_files_are_listed_with_the_artifacts_that_stay(vault: &Vault
     let snapshot = vault.snapshot();
     let shared = snapshot.shared_files(&folders[..1]).unwrap().remove(0);
     let mut others = folders[1..].to_vec();
-    others.sort();
+    others.sort_unstable();
     others.truncate(SharedFile::LISTED);
     assert_eq!(shared, [SharedFile { name: "shared".to_owned(), holders: others, count: 7 }]);
     // What all of them have is not shared with others.

@@ -89,14 +89,14 @@ pub(super) fn references_to_what_is_missing_are_reported(vault: &Vault) {
         (UnresolvedTarget::Digest(one), b, "references"),
         (UnresolvedTarget::Digest(other), a, "references"),
     ];
-    digests.sort();
+    digests.sort_unstable();
     let mut names = vec![
         (UnresolvedTarget::Name("test:missing".to_owned()), a, "names"),
         (UnresolvedTarget::Name("test:missing".to_owned()), b, "names"),
         // Its own name does not resolve the reference.
         (UnresolvedTarget::Name("test:own".to_owned()), a, "names"),
     ];
-    names.sort();
+    names.sort_unstable();
     assert_eq!(found, [digests, names].concat());
     assert!(unresolved[..3].iter().all(|reference| reference.role.as_deref() == Some("reference")));
     assert!(unresolved[3..].iter().all(|reference| reference.role.is_none() && reference.place.is_none()));
@@ -182,10 +182,10 @@ pub(super) fn containers_are_found_by_statement_and_by_bytes(vault: &Vault) {
     let containers = |of, by| snapshot.containers(&[of], by).unwrap().remove(0);
     assert_eq!(containers(part, Containment::Stated), [stating]);
     let mut expected = vec![stating, holding, twin];
-    expected.sort();
+    expected.sort_unstable();
     assert_eq!(containers(part, Containment::Bytes), expected);
     let mut expected = vec![stating, holding, part];
-    expected.sort();
+    expected.sort_unstable();
     assert_eq!(containers(twin, Containment::Bytes), expected);
     assert!(containers(twin, Containment::Stated).is_empty());
     // Directories that share a file do not contain each other.

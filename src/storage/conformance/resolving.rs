@@ -21,7 +21,7 @@ pub(super) fn prefixes_resolve_to_artifacts_captures_and_tombstones(vault: &Vaul
         let found = resolve(vault, &capture.0.hex()[..digits], 10);
         let mut expected =
             vec![CaptureTarget { capture, artifact: one }, CaptureTarget { capture, artifact: other }];
-        expected.sort();
+        expected.sort_unstable();
         assert_eq!((found.captures, found.artifacts.len(), found.tombstones.len()), (expected, 0, 0));
     }
     vault.remove(one);
@@ -45,7 +45,7 @@ pub(super) fn resolution_is_limited(vault: &Vault) {
     let capture = document.admit(note()).capture();
     vault.add_all(vec![document.admit(note()), document.admit(sheet())]);
     let mut cores: Vec<CoreHash> = vec![core(note(), "a"), core(sheet(), "a")];
-    cores.sort();
+    cores.sort_unstable();
     let found = resolve(vault, &capture.0.hex(), 1);
     assert_eq!(found.captures, [CaptureTarget { capture, artifact: cores[0] }]);
     assert!(resolve(vault, &capture.0.hex(), 0).captures.is_empty());

@@ -10,6 +10,7 @@ mod query;
 mod records;
 mod search;
 mod single;
+mod sorting;
 mod space;
 mod sql;
 mod statistics;
@@ -34,6 +35,9 @@ pub use search::{
     SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
 };
 pub use single::{created_at, stated_time};
+pub(in crate::storage) use sorting::{
+    sort_manual_links, sort_mentions, sort_mentions_by_artifact, sort_references, sort_unresolved,
+};
 pub use space::{Erasure, Reclaimable, Reclaimed, Remnant};
 pub use sql::{
     Computed, KindView, RowsOf, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement,

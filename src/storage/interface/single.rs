@@ -59,7 +59,7 @@ impl dyn Snapshot + '_ {
         for (artifact, annotations) in self.annotated(Condition::Tagged { name: None })? {
             tags.extend(annotations.tags.into_iter().map(|tag| (tag, artifact.clone())));
         }
-        tags.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        tags.sort_unstable_by(|(one, _), (other, _)| one.name.cmp(&other.name));
         Ok(tags)
     }
 

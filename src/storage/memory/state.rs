@@ -127,7 +127,7 @@ impl State {
     /// Returns all artifacts in the order in which they were added.
     pub(super) fn by_addition(&self) -> Vec<&Artifact> {
         let mut artifacts: Vec<&Artifact> = self.all().collect();
-        artifacts.sort_by_key(|artifact| artifact.addition);
+        artifacts.sort_unstable_by_key(|artifact| artifact.addition);
         artifacts
     }
 
@@ -168,7 +168,7 @@ impl State {
         let tombstones = self.tombstones.values().filter(|tombstone| digests.contains(&tombstone.digest));
         let mut found: Vec<Tombstone> =
             tombstones.filter(|tombstone| self.artifact(tombstone.core).is_none()).cloned().collect();
-        found.sort_by_key(|tombstone| {
+        found.sort_unstable_by_key(|tombstone| {
             (tombstone.core, tombstone.digest != tombstone.core.0, tombstone.digest)
         });
         found.dedup_by_key(|tombstone| tombstone.core);

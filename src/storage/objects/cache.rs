@@ -127,7 +127,7 @@ impl Cache {
         }
         // Not each copy that is added has to make room, and what others add meanwhile has some.
         let target = self.limit - self.limit / Self::MEASURED * 2;
-        copies.sort_by(|one, other| (one.used, &one.path).cmp(&(other.used, &other.path)));
+        copies.sort_unstable_by(|one, other| (one.used, &one.path).cmp(&(other.used, &other.path)));
         for copy in copies {
             if size <= target {
                 break;

@@ -31,7 +31,7 @@ pub(super) struct EncodedList {
 
 /// Encodes the mentions of a capture in the roles of one group.
 pub(super) fn encode(mut entries: Vec<Entry>) -> EncodedList {
-    entries.sort();
+    entries.sort_unstable();
     entries.dedup();
     let mut positions: BTreeMap<Digest, u64> = entries.iter().map(|entry| (entry.digest, 0)).collect();
     positions.values_mut().zip(0..).for_each(|(position, number)| *position = number);
@@ -107,7 +107,7 @@ mod tests {
             };
             let mut entries: Vec<Entry> = entries.into_iter().map(entry).collect();
             let list = encode(entries.clone());
-            entries.sort();
+            entries.sort_unstable();
             entries.dedup();
             prop_assert!(list.digests.is_sorted_by(|one, other| one < other));
             prop_assert_eq!(decode(&joined(&list.digests), &list.entries).unwrap(), entries);

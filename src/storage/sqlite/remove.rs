@@ -76,7 +76,7 @@ impl Edit<'_> {
             edges.push((edge.relation, source, target));
         }
         // The journal does not depend on row ids.
-        edges.sort();
+        edges.sort_unstable();
         for (relation, source, target) in edges {
             self.take_back_link(StatedLink { source, relation: &relation, target })?;
         }

@@ -63,7 +63,7 @@ pub(super) fn for_digests(connection: &Connection, digests: &[Digest]) -> rusqli
             }
         }
     }
-    found.sort_by_key(|row| (row.core, row.digest != row.core.0, row.digest));
+    found.sort_unstable_by_key(|row| (row.core, row.digest != row.core.0, row.digest));
     found.dedup_by_key(|row| row.core);
     Ok(found)
 }

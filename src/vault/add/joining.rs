@@ -142,7 +142,7 @@ impl<'o, M> Joining<'o, M> {
             }
         }
         let mut left: Vec<Waiting> = waiting.into_values().flatten().collect();
-        left.sort_by_key(|left| left.number);
+        left.sort_unstable_by_key(|left| left.number);
         for left in left {
             let number = left.number;
             let (item, _) = self.resolve(left, target)?;

@@ -74,7 +74,7 @@ fn recorded(mut captures: Vec<CaptureRecord>) -> Vec<CaptureRecord> {
     for capture in &mut captures {
         capture.warnings.clear();
     }
-    captures.sort_by_key(|capture| capture.capture);
+    captures.sort_unstable_by_key(|capture| capture.capture);
     captures
 }
 

@@ -9,7 +9,7 @@ use super::signatures::SignatureCounts;
 use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, Event};
-use crate::storage::check::finding::{EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject};
+use crate::storage::check::finding::{self, EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject};
 use crate::storage::check::{CheckedArtifact, Facts, Inspection, Removals};
 use crate::storage::{Result, Storage, StorageError};
 
@@ -146,7 +146,7 @@ impl Checking<'_> {
         if self.look_up {
             self.inspection.unlisted(artifact, &mut findings)?;
         }
-        findings.sort_by(|one, other| one.key().cmp(&other.key()));
+        finding::sort(&mut findings);
         reporter.add_all(findings);
         reporter.checked(artifact.core, bytes);
         Ok(())

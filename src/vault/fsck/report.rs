@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::signatures::SignatureCounts;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::check::finding::Finding;
+use crate::storage::check::finding::{self, Finding};
 
 /// Maximum number of findings listed in a report; the others are counted.
 const MAX_FINDINGS: usize = 100_000;
@@ -60,7 +60,7 @@ impl<'m> Reporter<'m> {
     }
 
     pub(super) fn report(mut self) -> Report {
-        self.report.findings.sort_by(|one, other| one.key().cmp(&other.key()));
+        finding::sort(&mut self.report.findings);
         self.report
     }
 

@@ -148,7 +148,7 @@ impl Answer<'_> {
                 hits.push((*place, hit.ok_or_else(differs)?));
             }
         }
-        hits.sort_by_key(|(place, _)| *place);
+        hits.sort_unstable_by_key(|(place, _)| *place);
         Ok(hits.into_iter().map(|(_, hit)| hit).collect())
     }
 

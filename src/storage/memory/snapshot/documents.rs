@@ -64,7 +64,7 @@ impl State {
             tombstones.extend(
                 self.tombstones.values().filter(|tombstone| prefix.matches(&tombstone.digest)).cloned(),
             );
-            tombstones.sort_by_key(|tombstone| (Reverse(tombstone.entry), tombstone.digest));
+            tombstones.sort_unstable_by_key(|tombstone| (Reverse(tombstone.entry), tombstone.digest));
             // Several removed artifacts may have had a capture with the same hash.
             let mut known = BTreeSet::new();
             tombstones.retain(|tombstone| known.insert(tombstone.digest));
@@ -156,7 +156,7 @@ impl State {
                 && self.artifact(tombstone.core).is_none()
         });
         let mut tombstones: Vec<Tombstone> = tombstones.cloned().collect();
-        tombstones.sort_by_key(|tombstone| tombstone.entry);
+        tombstones.sort_unstable_by_key(|tombstone| tombstone.entry);
         tombstones
     }
 }

@@ -8,7 +8,9 @@ use super::super::state::{Artifact, State};
 use super::mentions::record;
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
-use crate::storage::interface::{Attribute, Condition, Cursor, Filter, Hit, Match, Order, Page, Paged};
+use crate::storage::interface::{
+    Attribute, Condition, Cursor, Filter, Hit, Match, Order, Page, Paged, sort_mentions_by_artifact,
+};
 
 /// The key by which results are ordered. What an order does not compare is the same in all keys. `None` comes before
 /// any time, so that reversed it comes last.
@@ -112,8 +114,10 @@ impl State {
                 let mut mentions = artifact.mentions().into_iter().collect::<Vec<_>>();
                 mentions.retain(|mention| mention.digest == *digest);
                 mentions.retain(|mention| group.as_deref().is_none_or(|group| mention.role.group == group));
-                mentions.sort_by_key(|mention| (mention.role.name, &mention.place));
-                mentions.into_iter().map(|mention| Match::Mention(record(artifact.core, mention))).collect()
+                let mut mentions: Vec<_> =
+                    mentions.into_iter().map(|mention| record(artifact.core, mention)).collect();
+                sort_mentions_by_artifact(&mut mentions);
+                mentions.into_iter().map(Match::Mention).collect()
             }
             Condition::Attribute { name, value } => {
                 let is_match = artifact.has_attribute(name, value);
@@ -127,7 +131,7 @@ impl State {
                 };
                 let within = attributes.filter(|known| known.number.is_some_and(is_within));
                 let mut within: Vec<_> = within.collect();
-                within.sort_by_key(|known| known.number);
+                within.sort_unstable_by_key(|known| known.number);
                 let matched = |known: &Attribute| Match::Attribute {
                     name: known.name.clone(),
                     value: known.value.clone(),

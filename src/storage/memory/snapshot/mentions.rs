@@ -6,7 +6,7 @@ use super::super::state::{Artifact, State};
 use crate::artifact::{self, Place};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::RoleCount;
-use crate::storage::interface::Mention;
+use crate::storage::interface::{Mention, sort_mentions, sort_mentions_by_artifact};
 
 /// Returns the mention of an artifact in the form of the interface.
 pub(super) fn record(artifact: CoreHash, mention: &artifact::Mention) -> Mention {
@@ -30,9 +30,9 @@ fn in_group<'a>(artifact: &'a Artifact, group: Option<&str>) -> impl Iterator<It
 impl State {
     pub(super) fn mentions_of(&self, core: CoreHash, group: Option<&str>) -> Vec<Mention> {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
-        let mut mentions: Vec<_> = in_group(artifact, group).collect();
-        mentions.sort_by_key(|mention| (&mention.place, mention.role.name, mention.digest));
-        mentions.into_iter().map(|mention| record(core, mention)).collect()
+        let mut mentions: Vec<_> = in_group(artifact, group).map(|mention| record(core, mention)).collect();
+        sort_mentions(&mut mentions);
+        mentions
     }
 
     pub(super) fn mention_counts(&self, core: CoreHash) -> Vec<RoleCount> {
@@ -51,10 +51,7 @@ impl State {
             let mentions = in_group(artifact, group).filter(|mention| mention.digest == digest);
             found.extend(mentions.map(|mention| record(artifact.core, mention)));
         }
-        found.sort_by(|one, other| {
-            let key = |mention: &Mention| (mention.artifact, mention.role.clone());
-            (key(one), &one.place).cmp(&(key(other), &other.place))
-        });
+        sort_mentions_by_artifact(&mut found);
         found
     }
 

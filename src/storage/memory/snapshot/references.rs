@@ -7,7 +7,8 @@ use super::mentions::record;
 use crate::artifact::Mention;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Containment, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
+    Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
+    sort_references, sort_unresolved,
 };
 
 impl State {
@@ -16,11 +17,7 @@ impl State {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
         let edges = artifact.mentions().into_iter().filter(|mention| mention.digest != core.0);
         let mut edges: Vec<_> = edges.filter_map(|mention| self.edge(artifact, mention)).collect();
-        edges.sort_by(|one, other| {
-            let key = |edge: &ReferenceEdge| (edge.relation.clone(), edge.mention.digest);
-            let place = |edge: &ReferenceEdge| (edge.mention.place.clone(), edge.mention.role.clone());
-            (key(one), place(one)).cmp(&(key(other), place(other)))
-        });
+        sort_references(&mut edges, Direction::Out);
         edges
     }
 
@@ -34,11 +31,7 @@ impl State {
             let mentions = artifact.mentions().into_iter().filter(|mention| mention.digest == core.0);
             edges.extend(mentions.filter_map(|mention| self.edge(artifact, mention)));
         }
-        edges.sort_by(|one, other| {
-            let key = |edge: &ReferenceEdge| (edge.relation.clone(), edge.mention.artifact);
-            let place = |edge: &ReferenceEdge| (edge.mention.place.clone(), edge.mention.role.clone());
-            (key(one), place(one)).cmp(&(key(other), place(other)))
-        });
+        sort_references(&mut edges, Direction::In);
         edges
     }
 
@@ -128,13 +121,7 @@ impl State {
                 place: None,
             }));
         }
-        unresolved.sort_by(|one, other| {
-            let key = |reference: &UnresolvedReference| {
-                let UnresolvedReference { missing, artifact, relation, role, place } = reference.clone();
-                (missing, artifact, place, role, relation)
-            };
-            key(one).cmp(&key(other))
-        });
+        sort_unresolved(&mut unresolved);
         unresolved
     }
 }

@@ -49,7 +49,7 @@ impl DatabaseInspection<'_> {
             })
         })?;
         findings.append(&mut found);
-        artifacts.sort_by_key(|artifact| (artifact.core, artifact.id));
+        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
         Ok(artifacts)
     }
 

@@ -132,7 +132,7 @@ impl State {
             digests.binary_search(&tombstone.digest).is_ok() && !self.artifacts.contains_key(&tombstone.core)
         });
         let mut found: Vec<Tombstone> = found.cloned().collect();
-        found.sort_by_key(|tombstone| {
+        found.sort_unstable_by_key(|tombstone| {
             (tombstone.core, tombstone.digest != tombstone.core.0, tombstone.digest)
         });
         found.dedup_by_key(|tombstone| tombstone.core);

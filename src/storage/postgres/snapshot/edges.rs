@@ -9,6 +9,7 @@ use crate::artifact::{Place, relation};
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
+    sort_references,
 };
 use crate::storage::postgres::columns::{all_cores, core, digest, optional_text, text, value};
 use crate::storage::postgres::error::{Failure, Outcome};
@@ -29,20 +30,6 @@ fn place(row: &Row, first: usize) -> Outcome<Place> {
         return Ok(Place::Index(index));
     }
     Ok(Place::Pointer(text(row, first + 1)?))
-}
-
-/// Sorts references as the interface requires it.
-pub(super) fn sort_references(edges: &mut [ReferenceEdge], direction: Direction) {
-    edges.sort_by(|one, other| {
-        let end = |edge: &ReferenceEdge| match direction {
-            Direction::Out => edge.mention.digest,
-            Direction::In => edge.mention.artifact.0,
-        };
-        let ends = end(one).cmp(&end(other));
-        let places =
-            (&one.mention.place, &one.mention.role).cmp(&(&other.mention.place, &other.mention.role));
-        one.relation.cmp(&other.relation).then(ends).then(places)
-    });
 }
 
 impl View<'_> {

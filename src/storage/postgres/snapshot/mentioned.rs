@@ -15,7 +15,9 @@ use super::mentions::list_has;
 use super::sorting::{Sorting, cursor};
 use crate::digest::Digest;
 use crate::storage::TimeBasis;
-use crate::storage::interface::{ArtifactRecord, Condition, Filter, Hit, Match, Order, Page, Paged};
+use crate::storage::interface::{
+    ArtifactRecord, Condition, Filter, Hit, Match, Order, Page, Paged, sort_mentions_by_artifact,
+};
 use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::lists::{self, Entry};
@@ -114,7 +116,7 @@ impl View<'_> {
         let Found { artifact, entries, .. } = found;
         let mentions = entries.iter().map(|entry| self.mention(artifact.core, entry));
         let mut mentions = mentions.collect::<Outcome<Vec<_>>>()?;
-        mentions.sort_by(|one, other| (&one.role, &one.place).cmp(&(&other.role, &other.place)));
+        sort_mentions_by_artifact(&mut mentions);
         Ok(Hit { artifact, matches: mentions.into_iter().map(Match::Mention).collect() })
     }
 }

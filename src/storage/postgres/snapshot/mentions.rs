@@ -8,7 +8,7 @@ use postgres::types::Type;
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::RoleCount;
-use crate::storage::interface::Mention;
+use crate::storage::interface::{Mention, sort_mentions, sort_mentions_by_artifact};
 use crate::storage::postgres::columns::{all_cores, core, digest, limit as limit_of, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::lists::{self, Entry};
@@ -28,13 +28,6 @@ pub(super) fn list_has(digest: &str) -> String {
            (SELECT 1 FROM generate_series(1, octet_length(l.digests), 32) AS i WHERE substr(l.digests, i, 32) = {digest})
           END)"
     )
-}
-
-/// Sorts the mentions of an artifact as the interface requires it.
-pub(super) fn sort_mentions(mentions: &mut [Mention]) {
-    mentions.sort_by(|one, other| {
-        (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
-    });
 }
 
 impl View<'_> {
@@ -146,9 +139,7 @@ impl View<'_> {
             }
         }
         for mentions in mentions.values_mut() {
-            mentions.sort_by(|one, other| {
-                (one.artifact, &one.role, &one.place).cmp(&(other.artifact, &other.role, &other.place))
-            });
+            sort_mentions_by_artifact(mentions);
         }
         Ok(mentions)
     }

@@ -8,13 +8,12 @@ use postgres::types::Type;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Direction, ManualLink, Mention, NameMention, Neighbourhood, Neighbours, NeighboursQuery,
+    sort_manual_links, sort_mentions, sort_references,
 };
 use crate::storage::postgres::columns::{all_cores, core, optional_text, text, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::lists::{self, Entry};
 use crate::storage::postgres::session::Parameter;
-use crate::storage::postgres::snapshot::edges::sort_references;
-use crate::storage::postgres::snapshot::mentions::sort_mentions;
 use crate::storage::postgres::snapshot::names::{HAS_NAMESAKE, IS_ORIGINAL};
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::View;
@@ -232,9 +231,7 @@ fn add_manual_links(neighbourhood: &mut Neighbourhood, links: &[ManualLink]) {
 /// Sorts as the interface requires it.
 fn sort(neighbours: &mut Neighbours) {
     let Neighbours { manual_links, outgoing, incoming, names, .. } = neighbours;
-    manual_links.sort_by(|one, other| {
-        (&one.relation, one.source, one.target).cmp(&(&other.relation, other.source, other.target))
-    });
+    sort_manual_links(manual_links);
     sort_references(outgoing, Direction::Out);
     sort_references(incoming, Direction::In);
     names.own.sort_unstable();

@@ -33,7 +33,7 @@ impl FileInspection<'_> {
             }
             Ok(())
         })?;
-        artifacts.sort_by_key(|artifact| (artifact.core, artifact.id));
+        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
         Ok(artifacts)
     }
 

@@ -15,6 +15,7 @@ use crate::storage::interface::{
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
     ManualLink, MemberRecord, Mention, NameUse, Names, Note, Order, Page, Paged, Pin, ReferenceEdge,
     Resolution, RoleCount, SharedFile, Snapshot, Statistics, Tag, UnresolvedReference, UnresolvedTarget,
+    sort_manual_links, sort_mentions, sort_mentions_by_artifact, sort_references, sort_unresolved,
 };
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
@@ -57,8 +58,7 @@ impl read::Snapshot<'_> {
     pub(super) fn mentions_by_artifact(&self, rows: Vec<MentionRow>) -> Result<Vec<Mention>> {
         let mentions = rows.into_iter().map(|row| self.mention(row)).collect::<Result<Vec<_>>>();
         let mut mentions = mentions?;
-        let key = |mention: &Mention| (mention.artifact, mention.role.clone(), mention.place.clone());
-        mentions.sort_by_cached_key(key);
+        sort_mentions_by_artifact(&mut mentions);
         Ok(mentions)
     }
 
@@ -88,13 +88,7 @@ impl read::Snapshot<'_> {
             Ok(UnresolvedReference { missing: target(missing), artifact, relation, role, place })
         });
         let mut missing = missing.collect::<Result<Vec<_>>>()?;
-        missing.sort_by(|one, other| {
-            let key = |reference: &UnresolvedReference| (reference.missing.clone(), reference.artifact);
-            key(one)
-                .cmp(&key(other))
-                .then_with(|| one.place.cmp(&other.place))
-                .then_with(|| (&one.role, &one.relation).cmp(&(&other.role, &other.relation)))
-        });
+        sort_unresolved(&mut missing);
         Ok(missing)
     }
 }
@@ -179,9 +173,7 @@ impl Snapshot for read::Snapshot<'_> {
                     digest,
                 })
                 .collect();
-            mentions.sort_by(|one, other| {
-                (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
-            });
+            sort_mentions(&mut mentions);
             Ok(mentions)
         })
     }
@@ -227,12 +219,7 @@ impl Snapshot for read::Snapshot<'_> {
             };
             let mut edges =
                 edges.into_iter().map(|edge| self.edge(edge)).collect::<Result<Vec<ReferenceEdge>>>()?;
-            if direction == Direction::In {
-                edges.sort_by(|one, other| {
-                    let key = |edge: &ReferenceEdge| (edge.relation.clone(), edge.mention.artifact);
-                    key(one).cmp(&key(other)).then_with(|| one.mention.place.cmp(&other.mention.place))
-                });
-            }
+            sort_references(&mut edges, direction);
             Ok(edges)
         };
         of.iter().map(edges).collect()
@@ -309,9 +296,7 @@ impl Snapshot for read::Snapshot<'_> {
         self.each(of, |_, id| {
             let links = self.stated_edges(id)?.into_iter().map(|edge| self.manual_link(edge));
             let mut links = links.collect::<Result<Vec<_>>>()?;
-            links.sort_by(|one, other| {
-                (&one.relation, one.source, one.target).cmp(&(&other.relation, other.source, other.target))
-            });
+            sort_manual_links(&mut links);
             Ok(links)
         })
     }

@@ -17,8 +17,7 @@ use crate::storage::{NameMention, Result};
 const CONTAINS: &str = relation::CONTAINS;
 
 impl Snapshot<'_> {
-    /// Returns the mentions that relate an artifact to others, ordered by relation, digest and place. Unresolved ones
-    /// are included if their relation dangles.
+    /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
@@ -36,14 +35,10 @@ impl Snapshot<'_> {
             let target = target.map(|target| target.id);
             edges.push(DigestEdge { mention: mention(artifact, stated, role), relation, inverse, target });
         }
-        edges.sort_by(|one, other| {
-            let key = |edge: &DigestEdge| (edge.relation.clone(), edge.mention.digest);
-            (key(one), &one.mention.place).cmp(&(key(other), &other.mention.place))
-        });
         Ok(edges)
     }
 
-    /// Returns the mentions that relate other artifacts to this one, ordered by relation, artifact and place.
+    /// Returns the mentions that relate other artifacts to this one.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
@@ -57,10 +52,6 @@ impl Snapshot<'_> {
             let (inverse, target) = (inverse.clone(), Some(artifact.id));
             edges.push(DigestEdge { mention: mention(from, stated, role), relation, inverse, target });
         }
-        edges.sort_by(|one, other| {
-            let key = |edge: &DigestEdge| (edge.relation.clone(), edge.mention.artifact);
-            (key(one), &one.mention.place).cmp(&(key(other), &other.mention.place))
-        });
         Ok(edges)
     }
 
@@ -192,7 +183,7 @@ impl Snapshot<'_> {
         })
     }
 
-    /// Returns the digests that artifacts refer to and that are not core hashes in the vault, sorted.
+    /// Returns the digests that artifacts refer to and that are not core hashes in the vault.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the index is damaged.
@@ -206,9 +197,6 @@ impl Snapshot<'_> {
                 missing.push(Reference { missing: digest, artifact, relation: edge.relation, role, place });
             }
         }
-        missing.sort_by(|one, other| {
-            (one.missing, one.artifact, &one.place).cmp(&(other.missing, other.artifact, &other.place))
-        });
         Ok(missing)
     }
 

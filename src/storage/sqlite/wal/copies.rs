@@ -68,7 +68,7 @@ pub(in crate::storage::sqlite) fn pending(vault: &Path) -> io::Result<Vec<LogCop
 pub(in crate::storage::sqlite) fn all(vault: &Path) -> io::Result<Vec<LogCopy>> {
     let mut all = named(vault, DAMAGED)?;
     all.extend(named(vault, SALVAGED)?);
-    all.sort_by_key(|copy| copy.number);
+    sort(&mut all);
     Ok(all)
 }
 
@@ -86,8 +86,12 @@ fn named(vault: &Path, infix: &str) -> io::Result<Vec<LogCopy>> {
             copies.push(LogCopy { path: vault.with_file_name(&name), number });
         }
     }
-    copies.sort_by_key(|copy| copy.number);
+    sort(&mut copies);
     Ok(copies)
+}
+
+fn sort(copies: &mut [LogCopy]) {
+    copies.sort_unstable_by_key(|copy| copy.number);
 }
 
 /// Copies the log of `vault` and its index, and syncs the copy to disk. If `moves`, the log is moved instead, so that

@@ -174,7 +174,7 @@ impl Finder<'_, '_> {
             of_kind.and("a.kind = ?", [Value::Integer(*kind)]);
             all.append(&mut self.read("artifact a", of_kind, "a.arrival DESC, a.core", count)?);
         }
-        all.sort_by_key(|row| (std::cmp::Reverse(row.arrival), row.core));
+        all.sort_unstable_by_key(|row| (std::cmp::Reverse(row.arrival), row.core));
         all.truncate(count);
         Ok(all)
     }
