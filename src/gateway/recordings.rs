@@ -113,9 +113,6 @@ impl Recordings {
 
     /// Calls `visit` with recordings until it returns false: those that state a prompt, last seen first; or all, those of
     /// gateways before those that were imported.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
     pub(super) fn visit(
         &self,
         vault: &Vault,

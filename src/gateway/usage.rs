@@ -69,9 +69,6 @@ impl Usage {
 }
 
 /// Returns what a run replayed; the recordings of the run pack `only` are expected to be used even if none was.
-///
-/// # Errors
-/// Returns an error if the vault cannot be read.
 pub(super) fn replayed_calls(
     vault: &Vault,
     recordings: &Recordings,

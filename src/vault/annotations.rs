@@ -12,9 +12,6 @@ pub struct PinnedArtifact {
 }
 
 /// Returns all pinned artifacts of a snapshot in the order in which they were pinned.
-///
-/// # Errors
-/// Returns an error if the vault cannot be read.
 pub(super) fn pins(snapshot: &dyn Snapshot) -> Result<Vec<PinnedArtifact>, StorageError> {
     let mut pins = Vec::new();
     for (artifact, annotations) in snapshot.annotated(Condition::Pinned)? {

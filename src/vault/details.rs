@@ -54,9 +54,6 @@ pub struct ArtifactDetails {
 
 impl ArtifactDetails {
     /// Returns the details of each artifact.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
     pub(super) fn read(
         snapshot: &dyn Snapshot,
         of: &[CoreHash],

@@ -41,9 +41,6 @@ impl Edit<'_> {
     }
 
     /// Removes the labels with these keys from artifacts; returns false if none has one.
-    ///
-    /// # Errors
-    /// Same as [`Edit::tag`].
     pub(crate) fn remove_labels(&mut self, cores: &[CoreHash], keys: &BTreeSet<String>) -> Result<bool> {
         let (ids, labeled) = self.labeled(cores)?;
         let changes = labeled.remove(keys);
@@ -122,9 +119,6 @@ pub(super) fn delete(connection: &Connection, artifact: i64, key: &str) -> rusql
 
 impl Snapshot<'_> {
     /// Returns the labels of an artifact, by key.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn labels_of(&self, artifact: ArtifactId) -> Result<Vec<Label>> {
         let sql = "SELECT v.key, v.value, l.at FROM label l CROSS JOIN label_value v ON v.id = l.value
                     WHERE l.artifact = ?1 ORDER BY v.key";
@@ -134,9 +128,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the keys of the labels that artifacts have, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn label_keys(&self) -> Result<Vec<LabelKey>> {
         let sql = "SELECT v.key, sum(l.artifacts), count(*) FROM label_value v
                      JOIN (SELECT value, count(*) AS artifacts FROM label GROUP BY value) l ON l.value = v.id
@@ -147,9 +138,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns up to `limit` values of a key that begin with `text`, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
         let sql = "WITH chosen (id, value) AS MATERIALIZED (
                      SELECT id, value FROM label_value WHERE key = ?1 AND value >= ?2 ORDER BY value LIMIT ?3)

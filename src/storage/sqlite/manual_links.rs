@@ -42,9 +42,6 @@ impl Edit<'_> {
     }
 
     /// Removes `link`; returns false if it does not exist.
-    ///
-    /// # Errors
-    /// Same as [`Edit::state_link`].
     pub(crate) fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
         let StatedLink { source, relation, target } = link;
         let key = (self.number(source)?, relation, self.number(target)?);

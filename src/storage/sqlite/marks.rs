@@ -42,9 +42,6 @@ impl Edit<'_> {
     }
 
     /// Protects an artifact from removal; returns false if it is already pinned with this note.
-    ///
-    /// # Errors
-    /// Same as [`Edit::tag`].
     pub(crate) fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Result<bool> {
         let (id, at) = (self.number(core)?, self.journal.at().timestamp_millis());
         self.recorded(&Event::Pin { core, note }, |connection| {
@@ -56,9 +53,6 @@ impl Edit<'_> {
     }
 
     /// Removes the protection of [`Edit::pin`]; returns false if there was none.
-    ///
-    /// # Errors
-    /// Same as [`Edit::tag`].
     pub(crate) fn unpin(&mut self, core: CoreHash) -> Result<bool> {
         let id = self.number(core)?;
         self.recorded(&Event::Unpin { core }, |connection| {

@@ -31,9 +31,6 @@ impl Edit<'_> {
     }
 
     /// Removes the note of an artifact; returns false if it had none.
-    ///
-    /// # Errors
-    /// Same as [`Edit::tag`].
     pub(crate) fn remove_note(&mut self, core: CoreHash) -> Result<bool> {
         let id = self.number(core)?;
         self.recorded(&Event::Note { core, note: None }, |connection| {
@@ -44,9 +41,6 @@ impl Edit<'_> {
 
 impl Snapshot<'_> {
     /// Returns the note of an artifact, if it has one.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
         let sql = "SELECT artifact, text, at FROM note WHERE artifact = ?1";
         Ok(self.rows(sql, [artifact.0], note_row)?.pop())

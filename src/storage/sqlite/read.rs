@@ -1,4 +1,5 @@
-//! Queries. Functions that return several rows return them in an order that does not depend on how they were stored.
+//! Queries. Functions that return several rows return them in an order that does not depend on how they were stored, and
+//! all return an error if the database cannot be read or the index is damaged.
 
 mod candidates;
 mod edges;
@@ -113,9 +114,6 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns the artifact with this core hash.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
                     WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
@@ -155,9 +153,6 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns up to `limit` core hashes that begin with `prefix`, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn artifacts_with_prefix(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
         let (low, high) = prefix.range();
         let sql = "SELECT core FROM artifact
@@ -168,9 +163,6 @@ impl<'s> Snapshot<'s> {
 
     /// Returns up to `limit` captures whose hash begins with `prefix`, each with the core hash of its artifact, sorted
     /// by hash and core hash.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn captures_beginning(
         &self,
         prefix: &DigestPrefix,
@@ -189,36 +181,24 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns the capture of the artifact `core` with this hash.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
         let id = capture_id(&self.connection, core, capture).map_err(|error| self.failed(error))?;
         Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
     }
 
     /// Returns the captures of an artifact in the order in which they were added.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
         self.rows(captures!("WHERE c.artifact = ?1 ORDER BY c.id"), [artifact.0], capture_row)
     }
 
     /// Returns the capture of an artifact that was added first. The preferred one may be another:
     /// [`Snapshot::preferred_capture`].
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1");
         Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
     }
 
     /// Returns the attributes of an artifact, sorted by name and value.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<Attribute>> {
         let sql = "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 ORDER BY v.name, v.value";

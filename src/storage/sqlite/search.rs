@@ -83,9 +83,6 @@ fn hash_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<Cap
 
 impl Snapshot<'_> {
     /// Returns the state of the search index, or `None` if the vault has none.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn search_index(&self) -> Result<Option<SearchIndex>> {
         let look = || {
             let Some(state) = state(self.connection())? else { return Ok(None) };
@@ -99,9 +96,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn search_index_size(&self) -> Result<u64> {
         Ok(size(self.connection()).map_err(|error| self.failed(error))?.unwrap_or_default())
     }

@@ -16,9 +16,6 @@ const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
 
 impl Snapshot<'_> {
     /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn stats(&self, by: TimeBasis) -> Result<Statistics> {
         let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
                        FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
@@ -56,9 +53,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the size of what is stored, and of the indexes.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn engine_statistics(&self) -> Result<EngineStatistics> {
         engine_statistics(self.connection()).map_err(|error| self.failed(error))
     }

@@ -241,9 +241,6 @@ impl Store {
     }
 
     /// Begins a change to the vault's content, after waiting for other writers to finish.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
     pub(crate) fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
         let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
         Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
@@ -271,9 +268,6 @@ impl Store {
     }
 
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
     pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>> {
         Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
     }

@@ -8,9 +8,6 @@ use crate::storage::Result;
 
 impl Snapshot<'_> {
     /// Returns the largest number of an attribute of an artifact, or `None` if it has none.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn number_of(&self, artifact: ArtifactId, name: &str) -> Result<Option<i64>> {
         let sql = "SELECT max(v.number) FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 AND v.name = ?2";
@@ -19,9 +16,6 @@ impl Snapshot<'_> {
 
     /// Returns the time in an attribute of an artifact: the latest of those that its captures state. `None` if it states
     /// none.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn stated_time(&self, artifact: ArtifactId, name: &str) -> Result<Option<DateTime<Utc>>> {
         // An invalid number is damage, which a check reports.
         Ok(self.number_of(artifact, name)?.and_then(DateTime::from_timestamp_millis))

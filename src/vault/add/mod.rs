@@ -265,9 +265,6 @@ fn additions(storage: &dyn Storage) -> Result<u64> {
 
 /// Joins a rejected document that continues one in the vault to its beginning there, and returns the rejection if that
 /// is not possible.
-///
-/// # Errors
-/// Returns an error if the vault cannot be read.
 pub(crate) fn joined(
     storage: &dyn Storage,
     mut rejection: Rejection,

@@ -54,9 +54,6 @@ pub(crate) fn check(storage: &dyn Storage, options: &Options, monitor: &mut dyn 
 /// `keys`; earlier results of signatures for which there is no key are kept. An interrupted rebuild is partial, and the
 /// vault answers correctly at any time. The report lists the artifacts that were not admitted again; they remain in the
 /// vault with their previous data.
-///
-/// # Errors
-/// Returns an error if the vault cannot be read or written.
 pub(crate) fn reindex(storage: &dyn Storage, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
     let mut reporter = Reporter::new(monitor);
     reindex::reindex(storage, keys, &mut reporter)?;

@@ -16,9 +16,6 @@ pub struct Contained {
 }
 
 /// Returns those of `artifacts` whose bytes would remain in other artifacts after those in `leaving` are removed.
-///
-/// # Errors
-/// Returns an error if the database cannot be read or the index is damaged.
 pub(crate) fn contained(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
@@ -37,9 +34,6 @@ pub(crate) fn contained(
 
 /// Returns every artifact that must also be removed so that no bytes of `artifacts` remain: their containers,
 /// recursively, each once, by core hash.
-///
-/// # Errors
-/// Same as [`contained`].
 pub(crate) fn all_containers(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],

@@ -65,9 +65,6 @@ impl DependentFinder {
     }
 
     /// Returns the dependents that contain the bytes of `artifact`; `None` if there are none.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn containers(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -80,9 +77,6 @@ impl DependentFinder {
 
     /// Returns the dependents of `artifact` that link to it. Links that follow from what the artifact itself states,
     /// such as the contract that governs it, are excluded.
-    ///
-    /// # Errors
-    /// Same as [`DependentFinder::containers`].
     pub(crate) fn linking(
         &mut self,
         snapshot: &dyn Snapshot,
@@ -147,9 +141,6 @@ impl DependentFinder {
     }
 
     /// Returns why `holder`, a member of the group of `hold`, depends on an artifact; `None` if it is not a member.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn holding(
         &self,
         snapshot: &dyn Snapshot,
@@ -167,9 +158,6 @@ impl DependentFinder {
     }
 
     /// Returns the links of other artifacts to `artifact`: up to `limit` of them, and the number of further ones.
-    ///
-    /// # Errors
-    /// Same as [`DependentFinder::containers`].
     pub(crate) fn links_to(
         &mut self,
         snapshot: &dyn Snapshot,

@@ -23,9 +23,6 @@ pub(crate) struct Forks {
 }
 
 /// Finds every pair of artifacts that forks. The work is linear in the number of records and steps.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
     let headers = snapshot.shared_first_mentions(RECORD)?.into_iter().map(Shared::Header);
     let names = snapshot.shared_names(STEP)?;
@@ -76,9 +73,6 @@ impl Forks {
 
 /// Returns the forks of one artifact, which is the first side of each, in the order in which the others arrived, and
 /// the number of artifacts that it was compared with: at most `limit`, and no more of the vault is read.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn forks_of(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,

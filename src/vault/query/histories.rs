@@ -52,9 +52,6 @@ struct Class {
 
 impl Histories {
     /// Reads the histories of each of `all`.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(super) fn read_all(
         snapshot: &dyn Snapshot,
         all: Vec<(Shared, Vec<ArtifactRecord>)>,

@@ -80,9 +80,6 @@ pub struct Link {
 }
 
 /// Finds all links of `artifact`, outgoing ones first, by relation and target.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn links(snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
     Linker::default().links(snapshot, artifact)
 }
@@ -95,9 +92,6 @@ pub(crate) struct Linker {
 
 impl Linker {
     /// Returns all links of `artifact`, like [`links`].
-    ///
-    /// # Errors
-    /// Same as [`links`].
     pub(crate) fn links(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
         let mut selection = Selection::default();
         self.reader.read(snapshot, &[artifact.core], selection.wanted())?;

@@ -1,6 +1,7 @@
 //! Queries of a vault: resolving hashes, finding artifacts, following links.
 //!
-//! Each query reads one [`Snapshot`](crate::storage::Snapshot), so a result never mixes two states of the vault.
+//! Each query reads one [`Snapshot`](crate::storage::Snapshot), so a result never mixes two states of the vault. It returns an
+//! error if the vault cannot be read.
 
 mod containers;
 mod dependents;

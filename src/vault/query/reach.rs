@@ -25,9 +25,6 @@ pub const MAX_SEARCHED: usize = 10_000;
 
 /// Finds the shortest path of links from `one` to `other`, in any direction; returns `None` if there is none among the
 /// 10,000 artifacts nearest to `one`. Of equally short paths, returns the first by relation and hash.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn shortest_path(
     snapshot: &dyn Snapshot,
     one: &ArtifactRecord,
@@ -65,9 +62,6 @@ pub(crate) fn shortest_path(
 
 /// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
 /// once, by core hash.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn reachable(
     snapshot: &dyn Snapshot,
     artifacts: Vec<ArtifactRecord>,

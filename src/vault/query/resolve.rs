@@ -29,9 +29,6 @@ const MAX_CANDIDATES: usize = 20;
 /// Resolves `prefix` among the core hashes and capture hashes in the vault. For an ambiguous prefix, the first 20
 /// candidates of each type are returned. A complete capture hash is ambiguous if artifacts of several kinds have those
 /// bytes.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn resolve(
     snapshot: &dyn Snapshot,
     prefix: &DigestPrefix,
@@ -56,9 +53,6 @@ pub(crate) fn resolve(
 
 /// Resolves `prefix` among the mentioned digests, in any role or in those of one group. A full digest resolves to
 /// itself, mentioned or not. If the prefix is ambiguous, returns the first 20 candidates.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn resolve_mentioned(
     snapshot: &dyn Snapshot,
     prefix: &DigestPrefix,

@@ -51,9 +51,6 @@ pub(crate) struct UnresolvedReferences {
 }
 
 /// Returns the references to missing artifacts.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn unresolved(snapshot: &dyn Snapshot, query: &UnresolvedQuery) -> Result<UnresolvedReferences> {
     let mut references = snapshot.unresolved()?;
     if let Some(role) = &query.role {

@@ -17,9 +17,6 @@ pub(crate) struct Extension {
 }
 
 /// Returns those of `artifacts` that another one of them extends, by the kinds whose artifacts can.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn extended<'a>(
     snapshot: &dyn Snapshot,
     artifacts: &(impl Iterator<Item = &'a ArtifactRecord> + Clone),
@@ -37,9 +34,6 @@ pub(crate) fn extended<'a>(
 }
 
 /// Returns those of `artifacts` that another artifact which matches `filter` extends, by the kinds whose artifacts can.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn extended_by_matching<'a>(
     snapshot: &dyn Snapshot,
     artifacts: &(impl Iterator<Item = &'a ArtifactRecord> + Clone),
@@ -57,9 +51,6 @@ pub(crate) fn extended_by_matching<'a>(
 
 /// Returns the longest artifacts that extend `artifact` according to its `links`: those that no other one of them
 /// extends.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(crate) fn longest_extensions(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,

@@ -14,9 +14,6 @@ const CHUNK: u32 = 1_000;
 
 /// Compares the index entries of the indexed captures with the documents, and returns the differences; `None` if there
 /// is no index, or it has another version. Calls `watch` with a description, the count so far and the total.
-///
-/// # Errors
-/// Returns an error if the vault cannot be read.
 pub(in crate::vault) fn compare(
     storage: &dyn Storage,
     watch: &mut dyn FnMut(&'static str, u64, u64),

@@ -53,9 +53,6 @@ pub(in crate::vault) fn build(
 
 /// Indexes captures added since the last update, and rebuilds an index of another version. Returns `None` if there is
 /// no index.
-///
-/// # Errors
-/// Same as [`build`].
 pub(in crate::vault) fn sync_index(
     storage: &dyn Storage,
     watch: &mut dyn FnMut(Progress),

@@ -46,9 +46,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns the row ids of the blobs that checking every artifact does not read.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
         let sql = "SELECT b.id FROM blob b NOT INDEXED
              WHERE b.id NOT IN
@@ -70,9 +67,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns the bytes with this hash, if the vault has them undamaged.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
         let mut findings = Vec::new();
         let subject = Subject::Blob(blob);
@@ -87,9 +81,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns whether the blob with this hash is stored as a delta.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn is_difference(&self, blob: BlobHash) -> Result<bool> {
         let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
             let id = blob_id(&*self.connection, blob)?;
@@ -100,9 +91,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns the findings about the blob with this row id.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn blob(&self, id: i64) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let file = self.look(Subject::Table("blob".to_owned()), &mut findings, || {

@@ -13,9 +13,6 @@ use crate::storage::sqlite::{Result, StorageError};
 
 impl FileInspection<'_> {
     /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn artifacts(
         &self,
         kind: Option<&str>,
@@ -38,9 +35,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns the ids of an artifact's captures in the order in which they were added.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn capture_ids(
         &self,
         artifact: &CheckedArtifact,
@@ -55,9 +49,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns the artifacts that captures refer to and that are missing from the vault. Their hashes are not known.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
         let artifacts = self.look(Subject::Table("capture".to_owned()), findings, || {
             let sql = "SELECT DISTINCT artifact FROM capture
@@ -72,9 +63,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns whether the vault contains this capture of the artifact `core`.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(in crate::storage::sqlite) fn has_capture(
         &self,
         core: CoreHash,
@@ -87,9 +75,6 @@ impl FileInspection<'_> {
 
     /// Reads a capture of `artifact` and hashes every byte again. Returns `None` and adds a finding if its row cannot
     /// be read.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn read(
         &self,
         artifact: &CheckedArtifact,

@@ -14,9 +14,6 @@ use crate::storage::sqlite::{Result, mention_index};
 
 impl FileInspection<'_> {
     /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn facts(
         &self,
         artifact: &CheckedArtifact,
@@ -49,9 +46,6 @@ impl FileInspection<'_> {
     }
 
     /// Adds a finding if the artifact's captures mention digests that are missing from the mention index.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
         let mut unlisted = 0;
         let subject = || Subject::Artifact(artifact.core);

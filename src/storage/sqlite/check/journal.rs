@@ -53,9 +53,6 @@ impl JournalReader for FileInspection<'_> {
 
 impl FileInspection<'_> {
     /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
     pub(super) fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
             let sql = "SELECT j.core, k.name, j.source_path, max(j.seq)
@@ -73,9 +70,6 @@ impl FileInspection<'_> {
 
     /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
     /// or it contains entries that this program does not understand.
-    ///
-    /// # Errors
-    /// Returns an error if the file cannot be read.
     pub(super) fn recorded_signatures(&self) -> Result<RecordedSignatures> {
         let replay = self.replay(None, &mut Vec::new())?.filter(Replay::is_proven);
         let recorded = self.look(journal(), &mut Vec::new(), || {

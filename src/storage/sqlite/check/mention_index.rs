@@ -7,9 +7,6 @@ use crate::storage::sqlite::{Result, mention_index};
 
 impl FileInspection<'_> {
     /// Checks that the segments can be read and are sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn order_of_mentions(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         self.segments(&mut findings, |_, _| ())?;
@@ -19,9 +16,6 @@ impl FileInspection<'_> {
     /// Checks that the segments can be read and are sorted, and whether they have exactly one entry for every digest
     /// that a capture mentions. If the returned flag is false, [`FileInspection::unlisted`] should be called for every
     /// artifact.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
         let mut captures: Vec<i64> = Vec::new();

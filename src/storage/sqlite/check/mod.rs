@@ -94,9 +94,6 @@ impl Drop for FileInspection<'_> {
 
 impl Store {
     /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
     pub(in crate::storage::sqlite) fn inspect(&self) -> Result<FileInspection<'_>> {
         FileInspection::begin(self.connection()?, &self.path)
     }

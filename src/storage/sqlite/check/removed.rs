@@ -7,9 +7,6 @@ use crate::storage::sqlite::tombstones::{self, NotGone};
 
 impl FileInspection<'_> {
     /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn removed(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let table = Subject::Table("tombstone".to_owned());

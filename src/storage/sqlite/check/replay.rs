@@ -8,9 +8,6 @@ use crate::storage::entry::Entry;
 use crate::storage::sqlite::schema;
 
 /// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
 pub(in crate::storage::sqlite) fn replay(
     connection: &Connection,
     since: Option<Digest>,

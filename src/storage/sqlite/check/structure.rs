@@ -35,9 +35,6 @@ pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND
 
 impl FileInspection<'_> {
     /// Checks SQLite's own structures, the schema, the foreign keys and the search index.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
         let pragma = match integrity {
             Integrity::Quick => "quick_check",
@@ -143,9 +140,6 @@ impl FileInspection<'_> {
     }
 
     /// Finds duplicate and incomplete rows.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn structure(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let artifact = |row: &Row<'_>| row.get::<_, CoreHash>(0).map(Subject::Artifact);
@@ -244,9 +238,6 @@ impl FileInspection<'_> {
     }
 
     /// Returns the kinds as the vault records them.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
         let mut kinds = Vec::new();
         self.look(Subject::Table("kind".to_owned()), findings, || {

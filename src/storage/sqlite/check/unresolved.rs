@@ -17,9 +17,6 @@ struct Rows {
 
 impl FileInspection<'_> {
     /// Adds a finding if the table lacks references to artifacts that the vault does not have, and one if it has others.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read for a reason other than damage.
     pub(super) fn unresolved_references(&self, findings: &mut Vec<Finding>) -> Result<()> {
         let subject = || Subject::Table("unresolved_reference".to_owned());
         let mut rows = Rows::default();

@@ -159,12 +159,8 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
         self.each(of, |core, id| {
-            let rows = match group {
-                Some(group) => self.mentions_of(id, group)?,
-                None => self.mentions(id)?,
-            };
+            let rows = self.mentions(id, group)?.into_iter();
             let mut mentions: Vec<Mention> = rows
-                .into_iter()
                 .map(|MentionRow { role, unit, place, digest, .. }| Mention {
                     artifact: core,
                     role,

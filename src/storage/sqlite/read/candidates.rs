@@ -5,9 +5,6 @@ use super::Snapshot;
 
 impl Snapshot<'_> {
     /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         let sql = "SELECT value FROM attribute_value WHERE name = ?1 AND value >= ?2 ORDER BY value LIMIT ?3";
         let mut values: Vec<String> = self.rows(sql, (name, text, limit), |row| row.get(0))?;
@@ -16,9 +13,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the names of the attributes that artifacts have, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn attribute_names(&self) -> Result<Vec<String>> {
         // Skips from one name to the next: there may be millions of values.
         let sql = "WITH RECURSIVE names (name) AS (

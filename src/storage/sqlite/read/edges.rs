@@ -18,9 +18,6 @@ const CONTAINS: &str = relation::CONTAINS;
 
 impl Snapshot<'_> {
     /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
@@ -39,9 +36,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the mentions that relate other artifacts to this one.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
@@ -62,9 +56,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the artifacts that contain an artifact, such as the packs of a session.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn containers_of(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
         let core = self.artifact_by_id(artifact)?.core.0;
         let find = || {
@@ -90,9 +81,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the artifacts that an artifact contains, such as the session of a pack.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn contained_in(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
         let find = || {
             let mut contained = BTreeSet::new();
@@ -112,9 +100,6 @@ impl Snapshot<'_> {
     /// Returns the other artifacts that have the bytes of an artifact: those that have one of its
     /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
     /// such as a policy, do not make one pack part of another.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
         let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
                    UNION
@@ -128,9 +113,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the relations and names by which an artifact refers to others, and whether each dangles, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
         let sql = "SELECT relation, handle, dangles FROM name_mention WHERE artifact = ?1 ORDER BY relation, handle";
         self.rows(sql, [artifact.0], |row| {
@@ -139,18 +121,12 @@ impl Snapshot<'_> {
     }
 
     /// Returns the names of an artifact, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
         let sql = "SELECT handle FROM identity WHERE artifact = ?1 ORDER BY handle";
         self.rows(sql, [artifact.0], |row| row.get(0))
     }
 
     /// Returns the artifacts that have a name, in the order in which they were added.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
         let sql = "SELECT artifact FROM identity WHERE handle = ?1 ORDER BY artifact";
         self.rows(sql, [handle], |row| row.get(0))
@@ -158,18 +134,12 @@ impl Snapshot<'_> {
 
     /// Returns the artifacts that refer to others by a name, each with its relation, sorted by relation and order of
     /// addition.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
         let sql = "SELECT relation, artifact FROM name_mention WHERE handle = ?1 ORDER BY relation, artifact";
         self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     /// Returns the manual links from or to an artifact.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
         let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
                     ORDER BY relation, source, target";
@@ -184,9 +154,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the digests that artifacts refer to and that are not core hashes in the vault.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
         let mut missing = Vec::new();
         let sql = "SELECT DISTINCT c.artifact FROM unresolved_reference u JOIN capture c ON c.id = u.capture";
@@ -201,9 +168,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the names that artifacts refer to and that no other artifact in the vault has, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn missing_names(&self) -> Result<Vec<Reference<String>>> {
         let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
                     WHERE n.dangles AND NOT EXISTS

@@ -36,9 +36,6 @@ impl Snapshot<'_> {
 
     /// Returns a file with these bytes in a capture of several files: from the capture that was added first, and the
     /// first by name in it.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
         let sql = "SELECT c.artifact, c.digest, m.name
                      FROM blob b JOIN member m ON m.blob = b.id JOIN capture c ON c.id = m.capture

@@ -19,9 +19,6 @@ fn matches() -> String {
 
 impl Snapshot<'_> {
     /// Returns the last entry of the journal.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn journal_head(&self) -> Result<Head> {
         let sql = "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1";
         let head = self.rows(sql, [], |row| Ok(Head { seq: row.get(0)?, chain: row.get(1)? }))?.pop();
@@ -30,18 +27,12 @@ impl Snapshot<'_> {
 
     /// Returns the time of the last entry. It is read for every addition, and preparing a query of the view with the texts
     /// takes longer than the rest of it.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
         let sql = format!("SELECT {AT} FROM journal j ORDER BY j.seq DESC LIMIT 1");
         Ok(self.rows(&sql, [], |row| time(row, 0))?.pop())
     }
 
     /// Returns up to `limit` of the matching entries, from the entry `from` on.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn journal_page(
         &self,
         query: &JournalQuery,
@@ -74,9 +65,6 @@ impl Snapshot<'_> {
     }
 
     /// Recomputes the chain from the first entry to the last, and looks for the entry whose chain value is `since`.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
         let mut check = JournalCheck::begin(since);
         let sql = "SELECT j.seq, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq

@@ -49,9 +49,6 @@ impl Roles {
 
 impl Snapshot<'_> {
     /// Returns the mentions of `digest`, in any role or in those of one group, ordered by artifact, role and place.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
         let find = || self.in_group(self.stating(digest)?, group);
         find().map_err(|error| self.failed(error))
@@ -59,9 +56,6 @@ impl Snapshot<'_> {
 
     /// Returns where the captures of an artifact that are among `captures`, which must be sorted, mention `digest`, in
     /// any role or in those of one group, sorted by role and place.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn mentions_in(
         &self,
         artifact: ArtifactId,
@@ -86,9 +80,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn mentioned_beginning(
         &self,
         prefix: &DigestPrefix,
@@ -113,52 +104,23 @@ impl Snapshot<'_> {
         Ok(found.into_iter().take(limit as usize).collect())
     }
 
-    /// Returns the mentions of an artifact in the roles of one group, ordered by place.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
-    pub(crate) fn mentions_of(&self, artifact: ArtifactId, group: &str) -> Result<Vec<MentionRow>> {
+    /// Returns the mentions of an artifact in the roles of one group, or all of them, in the order of their lists.
+    pub(crate) fn mentions(&self, artifact: ArtifactId, group: Option<&str>) -> Result<Vec<MentionRow>> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
             for stated in self.lists().for_artifact(artifact.0)? {
                 let role = roles.get(self, stated.role)?;
-                if role.group == group {
+                if group.is_none_or(|group| role.group == group) {
                     found.push(mention(artifact, stated, role));
                 }
             }
-            found.sort_by(|one, other| {
-                (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
-            });
-            Ok(found)
-        };
-        find().map_err(|error| self.failed(error))
-    }
-
-    /// Returns all mentions of an artifact, ordered by role and place.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
-    pub(crate) fn mentions(&self, artifact: ArtifactId) -> Result<Vec<MentionRow>> {
-        let find = || {
-            let mut found = Vec::new();
-            let mut roles = Roles::default();
-            for stated in self.lists().for_artifact(artifact.0)? {
-                let role = roles.get(self, stated.role)?;
-                found.push(mention(artifact, stated, role));
-            }
-            found.sort_by(|one, other| {
-                (&one.role, &one.place, one.digest).cmp(&(&other.role, &other.place, other.digest))
-            });
             Ok(found)
         };
         find().map_err(|error| self.failed(error))
     }
 
     /// Returns the number of mentions of an artifact, by role.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
         let find = || {
             let mut roles = Roles::default();
@@ -175,15 +137,12 @@ impl Snapshot<'_> {
     }
 
     /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
         let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
         let sql = "SELECT a.id FROM artifact a
                     WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
         for artifact in self.rows(sql, [group], |row| row.get::<_, ArtifactId>(0))? {
-            for mention in self.mentions_of(artifact, group)? {
+            for mention in self.mentions(artifact, Some(group))? {
                 if mention.place == Place::Index(0) {
                     beginnings.entry(mention.digest).or_default().insert(artifact);
                 }

@@ -15,9 +15,6 @@ const REFERS_NOT: &str =
 
 impl Snapshot<'_> {
     /// Returns the names that several originals have, of kinds with mentions in one group, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn shared_names(&self, group: &str) -> Result<Vec<String>> {
         let sql = format!(
             "SELECT i.handle FROM identity i WHERE {IS_OF_GROUP} AND {REFERS_NOT}
@@ -27,9 +24,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the originals that have a name, in the order in which they were added.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn originals(&self, name: &str) -> Result<Vec<ArtifactId>> {
         let sql =
             format!("SELECT i.artifact FROM identity i WHERE i.handle = ?1 AND {REFERS_NOT} ORDER BY 1");
@@ -37,9 +31,6 @@ impl Snapshot<'_> {
     }
 
     /// Returns the names of which an artifact is an original, sorted.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn original_names(&self, artifact: ArtifactId) -> Result<Vec<String>> {
         let sql =
             format!("SELECT i.handle FROM identity i WHERE i.artifact = ?1 AND {REFERS_NOT} ORDER BY 1");
@@ -48,9 +39,6 @@ impl Snapshot<'_> {
 
     /// Returns whether another artifact of the same kind has a name of the artifact, or refers to a name that it refers
     /// to.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn has_namesake(&self, artifact: ArtifactId) -> Result<bool> {
         // The plus keeps SQLite from scanning all artifacts of the kind.
         let sql = "SELECT EXISTS (

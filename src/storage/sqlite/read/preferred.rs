@@ -9,9 +9,6 @@ impl Snapshot<'_> {
     /// Returns the preferred capture of an artifact: captures with a verified signature come first, then unsigned ones,
     /// then those with an unchecked signature, and those with a wrong signature last; among equals, the one that was
     /// added first.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn preferred_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
         let sql = captures!(
             "WHERE c.id = (SELECT f.id FROM capture f LEFT JOIN signature s ON s.capture = f.id

@@ -9,9 +9,6 @@ use crate::storage::{Result, StorageError, Tombstone};
 
 impl Snapshot<'_> {
     /// Returns up to 100 tombstones of core hashes and capture hashes that begin with `prefix`, the latest first.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
         let (low, high) = prefix.range();
         let sql = format!(
@@ -24,9 +21,6 @@ impl Snapshot<'_> {
 
     /// Returns the tombstones of artifacts, or of those of one kind, in the order in which they were removed. Artifacts that
     /// are in the vault again have none.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
         let sql = format!(
             "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
@@ -46,9 +40,6 @@ impl Snapshot<'_> {
 
     /// Returns the tombstones because of which `admitted` is rejected: its own, and those of artifacts and files in it;
     /// one per removed artifact, by core hash.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
         for_digests(self.connection(), &removal_digests(admitted))
             .map_err(|error| StorageError::from_sqlite(self.path(), error))

@@ -15,9 +15,6 @@ impl Snapshot<'_> {
     /// Returns those of `artifacts` that another one of them relates to by `relation`, which holds only between
     /// artifacts that have the same value of `attribute`. For each, only as much of the index is read as is needed to
     /// find one that does.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged.
     pub(crate) fn related_among(
         &self,
         artifacts: &[&ArtifactRow],

@@ -14,9 +14,6 @@ use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
 impl Snapshot<'_> {
     /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
     /// none if there is no index, or one of another version.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         match state.filter(|state| state.version == VERSION) {
@@ -27,9 +24,6 @@ impl Snapshot<'_> {
 
     /// Returns up to `limit` captures that should be in the index, after `after` if it is given, in the order in which
     /// they were added.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
     pub(crate) fn indexed(
         &self,
         after: Option<&SearchableCapture>,
