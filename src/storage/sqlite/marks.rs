@@ -1,15 +1,16 @@
 //! Tags and pins.
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Row};
 
 use super::edit::Edit;
 use super::journal::Event;
 use super::manual_links::changed;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow, Milliseconds, PinRow, TagRow};
+use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use super::{Result, StorageError};
 use crate::digest::CoreHash;
 use crate::storage::annotations::tag_defect;
+use crate::storage::interface::{Pin, Tag};
 
 impl Edit<'_> {
     /// Tags an artifact; returns false if it already has the tag. The tag is removed from any other artifact.
@@ -77,33 +78,15 @@ impl Snapshot<'_> {
         id.map(|id| self.artifact_by_id(id)).transpose()
     }
 
-    /// Returns all tags, or those of one artifact, sorted by name.
-    ///
-    /// # Errors
-    /// Returns an error if a database operation fails.
-    pub(crate) fn tags(&self, artifact: Option<ArtifactId>) -> Result<Vec<TagRow>> {
-        let sql = "SELECT t.name, a.id, a.core, t.at FROM tag t JOIN artifact a ON a.id = t.artifact
-                    WHERE ?1 IS NULL OR t.artifact = ?1 ORDER BY t.name";
-        self.rows(sql, [artifact.map(|id| id.0)], |row| {
-            let at = row.get::<_, Milliseconds>(3)?.0;
-            Ok(TagRow { name: row.get(0)?, artifact: row.get(1)?, core: row.get(2)?, at })
-        })
+    /// Returns the tags of an artifact, sorted by name.
+    pub(crate) fn tags(&self, artifact: ArtifactId) -> Result<Vec<Tag>> {
+        let tag = |row: &Row<'_>| Ok(Tag { name: row.get(0)?, at: row.get::<_, Milliseconds>(1)?.0 });
+        self.rows("SELECT name, at FROM tag WHERE artifact = ?1 ORDER BY name", [artifact.0], tag)
     }
 
     /// Returns the pin of an artifact, if it has one.
-    ///
-    /// # Errors
-    /// Returns an error if a database operation fails.
-    pub(crate) fn pin_of(&self, artifact: ArtifactId) -> Result<Option<PinRow>> {
-        let sql = "SELECT a.id, a.core, k.name, p.note, p.at
-                     FROM pin p JOIN artifact a ON a.id = p.artifact JOIN kind k ON k.id = a.kind
-                    WHERE p.artifact = ?1";
-        Ok(self.rows(sql, [artifact.0], pin_row)?.pop())
+    pub(crate) fn pin_of(&self, artifact: ArtifactId) -> Result<Option<Pin>> {
+        let pin = |row: &Row<'_>| Ok(Pin { note: row.get(0)?, at: row.get::<_, Milliseconds>(1)?.0 });
+        Ok(self.rows("SELECT note, at FROM pin WHERE artifact = ?1", [artifact.0], pin)?.pop())
     }
-}
-
-fn pin_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<PinRow> {
-    let core: CoreHash = row.get(1)?;
-    let at = row.get::<_, Milliseconds>(4)?.0;
-    Ok(PinRow { artifact: row.get(0)?, core, kind: row.get(2)?, note: row.get(3)?, at })
 }

@@ -6,10 +6,11 @@ use super::edit::Edit;
 use super::journal::Event;
 use super::manual_links::changed;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, Milliseconds, NoteRow};
+use super::rows::{ArtifactId, Milliseconds};
 use super::{Result, StorageError};
 use crate::digest::CoreHash;
 use crate::storage::annotations::note_defect;
+use crate::storage::interface::Note;
 
 impl Edit<'_> {
     /// Sets the note of an artifact, replacing any other; returns false if it already has this one.
@@ -41,12 +42,8 @@ impl Edit<'_> {
 
 impl Snapshot<'_> {
     /// Returns the note of an artifact, if it has one.
-    pub(crate) fn note_of(&self, artifact: ArtifactId) -> Result<Option<NoteRow>> {
-        let sql = "SELECT artifact, text, at FROM note WHERE artifact = ?1";
-        Ok(self.rows(sql, [artifact.0], note_row)?.pop())
+    pub(crate) fn note_of(&self, artifact: ArtifactId) -> Result<Option<Note>> {
+        let note = |row: &Row<'_>| Ok(Note { text: row.get(0)?, at: row.get::<_, Milliseconds>(1)?.0 });
+        Ok(self.rows("SELECT text, at FROM note WHERE artifact = ?1", [artifact.0], note)?.pop())
     }
-}
-
-fn note_row(row: &Row<'_>) -> rusqlite::Result<NoteRow> {
-    Ok(NoteRow { artifact: row.get(0)?, text: row.get(1)?, at: row.get::<_, Milliseconds>(2)?.0 })
 }

@@ -80,7 +80,7 @@ impl Edit<'_> {
         for (relation, source, target) in edges {
             self.take_back_link(StatedLink { source, relation: &relation, target })?;
         }
-        for tag in self.snapshot.tags(Some(artifact.id))? {
+        for tag in self.snapshot.tags(artifact.id)? {
             self.untag(&tag.name)?;
         }
         self.remove_note(core)?;

@@ -135,45 +135,6 @@ pub(crate) struct Reference<T> {
     pub place: Option<Place>,
 }
 
-/// A tag of an artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TagRow {
-    /// The name.
-    pub name: String,
-    /// The artifact.
-    pub artifact: ArtifactId,
-    /// Its core hash.
-    pub core: CoreHash,
-    /// The time at which the tag was set.
-    pub at: DateTime<Utc>,
-}
-
-/// A pinned artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PinRow {
-    /// The artifact.
-    pub artifact: ArtifactId,
-    /// Its core hash.
-    pub core: CoreHash,
-    /// The name of its kind.
-    pub kind: String,
-    /// The reason, if one was given.
-    pub note: Option<String>,
-    /// The time at which it was pinned.
-    pub at: DateTime<Utc>,
-}
-
-/// The note of an artifact.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NoteRow {
-    /// The artifact.
-    pub artifact: ArtifactId,
-    /// The text.
-    pub text: String,
-    /// The time at which it was written.
-    pub at: DateTime<Utc>,
-}
-
 impl FromSql for ArtifactId {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         i64::column_result(value).map(Self)

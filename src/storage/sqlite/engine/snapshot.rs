@@ -13,9 +13,9 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
-    ManualLink, MemberRecord, Mention, NameUse, Names, Note, Order, Page, Paged, Pin, ReferenceEdge,
-    Resolution, RoleCount, SharedFile, Snapshot, Statistics, Tag, UnresolvedReference, UnresolvedTarget,
-    sort_manual_links, sort_mentions, sort_mentions_by_artifact, sort_references, sort_unresolved,
+    ManualLink, MemberRecord, Mention, NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution,
+    RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, sort_manual_links,
+    sort_mentions, sort_mentions_by_artifact, sort_references, sort_unresolved,
 };
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
@@ -120,10 +120,8 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>> {
         self.each(of, |_, id| {
-            let tags = self.tags(Some(id))?.into_iter().map(|tag| Tag { name: tag.name, at: tag.at });
-            let note = self.note_of(id)?.map(|note| Note { text: note.text, at: note.at });
-            let pin = self.pin_of(id)?.map(|pin| Pin { note: pin.note, at: pin.at });
-            Ok(Annotations { tags: tags.collect(), note, pin, labels: self.labels_of(id)? })
+            let (note, pin) = (self.note_of(id)?, self.pin_of(id)?);
+            Ok(Annotations { tags: self.tags(id)?, note, pin, labels: self.labels_of(id)? })
         })
     }
 

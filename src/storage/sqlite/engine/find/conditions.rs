@@ -180,7 +180,7 @@ impl<'q> Known<'q> {
                 matches.extend(note.filter(|note| note.to_lowercase().contains(text)).map(Match::Note));
             }
             Self::Tagged(name) => {
-                let tags = snapshot.tags(Some(artifact))?.into_iter().map(|tag| tag.name);
+                let tags = snapshot.tags(artifact)?.into_iter().map(|tag| tag.name);
                 matches.extend(tags.filter(|tag| name.is_none_or(|name| name == tag)).map(Match::Tag));
             }
             Self::Label { key, value } => {
