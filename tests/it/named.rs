@@ -59,9 +59,32 @@ fn a_name_of_nothing_is_explained() {
     sandbox.add([repository("examples/session.json")]);
     let told = sandbox.run(["show", "nothing"]).expect(3).stderr;
     assert!(told.contains("no tag or run in the vault has the name nothing"), "{told}");
+    let file = sandbox.write("file.json", "{}");
+    let told = sandbox.run(["show", file.to_str().unwrap()]).expect(3).stderr;
+    assert!(told.contains("it is a file: \"runvault verify\" checks files"), "{told}");
     // A file stays a file.
     let told = sandbox.run(["verify", "nothing.json"]).expect(2).stderr;
     assert!(told.contains("nothing.json"), "{told}");
+}
+
+#[test]
+fn names_are_accepted_as_they_are_pasted() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.add([repository("examples/run.rpk")]).remove(0);
+    for pasted in [
+        format!(" {run} "),
+        format!("{}…", &run[..20]),
+        format!("{}...", &run[..20]),
+        run.to_uppercase(),
+        "run:run-triage-4711".to_owned(),
+    ] {
+        assert_eq!(core(&sandbox, &pasted), run, "{pasted}");
+    }
+    let listed = sandbox.run(["find", "--kind", "run", "--json"]).expect(0).stdout;
+    assert_eq!(listed, sandbox.run(["find", "runs", "--json"]).expect(0).stdout);
+    assert!(listed.contains(&run), "{listed}");
+    sandbox.run(["list", "--kind", "rpk"]).expect(0);
+    sandbox.run(["find", "runs", "--kind", "rpk"]).expect(3);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Hashes, tags and "latest" as arguments.
 
+use std::path::Path;
 use std::str::FromStr;
 
 use runvault::digest::{Digest, DigestPrefix};
@@ -34,6 +35,15 @@ impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        // Hashes are pasted with spaces around them, shortened ones with an ellipsis, and the name of the algorithm in capitals.
+        let text = text.trim().trim_end_matches('…');
+        let text = text.strip_suffix("...").unwrap_or(text);
+        let text = &match text.split_at_checked("sha256:".len()) {
+            Some((algorithm, digits)) if algorithm.eq_ignore_ascii_case("sha256:") => {
+                format!("sha256:{digits}")
+            }
+            _ => text.to_owned(),
+        };
         Self::parse_strict(text).or_else(|error| {
             let is_name = !text.starts_with('@') && !text.is_empty() && is_plain(text.as_bytes());
             if is_name { Ok(Self::Name(text.to_owned(), error)) } else { Err(error) }
@@ -101,11 +111,22 @@ impl Named {
             Self::Tag(name) => format!("@{name}"),
             Self::Latest(back) => format!("latest~{back}"),
         };
-        match (ResolveRequest { text, any_artifact }.locate(vault), self) {
-            (Err(LookupError::NoSuchName(name)), Self::Name(_, reason)) => Err(Failure::Usage(format!(
-                "{reason}; no tag or run in the vault has the name {}",
-                brief(&name)
-            ))),
+        let locate = |text: &str| ResolveRequest { text: text.to_owned(), any_artifact }.locate(vault);
+        let outcome = match (locate(&text), text.strip_prefix("run:")) {
+            // Links name runs like this.
+            (Err(LookupError::NoSuchName(_)), Some(run)) => locate(run),
+            (outcome, _) => outcome,
+        };
+        match (outcome, self) {
+            (Err(LookupError::NoSuchName(name)), Self::Name(given, reason)) => {
+                let file = if Path::new(given).is_file() {
+                    "; it is a file: \"runvault verify\" checks files, and \"runvault add\" stores them"
+                } else {
+                    ""
+                };
+                let name = brief(&name);
+                Err(Failure::Usage(format!("no tag or run in the vault has the name {name}; {reason}{file}")))
+            }
             (outcome, _) => Ok(outcome?),
         }
     }

@@ -35,15 +35,14 @@ use crate::cli::output::terminal;
 use crate::cli::output::time;
 use crate::cli::output::time::By;
 
-/// Find artifacts by prompt, model, run id, time, label or hash.
+/// Find artifacts by prompt, model, run id, time, label or hash
 ///
 /// All conditions must hold. The output says where each artifact matched. Hashes can be abbreviated. With "packs", a
 /// pack also matches if the session that it contains does. A trace that a longer matching trace extends is not listed.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A kind: sessions, runs, traces, contracts or packs; or artifacts (any kind)
-    #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
-    what: What,
+    #[command(flatten)]
+    what: WhatArgs,
 
     #[command(flatten)]
     conditions: Conditions,
@@ -186,7 +185,26 @@ pub(crate) struct What {
     plural: &'static str,
 }
 
-pub(crate) fn what(text: &str) -> Result<What, String> {
+/// The kind of the artifacts that are listed.
+#[derive(ClapArgs)]
+pub(crate) struct WhatArgs {
+    /// A kind: sessions, runs, traces, contracts, packs or attachments; or artifacts (any kind)
+    #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
+    what: What,
+
+    /// The same as WHAT
+    #[arg(long, value_name = "KIND", value_parser = what, conflicts_with = "what", hide_short_help = true)]
+    kind: Option<What>,
+}
+
+impl WhatArgs {
+    /// Returns what was asked for.
+    pub(crate) fn what(&self) -> &What {
+        self.kind.as_ref().unwrap_or(&self.what)
+    }
+}
+
+fn what(text: &str) -> Result<What, String> {
     if ["artifact", "artifacts"].contains(&text) {
         return Ok(What { kind: None, plural: "artifacts" });
     }
@@ -236,10 +254,11 @@ impl Args {
 
     fn print_answers(&self, vault: &Vault) -> Result<Status, Failure> {
         let is_recording = |kind: Kind| kind.playback().is_some();
-        if let Some(kind) = self.what.kind.and_then(formats::named).filter(|kind| !is_recording(*kind)) {
+        if let Some(kind) = self.what.what().kind.and_then(formats::named).filter(|kind| !is_recording(*kind))
+        {
             return Err(Failure::Usage(format!("{} record no answers to prompts", kind.plural())));
         }
-        let filter = self.conditions.filter(vault, self.what.kind)?;
+        let filter = self.conditions.filter(vault, self.what.what().kind)?;
         let prompt = filter.conditions.iter().find_map(|condition| match condition {
             FindCondition::Mention { group, digest } if group.as_deref() == Some(group::PROMPT) => {
                 Some(*digest)
@@ -272,7 +291,7 @@ impl Args {
         // The list is limited only on a terminal.
         let people = terminal::is_terminal() && !self.json && self.format.is_none();
         Ok(FindRequest {
-            filter: self.conditions.filter(vault, self.what.kind)?,
+            filter: self.conditions.filter(vault, self.what.what().kind)?,
             order: match &self.sort {
                 Some(order) => order.clone(),
                 None => TimeBasisName::from(self.conditions.by.basis()).into(),
@@ -286,7 +305,7 @@ impl Args {
     /// Returns the last line, with the number of hits, of which `shown` are listed, and how to see the rest.
     fn ending(&self, answer: &FindAnswer, shown: u64) -> String {
         let FindAnswer { found, is_more, hidden, .. } = answer;
-        let plural = self.what.plural;
+        let plural = self.what.what().plural;
         let mut found_text = counted(*found, plural.strip_suffix('s').unwrap_or(plural));
         if *is_more {
             found_text = format!("more than {found_text}");

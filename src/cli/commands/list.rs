@@ -13,7 +13,7 @@ use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
 
 use crate::cli::args::attribute;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::{Conditions, SCREENFUL, What, what};
+use crate::cli::commands::find::{Conditions, SCREENFUL, WhatArgs};
 use crate::cli::output::columns::{self, Column, Subject};
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
@@ -22,7 +22,7 @@ use crate::cli::output::table::{Cell, Table};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
 
-/// List runs with their time, model, steps, duration and errors.
+/// List artifacts, one row per run, with time, model and errors
 ///
 /// The artifacts of one run are one row: the run pack, its trace, its export pack and the session in that. A row is
 /// listed if one of them matches. Values that no artifact states are empty. If several recordings have one run id, each
@@ -30,9 +30,8 @@ use crate::cli::output::time;
 #[derive(ClapArgs)]
 #[command(visible_alias = "ls")]
 pub(crate) struct Args {
-    /// A kind: sessions, runs, traces, contracts or packs; or artifacts (any kind)
-    #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
-    what: What,
+    #[command(flatten)]
+    what: WhatArgs,
 
     #[command(flatten)]
     conditions: Conditions,
@@ -74,7 +73,7 @@ impl Args {
         };
         let details = Detail::ALL.into_iter().filter(is_shown);
         let request = ListRequest {
-            filter: self.conditions.filter(&vault, self.what.kind)?,
+            filter: self.conditions.filter(&vault, self.what.what().kind)?,
             order: self.sort.clone(),
             flat: self.flat,
             attributes: attributes.collect(),

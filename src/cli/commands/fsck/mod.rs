@@ -28,7 +28,7 @@ use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};
 use crate::cli::remedies;
 use resume::Resume;
 
-/// Check the vault and optionally repair it.
+/// Check the vault and optionally repair it
 ///
 /// Checks the file, every stored byte, every artifact against its rules and the indexes, and the journal. Exit status:
 /// 0 no findings, 1 findings, 2 the check could not run.
@@ -125,6 +125,12 @@ impl Args {
     /// Checks, repairs, and checks again: the remaining findings could not be repaired.
     fn repair(&self, vault: &Vault, options: &Options, printer: &mut Printer) -> Result<Report, Failure> {
         vault.expect_repairs()?;
+        // A source that does not exist is a mistake, also if the vault needs none.
+        for source in &self.from {
+            if let Err(error) = source.metadata() {
+                return Err(Failure::CouldNotRun(format!("{}: {error}", escaped(&source.to_string_lossy()))));
+            }
+        }
         let report = vault.fsck(options, &mut Silent(&mut printer.progress))?;
         if report.is_clean() {
             return Ok(report);

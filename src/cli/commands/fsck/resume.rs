@@ -42,7 +42,7 @@ impl Resume {
             Failure::CouldNotRun(format!("cannot resume from {}: {error}", path.display()))
         };
         if files::is_of_vault(path, vault) {
-            return Err(failed(&"this is the vault itself, or one of its files (-wal, -shm, -journal)"));
+            return Err(failed(&"this is the vault itself, or one of its files"));
         }
         let position = match std::fs::read(path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
