@@ -303,8 +303,8 @@ fn files_that_a_run_names_with_their_hashes_are_stored_with_it() {
     // Verifying stores nothing, and a rehearsal says what would be stored.
     let verified = sandbox.run(["verify", "--json", "in/run.rpk"]).expect(0).json().remove(0);
     assert_eq!(stored_with(&verified), Vec::<String>::new());
-    let rehearsed = sandbox.run(["add", "--json", "--dry-run", "in/run.rpk"]).expect(0).json().remove(0);
-    assert_eq!(stored_with(&rehearsed), expected);
+    let previewed = sandbox.run(["add", "--json", "--dry-run", "in/run.rpk"]).expect(0).json().remove(0);
+    assert_eq!(stored_with(&previewed), expected);
     assert_eq!(attachments(&sandbox), Vec::<String>::new());
     let added = sandbox.run(["add", "--json", "in/run.rpk"]).expect(0).json().remove(0);
     assert_eq!(stored_with(&added), expected);

@@ -1,4 +1,4 @@
-//! Input that nobody should be able to hurt a vault with: a clear error, the right status, the vault as it was.
+//! Invalid input: a clear error, the right status, an unchanged vault.
 
 use crate::sandbox::{Ran, Sandbox, session};
 

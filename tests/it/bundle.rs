@@ -151,7 +151,7 @@ fn conditions_choose_what_is_exported() {
         (["export", "-o", "x.rvz"].as_slice(), 3),
         (&["export", "3941d389b337", "--tool", "t", "-o", "x.rvz"], 3),
         (&["export", "3941d389b337", "--all", "-o", "x.rvz"], 3),
-        (&["export", "--tool", "nobody's", "-o", "x.rvz"], 1),
+        (&["export", "--tool", "unknown's", "-o", "x.rvz"], 1),
         (&["export", "000000", "-o", "x.rvz"], 1),
         (&["export", "--all", "-o", "no/such/x.rvz"], 2),
     ] {
@@ -177,7 +177,7 @@ fn stated_links_come_along_with_their_notes() {
     assert_eq!(dry.stdout, first.stdout);
     let text = on(&sandbox, "n.vault", &["import", "--create", "b.rvz"]).expect(0);
     insta::assert_snapshot!(format!("{}--\n{}", first.stdout, crate::output::steady(&text.stderr)));
-    // What somebody said of a link here is not replaced.
+    // The note on a link in this vault is not replaced.
     on(&sandbox, "n.vault", &["link", &contract, "governs", &trace, "--note", "I know better"]).expect(0);
     on(&sandbox, "n.vault", &["import", "--create", "b.rvz"]).expect(0);
     let links = on(&sandbox, "n.vault", &["links", &contract]).expect(0).stdout;

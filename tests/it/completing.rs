@@ -1,4 +1,4 @@
-//! What shells are answered while somebody types, through the words that they really send.
+//! Completion, with the words that shells really send.
 
 use crate::sandbox::{Ran, Sandbox, repository, session};
 

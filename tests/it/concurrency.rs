@@ -20,7 +20,7 @@ fn processes_that_add_at_once_lose_nothing() {
     let sandbox = Sandbox::new();
     const PROCESSES: usize = 6;
     const EACH: usize = 40;
-    // Neighbours share half of their sessions, and nobody creates the vault beforehand.
+    // Neighbours share half of their sessions, and the vault is not created beforehand.
     for process in 0..PROCESSES {
         for number in 0..EACH {
             let number = process * EACH / 2 + number;
@@ -99,7 +99,7 @@ fn a_reader_sees_one_state_while_others_write() {
     assert_eq!(vault.snapshot().unwrap().all_artifacts(None).unwrap().len(), 2);
 }
 
-/// Eight that add overlapping sets, four that read, one each that checks, backs up and reclaims: nobody is told that the
+/// Eight that add overlapping sets, four that read, one each that checks, backs up and reclaims: no process reports that the
 /// vault is busy, nothing is lost, and in the end it is the vault that one process would have made.
 #[test]
 fn everything_at_once_is_as_if_it_came_one_by_one() {

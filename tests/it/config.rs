@@ -137,7 +137,7 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
         let ran = sandbox.run(["verify", "s.json"]).expect(3);
         assert!(ran.stderr.contains(why) && ran.stderr.contains(path.to_str().unwrap()), "{}", ran.stderr);
     }
-    // Whoever needs nothing of it is not kept from working, and one can mend it.
+    // Whoever needs nothing of it is not kept from working, and one can repair it.
     sandbox.write("config.toml", "max-depth = 'deep'\n");
     sandbox.run(["--actor", "a", "find"]).expect(2);
     let listed = sandbox.run(["config", "list"]).expect(1);
@@ -256,7 +256,7 @@ fn who_has_no_home_needs_no_file() {
 
     let sandbox = Sandbox::new();
     let mut command = sandbox.command();
-    // Of this number there is nobody; only root can become that.
+    // No user has this number; only root can take it.
     command.env_remove("RUNVAULT_CONFIG").uid(3_141_592);
     let Ok(output) = command.args(["config", "list"]).output() else { return };
     let ran = Ran::from(output).expect(0);

@@ -105,14 +105,14 @@ impl<'s> Shell<'s> {
 }
 
 /// Runs every command of a document and holds what it prints to what the document says, but for times. Where a line of
-/// the document begins with `anew`, the commands after it run in a new directory with an empty vault. With `UPDATE_DOCS` in the environment,
-/// the document is written anew. Gives the number of commands.
-pub(crate) fn check(file: &str, anew: Option<&str>) -> usize {
-    check_in(file, anew, &Surroundings::default())
+/// the document begins with `fresh`, the commands after it run in a new directory with an empty vault. With `UPDATE_DOCS` in the environment,
+/// the document is written again. Gives the number of commands.
+pub(crate) fn check(file: &str, fresh: Option<&str>) -> usize {
+    check_in(file, fresh, &Surroundings::default())
 }
 
 /// The same, with more than the program.
-pub(crate) fn check_in(file: &str, anew: Option<&str>, surroundings: &Surroundings<'_>) -> usize {
+pub(crate) fn check_in(file: &str, fresh: Option<&str>, surroundings: &Surroundings<'_>) -> usize {
     let path = repository(file);
     let text = std::fs::read_to_string(&path).unwrap();
     let mut pieces = pieces(&text);
@@ -121,7 +121,7 @@ pub(crate) fn check_in(file: &str, anew: Option<&str>, surroundings: &Surroundin
     let mut commands = 0;
     for piece in &mut pieces {
         match piece {
-            Piece::Text(line) if anew.is_some_and(|anew| line.starts_with(anew)) => {
+            Piece::Text(line) if fresh.is_some_and(|fresh| line.starts_with(fresh)) => {
                 shell.insert(Shell::new(surroundings)).run("runvault init");
             }
             Piece::Text(_) => {}

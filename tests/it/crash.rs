@@ -77,10 +77,10 @@ fn check(sandbox: &Sandbox, lines: &[String]) {
     }
 }
 
-/// With this variable in the environment, so many rounds instead of the 30 of every day.
+/// With this variable in the environment, this number of rounds instead of 30.
 const ROUNDS: &str = "RUNVAULT_TEST_KILLS";
 
-/// Every so many runs of a command, one is not killed.
+/// The number of runs of a command of which one is not killed.
 const WHOLE: usize = 3;
 
 /// Runs commands, and kills most of them at some moment of their life.

@@ -1,4 +1,4 @@
-//! Vaults come into being where somebody wants one, and nowhere else.
+//! Vaults are created only where that was requested.
 
 use std::fs;
 

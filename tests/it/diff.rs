@@ -242,12 +242,12 @@ fn hashes_files_and_what_is_neither() {
         assert_eq!(ran.stdout, "");
     };
     refused(&[&core, "abcdef12"], 2, "for the file with this name, write ./abcdef12");
-    refused(&["nothing.json", &core], 2, "nothing.json is neither a hash nor a file");
-    refused(&["bad.json", &core], 2, "is not a valid model_io");
+    refused(&["nothing.json", &core], 2, "there is no file, artifact, tag or run named nothing.json");
+    refused(&["bad.json", &core], 2, "is not a valid session");
     refused(&["empty", &core], 2, "is a directory but not a pack");
     let trace = repository("examples/trace.ndjson");
     refused(&[&core, trace.to_str().unwrap()], 2, "only artifacts of the same kind can be compared");
-    refused(&[&core], 3, "two arguments are required");
+    refused(&[&core], 3, "diff needs two arguments");
     refused(&["--expect", &core, &core, &core], 3, "takes exactly one other argument");
     refused(&[], 3, "required");
 }

@@ -10,7 +10,7 @@ use runvault::vault::add::{Examined, Monitor, Outcome};
 
 use crate::sandbox::{Sandbox, repository, session};
 
-/// So many artifacts are added while something fails.
+/// The number of artifacts that are added while something fails.
 const ARTIFACTS: usize = 50;
 
 /// With this variable in the environment, every single allocation fails once; without it, one in 41.
@@ -63,7 +63,7 @@ fn only_read() {
         let outcome = Vault::open(&sandbox.vault()).and_then(|vault| add(&vault, documents()).0);
         let message = outcome.unwrap_err().to_string();
         assert!(message.contains("is read-only: the file"), "{directory}: {message}");
-        faulty::mend();
+        faulty::repair();
         assert_eq!(std::fs::read(sandbox.vault()).unwrap(), before);
     }
     check(&sandbox.vault(), &Acknowledged::default());
@@ -144,7 +144,7 @@ pub(crate) fn each_failure<A>(
         let asked = faulty::asked(operation);
         faulty::fail_after(operation, times, failure);
         let (error, done) = attempt(&path);
-        faulty::mend();
+        faulty::repair();
         let failed = faulty::asked(operation) - asked > u64::from(times);
         if let Some(error) = error {
             assert!(failed && !error.is_empty(), "{error}");

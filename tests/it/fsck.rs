@@ -1,4 +1,4 @@
-//! What is wrong with a vault is found, and mended where that needs no guessing.
+//! What is wrong with a vault is found, and repaired where that needs no guessing.
 
 mod damage;
 pub(crate) mod every_table;
@@ -190,7 +190,7 @@ fn a_check_goes_on_where_another_one_ended() {
         .collect();
     assert!(!rest.is_empty() && rest.len() < all.len());
     assert!(rest.iter().all(|line| all.contains(line)) && rest.len() <= expected.len(), "{rest:#?}");
-    // It came to its end, so the next one begins anew.
+    // It came to its end, so the next one starts from the beginning.
     assert!(!sandbox.path("position").exists());
     sandbox.write("position", position);
     let ran = sandbox.run(["fsck", "--quick", "--resume", "position"]).expect(2);

@@ -260,7 +260,7 @@ fn an_answer_that_is_broken_off_is_never_complete() {
 fn a_server_that_cannot_be_reached_is_reported() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let mut options = options(&sandbox, Mode::Record, &upstream);
-    // A port of the loopback interface that is listened at by nobody: it was free a moment ago.
+    // A port of the loopback interface on which no server listens: it was free a moment ago.
     let free = std::net::TcpListener::bind(ANYWHERE).unwrap().local_addr().unwrap();
     options.upstreams = vec![Server::parse(&format!("openai=http://{free}")).unwrap()];
     let gateway = started(&sandbox, options).unwrap();
@@ -546,7 +546,7 @@ fn events_are_reported() {
 struct Process {
     child: Child,
     address: SocketAddr,
-    /// It ends if nobody reads the addresses that it prints.
+    /// It ends if no process reads the addresses that it prints.
     _stdout: BufReader<ChildStdout>,
 }
 

@@ -143,7 +143,7 @@ fn a_file_that_a_process_has_open_for_writing_is_stored_and_kept() {
         );
         assert!(ran.stderr.contains(&why), "{}", ran.stderr);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        // Who reads is in nobody's way.
+        // Readers do not block writers.
         let reader = File::open(&path).unwrap();
         drop(writer);
         let ran = sandbox.run(["add", "--move", "--json", "d"]).expect(0);
@@ -318,13 +318,13 @@ fn a_part_goes_only_once_its_records_are_in_the_vault() {
     let all = steps("run", 3);
     let first = sandbox.write("d/1.ndjson", all[..2].concat());
     let part = sandbox.write("d/2.ndjson", all[2..].concat());
-    let stranger = sandbox.write("d/3.ndjson", steps("other", 2)[1..].concat());
-    for path in [&first, &part, &stranger] {
+    let unexpected = sandbox.write("d/3.ndjson", steps("other", 2)[1..].concat());
+    for path in [&first, &part, &unexpected] {
         age(path, MINUTE * 60);
     }
     let ran = sandbox.run(["add", "--move", "--json", "d"]).expect(1);
     assert_eq!(told(&ran), ["d/1.ndjson added true", "d/2.ndjson added true", "d/3.ndjson rejected null"]);
-    assert_eq!([first.exists(), part.exists(), stranger.exists()], [false, false, true], "{}", ran.stderr);
+    assert_eq!([first.exists(), part.exists(), unexpected.exists()], [false, false, true], "{}", ran.stderr);
     assert_eq!(sandbox.run(["get", &core(&all[3])]).expect(0).stdout, all.concat());
     // A part may grow like a whole trace.
     let more = steps("run", 4);

@@ -46,7 +46,7 @@ fn interrupt(sandbox: &Sandbox, arguments: &[&str]) {
     let mut first = String::new();
     lines.read_line(&mut first).unwrap();
     assert!(first.starts_with("added"), "{first}");
-    // It cannot have finished: the pipe does not hold the lines of all files, and nobody reads them yet.
+    // It cannot have finished: the pipe does not hold the lines of all files, and they are not read yet.
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let listed = 1 + lines.lines().map(Result::unwrap).count();
     let mut told = String::new();

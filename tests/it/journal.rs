@@ -159,8 +159,8 @@ fn a_head_that_was_written_down_proves_that_the_vault_only_grew() {
     assert!(grown.stdout.starts_with("journal intact: entry 1 unchanged, 8 added; the head is sha256:"));
     let all = check(&"0".repeat(64)).expect(0).stdout;
     assert!(all.starts_with("journal intact: no entries before, 9 added"), "{all}");
-    let stranger = check(&"ab".repeat(32)).expect(1).stderr;
-    assert!(stranger.contains("was never the head of this journal"), "{stranger}");
+    let unknown = check(&"ab".repeat(32)).expect(1).stderr;
+    assert!(unknown.contains("was never the head of this journal"), "{unknown}");
     let json = sandbox.run(["log", "--json", "--verify-from", &written_down]).expect(0).json();
     assert_eq!((&json[0]["ok"], &json[0]["since"]), (&true.into(), &1.into()));
     sandbox.run(["log", "--json", "--verify-from", &"ab".repeat(32)]).expect(1);

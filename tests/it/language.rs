@@ -60,16 +60,30 @@ const NAMES: &[&str] = &[
 fn standard_words_are_used() {
     let root = repository("");
     let mut files = vec![
+        root.join("Cargo.toml"),
         root.join("README.md"),
         root.join("CHANGELOG.md"),
         root.join("ARCHITECTURE.md"),
         root.join("CONTRIBUTING.md"),
     ];
-    for directory in ["src", "docs", "benches", "examples"] {
+    let is_of_the_project = |file: &PathBuf| {
+        !file.ends_with("tests/it/language.rs") && !file.iter().any(|part| part == "node_modules")
+    };
+    for directory in [
+        "src",
+        "docs",
+        "benches",
+        "examples",
+        "tests",
+        "bindings/python/python",
+        "bindings/python/src",
+        "fuzz/fuzz_targets",
+        "fuzz/src",
+    ] {
         collect(&root.join(directory), &mut files);
     }
     let mut found = Vec::new();
-    for file in files {
+    for file in files.into_iter().filter(is_of_the_project) {
         let text = std::fs::read_to_string(&file).unwrap();
         let name = file.strip_prefix(&root).unwrap().display().to_string();
         found.extend(violations(&text).into_iter().map(|(line, what)| format!("{name}:{line}: {what}")));

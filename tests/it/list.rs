@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 use crate::traces;
 
-/// A run pack with this time of creation and so many failed steps.
+/// A run pack with this time of creation and this number of failed steps.
 fn run(id: &str, created_at: &str, errors: usize) -> String {
     let step = json!({"type": "model.request", "input": {"model": "m", "prompt": id}});
     let steps: Vec<Value> =

@@ -12,7 +12,7 @@ use crate::traces::{self, Record};
 /// Memory that a command uses without documents, in MiB, as documented.
 const BASE: u64 = 64;
 
-/// Runs the program with so many MiB of data, which does not count its code; nothing where the shell cannot limit it.
+/// Runs the program with this number of MiB of data, which does not count its code; nothing where the shell cannot limit it.
 #[expect(clippy::print_stdout, reason = "a test that tests nothing says so")]
 fn within_memory(sandbox: &Sandbox, mebibytes: u64, arguments: &[&str]) -> Option<std::process::Output> {
     let limit = format!("ulimit -d {}", mebibytes << 10);
@@ -172,7 +172,7 @@ fn large_files_beside_small_documents_wait_for_each_other() {
     assert_eq!(attachments.len(), 10);
 }
 
-/// What one vault has, and the memory that commands may use: as documented, with documents of this size and so many values
+/// What one vault has, and the memory that commands may use: as documented, with documents of this size and this number of values
 /// at the same time.
 struct Large {
     sandbox: Sandbox,

@@ -104,7 +104,7 @@ fn what_cannot_be_removed_is_reported_and_stays_in_the_vault() {
     let sandbox = Sandbox::new();
     sandbox.write("d/s.json", session("a", &[]));
     sandbox.write("d/t.json", session("b", &[]));
-    // Directories that nobody can write in are no obstacle to root, but files that cannot be changed are.
+    // Directories that cannot be written are no obstacle to root, but files that cannot be changed are.
     let is_fixed = |flag: &str| {
         let ran = std::process::Command::new("chattr").arg(flag).arg(sandbox.path("d/s.json")).status();
         ran.is_ok_and(|status| status.success())
@@ -245,12 +245,12 @@ fn a_file_that_is_gone_before_it_is_removed_is_no_trouble() {
 fn a_pack_loses_what_was_stored_and_keeps_the_rest() {
     let sandbox = Sandbox::new();
     copy_pack(&sandbox, "p");
-    let (stranger, changed) = (sandbox.path("p/notes.txt"), sandbox.path("p/policy.json"));
+    let (unexpected, changed) = (sandbox.path("p/notes.txt"), sandbox.path("p/policy.json"));
     let taken = take(&sandbox, "p", || {
-        std::fs::write(&stranger, "mine").unwrap();
+        std::fs::write(&unexpected, "mine").unwrap();
         std::fs::write(&changed, "{}").unwrap();
     });
-    assert_eq!(taken.kept, [(changed, KeepReason::Changed), (stranger, KeepReason::Unexpected)]);
+    assert_eq!(taken.kept, [(changed, KeepReason::Changed), (unexpected, KeepReason::Unexpected)]);
     assert!(taken.failed.is_empty() && !taken.is_whole());
     assert_eq!(names(&sandbox.path("p")), ["notes.txt", "policy.json"]);
 }

@@ -118,7 +118,7 @@ fn notes_travel_in_bundles() {
         .expect(0);
     on(&sandbox, "other.vault", &["note", RUN, "mine"]).expect(0);
     let notes = |line: &Value| line.get("note").is_some();
-    let rehearsed = on(&sandbox, "other.vault", &["import", "--create", "two.rvz", "--dry-run", "--json"])
+    let previewed = on(&sandbox, "other.vault", &["import", "--create", "two.rvz", "--dry-run", "--json"])
         .expect(0)
         .json();
     let imported = on(&sandbox, "other.vault", &["import", "--create", "two.rvz", "--json"]).expect(0).json();
@@ -126,7 +126,7 @@ fn notes_travel_in_bundles() {
         lines.iter().filter(|line| notes(line)).map(|line| line["outcome"].clone()).collect()
     };
     assert_eq!(outcomes(&imported), ["not_noted", "noted"]);
-    assert_eq!(outcomes(&rehearsed), outcomes(&imported));
+    assert_eq!(outcomes(&previewed), outcomes(&imported));
     assert_eq!(on(&sandbox, "other.vault", &["note", SESSION]).expect(0).stdout, "from home\n");
     assert_eq!(on(&sandbox, "other.vault", &["note", RUN]).expect(0).stdout, "mine\n");
     let again = on(&sandbox, "other.vault", &["import", "--create", "two.rvz"]).expect(0).stderr;

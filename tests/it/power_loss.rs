@@ -21,10 +21,10 @@ use tempfile::TempDir;
 
 use crate::sandbox::Sandbox;
 
-/// With this variable in the environment, so many images are made of each recording; without it, few.
+/// With this variable in the environment, this number of images is made of each recording; without it, few.
 const IMAGES: &str = "RUNVAULT_POWER_IMAGES";
 
-/// So many images of moments that are chosen by chance, beside those of every acknowledgment.
+/// The number of images of randomly chosen moments, beside those of every acknowledgment.
 const FEW: usize = 16;
 
 /// What is left after a loss of power, and what had been said before.

@@ -37,7 +37,7 @@ pub(crate) fn lines(id: &str, records: &[Record<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// The lines of a run of so many steps that succeeded.
+/// The lines of a run with this number of successful steps.
 pub(crate) fn steps(id: &str, count: usize) -> Vec<String> {
     lines(id, &(0..count).map(Record::Step).collect::<Vec<_>>())
 }

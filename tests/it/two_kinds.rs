@@ -86,9 +86,9 @@ fn the_same_bytes_of_another_kind_are_another_artifact() {
     let sandbox = Sandbox::new();
     sandbox.write("d.json", &document);
     let one = add_as(&sandbox, "model_io");
-    let rehearsed =
+    let previewed =
         sandbox.run(["add", "--json", "--dry-run", "--kind", "contract", "d.json"]).expect(0).json();
-    assert_eq!(rehearsed[0]["outcome"], "added");
+    assert_eq!(previewed[0]["outcome"], "added");
     // The adversary's case: "seen again" of an artifact that was not there, and the file was gone.
     let moved = sandbox.run(["add", "--move", "--kind", "contract", "d.json"]).expect(0);
     assert!(moved.stderr.starts_with("1 added, 0 seen again, "), "{}", moved.stderr);

@@ -1,4 +1,4 @@
-//! Text that somebody else wrote: nothing in it moves, colours or deceives a terminal, in any command and any format, and
+//! Untrusted text: nothing in it moves, colours or deceives a terminal, in any command and any format, and
 //! programs get it as it is.
 
 use std::path::Path;
@@ -286,7 +286,7 @@ fn what_stands_in_arguments_and_names_of_files() {
         (&["gett", HOSTILE], 3),
     ] {
         let ran = harmless(sandbox.run(arguments)).expect(status);
-        // What somebody else wrote begins no line of its own.
+        // Untrusted text begins no line of its own.
         assert!(!ran.stderr.lines().any(|line| line.starts_with('\u{8}') || line == "z"), "{}", ran.stderr);
     }
 }

@@ -1,4 +1,4 @@
-//! A process that holds the write lock and does not go on keeps nobody from reading, and those who write take turns.
+//! A process that holds the write lock and does not go on does not keep others from reading, and writers take turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -136,7 +136,7 @@ fn importing_and_watching_what_is_there_answer_as_well() {
     free(&held);
 }
 
-/// Nobody who waits is overtaken for ever by those who write all the time.
+/// No waiting process is overtaken forever by those that write all the time.
 #[test]
 fn one_who_waits_gets_the_lock_while_others_write_without_a_pause() {
     const WRITERS: usize = 3;
@@ -165,7 +165,7 @@ fn one_who_waits_gets_the_lock_while_others_write_without_a_pause() {
     assert!(!sandbox.path("v.vault-queue").exists());
 }
 
-/// A process that was killed while it waited leaves a file that keeps nobody waiting.
+/// A process that was killed while it waited leaves a file that makes no other process wait.
 #[test]
 fn the_queue_of_a_process_that_was_killed_is_taken_over() {
     let sandbox = Sandbox::new();

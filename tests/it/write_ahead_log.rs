@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::sandbox::{Sandbox, session};
 
-/// So many artifacts are acknowledged, each by a transaction of its own.
+/// The number of artifacts that are acknowledged, each by a transaction of its own.
 const ADDED: usize = 6;
 
 /// What a writer leaves that was killed before a checkpoint: every artifact but the first is in the log only.
@@ -28,7 +28,7 @@ impl Killed {
     fn of(name: &str) -> Self {
         let sandbox = Sandbox::recording_source_paths();
         let mut cores = sandbox.add([document(&sandbox, name, 0)]);
-        // Somebody who has the vault open keeps the last writer from emptying the log, as a kill does.
+        // A process that has the vault open keeps the last writer from emptying the log, as a kill does.
         let open = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
         open.query_row("SELECT count(*) FROM kind", [], |_| Ok(())).unwrap();
         for number in 1..ADDED {

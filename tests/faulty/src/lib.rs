@@ -99,7 +99,7 @@ pub fn fail_after(operation: Operation, times: u32, failure: Failure) {
 static READ_ONLY: AtomicBool = AtomicBool::new(false);
 static ALL_READ_ONLY: AtomicBool = AtomicBool::new(false);
 
-/// Opens databases for reading only, as where their owner does not let anybody write, until all is mended; with
+/// Opens databases for reading only, as where their owner does not let anybody write, until all is repaired; with
 /// `directory`, new files cannot be made beside them either.
 pub fn only_read(directory: bool) {
     READ_ONLY.store(true, Ordering::Relaxed);
@@ -107,7 +107,7 @@ pub fn only_read(directory: bool) {
 }
 
 /// Lets everything succeed again.
-pub fn mend() {
+pub fn repair() {
     READ_ONLY.store(false, Ordering::Relaxed);
     ALL_READ_ONLY.store(false, Ordering::Relaxed);
     for fuse in [&WRITES, &SYNCS, &ALLOCATIONS] {

@@ -87,9 +87,12 @@ fn columns_that_an_encoding_does_not_use_are_named_and_emptied() {
         let found = findings(&sandbox, &["--quick"]);
         assert_eq!(found.matches("payload-surplus | blob ").count(), changed, "{change}\n{found}");
         assert!(changed > 0);
-        let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.lines().all(|line| line.starts_with("repaired: ")), "{change}\n{mended}");
-        assert!(mended.contains("repaired: removed what no encoding uses | table payload | "), "{mended}");
+        let repaired = findings(&sandbox, &["--repair"]);
+        assert!(repaired.lines().all(|line| line.starts_with("repaired: ")), "{change}\n{repaired}");
+        assert!(
+            repaired.contains("repaired: removed what no encoding uses | table payload | "),
+            "{repaired}"
+        );
         assert_eq!(findings(&sandbox, &[]), "");
         assert_eq!(stats(&sandbox), before);
     }

@@ -6,7 +6,7 @@ use super::every_table::{ANSWERS, is_noticed, small};
 use super::questions::answers;
 use super::{of_bytes, small_pages};
 
-/// Which bytes are flipped: one in so many. A prime, so that all parts of pages have their turn.
+/// Which bytes are flipped: the number of bytes of which one is. A prime, so that all parts of pages have their turn.
 fn stride() -> usize {
     std::env::var("RUNVAULT_FLIP_STRIDE").map_or(599, |stride| stride.parse().unwrap())
 }
@@ -97,7 +97,7 @@ fn a_page_that_leads_nowhere_is_a_finding() {
         bytes[at] = others;
         let found = super::findings(&of_bytes(&bytes), &["--quick"]);
         assert!(found.contains("database disk image is malformed"), "{name}: {found}");
-        // It cannot be mended from within the file, and that is said.
+        // It cannot be repaired from within the file, and that is said.
         assert_ne!(super::findings(&of_bytes(&bytes), &["--repair"]), "", "{name}");
     }
 }

@@ -46,7 +46,7 @@ fn every_command_ends(damaged: &dyn Fn() -> Sandbox, what: &str) {
         let ran = ended(&sandbox, arguments).unwrap_or_else(|| panic!("{what}: {arguments:?} does not end"));
         assert!((0..=2).contains(&ran.status), "{what}: {arguments:?} {}\n{}", ran.status, ran.stderr);
         if arguments[0] == "fsck" && !arguments.contains(&"--quick") {
-            // A repair may have mended all of it.
+            // A repair may have repaired all of it.
             assert!(!ran.stdout.is_empty(), "{what}: {arguments:?} {}", ran.stderr);
         }
     }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use super::{findings, sql};
 use crate::sandbox::{Sandbox, session};
 
-/// So many sessions that a dictionary was made, and more digests than the first segment takes.
+/// Enough sessions for a dictionary, and more digests than fit into the first segment.
 fn many() -> Sandbox {
     let sandbox = Sandbox::new();
     write(&sandbox, "d", 0..400);
@@ -41,7 +41,7 @@ fn sorts(findings: &str) -> Vec<(String, usize)> {
 }
 
 #[test]
-fn a_large_index_is_checked_and_made_anew() {
+fn a_large_index_is_checked_and_rebuilt() {
     let sandbox = many();
     assert_eq!(findings(&sandbox, &[]), "");
     let mut reports = String::new();
@@ -76,13 +76,13 @@ fn a_dictionary_comes_back_from_another_vault_and_is_not_needed_for_files() {
     let found = sorts(&findings(&sandbox, &[]));
     assert_eq!(found.first().unwrap(), &("dictionary-damaged".to_owned(), 1));
     assert_eq!(found.get(1).unwrap().0, "blob-damaged");
-    let mended = findings(&sandbox, &["--repair", "--from", "copy.vault"]);
-    assert!(mended.starts_with("repaired: restored | dictionary 1"), "{mended}");
-    assert!(sorts(&mended).iter().map(|(_, count)| count).sum::<usize>() <= 2, "{mended}");
+    let repaired = findings(&sandbox, &["--repair", "--from", "copy.vault"]);
+    assert!(repaired.starts_with("repaired: restored | dictionary 1"), "{repaired}");
+    assert!(sorts(&repaired).iter().map(|(_, count)| count).sum::<usize>() <= 2, "{repaired}");
     assert_eq!(findings(&sandbox, &[]), "");
     sql(&sandbox).execute_batch(change).unwrap();
-    let mended = findings(&sandbox, &["--repair", "--from", "d"]);
-    assert!(mended.contains("repaired: dropped | dictionary 1"), "{mended}");
+    let repaired = findings(&sandbox, &["--repair", "--from", "d"]);
+    assert!(repaired.contains("repaired: dropped | dictionary 1"), "{repaired}");
     assert_eq!(findings(&sandbox, &[]), "");
 }
 

@@ -213,8 +213,8 @@ fn the_order_of_arrival_is_held_to_the_journal_and_restored_from_it() {
             found.lines().all(|line| line.starts_with("order-differs | ")) && !found.is_empty(),
             "{found}"
         );
-        let mended = findings(&sandbox, &["--repair"]);
-        assert!(mended.contains("repaired: reordered by arrival"), "{mended}");
+        let repaired = findings(&sandbox, &["--repair"]);
+        assert!(repaired.contains("repaired: reordered by arrival"), "{repaired}");
         assert_eq!(findings(&sandbox, &[]), "");
         assert_eq!((latest(&sandbox), list(&sandbox), capture(&sandbox)), before);
     }

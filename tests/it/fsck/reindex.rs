@@ -1,4 +1,4 @@
-//! The index is made anew from the artifacts, and answers as it did.
+//! The index is rebuilt from the artifacts, and answers as it did.
 
 use super::{examples, findings, siblings, sql};
 use crate::sandbox::{Sandbox, session};
@@ -46,7 +46,7 @@ const EMPTY_THE_INDEX: &str = "
     UPDATE capture SET warnings = 'x', seal = zeroblob(16), size = 0; UPDATE kind SET stated_by = 'x', member = 'x'";
 
 #[test]
-fn a_vault_whose_index_was_made_anew_answers_as_before() {
+fn a_vault_whose_index_was_rebuilt_answers_as_before() {
     for sandbox in [examples(), siblings()] {
         let before = answers(&sandbox);
         let ran = sandbox.run(["index", "rebuild"]).expect(0);

@@ -1,10 +1,10 @@
-//! What can be mended without guessing is mended, and is clean after that.
+//! What can be repaired without guessing is repaired, and is clean after that.
 
 use super::{examples, findings, siblings, sql};
 use crate::sandbox::{Sandbox, repository};
 
-/// Changes a vault, mends it, and gives what was done.
-fn mended(sandbox: &Sandbox, change: &str, from: &[&str]) -> String {
+/// Changes a vault, repairs it, and gives what was done.
+fn repaired(sandbox: &Sandbox, change: &str, from: &[&str]) -> String {
     sql(sandbox).execute_batch(change).unwrap();
     assert_ne!(findings(sandbox, &[]), "", "{change}");
     let arguments: Vec<&str> = from.iter().flat_map(|from| ["--from", from]).collect();
@@ -13,7 +13,7 @@ fn mended(sandbox: &Sandbox, change: &str, from: &[&str]) -> String {
 }
 
 #[test]
-fn what_the_vault_itself_proves_is_mended() {
+fn what_the_vault_itself_proves_is_repaired() {
     let mut reports = String::new();
     for change in [
         "DELETE FROM attribute; DELETE FROM mention_list",
@@ -36,7 +36,7 @@ fn what_the_vault_itself_proves_is_mended() {
         "DELETE FROM role",
     ] {
         let sandbox = examples();
-        reports += &mended(&sandbox, change, &[]);
+        reports += &repaired(&sandbox, change, &[]);
         assert_eq!(findings(&sandbox, &[]), "", "{change}");
     }
     insta::assert_snapshot!(reports);
@@ -57,7 +57,7 @@ fn lost_bytes_come_back_from_another_vault_and_from_files() {
     ] {
         for from in [other.vault(), repository("examples")] {
             let sandbox = examples();
-            let report = mended(&sandbox, change, &[from.to_str().unwrap()]);
+            let report = repaired(&sandbox, change, &[from.to_str().unwrap()]);
             assert_eq!(findings(&sandbox, &[]), "", "{report}");
             for (core, bytes) in &of_other {
                 assert_eq!(sandbox.run(["get", core]).expect(0).stdout, *bytes);
@@ -72,7 +72,7 @@ fn what_differs_from_lost_bytes_is_readable_when_they_are_restored() {
     let sandbox = siblings();
     let others = Sandbox::new();
     others.write("files/first.json", std::fs::read(sandbox.path("a.json")).unwrap());
-    let report = mended(&sandbox, change, &[others.path("files").to_str().unwrap()]);
+    let report = repaired(&sandbox, change, &[others.path("files").to_str().unwrap()]);
     assert!(report.matches("restored").count() == 1, "{report}");
     assert_eq!(findings(&sandbox, &[]), "");
 }
@@ -84,28 +84,28 @@ fn bytes_come_back_from_archives() {
     std::fs::create_dir_all(sandbox.path("files")).unwrap();
     sandbox.run(["get", "54490aab8b3f", "-o", "files/pack.tar.gz"]).expect(0);
     let change = "UPDATE payload SET bytes = x'00' WHERE blob IN (SELECT blob FROM member)";
-    mended(&sandbox, change, &[sandbox.path("files").to_str().unwrap()]);
+    repaired(&sandbox, change, &[sandbox.path("files").to_str().unwrap()]);
     assert_eq!(findings(&sandbox, &[]), "");
 }
 
 #[test]
-fn what_cannot_be_mended_is_said() {
+fn what_cannot_be_repaired_is_said() {
     let sandbox = examples();
-    let report = mended(&sandbox, "UPDATE payload SET bytes = x'00' WHERE blob = 1", &[]);
+    let report = repaired(&sandbox, "UPDATE payload SET bytes = x'00' WHERE blob = 1", &[]);
     assert!(report.contains("\nblob-damaged | "), "{report}");
     let sandbox = examples();
-    let report = mended(&sandbox, "UPDATE journal SET size = 1 WHERE seq = 2", &[]);
+    let report = repaired(&sandbox, "UPDATE journal SET size = 1 WHERE seq = 2", &[]);
     assert!(report.contains("\njournal-broken | entry 2"), "{report}");
     let ran = sandbox.run(["fsck"]).expect(1);
     assert!(ran.stdout.contains("What to do: "), "{}", ran.stdout);
 }
 
 #[test]
-fn what_cannot_be_mended_does_not_stop_the_rest() {
+fn what_cannot_be_repaired_does_not_stop_the_rest() {
     let sandbox = examples();
     let from = repository("examples");
     let change = "DROP TABLE identity; UPDATE payload SET bytes = x'00' WHERE blob = 1";
-    let report = mended(&sandbox, change, &[from.to_str().unwrap()]);
+    let report = repaired(&sandbox, change, &[from.to_str().unwrap()]);
     assert!(
         report.contains("\nrepaired: restored | blob ") && report.contains("\nunreadable | "),
         "{report}"
@@ -115,7 +115,7 @@ fn what_cannot_be_mended_does_not_stop_the_rest() {
 #[test]
 fn every_repair_is_in_the_journal() {
     let sandbox = examples();
-    mended(
+    repaired(
         &sandbox,
         "UPDATE payload SET bytes = x'00' WHERE blob = 1; DELETE FROM attribute",
         &[repository("examples").to_str().unwrap()],

@@ -1,4 +1,4 @@
-//! What nobody should be able to do with a directory or an archive.
+//! Hostile directories and archives.
 
 use std::path::Path;
 

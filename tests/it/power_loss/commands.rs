@@ -9,7 +9,7 @@ use crate::sandbox::{Sandbox, repository, session};
 
 const PACK: &str = "54490aab8b3f";
 
-/// A vault with the examples, which nobody uses.
+/// A vault with the examples, which no process uses.
 fn with_examples() -> (Sandbox, Vec<CoreHash>) {
     let sandbox = Sandbox::new();
     let added = sandbox.add([repository("examples")]);
@@ -100,7 +100,7 @@ fn an_add_of_one_artifact_syncs_twice_and_is_there() {
 /// The number of artifacts in the examples.
 const EXAMPLES: usize = 7;
 
-/// Whoever copies only the vault's file while nobody uses it has everything.
+/// A copy of only the vault's file, made while no process uses it, has everything.
 #[test]
 fn the_file_alone_is_the_whole_vault_when_it_is_not_in_use() {
     let (sandbox, _) = with_examples();

@@ -146,7 +146,7 @@ fn gc_gives_space_back_and_says_how_much() {
         (0..6).map(|number| sandbox.add([sandbox.write("s.json", text(number))]).remove(0)).collect();
     let size = || std::fs::metadata(sandbox.vault()).unwrap().len();
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
-    // As a removal leaves it that was killed before it wrote the file anew.
+    // As a removal leaves it that was killed before it rewrote the file.
     let vault = runvault::storage::Store::open(&sandbox.vault()).unwrap();
     let mut change = Storage::transaction(&vault, runvault::clock::now()).unwrap();
     for core in &cores[..5] {
@@ -178,7 +178,7 @@ fn gc_removes_blobs_that_nothing_uses() {
             "PRAGMA foreign_keys = OFF;
              DELETE FROM mention_list WHERE capture = 1; DELETE FROM capture WHERE id = 1;
              DELETE FROM attribute WHERE artifact = 1; DELETE FROM artifact WHERE id = 1;
-             INSERT INTO attribute_value (name, value) VALUES ('nobody', 'has this')",
+             INSERT INTO attribute_value (name, value) VALUES ('unused', 'has this')",
         )
         .unwrap();
     let told = sandbox.run(["gc", "--dry-run", "--json"]).expect(0).json().remove(0);
@@ -187,7 +187,7 @@ fn gc_removes_blobs_that_nothing_uses() {
     assert_eq!(done["blobs"], 1);
     let connection = sql(&sandbox);
     assert_eq!(count(&connection, "blob"), 3);
-    assert_eq!(count(&connection, "attribute_value WHERE name = 'nobody'"), 0);
+    assert_eq!(count(&connection, "attribute_value WHERE name = 'unused'"), 0);
     expect_whole(&sandbox);
     sandbox.run(["get", &cores[3]]).expect(0);
 }

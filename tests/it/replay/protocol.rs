@@ -147,7 +147,7 @@ fn any_sees_what_arrives() {
     assert!(process.wait().unwrap().success());
 }
 
-/// A client that was ended leaves a process whose answers nobody reads.
+/// A client that was ended leaves a process whose answers are not read.
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let sandbox = examples();

@@ -1,4 +1,4 @@
-//! What is wrong with the index is found and mended, and nothing else needs it.
+//! What is wrong with the index is found and repaired, and nothing else needs it.
 
 use super::{examples, found, hits};
 use crate::fsck::{bytes_of, findings, of_bytes, sql};
@@ -44,7 +44,7 @@ const CHANGES: &[&str] = &[
 ];
 
 #[test]
-fn damage_is_named_and_mended() {
+fn damage_is_named_and_repaired() {
     let original = examples();
     let (bytes, before) = (bytes_of(&original), answers(&original));
     let mut reports = String::new();
@@ -55,8 +55,8 @@ fn damage_is_named_and_mended() {
         assert!(report.lines().all(|line| line.contains("search")), "{change}\n{report}");
         assert!(!report.is_empty(), "{change}");
         reports += &format!("{change}\n{report}\n");
-        let mended = findings(&sandbox, &["--repair"]);
-        assert_eq!(mended, "repaired: rebuilt | index search | \n", "{change}");
+        let repaired = findings(&sandbox, &["--repair"]);
+        assert_eq!(repaired, "repaired: rebuilt | index search | \n", "{change}");
         assert_eq!(answers(&sandbox), before, "{change}");
         // What can be asked for with one command is as good.
         for command in [["search", "--build"].as_slice(), &["reindex"]] {

@@ -71,7 +71,7 @@ fn the_setting_builds_the_index_of_a_vault_that_has_none() {
     };
     on(&["add", "b.json"]);
     assert_eq!(found(&sandbox, &["before OR after"]).len(), 2);
-    // What is imported is found, and what is only rehearsed makes nothing.
+    // What is imported is found, and a dry run changes nothing.
     on(&["--vault", "other.vault", "import", "--create", "all.rvz"]);
     assert_eq!(found(&sandbox, &["before", "--vault", "other.vault"]).len(), 1);
     on(&["--vault", "none.vault", "add", "--create", "--dry-run", "b.json"]);
@@ -81,12 +81,12 @@ fn the_setting_builds_the_index_of_a_vault_that_has_none() {
 #[test]
 fn captures_of_an_artifact_are_one_hit_with_what_they_say_otherwise() {
     let sandbox = Sandbox::new();
-    let contract = "io_refs: []\neffects: []\ndescription: the first wording\nowner: somebody\n";
+    let contract = "io_refs: []\neffects: []\ndescription: the first wording\nowner: reviewer\n";
     sandbox.add([sandbox.write("one.yaml", contract)]);
     sandbox.run(["search", "--build"]).expect(0);
     sandbox.add([sandbox.write("two.yaml", contract.replace("first", "second"))]);
     assert_eq!(hits(&sandbox, &["wording", "--all"]).len(), 2);
-    assert_eq!(hits(&sandbox, &["somebody", "--all"]).len(), 1, "it is said in the same place");
+    assert_eq!(hits(&sandbox, &["reviewer", "--all"]).len(), 1, "it is said in the same place");
     assert_eq!(hits(&sandbox, &["wording"]).len(), 1);
     assert_ne!(hits(&sandbox, &["first"])[0]["capture_hash"], hits(&sandbox, &["second"])[0]["capture_hash"]);
     clean(&sandbox);
@@ -117,7 +117,7 @@ fn numbers_of_captures_that_are_used_again_hide_nothing() {
 }
 
 #[test]
-fn an_index_of_another_version_is_made_anew() {
+fn an_index_of_another_version_is_rebuilt() {
     let sandbox = of_responses(&["a word"]);
     let before = hits(&sandbox, &["word"]);
     sql(&sandbox)

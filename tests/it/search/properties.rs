@@ -49,7 +49,7 @@ fn hits(vault: &Vault, request: &SearchRequest) -> Vec<FieldMatch> {
     vault.run(request).unwrap().hits
 }
 
-/// Texts as models write them, and as nobody does.
+/// Texts as models write them, and others.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-zA-Zäöüß0-9 .,:\\n\"'-]{0,60}",
@@ -121,7 +121,7 @@ proptest! {
         }
     }
 
-    /// Nobody's question is an error but for having no words, or too many.
+    /// A query is an error only if it has no words, or too many.
     #[test]
     fn whatever_is_asked_is_answered(asked in prop_oneof![text(), "\\PC{0,200}", "[\"*() a\\x00-\\x1f]{0,60}"]) {
         let Place { vault, _directory } = place();

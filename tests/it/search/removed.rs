@@ -76,9 +76,9 @@ fn index_has(sandbox: &Sandbox, text: &str) -> bool {
 }
 
 #[test]
-fn where_the_file_is_not_written_anew_gc_takes_the_words_out() {
+fn where_the_file_is_not_rewritten_gc_takes_the_words_out() {
     let (sandbox, cores) = filled(40);
-    // As a removal leaves it that was killed before it wrote the file anew, or in a large vault.
+    // As a removal leaves it that was killed before it rewrote the file, or in a large vault.
     let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
     let mut change = Storage::transaction(&store, runvault::clock::now()).unwrap();
     change.remove(cores[7].parse().unwrap(), None).unwrap();

@@ -106,7 +106,7 @@ fn a_wrong_signature_is_rejected_where_there_is_a_key_for_it_and_changes_nothing
     sandbox.write("forged.rpk", &forged);
     run(&sandbox, &["add", "forged.rpk"], &keys).expect(1);
     assert!(sandbox.run(["find"]).expect(1).stdout.is_empty());
-    // Where there is no key, nobody can say.
+    // Without a key, the state is unknown.
     run(&sandbox, &["add", "forged.rpk"], &[]).expect(0);
     assert_eq!(state(&sandbox), "unchecked");
     run(&sandbox, &["add", "forged.rpk"], &keys).expect(1);

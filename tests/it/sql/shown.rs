@@ -11,7 +11,7 @@ const LOOKS: &[&str] = &[
     "SELECT 'x' AS a, 'y' AS bc WHERE 0",
 ];
 
-/// What the queries print where there is room for so many columns.
+/// What the queries print at this width.
 fn looks(sandbox: &Sandbox, columns: Option<&str>, colour: bool) -> String {
     let mut all = String::new();
     for query in LOOKS {

@@ -47,7 +47,7 @@ fn forget_asks_nothing_that_is_answered_or_harmless() {
 }
 
 #[test]
-fn forget_refuses_where_nobody_can_be_asked() {
+fn forget_refuses_without_a_terminal_to_ask_on() {
     let sandbox = three_sessions();
     // The answer is not typed on a terminal.
     let (seen, status) = forget(&sandbox, "--keep-last 1", None);

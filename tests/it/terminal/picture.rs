@@ -10,7 +10,7 @@ const SESSION: [&str; 6] = [
     "add examples",
     "find --prompt 'Summarise ticket 4711 in one sentence.'",
     "replay 4df877dec7f4 --prompt 'Which label fits ticket 4711: bug, question or billing?'",
-    "search --build",
+    "index build",
     "search 'cut off by mistake'",
     "diff 4df877dec7f4 103ef1c54b58 --first",
 ];
@@ -28,5 +28,5 @@ fn the_picture_in_the_readme_is_real() {
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &picture).unwrap();
     }
-    assert!(picture == std::fs::read_to_string(&path).unwrap(), "UPDATE_DOCS=1 paints it anew");
+    assert!(picture == std::fs::read_to_string(&path).unwrap(), "UPDATE_DOCS=1 writes it");
 }

@@ -26,7 +26,7 @@ impl Terminal {
         self.dialogue(sandbox, command, None).0
     }
 
-    /// The same with standard input on the terminal as well, where somebody types this. Gives the exit status, too.
+    /// The same with standard input on the terminal as well, where this is typed. Gives the exit status, too.
     pub(crate) fn dialogue(self, sandbox: &Sandbox, command: &str, typed: Option<&str>) -> (String, i32) {
         self.shown(sandbox, command, typed, "")
     }
@@ -63,7 +63,7 @@ impl Terminal {
         }
         program.stdout(user.try_clone().unwrap()).stderr(user.try_clone().unwrap());
         let mut child = program.spawn().unwrap();
-        // When the last program closes a terminal, what nobody has read yet can be lost. So this end stays open, and marks
+        // When the last program closes a terminal, unread output can be lost. So this end stays open, and marks
         // the end of what the program wrote.
         let mut user = std::fs::File::from(user);
         let ended = std::thread::spawn(move || {

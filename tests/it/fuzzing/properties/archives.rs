@@ -7,7 +7,7 @@ use runvault::intake::archive::{self, Format, Limits};
 use runvault::intake::{self, ExamineOptions};
 
 use super::documents::packed_again;
-use super::{check_admitted, kind, mend};
+use super::{check_admitted, kind, repair};
 
 /// So much may come out of an archive here.
 const LIMITS: Limits = Limits { bytes: 1 << 20, entries: 1_000 };
@@ -15,7 +15,7 @@ const LIMITS: Limits = Limits { bytes: 1 << 20, entries: 1_000 };
 /// Whatever is taken for an archive, what comes out is bounded, and a pack that comes out is the same when it is packed
 /// again.
 pub(super) fn archive(data: &[u8]) {
-    for data in mend::archives(data) {
+    for data in repair::archives(data) {
         for format in [Format::Zip, Format::Tar, Format::TarGz] {
             let is_member = |name: &str| kind("pack").members().contains(&name);
             let contents = archive::read(format, Cursor::new(&data), &is_member, LIMITS);

@@ -9,11 +9,11 @@ use runvault::json::canonical::{c14n_v1, rfc8785};
 use runvault::json::reader::{self, Limits};
 use runvault::vault::audit::{Effect, Stated, Terms};
 
-use super::{admit, check_admitted, check_rejected, core, kind, members, mend};
+use super::{admit, check_admitted, check_rejected, core, kind, members, repair};
 
 /// The core of a session is a session, with the same core.
 pub(super) fn model_io(data: &[u8]) {
-    for document in mend::both(data, mend::session) {
+    for document in repair::both(data, repair::session) {
         let Ok(admitted) = admit(kind("model_io"), &document) else { continue };
         let session = Session::read(&document, &Limits::default()).unwrap().unwrap();
         let text = core(&admitted);
@@ -25,7 +25,7 @@ pub(super) fn model_io(data: &[u8]) {
 
 /// The core of a run with its checksum is a run with this checksum.
 pub(super) fn rpk(data: &[u8]) {
-    for document in mend::both(data, mend::run) {
+    for document in repair::both(data, repair::run) {
         let Ok(admitted) = admit(kind("rpk"), &document) else { continue };
         let text = String::from_utf8(core(&admitted)).unwrap();
         let with_checksum = format!("{{\"checksum\":\"{}\",{}", admitted.core(), &text[1..]);
@@ -39,7 +39,7 @@ pub(super) fn rpk(data: &[u8]) {
 
 /// A trace whose records are written canonically is the same trace, and its first records are the trace that it was.
 pub(super) fn trace(data: &[u8]) {
-    for document in mend::both(data, mend::trace) {
+    for document in repair::both(data, repair::trace) {
         let Ok(admitted) = admit(kind("trace"), &document) else { continue };
         let mut text = Vec::new();
         for (index, line) in document.split(|byte| *byte == b'\n').enumerate() {
@@ -118,7 +118,7 @@ pub(super) fn yaml(data: &[u8]) {
 
 /// A pack that is packed or written canonically is the same pack, and its session the artifact that it is by itself.
 pub(super) fn pack(data: &[u8]) {
-    for data in mend::both(data, mend::pack) {
+    for data in repair::both(data, repair::pack) {
         let options = AdmitOptions::default();
         match kind("pack").admit_directory(directory(&data), &options) {
             Ok(admitted) => {
@@ -138,7 +138,7 @@ pub(super) fn pack(data: &[u8]) {
 /// The directory that `data` stands for: files, each after a line with `=== ` and its name. A name after `link ` or
 /// `other ` is no file.
 fn directory(data: &[u8]) -> Directory {
-    let entries = mend::sections(data).into_iter().map(|(name, bytes)| {
+    let entries = repair::sections(data).into_iter().map(|(name, bytes)| {
         let name = String::from_utf8_lossy(name);
         let is_member = |name: &str| kind("pack").members().contains(&name);
         let (name, content) = match (name.strip_prefix("link "), name.strip_prefix("other ")) {
@@ -191,7 +191,7 @@ pub(super) fn recognition(data: &[u8]) {
     }
     for kind in formats::ALL.into_iter().filter(|kind| !kind.is_of_directories() && !kind.takes_any_bytes()) {
         if admit(kind, data).is_ok() {
-            // In YAML there are spellings of keys that nobody looks for.
+            // In YAML there are unusual spellings of keys.
             assert!(recognised.is_some() || kind.name() == "contract", "{} is not recognised", kind.name());
         }
     }

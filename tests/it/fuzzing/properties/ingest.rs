@@ -10,9 +10,9 @@ use runvault::validation::Violation;
 use runvault::vault::add::{self, Examined, Monitor, Outcome};
 use tempfile::TempDir;
 
-use super::mend;
+use super::repair;
 
-/// A new vault for every so many documents, so that none grows without end.
+/// The number of documents after which a new vault is used, so that none grows without end.
 const DOCUMENTS: usize = 500;
 
 struct Place {
@@ -67,7 +67,7 @@ pub(super) fn verify_and_add(data: &[u8]) {
             *place = Some(Place { vault, _directory: directory, documents: 0 });
         }
         let Some(place) = place else { return };
-        for document in mend::both(data, mend::recognised) {
+        for document in repair::both(data, repair::recognised) {
             place.documents += 1;
             agree(&place.vault, &document);
         }
@@ -76,11 +76,11 @@ pub(super) fn verify_and_add(data: &[u8]) {
 
 fn agree(vault: &Vault, document: &[u8]) {
     let options = ExamineOptions::default();
-    let (mut verified, mut rehearsed, mut added) = (Told::default(), Told::default(), Told::default());
+    let (mut verified, mut previewed, mut added) = (Told::default(), Told::default(), Told::default());
     add::verify(inputs(document), &options, &mut verified);
-    add::dry_run(Some(&*vault.snapshot().unwrap()), inputs(document), &options, &mut rehearsed).unwrap();
+    add::dry_run(Some(&*vault.snapshot().unwrap()), inputs(document), &options, &mut previewed).unwrap();
     vault.add(inputs(document), &options, &mut added).unwrap();
-    assert_eq!(rehearsed, added);
+    assert_eq!(previewed, added);
     let outcome = added.outcome.take();
     let stored = matches!(outcome, Some(Outcome::Added | Outcome::NewCapture | Outcome::Present));
     assert_eq!(verified.outcome.take() == Some(Outcome::Verified), stored);

@@ -8,7 +8,7 @@ mod damaged;
 mod documents;
 mod ingest;
 mod json;
-mod mend;
+mod repair;
 pub(crate) mod seeds;
 mod vaults;
 

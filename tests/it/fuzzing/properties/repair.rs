@@ -17,10 +17,10 @@ use runvault::json::reader::{self, Limits};
 
 use super::kind;
 
-/// `data` as it is and, if that is something else, mended.
-pub(super) fn both(data: &[u8], mend: fn(&[u8]) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
-    let mended = mend(data).filter(|mended| mended != data);
-    [Some(data.to_vec()), mended].into_iter().flatten().collect()
+/// `data` as it is and, if that is something else, repaired.
+pub(super) fn both(data: &[u8], repair: fn(&[u8]) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
+    let repaired = repair(data).filter(|repaired| repaired != data);
+    [Some(data.to_vec()), repaired].into_iter().flatten().collect()
 }
 
 /// What is said to be the hash of something, and what is.
@@ -146,15 +146,15 @@ pub(super) fn pack(data: &[u8]) -> Option<Vec<u8>> {
             _ => {}
         }
     }
-    let mut mended = Vec::new();
+    let mut repaired = Vec::new();
     for (name, bytes) in files {
         let text = String::from_utf8(bytes).map(|text| corrected(&text, &corrections).into_bytes());
-        mended.extend([b"=== ", &name[..], b"\n", &text.unwrap_or_default(), b"\n"].concat());
+        repaired.extend([b"=== ", &name[..], b"\n", &text.unwrap_or_default(), b"\n"].concat());
     }
-    Some(mended)
+    Some(repaired)
 }
 
-/// Mended as what it is recognised as.
+/// Repairs `data` as what it is recognised as.
 pub(super) fn recognised(data: &[u8]) -> Option<Vec<u8>> {
     match formats::recognise(data)?.0.name() {
         "model_io" => session(data),

@@ -139,7 +139,7 @@ fn rollback(base: &Base, random: &mut Random) -> Vec<u8> {
 struct Extent {
     deadline: Option<Instant>,
     mutants: u64,
-    /// One in so many commands.
+    /// The number of commands of which one is chosen.
     stride: usize,
 }
 
