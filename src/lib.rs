@@ -1,8 +1,8 @@
-//! runvault: a verified, embedded, content-addressed archive for AI agent runs.
+//! A verified, content-addressed archive for AI agent runs.
 //!
-//! A [`Vault`] is one SQLite file. Recorded model sessions, run packs, traces, contracts and export packs are verified
-//! before they are stored, can be found by the digests and attributes that they contain, and are returned byte for
-//! byte.
+//! A [`Vault`] is one SQLite file by default, or a PostgreSQL database. Recorded model sessions, run packs, traces,
+//! contracts and export packs are verified before they are stored, can be found by the digests and attributes that they
+//! contain, and are returned byte for byte.
 //!
 //! # Map
 //!
@@ -18,7 +18,7 @@
 //! | [`artifact`] | what all kinds share; creates [`Admitted`](artifact::Admitted) | any specific kind |
 //! | [`formats`] | the kinds, one directory each | each other, SQL, the terminal |
 //! | [`intake`] | files, directories, archives, recognising kinds, the parallel pipeline | storage |
-//! | [`storage`] | the storage interface; engines: `memory`, and `sqlite`, a vault in one file | formats |
+//! | [`storage`] | the storage interface; engines: `memory`; `sqlite`, a vault in one file; `postgres`, a vault in a database; `objects`, its bytes in object storage | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
 //! | [`calls`] | calls of models, and the session and the run pack that they become | files of other programs, the network |
 //! | [`recorders`] | the files of other programs that record calls: cassettes, logs, spans | the database, the terminal |
@@ -29,15 +29,18 @@
 //!
 //! # Invariants
 //!
-//! 1. Nothing unverified is stored: the store accepts only [`Admitted`](artifact::Admitted) values.
+//! 1. Nothing unverified is stored: engines accept only [`Admitted`](artifact::Admitted) values.
 //! 2. An artifact is stored with everything that belongs to it, or not at all.
 //! 3. Stored bytes are returned byte for byte, and are hashed again on every read.
 //! 4. Adding the same bytes again stores nothing new.
 //! 5. An artifact that was reported as added survives a crash.
-//! 6. Kinds do not use SQL, the store does not interpret formats, and the library does not use the terminal.
+//! 6. Kinds do not use SQL, engines do not interpret formats, and the library does not use the terminal.
 //! 7. Every hash is computed in [`digest`], every canonical form in [`json::canonical`].
 //! 8. Untrusted input is bounded in size, depth and memory.
 //! 9. The same query on the same vault returns the same result.
+//! 10. The journal accounts for everything: each artifact, capture, annotation, manual link and removal follows
+//!     from it.
+//! 11. Nothing is answered that was not checked: results such as "verified" cover only what was examined.
 
 pub mod artifact;
 pub mod calls;

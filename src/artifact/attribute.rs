@@ -33,30 +33,27 @@ pub struct AttributeInfo {
 
 impl AttributeInfo {
     /// The creation time that an artifact states.
-    pub const CREATED_AT: Self = Self::time(CREATED_AT, "the creation time that it states, in UTC");
+    pub const CREATED_AT: Self = Self::time(CREATED_AT, "the stated creation time, in UTC");
     /// The time at which what an artifact records ended.
-    pub const FINISHED_AT: Self = Self::time(FINISHED_AT, "the time of its end that it states, in UTC");
+    pub const FINISHED_AT: Self = Self::time(FINISHED_AT, "the stated end time, in UTC");
     /// The time of the first step that states one.
-    pub const FIRST_STEP_AT: Self =
-        Self::time("first_step_at", "the earliest time that a step states, in UTC");
+    pub const FIRST_STEP_AT: Self = Self::time("first_step_at", "the earliest stated time of a step, in UTC");
     /// The time of the last step that states one.
-    pub const LAST_STEP_AT: Self = Self::time("last_step_at", "the latest time that a step states, in UTC");
+    pub const LAST_STEP_AT: Self = Self::time("last_step_at", "the latest stated time of a step, in UTC");
     /// The time from beginning to end.
     pub const DURATION_MS: Self =
-        Self::new("duration_ms", ValueType::Duration, "the milliseconds from its beginning to its end");
+        Self::new("duration_ms", ValueType::Duration, "the milliseconds from start to end");
     /// The sum of the durations of its parts.
     pub const LATENCY_MS: Self =
-        Self::new("latency_ms", ValueType::Duration, "the sum of the milliseconds that its parts state");
+        Self::new("latency_ms", ValueType::Duration, "the total stated latency in milliseconds");
     /// The number of tokens, both input and output.
     pub const TOKENS: Self = Self::count("tokens", "the number of tokens, input and output");
     /// The number of input tokens.
-    pub const TOKENS_INPUT: Self = Self::count("tokens_input", "the number of input tokens that it states");
+    pub const TOKENS_INPUT: Self = Self::count("tokens_input", "the stated number of input tokens");
     /// The number of output tokens.
-    pub const TOKENS_OUTPUT: Self =
-        Self::count("tokens_output", "the number of output tokens that it states");
+    pub const TOKENS_OUTPUT: Self = Self::count("tokens_output", "the stated number of output tokens");
     /// The costs.
-    pub const COST_USD: Self =
-        Self::new("cost_usd", ValueType::Amount, "the costs in US dollars that it states");
+    pub const COST_USD: Self = Self::new("cost_usd", ValueType::Amount, "the stated cost in US dollars");
     /// The number of steps that failed.
     pub const ERRORS: Self = Self::count("errors", "the number of steps that failed or are errors");
     /// The number of calls of tools.

@@ -17,7 +17,7 @@ pub(crate) struct Call {
     /// The name of the request in the API.
     pub(crate) endpoint: String,
     pub(crate) path: String,
-    /// What the request is compared by.
+    /// The text that the request is compared by.
     pub(crate) prompt: String,
     /// The body of the request, as JSON without white space.
     pub(crate) request: String,
@@ -26,7 +26,7 @@ pub(crate) struct Call {
     pub(crate) outcome: Outcome,
 }
 
-/// What came back.
+/// The response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
@@ -36,7 +36,7 @@ pub(crate) enum Outcome {
     Failed {
         /// Why, for people.
         reason: String,
-        /// What had arrived by then.
+        /// The part of the response that had arrived by then.
         partial: String,
     },
 }

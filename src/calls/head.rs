@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The label with the name of a run.
 const RUN_LABEL: &str = "run";
 
-/// What is known of a run when it begins.
+/// The properties of a run that are known when it begins.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunHead {
     /// Its id, which no other run has.

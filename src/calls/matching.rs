@@ -11,7 +11,7 @@ use crate::json::canonical::rfc8785;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
 
-/// What takes the place of text that must not be stored.
+/// The replacement of text that must not be stored.
 const REDACTED: &str = "[REDACTED]";
 
 /// The reason that a rule cannot be used.
@@ -52,7 +52,7 @@ struct Location {
     tokens: Vec<String>,
 }
 
-/// What replaces text in the strings at a location.
+/// A replacement of text in the strings at a location.
 #[derive(Clone, Debug)]
 struct Replacement {
     location: Option<Location>,

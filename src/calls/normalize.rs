@@ -7,7 +7,7 @@ struct Named {
     with: &'static str,
 }
 
-/// What most often differs between two runs that ask the same.
+/// The values that most often differ between two runs with the same requests.
 const NAMED: [Named; 3] = [
     Named {
         name: "timestamp",
@@ -22,7 +22,7 @@ const NAMED: [Named; 3] = [
     },
 ];
 
-/// What is replaced: the JSON Pointer of a location, or `None` for all strings; a regular expression; and the text that
+/// A replacement: the JSON Pointer of a location, or `None` for all strings; a regular expression; and the text that
 /// takes the place of what matches.
 pub(super) type Replaced = (Option<String>, String, String);
 

@@ -31,7 +31,7 @@ pub(crate) struct Original {
     pub(crate) format: &'static str,
     /// The digests of the file, or of the files.
     pub(crate) digests: Vec<Digest>,
-    /// What else the file states of the run.
+    /// Other properties of the run that the file states.
     pub(crate) details: Vec<(&'static str, Value<'static>)>,
 }
 

@@ -178,7 +178,7 @@ pub(crate) struct Recorded {
     pub(crate) path: String,
     pub(crate) asked_at: Option<DateTime<Utc>>,
     pub(crate) latency_ms: u64,
-    /// What the request was compared by when it was recorded.
+    /// The text that the request was compared by when it was recorded.
     pub(crate) prompt: String,
     /// The body of the request.
     pub(crate) request: String,

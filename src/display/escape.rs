@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-/// Longer texts are shown without their middle, which could be megabytes; `--json` contains them in full.
+/// Longer texts are shown without their middle, which could be megabytes.
 const SHOWN_CHARACTERS: usize = 1000;
 
 /// Maximum characters of a text that shares a line with others.

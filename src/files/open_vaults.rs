@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What identifies a file regardless of its name.
+/// The identity of a file, regardless of its name.
 type Identity = (u64, u64);
 
 /// The suffixes of the names of a vault's files: the database, its log, the memory that processes share, and the journal of

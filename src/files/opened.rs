@@ -33,5 +33,5 @@ pub(crate) fn is_in_use(error: &io::Error) -> bool {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("this is the vault itself, or one of its files (-wal, -shm, -journal)")]
+#[error("this is the vault itself, or one of its files")]
 struct InUse;

@@ -1,4 +1,4 @@
-//! Files that `--move` has renamed and not removed yet, and what happens to them if the process is killed.
+//! Files that are moved into the vault: renamed and not removed yet, and their recovery if the process is killed.
 //!
 //! All files of one artifact are set aside before the first of them is removed. Their names contain the number that
 //! identifies the artifact, and their original names. One of them is then renamed again, which confirms that all of them

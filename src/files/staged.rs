@@ -248,7 +248,7 @@ fn check_directory(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteE
 
 fn check_not_of_vault(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteError> {
     if options.vault.is_some_and(|vault| is_of_vault(path, vault)) {
-        let reason = "this is the vault itself, or one of its files (-wal, -shm, -journal)";
+        let reason = "this is the vault itself, or one of its files";
         return Err(WriteError::refused(path, reason));
     }
     Ok(())

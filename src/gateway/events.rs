@@ -34,7 +34,7 @@ pub enum GatewayEvent<'e> {
         provider: &'e str,
         /// The path of the request.
         path: &'e str,
-        /// What differs from the nearest recorded request.
+        /// The difference from the nearest recorded request.
         reason: &'e str,
     },
     /// A call was forwarded and not recorded, or only as a failure.

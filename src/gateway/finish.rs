@@ -42,7 +42,7 @@ pub enum FinishError {
     /// The vault refused what was made of a run, or cannot be written.
     #[error("the run cannot be stored: {0}")]
     Store(#[from] AddError),
-    /// What was recorded has no canonical form.
+    /// The recorded run has no canonical form.
     #[error("the run {0} cannot be stored: what was recorded has no canonical form")]
     Uncanonical(String),
 }
@@ -55,7 +55,7 @@ impl From<StorageError> for FinishError {
 
 /// Stores what was recorded, and then removes its file.
 ///
-/// What is refused was not recorded, unless the process that recorded it did not refuse it.
+/// The spool contains a refused call only if the process that recorded it did not refuse it.
 pub(super) fn store(
     vault: &Vault,
     (spool, head, mut calls): (Spool, RunHead, Vec<Call>),

@@ -57,7 +57,7 @@ pub enum ReplaySource {
 /// The options of a gateway.
 #[derive(Clone)]
 pub struct GatewayOptions {
-    /// What it does with calls.
+    /// The mode: how it handles calls.
     pub mode: Mode,
     /// The recordings that calls are replayed from.
     pub source: ReplaySource,
@@ -69,7 +69,7 @@ pub struct GatewayOptions {
     pub upstreams: Vec<Upstream>,
     /// The directory with the calls of runs that are not finished. It is created when a call is recorded.
     pub spool: PathBuf,
-    /// What is done about what looks like a key or a card number in calls. One that is refused is answered, and not
+    /// The policy for text in calls that looks like a key or a card number. A call that is refused is answered, and not
     /// recorded.
     pub secrets: SecretPolicy,
     /// Labels of all recorded runs.

@@ -107,7 +107,7 @@ fn labels_of(headers: &HeaderMap) -> Option<BTreeMap<String, String>> {
     headers.get_all(LABEL).iter().map(label).collect()
 }
 
-/// What a client says of its run.
+/// The properties of a run, as its client states them.
 struct Client {
     run: Option<String>,
     labels: BTreeMap<String, String>,
@@ -223,7 +223,7 @@ async fn call(
     forward(shared, route, received, Some(recording)).await
 }
 
-/// What a request asks.
+/// A parsed request.
 struct Asked {
     endpoint: &'static Endpoint,
     prompt: String,

@@ -27,7 +27,7 @@ pub struct RecordedCall {
     pub provider: String,
     /// The API.
     pub endpoint: String,
-    /// What the request is compared by: JSON in its canonical form.
+    /// The text that the request is compared by: JSON in its canonical form.
     pub prompt: String,
 }
 

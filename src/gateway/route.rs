@@ -113,7 +113,7 @@ impl Upstreams {
     }
 }
 
-/// What the path of a request says.
+/// The parts of the path of a request.
 #[derive(Debug)]
 pub(super) struct Target {
     /// The run that it names.

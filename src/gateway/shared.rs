@@ -30,7 +30,7 @@ use crate::vault::Vault;
 /// How long calls that are being answered may take once their run is to be finished.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// What a gateway does with calls.
+/// The mode of a gateway: how it handles calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It forwards and records all of them.
@@ -69,7 +69,7 @@ pub enum Pace {
 /// A receiver of what a gateway reports. It is called on the threads of the gateway.
 pub(super) type Report = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
 
-/// What all requests share.
+/// The state that all requests share.
 pub(super) struct Shared {
     pub(super) vault: Arc<Vault>,
     pub(super) address: SocketAddr,

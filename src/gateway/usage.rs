@@ -24,14 +24,14 @@ pub(super) struct Usage {
     misses: Vec<String>,
 }
 
-/// What a run replayed.
+/// The replayed calls of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReplayedCalls {
     /// Number of calls that were answered from recordings.
     pub replayed: u64,
     /// Number of calls that were to be replayed and had no recording.
     pub missed: u64,
-    /// What the first 100 of them differed in from the nearest recorded request.
+    /// The differences of the first 100 of them from the nearest recorded request.
     pub misses: Vec<String>,
     /// The recordings that no call used, in the run packs that were replayed.
     pub unused: Vec<UnusedRecording>,

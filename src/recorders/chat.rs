@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::calls::values::{object, text};
 use crate::json::{Value, compact};
 
-/// What a file states of a request and its response.
+/// A request and its response, as a file states them.
 #[derive(Debug, Default)]
 pub(super) struct Chat {
     pub(super) provider: String,

@@ -24,7 +24,7 @@ use crate::vault::add::Found;
 /// How files are converted.
 #[derive(Clone, Debug, Default)]
 pub struct ConvertOptions {
-    /// What requests are compared by, and what is not stored.
+    /// The rules for comparing requests, and for text that is not stored.
     pub rules: MatchingRules,
     /// The limits of a file, and of what is decompressed from it.
     pub limits: Limits,
@@ -32,18 +32,18 @@ pub struct ConvertOptions {
     pub without_originals: bool,
 }
 
-/// What cannot be mapped.
+/// A value that cannot be mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unmapped {
     /// The file.
     pub file: String,
     /// The location in the file.
     pub location: String,
-    /// What is there, and why it cannot be mapped.
+    /// The value, and the reason why it cannot be mapped.
     pub reason: String,
 }
 
-/// What files became.
+/// The result of a conversion.
 #[derive(Debug)]
 pub struct Conversion {
     /// The format.
@@ -52,7 +52,7 @@ pub struct Conversion {
     pub runs: u64,
     /// Number of calls in them.
     pub calls: u64,
-    /// What cannot be mapped, in the order of the files.
+    /// The values that cannot be mapped, in the order of the files.
     pub unmapped: Vec<Unmapped>,
     documents: Vec<Document>,
 }

@@ -22,7 +22,7 @@ pub(super) struct Exchange {
     pub(super) latency_ms: u64,
 }
 
-/// What was asked.
+/// The request.
 #[derive(Debug)]
 pub(super) enum Request {
     /// As HTTP.
@@ -31,7 +31,7 @@ pub(super) enum Request {
     Json { target: Target, body: Value<'static> },
 }
 
-/// What came back.
+/// The response.
 #[derive(Debug)]
 pub(super) enum Reply {
     Answer {

@@ -17,7 +17,7 @@ use crate::intake::archive::{self, ArchiveError, Format};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
 
-/// What begins the strings that stand for long texts.
+/// The prefix of the strings that refer to long texts.
 const ATTACHMENT: &str = "attachment://";
 
 /// The end of the names of the files in an archive that are read.
@@ -75,7 +75,7 @@ fn list(recording: &mut Recording, location: impl Into<String>, reason: impl Int
     recording.unmapped.push((0, location.into(), reason.into()));
 }
 
-/// What a log states of all of its samples.
+/// The properties that all samples of a log share.
 struct Header {
     run: String,
     task: String,
@@ -127,7 +127,7 @@ impl Header {
     }
 }
 
-/// What the events of a sample refer to.
+/// The values that the events of a sample refer to.
 struct Pools<'v> {
     attachments: Option<&'v Object<'v>>,
     messages: &'v [Value<'v>],

@@ -12,20 +12,20 @@ pub struct Input {
     pub bytes: Vec<u8>,
 }
 
-/// What a format has read.
+/// The runs read from files of a format.
 #[derive(Debug, Default)]
 pub(super) struct Recording {
     pub(super) runs: Vec<RecordedRun>,
-    /// What cannot be mapped: the number of the file, the location and the reason.
+    /// Values that cannot be mapped: the number of the file, the location and the reason.
     pub(super) unmapped: Vec<(usize, String, String)>,
 }
 
 /// The calls of a run, in the order in which they were made.
 #[derive(Debug, Default)]
 pub(super) struct RecordedRun {
-    /// What distinguishes the run from others in the file.
+    /// The name that distinguishes the run from others in the file.
     pub(super) name: Option<String>,
-    /// What else the file states of it.
+    /// Other properties of the run that the file states.
     pub(super) details: Vec<(&'static str, Value<'static>)>,
     /// The calls, each with the number of its file.
     pub(super) exchanges: Vec<(usize, Exchange)>,

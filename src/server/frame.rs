@@ -18,7 +18,7 @@ const SECTIONS: [(&str, &str); 5] = [
     ("/journal", "Journal"),
 ];
 
-/// What surrounds a page.
+/// The layout of a page.
 pub(super) struct Frame<'f> {
     /// The path of the vault.
     pub(super) vault: &'f Path,

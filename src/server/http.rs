@@ -47,7 +47,7 @@ pub struct ServerOptions {
     pub hint: Option<Hint>,
 }
 
-/// What all requests share.
+/// The state that all requests share.
 struct Shared {
     vault: Vault,
     address: SocketAddr,

@@ -7,7 +7,7 @@ use crate::display::brief;
 /// A bar of a chart.
 pub(super) struct Bar {
     pub(super) value: u64,
-    /// What it stands for, with its value.
+    /// The text of the bar: its category and its value.
     pub(super) label: String,
     pub(super) address: Option<String>,
 }

@@ -24,7 +24,7 @@ pub(super) struct Visit<'v> {
     pub(super) medium: Medium,
 }
 
-/// What a page is made for.
+/// The medium of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Medium {
     /// The response to a request.
@@ -33,7 +33,7 @@ pub(super) enum Medium {
     File,
 }
 
-/// What is returned for a request.
+/// The content of a response.
 pub(super) enum Content {
     Page(Page),
     /// The page has this address.

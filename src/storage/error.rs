@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Missing,
     /// A vault cannot be created because there is something.
     Exists,
-    /// What is there is not a vault.
+    /// The file or database is not a vault.
     NotAVault,
     /// The file of the vault has several names, so that changes could be lost.
     HardLinks,

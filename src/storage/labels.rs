@@ -33,10 +33,10 @@ pub fn is_label_value(value: &str) -> bool {
     value.len() <= MAX_LABEL_VALUE_BYTES && !value.chars().any(char::is_control)
 }
 
-/// Returns an error of the kind [`Invalid`](super::ErrorKind::Invalid) if a label is not valid.
+/// Checks that labels are valid.
 ///
 /// # Errors
-/// See above.
+/// Returns an error of the kind [`Invalid`](super::ErrorKind::Invalid) if a label is not valid.
 pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
     let defect = labels.iter().find_map(|(key, value)| label_defect(key, value));
     defect.map_or(Ok(()), |defect| Err(StorageError::invalid(defect)))
@@ -47,7 +47,7 @@ pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
 pub(super) struct LabelChange<T> {
     /// The artifacts.
     pub(super) cores: Vec<CoreHash>,
-    /// What is set or removed.
+    /// The labels to set or remove.
     pub(super) change: T,
 }
 

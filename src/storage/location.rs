@@ -11,7 +11,7 @@ const FILE: &str = "sqlite:";
 /// The beginnings of the address of a database.
 const DATABASE: [&str; 2] = ["postgres://", "postgresql://"];
 
-/// What to do if there is no vault.
+/// The policy if there is no vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Creation {
     /// That is an error.

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SourcePath(String);
 
-/// What replaces the beginning of a path that is too long.
+/// The replacement of the beginning of a path that is too long.
 const ELLIPSIS: &str = "…";
 
 impl SourcePath {

@@ -62,9 +62,10 @@ pub(crate) struct GatewayArgs {
     #[arg(long, value_name = "MODE", default_value = "auto")]
     mode: ModeName,
 
-    /// Replay only this recording: a hash, a tag, or latest
+    /// Replay only this recording
     ///
-    /// Without this option, calls are replayed from all recordings, last seen first.
+    /// The recording is a hash, a prefix of one, a tag, a run id, or latest. Without this option, calls are replayed
+    /// from all recordings, last seen first.
     #[arg(long, value_name = "RUN")]
     session: Option<Named>,
 

@@ -22,7 +22,7 @@ pub(crate) struct InputArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Require this kind instead of recognising it by content; a kind that takes any bytes is never recognised
+    /// Require this kind instead of recognising it by content; attachments must be requested explicitly
     #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 

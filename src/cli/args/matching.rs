@@ -23,7 +23,7 @@ pub(crate) struct MatchingArgs {
     #[arg(long, value_name = "RULE")]
     normalize: Vec<String>,
 
-    /// Replace what matches by [REDACTED] before anything is stored
+    /// Replace matches with [REDACTED] before anything is stored
     ///
     /// PATTERN is a regular expression. Can be repeated.
     #[arg(long, value_name = "PATTERN")]

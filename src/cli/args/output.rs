@@ -7,9 +7,10 @@ use crate::cli::output::{pager, verbosity};
 /// Options of the output of every command.
 #[derive(Args)]
 pub(crate) struct OutputArgs {
-    /// Print only data, warnings and errors
+    /// Print only results, warnings and errors
     ///
-    /// Summaries, notes and progress are omitted, and "add", "import" and "watch" list only what is rejected.
+    /// Summaries, notes and progress are omitted. "add", "import" and "watch" list only what is rejected; "verify"
+    /// still prints one line for each file.
     #[arg(short, long, global = true, help_heading = "Output", conflicts_with = "verbose")]
     quiet: bool,
 

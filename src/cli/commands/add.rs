@@ -35,7 +35,7 @@ use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 use crate::cli::output::verbosity;
 
-/// Verify artifacts and store them.
+/// Verify artifacts and store them
 ///
 /// Kinds are recognised by content. An invalid artifact does not stop the others. In directories, a file that resembles
 /// an artifact but is not valid is rejected; other files are skipped. A path named on the command line is never

@@ -16,7 +16,7 @@ use crate::cli::output::json;
 use crate::cli::output::links;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
 
-/// Audit runs against a contract.
+/// Audit runs against a contract
 ///
 /// Each effect is verified (its evidence proves it), resolved (there is evidence, which proves nothing), pending (there
 /// is none) or failed (the evidence disproves it). What a run did that the contract does not cover is reported as well:
@@ -25,10 +25,11 @@ use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
 /// verified and nothing else was found, 1 otherwise.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The hash of a contract
+    /// The contract: a hash, a prefix of one, a tag, or latest
     contract: Named,
 
-    /// The hash of a run pack, trace or pack; without it, every run that the contract governs
+    /// A run pack, trace or pack: a hash, a prefix of one, a tag, a run id, or latest; without it, every
+    /// run that the contract governs
     run: Option<Named>,
 
     /// Print one line of JSON for each effect and each finding

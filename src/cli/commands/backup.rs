@@ -16,7 +16,7 @@ use crate::cli::output::json;
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, HASH, counted};
 
-/// Copy the vault to another file and check the copy.
+/// Copy the vault to another file and check the copy
 ///
 /// The vault can be read and written meanwhile; the copy is a snapshot of the moment at which it was started. It is
 /// renamed into place only after it is complete, synced and checked: SQLite's integrity check, every blob against its
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
 
-    /// Check only about this percentage of the blobs; which ones changes whenever the vault does
+    /// Check only about this percentage of the blobs; the selection depends on the state of the vault
     #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent)]
     sample: f64,
 

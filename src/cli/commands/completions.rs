@@ -11,7 +11,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Print a completion script for a shell.
+/// Print a completion script for a shell
 ///
 /// The script completes commands and options, and also hashes, tags, models, tools and run ids in the vault. Load it at
 /// shell startup, since it belongs to the version of runvault that printed it.

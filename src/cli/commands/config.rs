@@ -17,11 +17,11 @@ use crate::cli::output::stdout::{self, FAINT, plain};
 use crate::cli::output::table::{Cell, Column, Table};
 use crate::cli::output::terminal;
 
-/// Show or change settings.
+/// Show or change settings
 ///
-/// A setting is read from its variable, such as `RUNVAULT_VAULT`, else from the configuration file, else it has its
-/// default. Arguments go before all of them. The file is runvault/config.toml in the user's configuration directory, or
-/// what `RUNVAULT_CONFIG` names.
+/// A setting is given by a command-line option, a variable such as `RUNVAULT_VAULT`, or the configuration file.
+/// Options take precedence over variables, variables over the file, and the file over defaults. The file is
+/// runvault/config.toml in the user's configuration directory, or what `RUNVAULT_CONFIG` names.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -59,7 +59,7 @@ enum Action {
     },
     /// List all settings with their values and sources
     List {
-        /// Print one line of JSON for each
+        /// Print one line of JSON for each setting
         #[arg(long)]
         json: bool,
     },

@@ -20,18 +20,18 @@ use crate::cli::output::stdout::{self, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 
-/// Copy everything in a vault into another one.
+/// Copy everything in a vault into another one
 ///
-/// FROM and TO are paths of vaults or postgres:// URLs of vaults in databases, in any combination. TO is created if it does
-/// not exist. Every artifact is read, hashed and validated again; no stored bytes are taken over unchecked.
+/// FROM and TO are paths of vaults or postgres:// URLs of vaults in databases, in any combination. TO is created if
+/// it does not exist. Every artifact is read, hashed and validated again; stored bytes are never copied unchecked.
 ///
-/// If TO is empty, it becomes the same vault: it adopts the journal of FROM, entry by entry, with the same times and hashes,
-/// so that "log --verify-from" still proves the entries up to a head that was written down before. At the end, both catalogs
-/// are compared. Until then, TO is marked as an incomplete copy, which every other command refuses. Running the command
-/// again continues after the last entry that was copied.
+/// If TO is empty, it becomes the same vault: it adopts the journal of FROM, entry by entry, with the same times and
+/// hashes, so that "log --verify-from" still proves the entries up to a head saved earlier. At the end, both catalogs
+/// are compared. Until then, TO is marked as an incomplete copy, which every other command refuses. Running the
+/// command again continues after the last entry that was copied.
 ///
-/// If TO is not empty, what it does not have is added to it, and its journal records that. Tags, notes, labels, pins and
-/// manual links are set unless TO has others in their place. Source paths are taken over unless the setting source-path is
+/// If TO is not empty, what it does not have is added to it, and its journal records that. Tags, notes, labels, pins
+/// and manual links are set unless TO has other values. Source paths are copied unless the setting source-path is
 /// off; the journal that an empty TO adopts has them in any case. Running the command again copies what is new.
 ///
 /// FROM can be read and written meanwhile; the copy is of the moment at which the command was started.

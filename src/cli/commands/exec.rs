@@ -19,16 +19,17 @@ use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stop::Stop;
 
-/// Run a program, and record or replay its calls of models.
+/// Run a program and record or replay its model calls
 ///
 /// Starts a gateway, runs the program with the variables that point clients at it, and finishes the run. Prints the
 /// hashes of the run pack and the session, and exits with the status of the program.
 ///
-/// A server that these variables already name is asked in place of that of the provider, unless --upstream names one.
+/// If one of these variables is already set, its calls are forwarded to that server instead of the provider's, unless
+/// --upstream names another.
 ///
 /// SIGTERM is passed on to the program, and the run is finished after the program has ended.
 ///
-/// With --mode replay, variables for keys that are not set get a value that no server accepts.
+/// With --mode replay, variables for API keys that are not set get a placeholder that no server accepts.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -92,8 +93,8 @@ fn servers(given: &[Upstream]) -> Result<Vec<Server>, Failure> {
     Ok(servers)
 }
 
-/// Returns the variables that point clients at the gateway. Where the URL of a server had no version, that of the gateway
-/// has none, so that the paths of requests stay as they would be.
+/// Returns the variables that point clients at the gateway. Where the URL of a server had no version, that of the
+/// gateway has none, so that the paths of requests stay as they would be.
 fn variables(address: SocketAddr, servers: &[Server]) -> BTreeMap<&'static str, String> {
     let mut variables: BTreeMap<_, _> = base_url_variables(address).collect();
     for Server { provider, .. } in servers.iter().filter(|server| !server.has_version) {

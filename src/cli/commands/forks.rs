@@ -12,7 +12,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
 
-/// List traces and run packs of one run that diverge.
+/// List traces and run packs of one run that diverge
 ///
 /// Traces that share a header, or run packs that share the id of their run, and then have different records or steps are
 /// two histories of one run. Exit status 0 if there are none, 1 if there are.

@@ -17,14 +17,15 @@ use crate::cli::output::stop::Stop;
 /// How often the command checks whether it is to stop.
 const POLL: Duration = Duration::from_millis(50);
 
-/// Record and replay the calls of model clients.
+/// Record and replay the calls of model clients
 ///
 /// Starts an HTTP server for clients of `OpenAI`, Anthropic and Gemini, and of others with --upstream, and prints the
 /// variables that point clients at it. It forwards calls and archives them as a session and a run pack, or answers them
-/// from what is archived. Ctrl-C or SIGTERM finishes all runs and stops it.
+/// from the archive. Ctrl-C or SIGTERM finishes all runs and stops it.
 ///
-/// A run is all calls with the same header x-runvault-run, or under the path /run/NAME; or all others. It is stored after
-/// POST /_runvault/finish, when it was idle, and at the end. Credentials are never stored.
+/// A run consists of all calls with the same x-runvault-run header, or under the same path /run/NAME; all other calls
+/// are one run. A run is stored after POST /_runvault/finish, when it was idle, and when the gateway stops.
+/// Credentials are never stored.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Listen at this address. The system chooses the port if it is 0

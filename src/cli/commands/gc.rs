@@ -11,7 +11,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 
-/// Reclaim disk space.
+/// Reclaim disk space
 ///
 /// Removes unreferenced data, compresses blobs that were stored before a dictionary was available, and rewrites the
 /// file without free pages, which temporarily needs as much disk space again. Afterwards, no removed bytes are left in

@@ -22,7 +22,7 @@ use crate::cli::output::signature;
 use crate::cli::output::stdout;
 use crate::cli::output::stdout::{HASH, counted};
 
-/// Write an artifact's bytes exactly as they were received.
+/// Write an artifact's bytes exactly as they were received
 ///
 /// The bytes are hashed before they are written. If an artifact has several captures, one with a verified signature is
 /// preferred, then an unsigned one, then one whose signature was not checked; among equals the first to arrive. If

@@ -39,7 +39,7 @@ use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 
-/// Import a bundle, or recordings of other programs.
+/// Import a bundle, or recordings of other programs
 ///
 /// Every artifact is validated again, as by "add", with the same output. A bundle that does not match its manifest is
 /// rejected as a whole. Manual links are imported if both ends are in the vault; the others are listed. Tags are

@@ -7,7 +7,7 @@ use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Create an empty vault.
+/// Create an empty vault
 ///
 /// Only its owner can read it. An existing file is left unchanged.
 #[derive(ClapArgs)]

@@ -9,7 +9,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::graph;
 use crate::cli::output::stdout::{self, counted};
 
-/// List an artifact's links, optionally followed to a given depth.
+/// List an artifact's links, optionally followed to a given depth
 ///
 /// Most links are derived from what artifacts state, so the order of arrival does not matter. An unresolved link refers to
 /// an artifact that is not in the vault, and is resolved when that artifact arrives.

@@ -13,7 +13,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout::{self, counted};
 
-/// Print the manual page of runvault or of one of its commands.
+/// Print the manual page of runvault or of one of its commands
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A command, such as find, or config set

@@ -8,7 +8,7 @@ use crate::cli::hints;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stop::Stop;
 
-/// Give models tools to read the vault.
+/// Give models tools to read the vault
 ///
 /// Answers one client of the Model Context Protocol over standard input and output: tools to find, read, search, compare
 /// and audit runs, and artifacts as resources. It is read only unless --allow-write is given. It ends with standard input,

@@ -11,15 +11,17 @@ use crate::cli::output::json;
 use crate::cli::output::links;
 use crate::cli::output::stdout;
 
-/// Show the shortest path of links between two artifacts.
+/// Show the shortest path of links between two artifacts
 ///
 /// Prints the reason for each step.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The artifact where the path starts
+    /// The artifact where the path starts: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(value_name = "FROM")]
     one: Named,
 
-    /// The artifact where the path ends
+    /// The artifact where the path ends: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(value_name = "TO")]
     other: Named,
 
     /// Print one line of JSON for each step

@@ -20,7 +20,7 @@ use crate::cli::output::json;
 use crate::cli::output::links;
 use crate::cli::output::stdout::{self, HASH, counted};
 
-/// Remove artifacts.
+/// Remove artifacts
 ///
 /// An artifact is removed with all its captures, tags, notes and manual links. If other artifacts contain its bytes, as
 /// a pack contains its session, nothing is removed and they are listed; --with-containers removes them too. Members of
@@ -30,7 +30,7 @@ use crate::cli::output::stdout::{self, HASH, counted};
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// Core hashes, prefixes of them, @tags, or latest
+    /// The artifacts: hashes, prefixes of them, tags, run ids, or latest
     #[arg(required = true, value_name = "HASH")]
     hashes: Vec<Named>,
 

@@ -13,10 +13,10 @@ use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, CAUTION};
 use crate::cli::output::terminal;
 
-/// List or explain validation rules.
+/// List or explain validation rules
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// A rule id, such as MI7
+    /// Explain the rule with this id, such as MI7
     id: Option<String>,
 
     /// Print one line of JSON for each rule

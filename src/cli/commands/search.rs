@@ -25,13 +25,12 @@ use crate::cli::output::terminal;
 /// Style of matches.
 const MATCH: Style = AnsiColor::Red.on_default().bold();
 
-/// Search the text of artifacts.
+/// Search the text of artifacts
 ///
-/// Searched are the responses of sessions; the prompts, responses, tool calls, outputs and step names of runs and traces;
-/// the refs and effects of contracts; and the files of packs. All words must be in one passage, in any order; upper case
-/// and accents do not count. "a phrase" stands in quotation marks, word* is any word that begins so, and OR separates
-/// alternatives. Everything else is text. Search needs an
-/// index: "index build" builds it, and searching keeps it up to date.
+/// Searches the responses of sessions; the prompts, responses, tool calls, outputs and step names of runs and traces;
+/// the refs and effects of contracts; and the files of packs. All words must be in one passage, in any order; case
+/// and accents are ignored. Quote a phrase; word* matches any word with that prefix, and OR separates alternatives.
+/// Everything else is text. Search needs an index: "index build" builds it, and searching keeps it up to date.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The words to search for

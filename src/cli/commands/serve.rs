@@ -13,7 +13,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
 
-/// Show the vault in a browser.
+/// Show the vault in a browser
 ///
 /// Starts an HTTP server and prints its address. The pages are read only, need no JavaScript for reading, and load
 /// nothing from elsewhere. Ctrl-C or SIGTERM stops the server; the exit status is 0.

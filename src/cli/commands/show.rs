@@ -28,7 +28,7 @@ use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::template::Template;
 use crate::cli::output::time;
 
-/// Show an artifact's metadata and links.
+/// Show an artifact's metadata and links
 ///
 /// Prints its kind, attributes, captures, tags, note, labels and links.
 #[derive(ClapArgs)]

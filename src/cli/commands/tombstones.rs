@@ -13,17 +13,17 @@ use crate::cli::output::stdout::{FAINT, HASH, counted};
 use crate::cli::output::table::{Cell, Column};
 use crate::cli::output::time;
 
-/// List removed artifacts.
+/// List removed artifacts
 ///
-/// In the order in which they were removed. Adding them again is refused unless --allow-removed is given; artifacts
-/// that were added again are not listed. "runvault log --action remove" lists every removal.
+/// Artifacts are listed in the order in which they were removed. Adding them again is refused unless --allow-removed
+/// is given; artifacts that were added again are not listed. "runvault log --action remove" lists every removal.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only artifacts of this kind
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
-    /// Print one line of JSON for each
+    /// Print one line of JSON for each removed artifact
     #[arg(long)]
     json: bool,
 }

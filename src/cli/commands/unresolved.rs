@@ -14,7 +14,7 @@ use crate::cli::output::json;
 use crate::cli::output::links::target_text;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 
-/// List references to missing artifacts.
+/// List references to missing artifacts
 ///
 /// Prints each missing hash with the artifacts that refer to it. References to objects that no format defines, such as
 /// schemas, prompts and proposals, are left out unless --all is given: they are in a vault only if they were added with
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long)]
     all: bool,
 
-    /// Print one line of JSON for each
+    /// Print one line of JSON for each missing artifact
     #[arg(long)]
     json: bool,
 }

@@ -12,7 +12,7 @@ use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Upgrade a vault to the current schema version.
+/// Upgrade a vault to the current schema version
 ///
 /// A copy of the old vault is kept beside its file; a database is not copied. An interrupted upgrade can be repeated. A
 /// current vault is left unchanged. Older versions of runvault cannot open the upgraded vault.

@@ -26,7 +26,7 @@ pub(super) const STEPS: Table = Table {
         Column::new("response_text", Text, "its responses as text, with an empty line between two")
             .searched(),
         Column::new("timestamp", Time, "its time, in UTC"),
-        Column::new("duration_ms", Number, "the milliseconds that it states to have taken"),
+        Column::new("duration_ms", Number, "the stated duration in milliseconds"),
         Column::new("http_method", Text, "the method of its HTTP request").facet(),
         Column::new("http_host", Text, "the host of its HTTP request").facet(),
         Column::new("is_error", Number, "1 if it is an error or a response that states one, else 0").facet(),

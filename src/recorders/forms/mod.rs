@@ -29,7 +29,7 @@ const GEMINI: &[&str] = &[
 pub(super) struct Formed {
     pub(super) request: Request,
     pub(super) reply: Reply,
-    /// What has no place in that form.
+    /// The values that the form cannot represent.
     pub(super) unmapped: Vec<String>,
 }
 

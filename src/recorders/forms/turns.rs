@@ -43,7 +43,7 @@ pub(super) enum Part<'c> {
         name: &'c str,
         arguments: Value<'static>,
     },
-    /// What a tool answered.
+    /// The result of a tool call.
     Answer {
         id: &'c str,
         name: &'c str,

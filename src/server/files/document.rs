@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::server::assets::{SCRIPT, STYLE};
 use crate::server::text::line;
 
-/// What surrounds the pages in files.
+/// The layout of the pages in files.
 pub(super) struct Document<'d> {
     /// The name of the file that leads to all others.
     pub(super) index: &'d str,

@@ -35,7 +35,7 @@ pub struct PageSelection {
     pub others: Vec<CoreHash>,
 }
 
-/// What was written.
+/// Counts of the written artifacts, files and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WrittenPages {
     /// Number of artifacts.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use maud::html;
 
-/// What becomes of a link.
+/// The result of rewriting a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// It leads to this file.
@@ -70,7 +70,7 @@ impl<'t> Tag<'t> {
     }
 }
 
-/// What was written so far.
+/// The output so far.
 struct Written {
     text: String,
     /// The ends of the elements that are written for links.

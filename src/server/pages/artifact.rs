@@ -93,7 +93,7 @@ fn name(answer: &ShowAnswer) -> String {
     }
 }
 
-/// What was found when the stored bytes were read for the page.
+/// The result of reading the stored bytes for the page.
 enum Checked {
     /// The core hash was computed from them.
     Computed,

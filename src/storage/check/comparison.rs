@@ -28,7 +28,7 @@ pub(in crate::storage) struct Comparison {
     last: i64,
 }
 
-/// What the journal records of an addition. `K` names kinds and `S` source paths.
+/// The facts of an addition that the journal records. `K` names kinds and `S` source paths.
 pub(in crate::storage) struct AdditionFacts<K, S> {
     /// The time in milliseconds since 1970; `None` if the entry has no valid one.
     pub(in crate::storage) at: Option<i64>,

@@ -21,8 +21,8 @@ pub(in crate::storage) type LinkKey = (CoreHash, String, CoreHash);
 /// The artifact and the key of a label.
 pub(in crate::storage) type LabelKey = (CoreHash, Arc<str>);
 
-/// What the journal records of a label. Unlike other annotations, it is not read again from the entry, which may be about
-/// many artifacts.
+/// The state of a label that the journal records. Unlike other annotations, it is not read again from the entry, which
+/// may be about many artifacts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::storage) struct LabelEntry {
     pub(in crate::storage) seq: i64,
@@ -280,7 +280,7 @@ pub(in crate::storage) struct JournalRow<'r> {
     pub(in crate::storage) chain: Digest,
     /// The time in milliseconds since 1970 that is stored beside the text.
     pub(in crate::storage) at: Option<i64>,
-    /// What the entry added, if that is stored instead of the text.
+    /// The artifact and capture that the entry added, if they are stored instead of the text.
     pub(in crate::storage) added: Option<(CoreHash, CaptureHash)>,
 }
 

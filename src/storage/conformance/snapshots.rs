@@ -8,7 +8,7 @@ use super::{Vault, second, start};
 use crate::storage::interface::{Annotation, Filter, Order, Page, PutOptions, Snapshot};
 use crate::storage::{ErrorKind, JournalQuery, RemovedPolicy};
 
-/// What a snapshot answers, as text.
+/// Returns the answers of a snapshot, as text.
 fn answers(snapshot: &dyn Snapshot) -> String {
     let found = snapshot.find(&Filter::default(), Order::Core, &Page::all()).unwrap();
     let cores: Vec<_> = found.items.iter().map(|hit| hit.artifact.core).collect();

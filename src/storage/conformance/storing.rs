@@ -119,7 +119,7 @@ pub(super) fn embedded_artifacts_are_stored_before_their_container(vault: &Vault
 }
 
 pub(super) fn artifacts_prepared_by_another_engine_are_rejected(vault: &Vault) {
-    /// What no engine makes.
+    /// A preparation that no engine makes.
     struct Other;
     let prepared = Prepared::new(Document::new("a").admit(note()), &|_, _| Other);
     let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: Duration::ZERO };

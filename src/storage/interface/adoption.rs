@@ -14,7 +14,7 @@ pub trait Adoption: Send + Sync {
     /// Returns whether the vault is an incomplete copy.
     ///
     /// # Errors
-    /// See above.
+    /// Returns an error if the vault cannot be read.
     fn is_incomplete(&self) -> Result<bool>;
 
     /// Marks the vault as an incomplete copy, unless it is one, and returns the last adopted entry.

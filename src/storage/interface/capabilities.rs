@@ -38,7 +38,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What an engine can do beyond the interface that all engines have.
+/// The capabilities of an engine beyond the interface that all engines have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(&'static [Capability]);
 

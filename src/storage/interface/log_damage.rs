@@ -24,7 +24,7 @@ pub enum LogDefect {
 /// A write-ahead log that does not contain everything that was committed, found before SQLite read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogDamage {
-    /// What is wrong.
+    /// The defect.
     pub defect: LogDefect,
     /// Number of frames that the log has or had.
     pub frames: u64,

@@ -134,10 +134,11 @@ pub trait Storage: Send + Sync {
 }
 
 impl dyn Storage + '_ {
-    /// Returns an error of the kind [`Unsupported`](super::ErrorKind::Unsupported) unless the engine has `capability`.
+    /// Checks that the engine has `capability`.
     ///
     /// # Errors
-    /// See above.
+    /// Returns an error of the kind [`Unsupported`](super::ErrorKind::Unsupported) if the engine does not have
+    /// `capability`.
     pub fn expect(&self, capability: Capability) -> Result<()> {
         if self.capabilities().has(capability) {
             return Ok(());
@@ -149,7 +150,7 @@ impl dyn Storage + '_ {
 /// How artifacts are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct PutOptions {
-    /// What happens to artifacts that were removed before.
+    /// The policy for artifacts that were removed before.
     pub policy: RemovedPolicy,
     /// The time that the journal records. If its last entry is later, that entry's time is recorded.
     pub at: DateTime<Utc>,

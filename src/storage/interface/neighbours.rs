@@ -8,7 +8,7 @@ use super::{
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 
-/// What to read of artifacts whose links are wanted.
+/// A query for the facts that the links of artifacts are derived from.
 #[derive(Clone, Copy, Debug)]
 pub struct NeighboursQuery<'q> {
     /// The artifacts.
@@ -21,18 +21,18 @@ pub struct NeighboursQuery<'q> {
     pub known: &'q BTreeSet<String>,
 }
 
-/// What the links of artifacts are derived from.
+/// The facts that the links of artifacts are derived from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbourhood {
     /// The artifacts that were asked for and are stored, and all others that are stated below.
     pub artifacts: HashMap<CoreHash, ArtifactRecord>,
-    /// What was found of each stored artifact that was asked for.
+    /// The facts of each stored artifact that was asked for.
     pub neighbours: HashMap<CoreHash, Neighbours>,
     /// The artifacts that use the names that these artifacts have or refer to.
     pub uses: HashMap<String, NameUse>,
 }
 
-/// What the links of one artifact are derived from.
+/// The facts that the links of one artifact are derived from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbours {
     /// As in [`Snapshot::manual_links`].
@@ -58,7 +58,7 @@ pub struct DigestPair {
     pub other_than: String,
 }
 
-/// A question for the artifacts that mention both digests of a pair.
+/// A query for the artifacts that mention both digests of a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct SharersQuery<'q> {
     /// The pairs.

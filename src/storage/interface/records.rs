@@ -57,7 +57,7 @@ pub struct Attribute {
     pub number: Option<i64>,
 }
 
-/// What people attached to an artifact.
+/// The annotations of an artifact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// Its tags, by name.
@@ -227,7 +227,7 @@ pub struct ManualLink {
     pub note: Option<String>,
 }
 
-/// What makes an artifact contain another.
+/// The criterion by which an artifact contains another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Containment {
     /// It states that it contains the other, as a pack does its session.
@@ -240,7 +240,7 @@ pub enum Containment {
 /// A reference to something that the vault does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnresolvedReference {
-    /// What is missing.
+    /// The missing target.
     pub missing: UnresolvedTarget,
     /// The referring artifact.
     pub artifact: CoreHash,
@@ -252,7 +252,7 @@ pub struct UnresolvedReference {
     pub place: Option<Place>,
 }
 
-/// What a reference refers to.
+/// The target of a reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnresolvedTarget {
     /// A core hash.

@@ -18,7 +18,7 @@ pub(in crate::storage) struct Cache {
     directory: PathBuf,
     /// The size of all copies that is not exceeded for long.
     limit: u64,
-    /// What may still be added before the size is measured: others add, too.
+    /// The number of bytes that may be added before the size is measured again, because other processes add copies too.
     left: AtomicU64,
 }
 

@@ -35,7 +35,7 @@ pub(super) fn invalid_settings(name: &str, error: &Error) -> StorageError {
     StorageError::new(ErrorKind::Invalid, format!("{name}: {reason}"))
 }
 
-/// A client, and what lists the uploads in parts that were not completed, if it is known how.
+/// A client, and the lister of unfinished multipart uploads, if the provider has one.
 type Client = (Arc<dyn ObjectStore>, Option<Uploads>);
 
 /// Returns a client with the settings and credentials that the environment has.

@@ -286,7 +286,7 @@ impl ObjectStore {
         self.list_in(&format!("{BLOBS}/{part:02x}"))
     }
 
-    /// Returns the uploads in parts of objects with blobs that were not completed, as far as the storage lists them.
+    /// Returns the unfinished multipart uploads of objects with blobs, as far as the storage lists them.
     pub(super) fn unfinished_uploads(&self) -> Result<Vec<Upload>> {
         let Some(uploads) = &self.uploads else { return Ok(Vec::new()) };
         let (prefix, mut after, mut found) = (format!("{}/", self.path(BLOBS)), None, Vec::new());

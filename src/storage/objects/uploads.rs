@@ -40,7 +40,7 @@ pub(super) struct Upload {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
     pub(super) uploads: Vec<Upload>,
-    /// What the next part begins after, if there is one.
+    /// The position that the next part begins after, if there is one.
     pub(super) next: Option<[String; 2]>,
 }
 

@@ -46,7 +46,7 @@ pub(super) type BlobAddress = crate::storage::objects::ObjectAddress;
 #[cfg(not(feature = "objects"))]
 pub(super) type BlobAddress = std::convert::Infallible;
 
-/// What is required of the server's certificate.
+/// The requirements for the server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verification {
     /// Nothing: the connection is encrypted if the server offers it, as libpq does by default.

@@ -95,7 +95,7 @@ impl PostgresStorage {
         }
     }
 
-    /// Begins a transaction that holds the lock of writers. Returns whether the vault is an incomplete copy.
+    /// Begins a transaction that holds the writer lock. Returns whether the vault is an incomplete copy.
     fn lock(&self) -> Outcome<(Session<'_>, Recorder, bool)> {
         let session = Session::to_write(&self.server, PATIENCE)?;
         let (recorder, is_incomplete) = Recorder::lock_any(&session, None, DateTime::UNIX_EPOCH)?;

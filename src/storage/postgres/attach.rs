@@ -10,7 +10,7 @@ use super::schema::{self, CreatePolicy};
 use super::session::Session;
 use crate::storage::{Result, StorageError};
 
-/// What the catalog says about object storage.
+/// The object storage that the catalog records.
 struct Recorded {
     #[cfg(feature = "objects")]
     vault: [u8; 16],

@@ -17,7 +17,7 @@ pub(super) struct Part {
     pub(super) length: u64,
 }
 
-/// What the catalog has of a blob.
+/// The catalog entry of a blob.
 pub(super) struct StoredBlob {
     /// The size of the bytes before they were encoded.
     pub(super) size: u64,

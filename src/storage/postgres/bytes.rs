@@ -12,7 +12,7 @@ use super::session::{Parameter, Session};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::PayloadDefect;
 
-/// What the catalog has of a blob `b`, in the order of [`place`].
+/// The columns of a blob `b`, in the order of [`place`].
 const PLACE: &str = "b.encoding, b.bytes, b.object, b.start, b.length";
 
 /// A blob, which nothing is known of but what was read.

@@ -48,7 +48,8 @@ pub(super) fn decoded(
     if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
 }
 
-/// Decompresses `stored`, which must have `size` bytes then: no more memory is used than what is there needs.
+/// Decompresses `stored`. Fails if the result does not have exactly `size` bytes; decompression stops after `size` + 1
+/// bytes, and memory is allocated only as bytes are decompressed.
 fn decompressed(stored: &[u8], size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     Decoder::new(stored)?.take(size.saturating_add(1)).read_to_end(&mut bytes)?;

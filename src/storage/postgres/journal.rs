@@ -11,7 +11,7 @@ use super::text::to_stored;
 use crate::storage::journal::{Event, JournalWriter};
 use crate::storage::{Actor, ErrorKind, Head, RecordedEntry, StorageError, recorded};
 
-/// A writer of the journal entries of one transaction, which holds the lock of writers.
+/// A writer of the journal entries of one transaction, which holds the writer lock.
 pub(super) struct Recorder {
     writer: JournalWriter,
     /// The entries that are not in the database yet.

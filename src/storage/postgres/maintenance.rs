@@ -65,7 +65,7 @@ impl PostgresStorage {
     fn reclaim_blobs(&self, at: DateTime<Utc>) -> Outcome<Option<Reclaimed>> {
         let session = Session::to_write(&self.server, PATIENCE)?;
         let mut recorder = Recorder::lock(&session, self.actor(), at)?;
-        // With the lock of writers, no batch can need again what is found here.
+        // With the writer lock, no batch can need again what is found here.
         let (found, beside) = (Self::count_unreferenced(&session)?, self.server.blobs().is_beside());
         let mut objects = Deletable::default();
         if beside {

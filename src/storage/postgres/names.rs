@@ -32,7 +32,7 @@ pub(super) struct Names {
     role_ids: HashMap<(i16, String), i32>,
 }
 
-/// What this process knows of the names.
+/// The names that this process has read.
 #[derive(Debug, Default)]
 pub(super) struct NameCache(RwLock<Arc<Names>>);
 
@@ -138,7 +138,7 @@ impl Names {
     }
 
     /// Returns names that include those of a batch, adding them to the vault if they are new. The session must hold the
-    /// lock of writers.
+    /// writer lock.
     pub(super) fn with_all(
         known: Arc<Self>,
         session: &Session<'_>,

@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 1 << 20;
 const PORT: u16 = 5432;
 const LOCAL: &str = "localhost";
 
-/// What the file says.
+/// The result of reading the file.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::storage) enum Found {
     /// The password.
@@ -26,7 +26,7 @@ pub(in crate::storage) enum Found {
     Ignored(String),
 }
 
-/// What a line must match.
+/// The values that a line must match.
 struct Wanted {
     hosts: Vec<(String, String)>,
     database: String,

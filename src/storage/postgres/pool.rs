@@ -23,8 +23,8 @@ const MAX_CONNECTIONS: u32 = 20;
 /// How long to wait for a connection when all are in use, or the server cannot be reached.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is set on each connection. Compiling a plan takes longer than running it: the server estimates that many more rows are
-/// read than it takes to fill a page. Servers that do not compile plans have no such setting.
+/// The settings of each connection. Compiling a plan takes longer than running it: the server estimates that many more
+/// rows are read than it takes to fill a page. Servers that do not compile plans have no such setting.
 const SETTINGS: &str = "SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) = 'on'";
 
 /// A connection that returns to the pool when it is dropped.
@@ -140,12 +140,12 @@ impl Server {
         self.prepares
     }
 
-    /// Counts a question to the server and its answer.
+    /// Counts a round trip to the server.
     pub(super) fn count_round_trip(&self) {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of questions so far.
+    /// Returns the number of round trips so far.
     #[cfg(test)]
     pub(super) fn round_trips(&self) -> u64 {
         self.round_trips.load(Ordering::Relaxed)

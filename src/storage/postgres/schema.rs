@@ -22,7 +22,7 @@ pub(super) const MIGRATIONS: [&str; 7] = [
     include_str!("../../../migrations/postgres/0007_mention_index.sql"),
 ];
 
-/// What to do if there is no vault.
+/// The policy if there is no vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CreatePolicy {
     /// That is an error.
@@ -249,7 +249,7 @@ mod tests {
     use crate::storage::postgres::journal::Recorder;
     use crate::storage::postgres::session::Session;
 
-    /// What is upgraded is a schema with a version more than this program has.
+    /// A migration to the version after the last one that this program has.
     const NEXT: &str = "CREATE TABLE next (x integer); INSERT INTO next SELECT count(*) FROM journal";
 
     fn with_next(next: &'static str) -> Vec<&'static str> {

@@ -41,7 +41,8 @@ impl Connection {
         Self { client, known: HashMap::new(), uses: 0 }
     }
 
-    /// Returns how to run a statement with parameters of these types. `count` is called before a question to the server.
+    /// Returns how to run a statement with parameters of these types. `count` is called before a round trip to the
+    /// server.
     pub(super) fn preparation(
         &mut self,
         sql: &str,

@@ -10,11 +10,11 @@ use super::columns::{count, object_name};
 use super::error::Outcome;
 use super::session::{Parameter, Session};
 
-/// Holds for a blob `b` that no capture has.
+/// The SQL condition that no capture contains the blob `b`.
 pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)";
 
-/// Discards those of some blobs that nothing has: their rows with their bytes, or, if the bytes are beside the database,
-/// condemns them at a time, to be deleted later.
+/// Discards the unreferenced blobs among `blobs`: deletes their rows with their bytes, or, if the bytes are beside the
+/// database, marks them at a time as pending deletion.
 pub(super) fn discard(session: &Session<'_>, blobs: &[&[u8]], at: DateTime<Utc>) -> Outcome<()> {
     if blobs.is_empty() {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn discard(session: &Session<'_>, blobs: &[&[u8]], at: DateTime<Utc>)
     Ok(())
 }
 
-/// What reclaiming deletes of object storage.
+/// The objects that reclaiming deletes from object storage.
 #[derive(Debug, Default)]
 pub(super) struct Deletable {
     /// Objects in which nothing is needed, and has not been for [`GRACE`].
@@ -63,8 +63,8 @@ pub(super) fn deletable(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<Del
     Ok(deletable)
 }
 
-/// Condemns the blobs beside the database that nothing has and that are not condemned. They are of batches whose artifacts
-/// were removed while they were stored.
+/// Marks as pending deletion the unreferenced blobs beside the database that are not marked yet. They are of batches
+/// whose artifacts were removed while they were stored.
 pub(super) fn condemn_all(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<()> {
     let sql = format!(
         "UPDATE blob b SET condemned_at = $1 WHERE b.condemned_at IS NULL AND b.object IS NOT NULL AND {UNREFERENCED}"

@@ -112,7 +112,7 @@ impl PostgresStorage {
         self.actor.as_ref()
     }
 
-    /// Returns the number of questions to the server so far.
+    /// Returns the number of round trips to the server so far.
     #[cfg(test)]
     pub(in crate::storage) fn round_trips(&self) -> u64 {
         self.server.round_trips()

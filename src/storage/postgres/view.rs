@@ -12,7 +12,7 @@ use super::session::Session;
 use crate::storage::Result;
 use crate::storage::interface::ArtifactRecord;
 
-/// What a transaction sees.
+/// The view that a transaction has of the vault.
 pub(super) struct View<'s> {
     pub(super) session: Session<'s>,
     pub(super) names: &'s NameCache,

@@ -12,7 +12,7 @@ use crate::files;
 pub(super) use crate::storage::error::{ErrorKind, PayloadDefect, StorageError};
 use crate::storage::recorded;
 
-/// What other processes did during the wait.
+/// The reason why a lock was not obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BusyReason {
     /// A process held the lock, and nothing was written.

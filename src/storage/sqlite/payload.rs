@@ -25,7 +25,7 @@ pub(super) const CUT: i64 = 2;
 /// Encoding: the same, both as deltas against another payload.
 pub(super) const DIFFERENCE: i64 = 3;
 
-/// What preparing an artifact makes.
+/// The prepared form of an artifact.
 pub(super) struct Encoded {
     /// The payloads of its members, in their order.
     payloads: Vec<PreparedPayload>,
@@ -33,7 +33,7 @@ pub(super) struct Encoded {
     dictionaries: Arc<Dictionaries>,
 }
 
-/// What preparing a file makes.
+/// The prepared form of a file.
 pub(super) enum PreparedPayload {
     /// The file, unless a delta base is found when it is stored.
     Whole(Payload),

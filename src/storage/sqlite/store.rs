@@ -33,7 +33,7 @@ pub struct Store {
     pub(super) pool: Pool,
     pub(super) readers: Readers,
     pub(super) actor: Option<Actor>,
-    /// What preparing a removal has re-encoded, until the removal.
+    /// The payloads that were re-encoded to prepare a removal, until the removal.
     pub(super) heirs: Mutex<Heirs>,
     /// The damage to the write-ahead log found when the vault was opened.
     pub(super) log_damage: Option<Box<LogDamage>>,

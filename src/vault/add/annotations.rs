@@ -29,10 +29,11 @@ impl CommonAnnotations {
         self.labels.is_empty() && self.note.is_none()
     }
 
-    /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if a label or the note is not valid.
+    /// Checks that the labels and the note are valid.
     ///
     /// # Errors
-    /// See above.
+    /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if a label or the note is not
+    /// valid.
     pub fn check(&self) -> Result<()> {
         check_labels(&self.labels)?;
         if self.note.as_ref().is_some_and(|note| !is_note(note)) {

@@ -109,8 +109,8 @@ pub struct Examined {
     pub size: u64,
     /// Its violations, including warnings.
     pub report: Report,
-    /// What looks like a secret in it, and in the files that are stored with it, if that was to be reported. If it was
-    /// rejected for that, they are in the report.
+    /// Text that looks like a secret in it, and in the files that are stored with it, if that was to be reported. If it
+    /// was rejected for that, they are in the report.
     pub secrets: Vec<SecretMatch>,
     /// The result of checking its signature; `None` if it is not signed or was not admitted.
     pub signature: Option<Signature>,
@@ -196,7 +196,7 @@ impl Summary {
 /// An input to examine, or the error of reading it.
 pub type Found = std::result::Result<intake::Item, SourceError>;
 
-/// What is recorded with all artifacts of an addition.
+/// The annotations and paths recorded with all artifacts of an addition.
 #[derive(Clone, Copy)]
 pub(in crate::vault) struct Recorded<'a> {
     pub(in crate::vault) annotations: &'a CommonAnnotations,

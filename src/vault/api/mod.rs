@@ -29,7 +29,7 @@ pub trait Operation: Serialize + DeserializeOwned + ToSchema {
 
     /// The name of the operation, in lowercase with hyphens.
     const NAME: &'static str;
-    /// What it does, as a verb phrase.
+    /// The summary of the operation, as a verb phrase.
     const SUMMARY: &'static str;
     /// Whether it changes the vault.
     const CHANGES: bool = false;

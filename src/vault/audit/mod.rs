@@ -2,7 +2,7 @@
 //!
 //! The evidence of each effect of a contract is searched in the calls and results of the run. The verdict is one of
 //! four: pending, resolved, verified or failed. Other violations of the contract are reported by rule. `docs/audit.md`
-//! defines the verdicts; `runvault rules` prints the rules AU1 to AU13.
+//! defines the verdicts. The rules are AU1 to AU13.
 
 mod collect;
 mod decimal;

@@ -63,7 +63,7 @@ struct Needed {
     size: u64,
 }
 
-/// What a bundle contains of its artifacts.
+/// The options of writing a bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BundleOptions {
     /// Whether the source paths of captures are left out.

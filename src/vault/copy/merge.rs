@@ -186,7 +186,7 @@ enum Wanted<'s> {
     Link(&'s ManualLink),
 }
 
-/// What becomes of an annotation.
+/// The outcome for an annotation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Set,

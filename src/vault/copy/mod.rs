@@ -91,7 +91,7 @@ impl Vault {
     /// Returns [`CopyError::Store`] if one of the vaults cannot be read or written. A verbatim copy also fails with
     /// [`CopyError::OtherSource`] if it was begun from another vault, [`CopyError::Rejected`] if an artifact breaks the rules
     /// of its kind, and [`CopyError::Missing`] or [`CopyError::Differs`] if the catalog is not what follows from the journal.
-    /// What was copied before an error stays.
+    /// Everything that was copied before an error stays.
     pub fn copy_to(
         &self,
         target: &Self,

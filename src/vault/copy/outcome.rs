@@ -134,7 +134,7 @@ pub enum CopyProgress {
     },
 }
 
-/// What is added to a vault that is not empty.
+/// The options of a copy to a vault that is not empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyOptions {
     /// Whether artifacts that were removed from it before are added again.

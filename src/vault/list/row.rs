@@ -137,7 +137,7 @@ fn time(milliseconds: Option<i64>) -> Option<Timestamp> {
     milliseconds.and_then(DateTime::<Utc>::from_timestamp_millis).map(Timestamp)
 }
 
-/// What was read of an artifact.
+/// The data read of an artifact.
 struct Read {
     record: ArtifactRecord,
     attributes: Vec<Attribute>,

@@ -21,7 +21,7 @@ const MOST_CACHED: usize = 1 << 20;
 const MANY: usize = 100;
 
 /// Reads what links are derived from, and remembers what artifacts share: very many may share an exchange, a name or a
-/// header, and a traversal reaches each of them. Each batch takes a fixed number of questions.
+/// header, and a traversal reaches each of them. Each batch takes a fixed number of queries.
 #[derive(Default)]
 pub(super) struct LinkReader {
     /// Those of the last batch.
@@ -37,18 +37,18 @@ pub(super) struct LinkReader {
     mentions: usize,
 }
 
-/// What else than references and names is wanted.
+/// The facts to read in addition to references and names.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) exchanges: bool,
     pub(super) histories: bool,
 }
 
-/// What the links of an artifact are derived from.
+/// The facts that the links of an artifact are derived from.
 pub(super) struct Facts {
     pub(super) neighbours: Neighbours,
     pub(super) exchanges: Exchanges,
-    /// What it shares with other histories of its run.
+    /// The headers and run ids that it shares with other histories of its run.
     pub(super) shared: Vec<Shared>,
 }
 

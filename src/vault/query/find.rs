@@ -5,7 +5,7 @@ pub(crate) use crate::storage::{Hit, Match};
 /// A query for artifacts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
-    /// What the artifacts must match.
+    /// The conditions that artifacts must match.
     pub(crate) filter: Filter,
     /// The order of the results.
     pub(crate) order: Order,

@@ -11,7 +11,7 @@ pub(super) const STEP: &str = group::STEP;
 /// Two different histories of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fork {
-    /// What identifies them as histories of one run.
+    /// The header or run id that identifies them as histories of one run.
     pub(crate) shared: Shared,
     /// The index of the first record or step that differs, from 0.
     pub(crate) index: usize,

@@ -147,8 +147,8 @@ pub(super) fn shared_by(
     Ok(all)
 }
 
-/// Returns the histories that share each of these. The number of questions does not grow with that of `shared`, only with the
-/// number of artifacts whose records or steps are read.
+/// Returns the histories that share each of these. The number of queries does not grow with that of `shared`, only with
+/// the number of artifacts whose records or steps are read.
 pub(super) fn histories_of(snapshot: &dyn Snapshot, shared: &[Shared]) -> Result<Vec<Histories>> {
     let (mut headers, mut names) = (Vec::new(), Vec::new());
     for shared in shared {

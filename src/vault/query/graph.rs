@@ -60,7 +60,7 @@ pub(crate) struct Edge {
 
 /// Finds what is linked to `artifact` within the range of `traversal`. The work is linear in the links of the examined
 /// artifacts, which are few more than needed for `limit` links. The artifacts of a distance are read together, so that the
-/// number of questions does not grow with them.
+/// number of queries does not grow with them.
 ///
 /// # Errors
 /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not stored, and another one if

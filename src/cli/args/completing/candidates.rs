@@ -121,7 +121,7 @@ impl Source {
 
     fn for_positional(argument: &Arg, value: &str) -> Option<Self> {
         Some(match (value, argument.get_id().as_str()) {
-            ("HASH" | "FROM" | "TO" | "ONE" | "OTHER", _) => Self::Artifacts(Which::Any),
+            ("HASH" | "FROM" | "TO", _) => Self::Artifacts(Which::Any),
             ("HASH|any", _) => Self::Artifacts(Which::Recordings),
             ("RUN", _) => Self::Artifacts(Which::Runs),
             ("CONTRACT", _) => Self::Artifacts(Which::Contracts),

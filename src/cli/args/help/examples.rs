@@ -60,7 +60,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "gateway",
         &[
-            ("record what all clients of this machine ask", "runvault gateway --mode record"),
+            ("record the calls of all clients on this machine", "runvault gateway --mode record"),
             ("ignore dates in prompts", "runvault gateway --normalize 's/\\d{4}-\\d\\d-\\d\\d/DATE/'"),
         ],
     ),
@@ -140,9 +140,9 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "sql",
         &[
-            ("list tables and columns", "runvault sql --tables"),
-            ("as CSV", "runvault sql --csv \"SELECT model_id, count(*) FROM sessions GROUP BY model_id\""),
-            ("all tables, for Datasette or a notebook", "runvault sql --save runs.sqlite"),
+            ("list views and columns", "runvault sql --tables"),
+            ("as CSV", "runvault sql --csv \"SELECT model_id, count(*) FROM sessions GROUP BY 1\""),
+            ("all views, for Datasette or a notebook", "runvault sql --save runs.sqlite"),
         ],
     ),
     ("stats", &[("counts and disk usage", "runvault stats")]),
@@ -199,8 +199,8 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "runvault forget --keep-last 100 --keep-tag '*'",
             ),
             (
-                "keep, per model, one a day for a week and one a month for a year; explain why",
-                "runvault forget --keep-daily 7 --keep-monthly 12 --group-by kind,model_id --dry-run",
+                "preview: keep one a day for a week, and one a month for a year",
+                "runvault forget --keep-daily 7 --keep-monthly 12 --dry-run",
             ),
         ],
     ),

@@ -93,7 +93,7 @@ pub(super) fn with_common_in_one_line(command: Command) -> Command {
         };
         let inner = inner
             .mut_args(hidden)
-            .after_help("As with every command: --vault <PATH>, -q, -v; --help for all options and examples");
+            .after_help("Global options: --vault, -q, -v. --help shows all options and examples.");
         with_common_in_one_line(inner)
     })
 }

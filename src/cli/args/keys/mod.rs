@@ -16,9 +16,9 @@ use crate::cli::output::exit::Failure;
 /// Which keys signatures are checked with.
 #[derive(Args)]
 pub(crate) struct KeyArgs {
-    /// Check rpk signatures with the keys in this file or directory; may be given several times. A file holds a key or, if
-    /// it begins with [keys], a key ring with lines like `KEY_ID = "key"`; in a directory, the name of a file is the id of its
-    /// key. Default: the key in `RUNVAULT_SIGNING_KEY`, else the setting signing-key-file
+    /// Check run pack signatures with the keys in this file or directory; may be given several times. A file holds a
+    /// key or, if it begins with [keys], a key ring with lines like `KEY_ID = "key"`; in a directory, the name of a
+    /// file is the id of its key. Default: the key in `RUNVAULT_SIGNING_KEY`, else the setting signing-key-file
     #[arg(long, value_name = "PATH")]
     signing_key_file: Vec<PathBuf>,
 }

@@ -84,7 +84,7 @@ pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting::new(
 
 pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting::new(
     "settle-traces",
-    "With `--move`: how long after its last write a trace that may still grow is removed: 90s, 10m, 1h.",
+    "Time after its last write at which `--move` removes a trace that may still grow: 90s, 10m, 1h.",
     DefaultValue::Value("10m"),
     length,
 );
@@ -92,7 +92,7 @@ pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting::new(
 pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
     "gateway-upstream",
     "Servers to which a gateway forwards calls: `NAME=URL`, one on each line; in the file, an array of strings. The \
-     argument replaces those of the same name.",
+     command-line option replaces those of the same name.",
     DefaultValue::Without("those of the providers"),
     gateway::upstreams,
 )
@@ -102,7 +102,7 @@ pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
 pub(crate) static GATEWAY_IGNORE: Setting<Vec<String>> = Setting::new(
     "gateway-ignore",
     "Members of requests that a gateway leaves out of comparisons: names or JSON Pointers, one on each line; in the \
-     file, an array of strings. The argument adds to it.",
+     file, an array of strings. The command-line option adds to it.",
     DefaultValue::Without("none"),
     gateway::ignored,
 )
@@ -112,7 +112,7 @@ pub(crate) static GATEWAY_IGNORE: Setting<Vec<String>> = Setting::new(
 pub(crate) static GATEWAY_NORMALIZE: Setting<Vec<String>> = Setting::new(
     "gateway-normalize",
     "Rules by which a gateway replaces text before it compares requests, one on each line; in the file, an array of \
-     strings. The argument adds to it.",
+     strings. The command-line option adds to it.",
     DefaultValue::Without("none"),
     gateway::normalized,
 )
@@ -122,7 +122,7 @@ pub(crate) static GATEWAY_NORMALIZE: Setting<Vec<String>> = Setting::new(
 pub(crate) static GATEWAY_REDACT: Setting<Vec<String>> = Setting::new(
     "gateway-redact",
     "Regular expressions of text that a gateway does not store, one on each line; in the file, an array of strings. The \
-     argument adds to it.",
+     command-line option adds to it.",
     DefaultValue::Without("none"),
     gateway::redacted,
 )

@@ -12,6 +12,7 @@ use std::io::{self, ErrorKind, Write};
 use clap::Args as ClapArgs;
 use runvault::LookupError;
 use runvault::artifact::Kind;
+use runvault::formats;
 use runvault::vault::diff::{Comparison, DiffExtent, Side};
 
 use crate::cli::args::kind::kind;
@@ -22,9 +23,9 @@ use crate::cli::output::stdout;
 
 use outcome::Outcome;
 
-/// Compare two artifacts and show where they diverge.
+/// Compare two artifacts and show where they diverge
 ///
-/// Both must be of one kind. Each is the hash of an artifact in the vault, or a file, directory or archive. An argument
+/// Both must be of the same kind. Each is an artifact in the vault, or a file, directory or archive. An argument
 /// that can be read as a hash is a hash: write ./abc123 for a file with such a name, and -- before a name that begins
 /// with a hyphen. Parts are matched by their hashes, so an inserted step does not make all later steps different.
 /// Values that vary between identical runs, such as times, latencies and run ids, are ignored unless --all is given.
@@ -32,8 +33,10 @@ use outcome::Outcome;
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// Two hashes, files, directories or archives of the same kind; only one with --expect; one hash with --all, whose
-    /// captures are compared
+    /// Two artifacts of the same kind, or one with --expect or --all
+    ///
+    /// Each is a file, a directory or an archive, or an artifact in the vault: a hash, a prefix of one, a tag, a run
+    /// id, or latest. With --all and one artifact in the vault, its captures are compared.
     #[arg(required = true, value_name = "A B", num_args = 1..=2)]
     sides: Vec<OsString>,
 
@@ -41,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "GOLDEN")]
     expect: Option<OsString>,
 
-    /// Read files as this kind instead of recognising it by content; a kind that takes any bytes is never recognised
+    /// Read files as this kind instead of recognising it by content; attachments must be requested explicitly
     #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
@@ -76,7 +79,7 @@ impl Args {
                 return Err(Failure::Usage("--expect GOLDEN takes exactly one other argument".into()));
             }
             (None, _) => {
-                let message = "two arguments are required, or --expect GOLDEN and one argument, and --all compares the captures of one";
+                let message = "diff needs two arguments, or one with --expect GOLDEN or --all";
                 return Err(Failure::Usage(message.into()));
             }
         };
@@ -84,9 +87,9 @@ impl Args {
         let load = |text| side::load(text, vault, self.kind, limits);
         let (one, other) = (load(one)?, load(other)?);
         if one.kind() != other.kind() {
-            let (kind, other_kind) = (one.kind().name(), other.kind().name());
+            let (kind, other_kind) = (formats::noun(one.kind().name()), formats::noun(other.kind().name()));
             return Err(Failure::CouldNotRun(format!(
-                "{} is of kind {kind} and {} of kind {other_kind}; only artifacts of the same kind can be compared",
+                "{} is {kind} and {} is {other_kind}; only artifacts of the same kind can be compared",
                 one.name(),
                 other.name()
             )));

@@ -85,7 +85,7 @@ pub(super) fn captures(text: &OsStr, vault: &VaultArgs) -> Result<Captures, Fail
 fn file(path: &Path, kind: Option<Kind>, limits: Limits) -> Result<Side, Failure> {
     let name = path.to_string_lossy().into_owned();
     if !path.exists() {
-        return Err(Failure::CouldNotRun(format!("{name} is neither a hash nor a file")));
+        return Err(Failure::CouldNotRun(format!("there is no file, artifact, tag or run named {name}")));
     }
     let item = only_item(path, kind)?;
     let options = ExamineOptions {
@@ -138,6 +138,6 @@ fn rejected(name: &str, rejection: &Rejection) -> Failure {
     // Writing to memory cannot fail.
     let _ = report::write(&mut listed, &rejection.report, report::LISTED);
     stdout::message(String::from_utf8_lossy(&listed).trim_end());
-    let kind = rejection.kind.map_or("artifact", Kind::name);
+    let kind = rejection.kind.map_or("artifact", Kind::noun);
     Failure::CouldNotRun(format!("{name} is not a valid {kind} and cannot be compared"))
 }

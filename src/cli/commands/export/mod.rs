@@ -23,7 +23,7 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::terminal;
 
-/// Export artifacts to a bundle file, as pages or for other programs.
+/// Export artifacts to a bundle file, as pages or for other programs
 ///
 /// A bundle contains artifacts with all their captures, tags, notes and manual links. Read it with "import" or with
 /// tar: tar --zstd -xf FILE.rvz. Pages are those that "serve" shows, and need no server: open DIR/index.html. The same
@@ -34,7 +34,8 @@ use crate::cli::output::terminal;
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
-    /// Hashes, @tags, or latest; if none is given, all artifacts that match the conditions
+    /// The artifacts: hashes, prefixes of them, tags, run ids, or latest; if none is given, all that match the
+    /// conditions
     #[arg(value_name = "HASH")]
     hashes: Vec<Named>,
 

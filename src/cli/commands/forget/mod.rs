@@ -27,7 +27,7 @@ use crate::cli::output::time;
 
 use rules::RuleArgs;
 
-/// Apply a retention policy.
+/// Apply a retention policy
 ///
 /// An artifact is kept if any rule matches it. Rules apply separately to each group; by default, each kind is one
 /// group. Ages are counted from now. Hours, days, weeks (Monday to Sunday), months and years are in UTC. Pinned

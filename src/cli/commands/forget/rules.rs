@@ -32,8 +32,10 @@ pub(super) struct RuleArgs {
     #[arg(long, value_name = "N", value_parser = count)]
     keep_hourly: Option<usize>,
 
-    /// Keep the newest of each of the last N days that have artifacts, and the oldest of all while there are fewer than
-    /// N; the same applies to hours, weeks, months and years. N may be "unlimited"
+    /// Keep the newest of each of the last N days that have artifacts
+    ///
+    /// While there are fewer than N, the oldest of all is kept too; the same applies to hours, weeks, months and
+    /// years. N may be "unlimited".
     #[arg(long, value_name = "N", value_parser = count)]
     keep_daily: Option<usize>,
 

@@ -15,7 +15,7 @@ use crate::cli::output::stdout::{self, counted};
 /// The delay after which a long operation is announced.
 const A_WHILE: Duration = Duration::from_secs(2);
 
-/// Build the search index, or rebuild it.
+/// Build the search index, or rebuild it
 ///
 /// The vault can be used meanwhile. If it is interrupted, the next search completes the index.
 #[derive(ClapArgs)]

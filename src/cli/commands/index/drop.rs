@@ -6,7 +6,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Remove the search index.
+/// Remove the search index
 #[derive(ClapArgs)]
 pub(crate) struct Args {}
 

@@ -14,10 +14,10 @@ use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, CAUTION, counted};
 
-/// Rebuild all indexes from the stored artifacts.
+/// Rebuild all indexes from the stored artifacts
 ///
 /// The vault can be used meanwhile, and interrupting the rebuild is safe. Artifacts that are no longer valid under
-/// today's rules are listed and left unchanged.
+/// the current rules are listed and left unchanged.
 ///
 /// Signatures are checked with the given keys, and the results are recorded. If no key is given for a signature, the
 /// result of an earlier check is kept. The exit status is 1 if a signature is wrong.

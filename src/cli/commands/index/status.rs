@@ -10,7 +10,7 @@ use crate::cli::output::fields::Fields;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 
-/// Show the state of the search index.
+/// Show the state of the search index
 ///
 /// The exit status is 1 if there is none.
 #[derive(ClapArgs)]

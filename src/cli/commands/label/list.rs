@@ -15,7 +15,7 @@ use crate::cli::output::stdout::{FAINT, NAME, counted};
 use crate::cli::output::table::{Cell, Column};
 use crate::cli::output::time;
 
-/// List the keys of labels, the values of a key, or the labels of an artifact.
+/// List the keys of labels, the values of a key, or the labels of an artifact
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The key whose values are listed
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HASH", conflicts_with = "key")]
     of: Option<Named>,
 
-    /// Print one line of JSON for each
+    /// Print one line of JSON for each key, value or label
     #[arg(long)]
     json: bool,
 }

@@ -9,7 +9,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Set labels on an artifact.
+/// Set labels on an artifact
 ///
 /// A value that the artifact has for the same key is replaced, and the journal records both.
 #[derive(ClapArgs)]

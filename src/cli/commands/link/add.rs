@@ -10,7 +10,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Add a link between two artifacts manually.
+/// Add a link between two artifacts manually
 ///
 /// For relations that no artifact states itself, such as a contract that governs a run. Manual links are stored
 /// separately from derived ones and are recorded in the journal.
@@ -27,14 +27,14 @@ pub(crate) struct Args {
 /// A link as arguments.
 #[derive(ClapArgs)]
 pub(crate) struct Ends {
-    /// The artifact where the link starts
+    /// The artifact where the link starts: a hash, a prefix of one, a tag, a run id, or latest
     from: Named,
 
     /// The relation: a derived one such as governs, or a name of your own in lowercase letters, digits and hyphens
     #[arg(value_parser = relation)]
     pub(crate) relation: String,
 
-    /// The artifact where the link ends
+    /// The artifact where the link ends: a hash, a prefix of one, a tag, a run id, or latest
     to: Named,
 }
 

@@ -8,7 +8,7 @@ use crate::cli::commands::link::add::Ends;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Remove a manually added link.
+/// Remove a manually added link
 ///
 /// Derived links follow from the content of artifacts and cannot be removed.
 #[derive(ClapArgs)]

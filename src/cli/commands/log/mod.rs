@@ -24,11 +24,11 @@ use crate::cli::output::terminal;
 use crate::cli::output::time;
 use verify::KnownHead;
 
-/// Show the journal of changes to the vault.
+/// Show the journal of changes to the vault
 ///
-/// Oldest first. Each entry is chained to the previous one by its digest. Save the output of --head elsewhere, and
-/// --verify-from can later prove that no entry up to it was changed; with --full, also that the catalog matches the
-/// journal. docs/journal.md describes how to check the chain without runvault.
+/// Entries are printed oldest first. Each entry is chained to the previous one by its digest. Save the output of
+/// --head elsewhere, and --verify-from can later prove that no entry up to it was changed; with --full, also that the
+/// catalog matches the journal. docs/journal.md describes how to check the chain without runvault.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Entries at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w

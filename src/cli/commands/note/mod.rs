@@ -9,7 +9,7 @@ use runvault::storage::ArtifactRecord;
 use crate::cli::output::exit::Failure;
 
 super::verbs! {
-    /// Set, show or remove an artifact's note.
+    /// Set, show or remove an artifact's note
     ///
     /// An artifact has at most one note. Hashes do not change. "show" prints the note, "find --note TEXT" searches notes,
     /// and the journal keeps every text, including those of removed notes.

@@ -11,7 +11,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Set an artifact's note.
+/// Set an artifact's note
 ///
 /// The text replaces an existing note.
 #[derive(ClapArgs)]

@@ -8,7 +8,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Protect an artifact from removal.
+/// Protect an artifact from removal
 ///
 /// Neither rm (even with --force) nor forget removes a pinned artifact. "runvault pin list" lists pinned artifacts.
 #[derive(ClapArgs)]

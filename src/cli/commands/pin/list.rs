@@ -11,12 +11,12 @@ use crate::cli::output::stdout::{FAINT, HASH, counted};
 use crate::cli::output::table::{Cell, Column};
 use crate::cli::output::time;
 
-/// List pinned artifacts.
+/// List pinned artifacts
 ///
-/// In the order in which they were pinned.
+/// Artifacts are listed in the order in which they were pinned.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Print one line of JSON for each
+    /// Print one line of JSON for each pinned artifact
     #[arg(long)]
     json: bool,
 }

@@ -5,7 +5,7 @@ mod list;
 mod remove;
 
 super::verbs! {
-    /// Protect artifacts from removal.
+    /// Protect artifacts from removal
     ///
     /// Neither rm (even with --force) nor forget removes a pinned artifact.
     Add(add), Remove(remove), List(list)

@@ -69,10 +69,10 @@ pub(super) struct ServeArgs {
 /// What is repeated.
 #[derive(Clone, Copy, Default, ValueEnum)]
 pub(super) enum RepeatArg {
-    /// Nothing.
+    /// Refuse the request
     #[default]
     Never,
-    /// The last recording.
+    /// Repeat the last recording
     Last,
 }
 

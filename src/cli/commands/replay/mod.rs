@@ -28,7 +28,7 @@ use protocol::Asked;
 use response_source::{Any, One};
 use serve::{Ending, serve};
 
-/// Replay recorded responses.
+/// Replay recorded responses
 ///
 /// Without a prompt, the responses of models and tools are listed in recorded order. With a prompt, the response of a
 /// session is printed byte for byte; the prompt is looked up by its SHA-256. With --sequential, the n-th call must be
@@ -40,8 +40,8 @@ use serve::{Ending, serve};
 #[derive(ClapArgs)]
 #[command(group = ArgGroup::new("asked"), group = ArgGroup::new("call"))]
 pub(crate) struct Args {
-    /// A session or a run, by its core hash, the first digits of it, or @ and a tag; or "any": the newest session that
-    /// has the prompt
+    /// A session or a run: a hash, a prefix of one, a tag, a run id, or latest; or "any": the newest session that has
+    /// the prompt
     #[arg(value_name = "HASH|any", value_parser = recording)]
     recording: Recording,
 

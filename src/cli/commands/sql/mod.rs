@@ -28,9 +28,9 @@ use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::terminal;
 
-/// Query the vault with SQL.
+/// Query the vault with SQL
 ///
-/// Queries are read-only and see one snapshot of the vault. Besides the tables in the vault file, they can use tables
+/// Queries are read-only and see one snapshot of the vault. Besides the views in the vault file, they can use views
 /// of the contents of artifacts: interactions, steps, records, effects, mentions, links. --tables lists them. --save
 /// writes all of them to a SQLite file for other programs, such as Datasette, with a metadata.json for it.
 #[derive(ClapArgs)]
@@ -64,14 +64,14 @@ pub(crate) struct Args {
     )]
     vertical: When,
 
-    /// List the tables and columns that queries can use
+    /// List the views and columns that queries can use
     #[arg(long, conflicts_with_all = ["query", "file", "save", "parameters", "csv", "no_header"])]
     tables: bool,
 
-    /// Write all tables that queries can use to a new SQLite file
+    /// Write all views that queries can use to a new SQLite file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header", "vertical"])]
     save: Option<PathBuf>,
-    /// Write a directory of Parquet files instead, one for each table
+    /// Write a directory of Parquet files instead, one for each view
     #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
     parquet: bool,
     /// Replace existing files

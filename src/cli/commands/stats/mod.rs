@@ -26,13 +26,13 @@ use crate::cli::output::terminal;
 use crate::cli::output::time;
 use crate::cli::output::time::By;
 
-/// Show counts, disk usage and growth.
+/// Show counts, disk usage and growth
 ///
 /// Stored bytes are not read, so this is fast in large vaults too. Removed artifacts are not counted. Days are in UTC.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The time for the oldest, the newest and the day of an artifact: last-seen, first-seen, created or finished; or label:KEY,
-    /// for the counts by the values of a label
+    /// Time used for oldest, newest and growth: last-seen, first-seen, created or finished; or label:KEY, for the counts
+    /// by the values of a label
     #[arg(long, value_name = "WHAT", default_value = "last-seen", value_parser = grouping)]
     by: Grouping,
     /// Print one JSON document with everything

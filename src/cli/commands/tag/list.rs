@@ -10,10 +10,10 @@ use crate::cli::output::stdout::{FAINT, HASH, NAME, counted};
 use crate::cli::output::table::{Cell, Column};
 use crate::cli::output::time;
 
-/// List tags.
+/// List tags
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Print one line of JSON for each
+    /// Print one line of JSON for each tag
     #[arg(long)]
     json: bool,
 }

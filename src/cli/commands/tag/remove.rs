@@ -8,7 +8,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Remove a tag.
+/// Remove a tag
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The tag

@@ -8,7 +8,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::stdout;
 
-/// Set a tag on an artifact.
+/// Set a tag on an artifact
 ///
 /// @NAME can be used in place of a hash. A tag names one artifact: setting it on another artifact moves it, and the
 /// journal records both.

@@ -17,7 +17,7 @@ use crate::cli::output::stdout::{self, counted};
 
 use printer::Printer;
 
-/// Validate artifacts without storing them.
+/// Validate artifacts without storing them
 ///
 /// The checks are those of "add": what it would reject is invalid, what it would skip is skipped.
 ///
@@ -27,7 +27,7 @@ use printer::Printer;
 #[derive(ClapArgs)]
 #[command(mut_arg("paths", |paths| paths.value_name("PATH|HASH").help(
     "Files, directories (recursively), packs as directories or archives, or - for standard input; or \
-     artifacts in the vault: core hashes, capture hashes, prefixes of them, @tag, or latest",
+     artifacts in the vault: hashes, prefixes of them, tags, run ids, or latest",
 )))]
 pub(crate) struct Args {
     #[command(flatten)]

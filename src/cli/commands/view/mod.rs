@@ -14,7 +14,7 @@ use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::terminal;
 
-/// Read an artifact as a transcript.
+/// Read an artifact as a transcript
 ///
 /// Prints the steps of a run with their times, prompts, responses, tool calls and errors; the interactions of a session;
 /// the records of a trace with the states between them; the effects and refs of a contract; the files of a pack; or an

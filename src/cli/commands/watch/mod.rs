@@ -42,7 +42,7 @@ const SHARE: u32 = 10;
 /// Minimum pause, also if the given interval is shorter.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// Watch directories and add new artifacts until interrupted.
+/// Watch directories and add new artifacts until interrupted
 ///
 /// Existing files are added too. A file is added once it has not changed for the --settle time, a pack once none of its
 /// files has; a file that changes later is added again. A rejected file is reported once and tried again when it

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What the proxy does with the next statements that contain a text.
+/// The handling of the next statements that contain a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     /// It does not pass it on.

@@ -22,7 +22,7 @@ use crate::storage::interface::{Annotation, Snapshot, Transaction};
 use crate::storage::journal::Event;
 use crate::storage::{Actor, Head, Result, StorageError};
 
-/// A change. It holds the lock of writers.
+/// A change. It holds the writer lock.
 pub(super) struct Change<'s> {
     view: View<'s>,
     recorder: Recorder,

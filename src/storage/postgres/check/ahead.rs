@@ -22,7 +22,7 @@ pub(super) enum Part {
 /// The rows of a table by artifact, or what is damaged.
 pub(super) type Rows = std::result::Result<HashMap<i64, Vec<Row>>, String>;
 
-/// What was read ahead.
+/// The rows and blobs that were read ahead.
 #[derive(Default)]
 pub(super) struct Ahead {
     pub(super) artifacts: HashSet<i64>,

@@ -18,7 +18,7 @@ const STEP: u64 = 1 << 12;
 pub(super) struct Comparison {
     /// The number of passages of captures that were not compared yet.
     listed: HashMap<i64, i32>,
-    /// What the index has for each capture.
+    /// The digest of the indexed rows of each capture.
     actual: HashMap<i64, Digest>,
     differences: SearchDifferences,
 }

@@ -43,7 +43,7 @@ pub(in crate::storage::postgres) fn adopt_additions(
     Ok(names)
 }
 
-/// What a run of entries changes.
+/// The changes made by a sequence of entries.
 struct Adopting<'a> {
     session: &'a Session<'a>,
     names: &'a Names,

@@ -167,7 +167,7 @@ impl Message<'_> {
     }
 }
 
-/// Takes back the condemnation of blobs that a batch needs. The lock of writers is held.
+/// Cancels the pending deletion of blobs that a batch needs. The session must hold the writer lock.
 pub(super) fn reprieve(session: &Session<'_>, needed: &BTreeSet<BlobHash>) -> Outcome<()> {
     if needed.is_empty() || !session.server().blobs().is_beside() {
         return Ok(());

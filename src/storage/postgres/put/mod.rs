@@ -1,8 +1,8 @@
 //! Storing artifacts.
 //!
-//! Everything that can be done without the lock of writers is done before it is taken: what will be needed is found out, and
-//! the bytes are sent. With the lock, the same is found out once more, numbers and times are assigned, and a fixed number
-//! of statements writes all of it.
+//! Everything that can be done without the writer lock is done before it is taken: the needed blobs are determined, and
+//! the bytes are sent. With the lock, the needed blobs are determined again, numbers and times are assigned, and a
+//! fixed number of statements writes everything.
 
 mod adopted;
 mod blobs;

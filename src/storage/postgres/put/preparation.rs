@@ -4,7 +4,7 @@ use crate::artifact::Admitted;
 use crate::storage::Prepared;
 use crate::storage::postgres::encoding::{Encoded, encoded};
 
-/// What the engine prepares of an artifact: the bytes of its members, in their order.
+/// The prepared form of an artifact: the encoded bytes of its members, in their order.
 pub(super) struct ForPostgres(pub(super) Vec<Encoded>);
 
 /// Prepares an artifact.

@@ -38,7 +38,7 @@ const STRAYS: &str = "
             FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i) d
         WHERE d.capture = k.capture AND d.group_id = k.group_id AND d.beginning = int8send(k.key))";
 
-/// What the rows of blobs say about objects, which may be larger than the blobs in them.
+/// Statements that derive objects from the rows of blobs. Objects may be larger than the blobs in them.
 const OBJECTS: &str = "
     UPDATE object o SET size = n.size FROM
       (SELECT object, max(start + length) AS size FROM blob WHERE object IS NOT NULL GROUP BY object) AS n

@@ -118,7 +118,7 @@ impl Lists {
 }
 
 impl Keys {
-    /// Adds the keys of digests. Those that begin alike have one.
+    /// Adds the keys of digests. Digests with the same first eight bytes share one key.
     pub(super) fn add(&mut self, capture: i64, group: i32, digests: &[Digest]) {
         for key in digests.iter().map(Digest::key).collect::<BTreeSet<_>>() {
             self.beginnings.push(key);

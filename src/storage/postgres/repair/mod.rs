@@ -1,4 +1,4 @@
-//! Repairs that require no guessing. Each step is one transaction with its journal entries, under the lock of writers.
+//! Repairs that require no guessing. Each step is one transaction with its journal entries, under the writer lock.
 //!
 //! What follows from the stored bytes is rebuilt like an index. Here is what it does not follow from: which artifact a
 //! capture belongs to, which its seal proves; times, positions, annotations and removals, which the journal proves; and

@@ -130,7 +130,7 @@ struct Found<'r> {
     entries: BTreeSet<Entry>,
 }
 
-/// What the statements for a page have in common.
+/// The terms that the statements for a page share.
 struct Terms {
     /// The parameter with the key of the digest.
     key: String,

@@ -104,7 +104,7 @@ fn statement() -> String {
     )
 }
 
-/// What was read so far.
+/// The facts read so far.
 #[derive(Default)]
 struct Found {
     neighbourhood: Neighbourhood,

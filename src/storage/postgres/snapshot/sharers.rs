@@ -18,11 +18,11 @@ const SHARER: i32 = 0;
 const PAIR: i32 = 1;
 const LIST: i32 = 2;
 
-/// Returns the statement. What is asked for are the keys of the first and of the second digests, the kinds that are not wanted,
-/// the groups, the first of them, and the number of artifacts whose lists are wanted.
+/// Returns the statement. Its parameters are the keys of the first and of the second digests of the pairs, the kinds to
+/// exclude, the groups, the first of them, and the number of artifacts whose lists are wanted.
 ///
-/// The captures of the artifacts that mention the second digest are looked up by the key of the first: `OFFSET 0` keeps the
-/// server from collecting all that mention the first one, which may be very many.
+/// For each artifact that mentions the second digest, its captures are checked for the key of the first. `OFFSET 0`
+/// keeps the server from collecting all captures that mention the first digest, which may be very many.
 fn statement() -> String {
     let no_artifact = "NULL, 0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint";
     format!(

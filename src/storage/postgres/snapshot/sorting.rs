@@ -21,7 +21,7 @@ pub(super) struct Sorting {
     is_by_kind: bool,
 }
 
-/// What stands for a time or a number that an artifact does not have.
+/// The sort value of an artifact without the time or number.
 const NONE: &str = "'-9223372036854775808'::bigint";
 
 impl Sorting {
