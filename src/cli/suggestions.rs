@@ -3,7 +3,10 @@
 /// What to use in place of commands of git, restic, jujutsu, borg and others.
 const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["dir", "snapshots"], "\"runvault list\" lists what is stored, \"runvault find\" finds artifacts"),
-    (&["cat", "cat-file", "fetch", "read"], "\"runvault get HASH\" writes an artifact's bytes"),
+    (
+        &["cat", "cat-file", "fetch", "read"],
+        "\"runvault get HASH\" writes an artifact's bytes, \"runvault view HASH\" a transcript",
+    ),
     (
         &["inspect", "info", "describe"],
         "\"runvault show HASH\" describes an artifact, \"runvault stats\" the vault",
@@ -23,7 +26,10 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
         &["restore", "extract", "checkout"],
         "\"runvault get HASH -o PATH\" writes an artifact to a file; a backup is a vault, which --vault names",
     ),
-    (&["remove", "delete", "del"], "\"runvault rm HASH\" removes an artifact"),
+    (
+        &["remove", "delete", "del"],
+        "\"runvault rm HASH\" removes an artifact, \"runvault tag remove NAME\" a tag; labels, links, notes and pins alike",
+    ),
     (
         &["put", "store", "save", "commit", "ingest", "create"],
         "\"runvault add PATH\" adds artifacts, \"runvault init\" creates a vault",
@@ -33,17 +39,30 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["query", "select"], "\"runvault find\" filters artifacts, \"runvault sql QUERY\" runs a query"),
     (&["history", "reflog", "journal"], "\"runvault log\" shows the journal"),
     (
-        &["cp", "clone", "dump"],
-        "\"runvault backup FILE\" copies the vault, \"runvault export\" writes artifacts to a bundle",
+        &["cp", "clone", "dump", "sync"],
+        "\"runvault copy FROM TO\" copies a vault into another one, \"runvault backup FILE\" to a file, \"runvault export\" artifacts to a bundle",
     ),
-    (&["push", "send"], "\"runvault export -o FILE.rvz\" writes a bundle for another vault"),
+    (
+        &["push", "send"],
+        "\"runvault copy FROM TO\" copies a vault into another one, \"runvault export -o FILE.rvz\" writes a bundle for it",
+    ),
     (&["pull", "load", "receive"], "\"runvault import FILE.rvz\" adds the artifacts of a bundle"),
     (&["compare", "cmp"], "\"runvault diff A B\" compares two artifacts"),
     (
-        &["graph", "refs", "references"],
+        &["graph", "refs", "references", "tree"],
         "\"runvault links HASH\" lists links, \"runvault unresolved\" references to missing artifacts",
     ),
-    (&["name", "alias", "bookmark"], "\"runvault tag set HASH NAME\" names an artifact"),
+    (
+        &["run", "record"],
+        "\"runvault exec -- PROGRAM\" records its model calls, \"runvault gateway\" those of other clients",
+    ),
+    (
+        &["runs", "sessions", "traces", "contracts", "packs"],
+        "\"runvault list\" lists artifacts, of one kind if it is named",
+    ),
+    (&["captures"], "\"runvault show HASH\" lists the captures of an artifact"),
+    (&["browse", "web", "ui"], "\"runvault serve\" shows the vault in a browser"),
+    (&["name", "alias", "bookmark", "rename"], "\"runvault tag set HASH NAME\" names an artifact"),
     (&["keep", "protect", "lock"], "\"runvault pin add HASH\" protects an artifact from removal"),
     (&["unlock"], "a vault needs no unlocking; \"runvault pin remove HASH\" allows removal"),
     (&["play", "mock"], "\"runvault replay HASH --serve-stdio\" serves recorded responses"),

@@ -49,6 +49,19 @@ impl<'a> Location<'a> {
     }
 }
 
+/// Returns an error if an address is a URL of something that is neither a file nor a database of vaults.
+fn expect_known_scheme(address: &Path) -> Result<()> {
+    let text = address.to_str().filter(|text| !text.starts_with(FILE) && !is_database(text));
+    let scheme = text.and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
+    match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
+        Some(scheme) if !address.exists() => Err(StorageError::invalid(format!(
+            "a vault has no address that begins with {scheme}://: it is a path, sqlite: and a path, or \
+             postgres://USER@HOST/DATABASE"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn is_database(text: &str) -> bool {
     DATABASE.iter().any(|beginning| text.starts_with(beginning))
 }
@@ -72,8 +85,10 @@ pub(crate) fn shown_address(address: &Path) -> PathBuf {
 /// Opens the vault at an address: a path, `sqlite:` and a path, or `postgres://…`.
 ///
 /// # Errors
-/// Same as [`Store::open`], and errors of the kind `Connection` or `Invalid` for addresses of databases.
+/// Same as [`Store::open`], errors of the kind `Connection` or `Invalid` for addresses of databases, and `Invalid` for other
+/// URLs.
 pub(crate) fn open(address: &Path, creation: Creation) -> Result<Opened> {
+    expect_known_scheme(address)?;
     match Location::new(address) {
         Location::File(path) => {
             let open = match creation {
@@ -96,6 +111,7 @@ pub(crate) fn open(address: &Path, creation: Creation) -> Result<Opened> {
 /// # Errors
 /// Same as [`Store::upgrade`], and errors of the kind `Connection` or `Invalid` for addresses of databases.
 pub(crate) fn upgrade(address: &Path) -> Result<(Box<dyn Storage>, Upgrade)> {
+    expect_known_scheme(address)?;
     match Location::new(address) {
         Location::File(path) => Store::upgrade(path).map(|(store, upgrade)| (Box::new(store) as _, upgrade)),
         Location::Database(text) => upgrade_database(text),
@@ -203,6 +219,18 @@ mod tests {
         assert_eq!(file("runs.vault"), Some(Path::new("runs.vault")));
         assert_eq!(file("sqlite:postgres://x"), Some(Path::new("postgres://x")));
         assert_eq!((file("postgres://db/runs"), file("postgresql:///runs")), (None, None));
+    }
+
+    #[test]
+    fn urls_of_other_programs_are_refused() {
+        let refused = |text: &str| {
+            let error = open(Path::new(text), Creation::Never).err().unwrap();
+            error.to_string()
+        };
+        let message = refused("mysql://ann:s3cret@db/runs");
+        assert!(message.starts_with("a vault has no address that begins with mysql://: "), "{message}");
+        assert!(!message.contains("s3cret"), "{message}");
+        assert!(!refused("sqlite:https://example").contains("address"), "a path");
     }
 
     #[test]

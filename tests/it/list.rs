@@ -59,7 +59,7 @@ fn the_artifacts_of_a_run_are_one_row() {
     let sandbox = three_runs();
     let ListAnswer { rows, next } = open(&sandbox).run(&ListRequest::default()).unwrap();
     assert_eq!(next, None);
-    // The position is that of the member that arrived last.
+    // The position is that of the member that was added last.
     assert_eq!(ids(&rows), ["-", "three", "one", "two"]);
     let one = &rows[2];
     assert_eq!(kinds(one), ["rpk", "pack", "trace", "model_io"]);

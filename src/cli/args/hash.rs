@@ -35,7 +35,7 @@ impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // Hashes are pasted with spaces around them, shortened ones with an ellipsis, and the name of the algorithm in capitals.
+        // As hashes are pasted: with spaces around them, an ellipsis at the end, the algorithm in capitals.
         let text = text.trim().trim_end_matches('…');
         let text = text.strip_suffix("...").unwrap_or(text);
         let text = &match text.split_at_checked("sha256:".len()) {
@@ -60,7 +60,7 @@ impl Named {
         match text.strip_prefix("latest") {
             Some(back) => latest(back).map(Self::Latest),
             None => prefix(text).map(|prefix| Self::Hash(prefix, text.to_owned())).map_err(|error| {
-                format!("{error}; use @NAME for a tag, or latest for the artifact that arrived last")
+                format!("{error}; use @NAME for a tag, or latest for the artifact that was added or seen again last")
             }),
         }
     }
@@ -73,7 +73,7 @@ fn latest(rest: &str) -> Result<u64, String> {
     }
     let back = rest.strip_prefix('~').filter(|back| back.bytes().all(|byte| byte.is_ascii_digit()));
     back.and_then(|back| back.parse().ok()).ok_or_else(|| {
-        "latest is the artifact that arrived last, latest~1 the one before, latest~2 the one before that"
+        "latest is the artifact that was added or seen again last, latest~1 the one before, latest~2 the one before that"
             .to_owned()
     })
 }

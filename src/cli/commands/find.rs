@@ -181,7 +181,7 @@ pub(crate) struct Conditions {
 /// Artifacts of one kind, or of any.
 #[derive(Clone)]
 pub(crate) struct What {
-    pub(crate) kind: Option<&'static str>,
+    kind: Option<&'static str>,
     plural: &'static str,
 }
 
@@ -198,9 +198,17 @@ pub(crate) struct WhatArgs {
 }
 
 impl WhatArgs {
-    /// Returns what was asked for.
-    pub(crate) fn what(&self) -> &What {
+    fn chosen(&self) -> &What {
         self.kind.as_ref().unwrap_or(&self.what)
+    }
+
+    /// Returns the kind; `None` for artifacts of any kind.
+    pub(crate) fn kind(&self) -> Option<&'static str> {
+        self.chosen().kind
+    }
+
+    fn plural(&self) -> &'static str {
+        self.chosen().plural
     }
 }
 
@@ -254,11 +262,10 @@ impl Args {
 
     fn print_answers(&self, vault: &Vault) -> Result<Status, Failure> {
         let is_recording = |kind: Kind| kind.playback().is_some();
-        if let Some(kind) = self.what.what().kind.and_then(formats::named).filter(|kind| !is_recording(*kind))
-        {
+        if let Some(kind) = self.what.kind().and_then(formats::named).filter(|kind| !is_recording(*kind)) {
             return Err(Failure::Usage(format!("{} record no answers to prompts", kind.plural())));
         }
-        let filter = self.conditions.filter(vault, self.what.what().kind)?;
+        let filter = self.conditions.filter(vault, self.what.kind())?;
         let prompt = filter.conditions.iter().find_map(|condition| match condition {
             FindCondition::Mention { group, digest } if group.as_deref() == Some(group::PROMPT) => {
                 Some(*digest)
@@ -291,7 +298,7 @@ impl Args {
         // The list is limited only on a terminal.
         let people = terminal::is_terminal() && !self.json && self.format.is_none();
         Ok(FindRequest {
-            filter: self.conditions.filter(vault, self.what.what().kind)?,
+            filter: self.conditions.filter(vault, self.what.kind())?,
             order: match &self.sort {
                 Some(order) => order.clone(),
                 None => TimeBasisName::from(self.conditions.by.basis()).into(),
@@ -305,7 +312,7 @@ impl Args {
     /// Returns the last line, with the number of hits, of which `shown` are listed, and how to see the rest.
     fn ending(&self, answer: &FindAnswer, shown: u64) -> String {
         let FindAnswer { found, is_more, hidden, .. } = answer;
-        let plural = self.what.what().plural;
+        let plural = self.what.plural();
         let mut found_text = counted(*found, plural.strip_suffix('s').unwrap_or(plural));
         if *is_more {
             found_text = format!("more than {found_text}");

@@ -73,7 +73,7 @@ impl Args {
         };
         let details = Detail::ALL.into_iter().filter(is_shown);
         let request = ListRequest {
-            filter: self.conditions.filter(&vault, self.what.what().kind)?,
+            filter: self.conditions.filter(&vault, self.what.kind())?,
             order: self.sort.clone(),
             flat: self.flat,
             attributes: attributes.collect(),

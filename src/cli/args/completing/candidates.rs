@@ -222,7 +222,10 @@ fn artifacts(
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
     if which == Which::Any && LATEST.starts_with(typed) {
-        candidates.extend(candidate(LATEST.to_owned(), "the artifact that arrived last".to_owned()));
+        candidates.extend(candidate(
+            LATEST.to_owned(),
+            "the artifact that was added or seen again last".to_owned(),
+        ));
     }
     if let Some(typed) = typed.strip_prefix('@').or_else(|| typed.is_empty().then_some("")) {
         candidates.extend(tags(snapshot, "@", typed, which)?);
