@@ -192,6 +192,24 @@ fn a_vault_moves_through_object_storage() {
     );
 }
 
+/// The bytes of a batch are one object, and entries that add to the vault are adopted in groups, between others.
+#[cfg(feature = "objects")]
+#[test]
+fn an_object_whose_blobs_are_recorded_in_groups_has_its_whole_size() {
+    use crate::postgres::{Place, Schema};
+
+    let Some(schema) = Schema::new() else { return };
+    let sandbox = Sandbox::at(CLOCK);
+    for number in 0..12 {
+        sandbox.write("s.json", session(&format!("s{number}"), &[("p", "r")]));
+        sandbox.run(["add", "s.json"]).expect(0);
+        sandbox.run(["tag", "set", "latest", &format!("t{number}")]).expect(0);
+    }
+    let there = Place::directory().beside(&schema.address());
+    copy(&sandbox, "v.vault", &there);
+    on(&sandbox, &there, &["fsck"]).expect(0);
+}
+
 /// Adds captures with paths and without, one of them again from elsewhere, and one after its removal.
 fn add_from_paths(sandbox: &Sandbox) {
     for (name, prompt) in [("a \"ä\".json", "a"), ("b.json", "b"), ("c.json", "c"), ("again/a.json", "a")] {

@@ -159,8 +159,10 @@ impl Message<'_> {
             return Ok(());
         }
         let (names, sizes): (Vec<&[u8]>, Vec<i64>) = sizes.into_iter().unzip();
+        // The blobs of an object may be inserted by several messages, in any order.
         session.execute(
-            "INSERT INTO object (name, size) SELECT * FROM unnest($1::bytea[], $2::bigint[]) ON CONFLICT (name) DO NOTHING",
+            "INSERT INTO object (name, size) SELECT * FROM unnest($1::bytea[], $2::bigint[])
+             ON CONFLICT (name) DO UPDATE SET size = greatest(object.size, excluded.size)",
             &[(&names, Type::BYTEA_ARRAY), (&sizes, Type::INT8_ARRAY)],
         )?;
         Ok(())
