@@ -1,5 +1,7 @@
 //! Suggestions for commands that people know from other programs.
 
+use crate::cli::args::kind::kind;
+
 /// What to use in place of commands of git, restic, jujutsu, borg and others.
 const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["dir", "snapshots"], "\"runvault list\" lists what is stored, \"runvault find\" finds artifacts"),
@@ -56,10 +58,6 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
         &["run", "record"],
         "\"runvault exec -- PROGRAM\" records its model calls, \"runvault gateway\" those of other clients",
     ),
-    (
-        &["runs", "sessions", "traces", "contracts", "packs"],
-        "\"runvault list\" lists artifacts, of one kind if it is named",
-    ),
     (&["captures"], "\"runvault show HASH\" lists the captures of an artifact"),
     (&["browse", "web", "ui"], "\"runvault serve\" shows the vault in a browser"),
     (&["name", "alias", "bookmark", "rename"], "\"runvault tag set HASH NAME\" names an artifact"),
@@ -71,10 +69,14 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["version"], "\"runvault --version\" prints the version"),
 ];
 
+/// What to use in place of a command with the name of a kind.
+const OF_KIND: &str = "\"runvault list KIND\" lists the artifacts of one kind";
+
 /// Returns what to use in place of a command that does not exist.
 pub(crate) fn for_command(name: &str) -> Option<&'static str> {
     let known = SUGGESTIONS.iter().find(|(names, _)| names.contains(&name));
-    known.map(|(_, suggestion)| *suggestion)
+    let is_kind = || kind(name).is_ok();
+    known.map(|(_, suggestion)| *suggestion).or_else(|| is_kind().then_some(OF_KIND))
 }
 
 #[cfg(test)]

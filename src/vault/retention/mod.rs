@@ -4,7 +4,7 @@
 //! it within its group. Pinned artifacts are kept, and so are artifacts that a kept artifact contains or links to.
 
 mod decision;
-mod held;
+mod dependents;
 mod pattern;
 mod period;
 mod policy;
@@ -86,7 +86,7 @@ impl Plan {
         for (group, artifacts) in groups {
             decide(snapshot, (&policy, now), (group, artifacts), &mut decisions)?;
         }
-        held::keep_held(snapshot, &mut decisions, policy.ignore_links)?;
+        dependents::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
         Ok(Self { policy, now, decisions })
     }
 

@@ -1,7 +1,7 @@
 //! `runvault watch`
 
-mod held;
-mod taking;
+mod adder;
+mod vault_identity;
 mod waiting;
 
 use std::ffi::OsString;
@@ -32,8 +32,8 @@ use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 
-use held::Held;
-use taking::Taking;
+use adder::Adder;
+use vault_identity::VaultIdentity;
 use waiting::Waiting;
 
 /// The minimum ratio of pause to scan time.
@@ -120,21 +120,21 @@ impl Args {
         let mut waiting = Waiting::default();
         let Some(vault) = self.open(vault, &stop, &mut waiting)? else { return Ok(Status::Done) };
         time::warn_of_future(&vault)?;
-        let held = Held::new(vault.path());
-        let settling = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(self.kind);
-        let settling = settling.without(self.files_of(vault.path()));
-        let mut settling = settling.recovering(self.moving.moves);
+        let identity = VaultIdentity::new(vault.path());
+        let watcher = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(self.kind);
+        let watcher = watcher.without(self.files_of(vault.path()));
+        let mut watcher = watcher.recovering(self.moving.moves);
         if self.new_only {
-            settling.look();
-            settling.all_done();
+            watcher.scan();
+            watcher.all_done();
         }
         let mover = self.moving.mover(&options)?.map(Mover::retrying);
         let mut printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
         printer.forks = Some(ForkNotes::default());
-        let taking = Taking::new(settling, printer, annotations);
-        let mut watch = Watch { vault, held, options, stop, taking, waiting, search };
+        let adder = Adder::new(watcher, printer, annotations);
+        let mut watch = Watch { vault, identity, options, stop, adder, waiting, search };
         let unsettled = watch.run(self)?;
-        let status = watch.taking.finish(started)?;
+        let status = watch.adder.finish(started)?;
         if self.once && unsettled > 0 {
             let verb = if unsettled == 1 { "has" } else { "have" };
             stdout::note(&format!("{unsettled} {verb} not settled yet"));
@@ -203,10 +203,10 @@ impl Args {
 /// The state of watching.
 struct Watch {
     vault: Vault,
-    held: Held,
+    identity: VaultIdentity,
     options: ExamineOptions,
     stop: Stop,
-    taking: Taking,
+    adder: Adder,
     waiting: Waiting,
     /// Whether to keep the search index in sync.
     search: bool,
@@ -219,16 +219,16 @@ impl Watch {
         loop {
             let began = Instant::now();
             self.retry_moving()?;
-            let look = self.look(args);
+            let scan = self.scan(args);
             // From here on, new files are detected.
             if std::mem::take(&mut is_first) && !args.once {
                 stdout::note(&format!("watching {}; press Ctrl-C to stop", args.shown_directories()));
             }
-            let (looking, unsettled, is_empty) = (began.elapsed(), look.unsettled, look.settled.is_empty());
+            let (scanning, unsettled, is_empty) = (began.elapsed(), scan.unsettled, scan.settled.is_empty());
             if !is_empty {
-                self.held.check()?;
+                self.identity.check()?;
             }
-            let pause = match self.taking.take(&self.vault, look, &self.options, &self.stop, args.once) {
+            let pause = match self.adder.add(&self.vault, scan, &self.options, &self.stop, args.once) {
                 Ok(()) => {
                     self.waiting.goes_on();
                     if !is_empty {
@@ -243,33 +243,33 @@ impl Watch {
             if args.once || self.stop.is_asked() {
                 return Ok(unsettled);
             }
-            self.stop.wait(pause.max(looking * SHARE).max(SHORTEST_PAUSE));
+            self.stop.wait(pause.max(scanning * SHARE).max(SHORTEST_PAUSE));
         }
     }
 
     /// Scans the directories. With `--once` there is no second scan to determine whether files with future times have
     /// settled, so this function waits and scans again.
-    fn look(&mut self, args: &Args) -> Scan {
-        let look = self.taking.look();
-        if !args.once || look.timeless == 0 {
-            return look;
+    fn scan(&mut self, args: &Args) -> Scan {
+        let scan = self.adder.scan();
+        if !args.once || scan.timeless == 0 {
+            return scan;
         }
         self.stop.wait(args.settle);
-        self.taking.look()
+        self.adder.scan()
     }
 
     /// Removes files that were kept for now, if the vault that contains their documents is still at its path.
     fn retry_moving(&mut self) -> Result<(), Failure> {
-        if self.taking.is_waiting_to_move() {
-            self.held.check()?;
-            self.taking.retry_moving(&self.vault);
+        if self.adder.is_waiting_to_move() {
+            self.identity.check()?;
+            self.adder.retry_moving(&self.vault);
         }
         Ok(())
     }
 
     /// Reports which of the newly stored runs fork from others. The runs are stored even if this fails.
     fn tell_forks(&mut self) {
-        if let Err(error) = self.taking.forks().report(&self.vault) {
+        if let Err(error) = self.adder.forks().report(&self.vault) {
             stdout::error(&error.to_string());
         }
     }

@@ -7,12 +7,12 @@ use super::Failure;
 
 /// The file of a vault that is open for days. If it is removed or replaced, artifacts would be stored in a file that is
 /// no longer reachable.
-pub(super) struct Held {
+pub(super) struct VaultIdentity {
     path: PathBuf,
     identity: Option<(u64, u64)>,
 }
 
-impl Held {
+impl VaultIdentity {
     /// Records the identity of the vault that was just opened at `path`.
     pub(super) fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), identity: identity(path) }

@@ -16,8 +16,8 @@ use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
 
 /// The watcher, and the results so far.
-pub(super) struct Taking {
-    settling: PollingWatcher,
+pub(super) struct Adder {
+    watcher: PollingWatcher,
     printer: Printer,
     summary: Summary,
     annotations: CommonAnnotations,
@@ -25,37 +25,37 @@ pub(super) struct Taking {
     unseen: HashSet<String>,
 }
 
-impl Taking {
-    pub(super) fn new(settling: PollingWatcher, printer: Printer, annotations: CommonAnnotations) -> Self {
-        Self { settling, printer, summary: Summary::default(), annotations, unseen: HashSet::new() }
+impl Adder {
+    pub(super) fn new(watcher: PollingWatcher, printer: Printer, annotations: CommonAnnotations) -> Self {
+        Self { watcher, printer, summary: Summary::default(), annotations, unseen: HashSet::new() }
     }
 
     /// Scans the directories and reports errors.
-    pub(super) fn look(&mut self) -> Scan {
-        let look = self.settling.look();
-        let unseen: HashSet<String> = look.errors.iter().map(ToString::to_string).collect();
+    pub(super) fn scan(&mut self) -> Scan {
+        let scan = self.watcher.scan();
+        let unseen: HashSet<String> = scan.errors.iter().map(ToString::to_string).collect();
         for message in unseen.difference(&self.unseen) {
             stdout::error(&format!("cannot scan {message}; retrying at every scan"));
         }
         self.unseen = unseen;
-        look
+        scan
     }
 
     /// Stores settled files. On failure, those not yet reported are found again.
-    pub(super) fn take(
+    pub(super) fn add(
         &mut self,
         vault: &Vault,
-        look: Scan,
+        scan: Scan,
         options: &ExamineOptions,
         stop: &Stop,
         is_last: bool,
     ) -> Result<(), StorageError> {
-        if look.settled.is_empty() {
+        if scan.settled.is_empty() {
             return Ok(());
         }
-        let (paths, items): (Vec<_>, Vec<_>) = look.settled.into_iter().unzip();
-        let Self { settling, printer, summary, annotations, .. } = self;
-        let mut reporter = Reporter { paths, settling, printer, summary, is_last };
+        let (paths, items): (Vec<_>, Vec<_>) = scan.settled.into_iter().unzip();
+        let Self { watcher, printer, summary, annotations, .. } = self;
+        let mut reporter = Reporter { paths, watcher, printer, summary, is_last };
         let items = items.into_iter().take_while(|_| !stop.is_asked());
         vault.add_annotated(items.map(Ok), options, annotations, &mut reporter).map(drop)
     }
@@ -84,7 +84,7 @@ impl Taking {
 /// A monitor that forwards the results for files, and marks the files as processed.
 struct Reporter<'t> {
     paths: Vec<PathBuf>,
-    settling: &'t mut PollingWatcher,
+    watcher: &'t mut PollingWatcher,
     printer: &'t mut Printer,
     summary: &'t mut Summary,
     /// Whether this is the last attempt, so that nothing is retried.
@@ -98,7 +98,7 @@ impl Monitor for Reporter<'_> {
 
     fn done(&mut self, input: usize) {
         if let Some(path) = self.paths.get(input) {
-            self.settling.done(path);
+            self.watcher.done(path);
         }
     }
 

@@ -27,7 +27,7 @@ pub struct PollingWatcher {
     ignored: Vec<PathBuf>,
     /// Whether files that an interrupted move has set aside are recovered.
     recovers: bool,
-    looks: u64,
+    scans: u64,
     seen: HashMap<PathBuf, Seen>,
     directories: HashMap<PathBuf, Entered>,
 }
@@ -61,7 +61,7 @@ struct Seen {
     due: Instant,
     is_done: bool,
     /// The number of the last scan that found it.
-    look: u64,
+    scan: u64,
 }
 
 /// A directory that was entered, and the result.
@@ -69,7 +69,7 @@ struct Seen {
 struct Entered {
     stamp: Stamp,
     kind: Option<Kind>,
-    look: u64,
+    scan: u64,
 }
 
 /// The results collected during a scan.
@@ -124,7 +124,7 @@ impl PollingWatcher {
             kind: None,
             ignored: Vec::new(),
             recovers: false,
-            looks: 0,
+            scans: 0,
             seen: HashMap::new(),
             directories: HashMap::new(),
         }
@@ -150,9 +150,9 @@ impl PollingWatcher {
 
     /// Scans all directories. A file that exists at the first scan and was last written long enough ago has already
     /// settled.
-    pub fn look(&mut self) -> Scan {
-        self.looks += 1;
-        let (mut look, mut found) = (Scan::default(), Found::default());
+    pub fn scan(&mut self) -> Scan {
+        self.scans += 1;
+        let (mut scan, mut found) = (Scan::default(), Found::default());
         let mut waiting: Vec<FoundPath> = Vec::new();
         for number in 0..self.roots.len() {
             let Some(root) = self.roots.get(number) else { break };
@@ -164,21 +164,21 @@ impl PollingWatcher {
             loop {
                 match entered {
                     Ok(further) => waiting.extend(further),
-                    Err(error) => look.errors.push(error),
+                    Err(error) => scan.errors.push(error),
                 }
                 let Some(path) = waiting.pop() else { break };
                 entered = self.enter_found(&path, &mut found);
             }
         }
-        let looks = self.looks;
-        self.seen.retain(|_, seen| seen.look == looks);
-        self.directories.retain(|_, entered| entered.look == looks);
+        let scans = self.scans;
+        self.seen.retain(|_, seen| seen.scan == scans);
+        self.directories.retain(|_, entered| entered.scan == scans);
         let Found { mut settled, unsettled, timeless } = found;
         settled
             .sort_by_cached_key(|(stamp, path, _): &(Stamp, PathBuf, Item)| (stamp.modified, path.clone()));
-        look.settled = settled.into_iter().map(|(_, path, item)| (path, item)).collect();
-        (look.unsettled, look.timeless) = (unsettled, timeless);
-        look
+        scan.settled = settled.into_iter().map(|(_, path, item)| (path, item)).collect();
+        (scan.unsettled, scan.timeless) = (unsettled, timeless);
+        scan
     }
 
     /// Marks the item at `path` as processed in its state at the last scan. It is found again when it changes.
@@ -251,27 +251,27 @@ impl PollingWatcher {
         let known = self.directories.get(opened.path()).filter(|entered| entered.stamp == stamp);
         // Examining files in every scan would cost more than all the rest.
         let kind = known.map_or_else(|| directory::recognise(opened, entries), |entered| entered.kind);
-        self.directories.insert(opened.path().to_owned(), Entered { stamp, kind, look: self.looks });
+        self.directories.insert(opened.path().to_owned(), Entered { stamp, kind, scan: self.scans });
         kind.map(|kind| (kind, stamp))
     }
 
     fn observe(&mut self, file: File, item: impl FnOnce(FoundPath) -> Item, found: &mut Found) {
         let File { path, stamp, quiet } = file;
         let now = Instant::now();
-        let is_first = self.looks == 1;
+        let is_first = self.scans == 1;
         // Before the first scan nothing was observed, so the file times are used. Times in the future are ignored.
         let known = if is_first { quiet.unwrap_or_default() } else { Duration::ZERO };
         let due = now + self.settle.saturating_sub(known);
-        let fresh = || Seen { stamp, due, is_done: false, look: 0 };
+        let fresh = || Seen { stamp, due, is_done: false, scan: 0 };
         let seen = self.seen.entry(path.to_path_buf()).or_insert_with(fresh);
         if seen.stamp != stamp {
-            *seen = Seen { stamp, due: now + self.settle, is_done: false, look: 0 };
+            *seen = Seen { stamp, due: now + self.settle, is_done: false, scan: 0 };
         }
         // One watched directory may be inside another.
-        if seen.look == self.looks {
+        if seen.scan == self.scans {
             return;
         }
-        seen.look = self.looks;
+        seen.scan = self.scans;
         match (seen.is_done, seen.due <= now) {
             (true, _) => {}
             (false, false) => {
@@ -314,85 +314,85 @@ mod tests {
 
     fn watched() -> (tempfile::TempDir, PollingWatcher) {
         let directory = tempfile::tempdir().unwrap();
-        let settling = PollingWatcher::new(vec![directory.path().to_owned()], SETTLE);
-        (directory, settling)
+        let watcher = PollingWatcher::new(vec![directory.path().to_owned()], SETTLE);
+        (directory, watcher)
     }
 
-    fn names(look: &Scan) -> Vec<String> {
+    fn names(scan: &Scan) -> Vec<String> {
         let name = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
-        look.settled.iter().map(|(path, _)| name(path)).collect()
+        scan.settled.iter().map(|(path, _)| name(path)).collect()
     }
 
     #[test]
     fn a_file_is_found_once_it_stays_as_it_is() {
-        let (directory, mut settling) = watched();
-        settling.look();
+        let (directory, mut watcher) = watched();
+        watcher.scan();
         let path = directory.path().join("a.json");
         fs::write(&path, "{").unwrap();
-        let look = settling.look();
-        assert_eq!((look.settled.len(), look.unsettled), (0, 1));
+        let scan = watcher.scan();
+        assert_eq!((scan.settled.len(), scan.unsettled), (0, 1));
         fs::write(&path, "{}").unwrap();
         std::thread::sleep(SETTLE * 2);
         // It changed since the last scan, so its quiet period starts again.
-        assert_eq!(settling.look().settled.len(), 0);
+        assert_eq!(watcher.scan().settled.len(), 0);
         std::thread::sleep(SETTLE * 2);
-        assert_eq!(names(&settling.look()), ["a.json"]);
+        assert_eq!(names(&watcher.scan()), ["a.json"]);
         // Until it is marked as done.
-        assert_eq!(names(&settling.look()), ["a.json"]);
-        settling.done(&path);
-        assert!(settling.look().settled.is_empty());
+        assert_eq!(names(&watcher.scan()), ["a.json"]);
+        watcher.done(&path);
+        assert!(watcher.scan().settled.is_empty());
         fs::write(&path, "{} ").unwrap();
-        settling.look();
+        watcher.scan();
         std::thread::sleep(SETTLE * 2);
-        assert_eq!(names(&settling.look()), ["a.json"]);
+        assert_eq!(names(&watcher.scan()), ["a.json"]);
     }
 
     #[test]
-    fn what_is_old_at_the_first_look_has_settled() {
-        let (directory, mut settling) = watched();
+    fn what_is_old_at_the_first_scan_has_settled() {
+        let (directory, mut watcher) = watched();
         fs::create_dir(directory.path().join("d")).unwrap();
         fs::write(directory.path().join("z.json"), "1").unwrap();
         std::thread::sleep(SETTLE * 2);
         fs::write(directory.path().join("d/a.json"), "2").unwrap();
-        let look = settling.look();
-        assert_eq!((names(&look), look.unsettled), (vec!["z.json".to_owned()], 1));
+        let scan = watcher.scan();
+        assert_eq!((names(&scan), scan.unsettled), (vec!["z.json".to_owned()], 1));
         std::thread::sleep(SETTLE * 2);
-        assert_eq!(names(&settling.look()), ["z.json", "a.json"], "oldest first");
-        settling.all_done();
-        assert!(settling.look().settled.is_empty());
+        assert_eq!(names(&watcher.scan()), ["z.json", "a.json"], "oldest first");
+        watcher.all_done();
+        assert!(watcher.scan().settled.is_empty());
     }
 
     #[test]
     fn a_pack_settles_as_a_whole() {
-        let (directory, mut settling) = watched();
+        let (directory, mut watcher) = watched();
         let pack = directory.path().join("p");
         fs::create_dir(&pack).unwrap();
-        settling.look();
+        watcher.scan();
         let run = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/pack/run.json")).unwrap();
         fs::write(pack.join("run.json"), run).unwrap();
-        settling.look();
+        watcher.scan();
         std::thread::sleep(SETTLE / 2);
         fs::write(pack.join("meta.json"), "{}").unwrap();
-        settling.look();
+        watcher.scan();
         std::thread::sleep(SETTLE * 2 / 3);
-        assert!(settling.look().settled.is_empty(), "run.json alone would have settled");
+        assert!(watcher.scan().settled.is_empty(), "run.json alone would have settled");
         std::thread::sleep(SETTLE);
-        let look = settling.look();
-        assert!(matches!(look.settled.as_slice(), [(path, Item::Directory { .. })] if *path == pack));
+        let scan = watcher.scan();
+        assert!(matches!(scan.settled.as_slice(), [(path, Item::Directory { .. })] if *path == pack));
     }
 
     #[test]
     fn what_is_gone_is_forgotten() {
-        let (directory, mut settling) = watched();
+        let (directory, mut watcher) = watched();
         let path = directory.path().join("a.json");
         fs::write(&path, "{}").unwrap();
-        settling.look();
+        watcher.scan();
         fs::remove_file(&path).unwrap();
-        assert_eq!(settling.look().unsettled, 0);
-        assert!(settling.seen.is_empty());
+        assert_eq!(watcher.scan().unsettled, 0);
+        assert!(watcher.seen.is_empty());
         drop(directory);
-        let look = settling.look();
-        assert_eq!(look.errors.len(), 1);
+        let scan = watcher.scan();
+        assert_eq!(scan.errors.len(), 1);
     }
 
     #[test]
@@ -401,16 +401,16 @@ mod tests {
         let inner = directory.path().join("d");
         fs::create_dir(&inner).unwrap();
         fs::write(inner.join("a.json"), "{}").unwrap();
-        let mut settling = PollingWatcher::new(vec![directory.path().to_owned(), inner], Duration::ZERO);
-        assert_eq!(names(&settling.look()), ["a.json"]);
+        let mut watcher = PollingWatcher::new(vec![directory.path().to_owned(), inner], Duration::ZERO);
+        assert_eq!(names(&watcher.scan()), ["a.json"]);
     }
 
     #[test]
     fn what_is_ignored_is_not_found() {
-        let (directory, settling) = watched();
+        let (directory, watcher) = watched();
         let path = directory.path().join("v.vault");
-        let mut settling = settling.without(vec![path.clone()]);
+        let mut watcher = watcher.without(vec![path.clone()]);
         fs::write(path, "").unwrap();
-        assert_eq!(settling.look().unsettled, 0);
+        assert_eq!(watcher.scan().unsettled, 0);
     }
 }

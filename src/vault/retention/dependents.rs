@@ -10,7 +10,7 @@ use crate::vault::query::{DependentFinder, Hold, Holding};
 
 /// Keeps artifacts whose bytes a kept artifact contains or that it links to, until no further artifact is kept for
 /// this. Each group of dependents is examined once, and again when its first member is kept.
-pub(super) fn keep_held(
+pub(super) fn keep_dependencies(
     snapshot: &dyn Snapshot,
     decisions: &mut [Decision],
     ignores_links: bool,
