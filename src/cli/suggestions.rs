@@ -1,6 +1,6 @@
 //! Suggestions for commands that people know from other programs.
 
-use crate::cli::args::kind::kind;
+use runvault::formats;
 
 /// What to use in place of commands of git, restic, jujutsu, borg and others.
 const SUGGESTIONS: &[(&[&str], &str)] = &[
@@ -75,7 +75,7 @@ const OF_KIND: &str = "\"runvault list KIND\" lists the artifacts of one kind";
 /// Returns what to use in place of a command that does not exist.
 pub(crate) fn for_command(name: &str) -> Option<&'static str> {
     let known = SUGGESTIONS.iter().find(|(names, _)| names.contains(&name));
-    let is_kind = || kind(name).is_ok();
+    let is_kind = || formats::called(name).is_some();
     known.map(|(_, suggestion)| *suggestion).or_else(|| is_kind().then_some(OF_KIND))
 }
 
