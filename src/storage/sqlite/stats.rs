@@ -16,7 +16,7 @@ const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
 
 impl Snapshot<'_> {
     /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
-    pub(crate) fn stats(&self, by: TimeBasis) -> Result<Statistics> {
+    pub(crate) fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
         let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
                        FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                       GROUP BY k.id ORDER BY k.name";

@@ -8,8 +8,35 @@ use crate::storage::check::{
     CaptureId, CheckedArtifact, DictionaryCopy, Facts, Finding, Inspection, Integrity, JournalInspection,
     KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
 };
+use crate::storage::forward::forward_to_inherent;
 
 impl Inspection for DatabaseInspection<'_> {
+    forward_to_inherent! {
+        fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
+        fn removed(&self) -> Result<Vec<Finding>>;
+        fn unreferenced(&self) -> Result<Vec<Finding>>;
+        fn mentions_index(&self) -> Result<(Vec<Finding>, bool)>;
+        fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()>;
+        fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>>;
+        fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>>;
+        fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()>;
+        fn capture_ids(
+            &self,
+            artifact: &CheckedArtifact,
+            findings: &mut Vec<Finding>,
+        ) -> Result<Vec<CaptureId>>;
+        fn read(
+            &self,
+            artifact: &CheckedArtifact,
+            id: CaptureId,
+            findings: &mut Vec<Finding>,
+        ) -> Result<Option<ReadCapture>>;
+        fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>>;
+        fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
+        fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>>;
+        fn recorded_signatures(&self) -> Result<RecordedSignatures>;
+    }
+
     /// The files are the server's, whose own tools check them.
     fn structures(&self, _: Integrity) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
@@ -20,66 +47,13 @@ impl Inspection for DatabaseInspection<'_> {
         Ok(findings)
     }
 
-    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
-        Self::kinds(self, findings)
-    }
-
     fn journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
         self.inspect_journal(since)
-    }
-
-    fn removed(&self) -> Result<Vec<Finding>> {
-        Self::removed(self)
-    }
-
-    fn unreferenced(&self) -> Result<Vec<Finding>> {
-        Self::unreferenced(self)
     }
 
     /// The order is that of an index of the server.
     fn order_of_mentions(&self) -> Result<Vec<Finding>> {
         Ok(Vec::new())
-    }
-
-    fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
-        Self::mentions_index(self)
-    }
-
-    fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
-        Self::unlisted(self, artifact, findings)
-    }
-
-    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
-        Self::artifacts(self, kind, findings)
-    }
-
-    fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
-        Self::lost_artifacts(self, findings)
-    }
-
-    fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
-        Self::read_ahead(self, artifacts)
-    }
-
-    fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
-        Self::capture_ids(self, artifact, findings)
-    }
-
-    fn read(
-        &self,
-        artifact: &CheckedArtifact,
-        id: CaptureId,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Option<ReadCapture>> {
-        Self::read(self, artifact, id, findings)
-    }
-
-    fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>> {
-        Self::facts(self, artifact, findings)
-    }
-
-    fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
-        Self::has_capture(self, core, capture)
     }
 
     fn removals(&self) -> Result<Removals> {
@@ -88,14 +62,6 @@ impl Inspection for DatabaseInspection<'_> {
 
     fn lost_captures(&self) -> Result<Vec<RecordedCapture>> {
         self.captures_lost()
-    }
-
-    fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
-        Self::recorded_with_hash(self, capture)
-    }
-
-    fn recorded_signatures(&self) -> Result<RecordedSignatures> {
-        Self::recorded_signatures(self)
     }
 
     fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {

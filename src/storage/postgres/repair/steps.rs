@@ -5,48 +5,33 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Admitted, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Repairs, Restored, Subject};
+use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::PutOptions;
 use crate::storage::postgres::put::Batch;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::{PATIENCE, Prepared, Put, RemovedPolicy, Result};
 
 impl Repairs for PostgresStorage {
-    fn repair_end(&self) -> Result<Vec<Repair>> {
-        Self::repair_end(self)
-    }
-
-    fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
-        Self::repair_digest(self, blob)
-    }
-
-    fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
-        Self::restore_blob(self, blob, bytes)
-    }
-
-    fn repair_artifact(
-        &self,
-        artifact: &CheckedArtifact,
-        capture: CaptureId,
-        admitted: &Admitted,
-    ) -> Result<Vec<Repair>> {
-        Self::repair_artifact(self, artifact, capture, admitted)
-    }
-
-    fn repair_core(
-        &self,
-        artifact: &CheckedArtifact,
-        capture: CaptureId,
-        admitted: &Admitted,
-    ) -> Result<Vec<Repair>> {
-        Self::repair_core(self, artifact, capture, admitted)
-    }
-
-    fn repair_captures(&self) -> Result<Vec<Repair>> {
-        Self::repair_captures(self)
-    }
-
-    fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>> {
-        Self::drop_capture(self, core, capture)
+    forward_to_inherent! {
+        fn repair_end(&self) -> Result<Vec<Repair>>;
+        fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>>;
+        fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>>;
+        fn repair_artifact(
+            &self,
+            artifact: &CheckedArtifact,
+            capture: CaptureId,
+            admitted: &Admitted,
+        ) -> Result<Vec<Repair>>;
+        fn repair_core(
+            &self,
+            artifact: &CheckedArtifact,
+            capture: CaptureId,
+            admitted: &Admitted,
+        ) -> Result<Vec<Repair>>;
+        fn repair_captures(&self) -> Result<Vec<Repair>>;
+        fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>>;
+        fn restore_from_journal(&self) -> Result<Restored>;
+        fn drop_unreferenced(&self) -> Result<Vec<Repair>>;
     }
 
     fn put_again(&self, artifact: &Prepared, recorded: Option<Signature>, at: DateTime<Utc>) -> Result<Put> {
@@ -65,15 +50,7 @@ impl Repairs for PostgresStorage {
         put.into_iter().next().ok_or_else(|| crate::storage::StorageError::gone(key.0))
     }
 
-    fn restore_from_journal(&self) -> Result<Restored> {
-        Self::restore_from_journal(self)
-    }
-
     fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>> {
         self.repair(|_| Ok(vec![Repair { subject, did }]))
-    }
-
-    fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
-        Self::drop_unreferenced(self)
     }
 }

@@ -46,7 +46,7 @@ struct Finder<'q, 's> {
 
 impl Snapshot<'_> {
     /// Returns a page of the artifacts that match `filter`.
-    pub(super) fn find_page(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>> {
+    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>> {
         let finder = Finder::new(self, filter, order)?;
         let wanted = page.limit.saturating_add(1);
         let mut found = match finder.few(if page.limit > BUDGET { usize::MAX } else { FEW })? {
@@ -60,11 +60,11 @@ impl Snapshot<'_> {
     }
 
     /// Returns the number of artifacts that match `filter`.
-    pub(super) fn count_matches(&self, filter: &Filter) -> Result<u64> {
+    pub(super) fn count(&self, filter: &Filter) -> Result<u64> {
         if filter.conditions.is_empty() && filter.among.is_none() {
             return Finder::new(self, filter, Order::Core)?.count();
         }
-        Ok(self.find_page(filter, Order::Core, &Page::all())?.items.len() as u64)
+        Ok(self.find(filter, Order::Core, &Page::all())?.items.len() as u64)
     }
 }
 

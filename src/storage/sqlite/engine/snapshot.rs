@@ -7,9 +7,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use super::super::ids::artifact_id;
 use super::super::read;
 use super::super::rows::{ArtifactId, DigestEdge, MentionRow, Reference, StatedEdge};
-use super::super::schema;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
@@ -94,6 +94,25 @@ impl read::Snapshot<'_> {
 }
 
 impl Snapshot for read::Snapshot<'_> {
+    forward_to_inherent! {
+        fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>>;
+        fn count(&self, filter: &Filter) -> Result<u64>;
+        fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
+        fn shared_names(&self, group: &str) -> Result<Vec<String>>;
+        fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
+        fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
+        fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
+        fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
+        fn journal_head(&self) -> Result<Head>;
+        fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>>;
+        fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
+        fn attribute_names(&self) -> Result<Vec<String>>;
+        fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
+        fn label_keys(&self) -> Result<Vec<LabelKey>>;
+        fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>>;
+        fn statistics(&self, by: TimeBasis) -> Result<Statistics>;
+    }
+
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
         of.iter().map(|core| Ok(self.artifact(*core)?.map(super::super::rows::ArtifactRow::record))).collect()
     }
@@ -138,14 +157,6 @@ impl Snapshot for read::Snapshot<'_> {
         tombstones.retain(|tombstone| known.insert(tombstone.digest));
         tombstones.truncate(limit);
         Ok(Resolution { artifacts, captures, tombstones })
-    }
-
-    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>> {
-        self.find_page(filter, order, page)
-    }
-
-    fn count(&self, filter: &Filter) -> Result<u64> {
-        self.count_matches(filter)
     }
 
     fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
@@ -200,10 +211,6 @@ impl Snapshot for read::Snapshot<'_> {
         self.mentioned_beginning(prefix, group, u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
-    fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
-        self.shared_first_mentions(group)
-    }
-
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
         let edges = |core: &CoreHash| {
             let Some(artifact) = self.artifact(*core)? else { return Ok(Vec::new()) };
@@ -242,10 +249,6 @@ impl Snapshot for read::Snapshot<'_> {
         names.iter().map(uses).collect()
     }
 
-    fn shared_names(&self, group: &str) -> Result<Vec<String>> {
-        self.shared_names(group)
-    }
-
     fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>> {
         self.each(of, |_, id| self.has_namesake(id))
     }
@@ -279,7 +282,7 @@ impl Snapshot for read::Snapshot<'_> {
             let digits = self.core_of(id)?.0.hex();
             let has_digits = filter.digits.as_ref().is_none_or(|first| digits.starts_with(first.as_str()));
             let only = Filter { digits: Some(digits), ..filter.clone() };
-            let matches = has_digits && Snapshot::count(self, &only)? > 0;
+            let matches = has_digits && self.count(&only)? > 0;
             matching.insert(id, matches);
             Ok(matches)
         })?;
@@ -313,14 +316,6 @@ impl Snapshot for read::Snapshot<'_> {
         self.shared_files_of(&ids)
     }
 
-    fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
-        self.member_rows(core, capture)
-    }
-
-    fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
-        self.blob(core, capture, blob)
-    }
-
     fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
         let file = |blob: &BlobHash| {
             let Some(file) = self.file_with(*blob)? else { return Ok(None) };
@@ -330,53 +325,12 @@ impl Snapshot for read::Snapshot<'_> {
         blobs.iter().map(file).collect()
     }
 
-    fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>> {
-        schema::expect_journal_view(self.connection()).map_err(|error| self.failed(error))?;
-        self.journal_page(query, from, limit)
-    }
-
-    fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
-        self.check_journal(since)
-    }
-
-    fn journal_head(&self) -> Result<Head> {
-        self.journal_head()
-    }
-
-    fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
-        self.last_entry_at()
-    }
-
     fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
         self.removed_artifacts(kind)
     }
 
-    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        self.tombstones_of(admitted)
-    }
-
     fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
         names.iter().map(|name| Ok(self.tagged(name)?.map(|artifact| artifact.core))).collect()
-    }
-
-    fn attribute_names(&self) -> Result<Vec<String>> {
-        self.attribute_names()
-    }
-
-    fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
-        self.attribute_values(name, text, limit)
-    }
-
-    fn label_keys(&self) -> Result<Vec<LabelKey>> {
-        self.label_keys()
-    }
-
-    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
-        self.label_values(key, text, limit)
-    }
-
-    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
-        self.stats(by)
     }
 
     fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {

@@ -18,7 +18,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if they do not belong to the capture or the capture not to
     /// `core`, and another error if the database cannot be read.
-    pub(crate) fn member_rows(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
+    pub(crate) fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
         Ok(self.own_members(core, capture)?.into_iter().map(|member| member.row).collect())
     }
 
@@ -27,7 +27,7 @@ impl Snapshot<'_> {
     /// # Errors
     /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored, and another
     /// error if the database cannot be read.
-    pub(crate) fn blob(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+    pub(crate) fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
         let id = blob_id(&*self.connection, blob).map_err(|error| self.failed(error))?;
         let defect = PayloadDefect::Missing { blob };
         let id = id.ok_or_else(|| StorageError::damaged(core, capture, defect))?;

@@ -33,12 +33,13 @@ impl Snapshot<'_> {
     }
 
     /// Returns up to `limit` of the matching entries, from the entry `from` on.
-    pub(crate) fn journal_page(
+    pub(crate) fn journal(
         &self,
         query: &JournalQuery,
         from: u64,
         limit: usize,
     ) -> Result<Vec<JournalRecord>> {
+        schema::expect_journal_view(&self.connection).map_err(|error| self.failed(error))?;
         let sql = format!(
             "SELECT e.seq, {AT}, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
               WHERE j.seq >= ?4 AND {} ORDER BY j.seq LIMIT ?5",

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::highlight::Matcher;
 use crate::digest::CoreHash;
+use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
     SearchIndex, SearchableCapture, Terms,
@@ -33,30 +34,18 @@ impl FullText for Store {
 }
 
 impl FullTextSnapshot for Snapshot<'_> {
-    fn search_index(&self) -> Result<Option<SearchIndex>> {
-        Self::search_index(self)
-    }
-
-    fn search_index_size(&self) -> Result<u64> {
-        Self::search_index_size(self)
-    }
-
-    fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
-        Self::unindexed(self, limit)
-    }
-
-    fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
-        Self::indexed(self, after, limit)
-    }
-
-    fn search(
-        &self,
-        terms: &Terms,
-        among: Option<&[CoreHash]>,
-        grouping: Grouping,
-        limit: usize,
-    ) -> Result<Vec<FoundPassage>> {
-        Self::search(self, terms, among, grouping, limit)
+    forward_to_inherent! {
+        fn search_index(&self) -> Result<Option<SearchIndex>>;
+        fn search_index_size(&self) -> Result<u64>;
+        fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>>;
+        fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>>;
+        fn search(
+            &self,
+            terms: &Terms,
+            among: Option<&[CoreHash]>,
+            grouping: Grouping,
+            limit: usize,
+        ) -> Result<Vec<FoundPassage>>;
     }
 
     fn compare_search_index(
