@@ -12,6 +12,17 @@ use super::session::Session;
 use crate::storage::Result;
 use crate::storage::interface::ArtifactRecord;
 
+/// Implements methods of a trait by the inherent methods of [`View`] that have the same names and parameters. Errors get
+/// the address of the vault.
+macro_rules! answer_with_inherent {
+    ($(fn $name:ident(&self $(, $parameter:ident: $type:ty)* $(,)?) -> $returned:ty;)+) => {
+        $(fn $name(&self $(, $parameter: $type)*) -> $returned {
+            self.answer(Self::$name(self $(, $parameter)*))
+        })+
+    };
+}
+pub(super) use answer_with_inherent;
+
 /// The view that a transaction has of the vault.
 pub(super) struct View<'s> {
     pub(super) session: Session<'s>,

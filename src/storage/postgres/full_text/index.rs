@@ -193,7 +193,7 @@ impl Rows {
 
 impl View<'_> {
     /// Returns the next captures that are not in the index; none if there is no index of this version.
-    pub(super) fn unindexed_captures(&self, limit: u32) -> Outcome<Vec<SearchableCapture>> {
+    pub(super) fn unindexed(&self, limit: u32) -> Outcome<Vec<SearchableCapture>> {
         match state(&self.session)?.filter(|state| state.version == VERSION) {
             None => Ok(Vec::new()),
             Some(state) => self.captures_between(state.capture, i64::MAX, limit),
@@ -201,7 +201,7 @@ impl View<'_> {
     }
 
     /// Returns captures that should be in the index.
-    pub(super) fn indexed_captures(
+    pub(super) fn indexed(
         &self,
         after: Option<&SearchableCapture>,
         limit: u32,

@@ -15,7 +15,7 @@ use super::columns::count;
 use super::error::{Failure, Outcome};
 use super::session::Session;
 use super::vault::PostgresStorage;
-use super::view::View;
+use super::view::{View, answer_with_inherent};
 use crate::digest::CoreHash;
 use crate::storage::full_text::Matcher;
 use crate::storage::interface::{
@@ -64,30 +64,24 @@ impl PostgresStorage {
 }
 
 impl FullTextSnapshot for View<'_> {
+    answer_with_inherent! {
+        fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>>;
+        fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>>;
+        fn search(
+            &self,
+            terms: &Terms,
+            among: Option<&[CoreHash]>,
+            grouping: Grouping,
+            limit: usize,
+        ) -> Result<Vec<FoundPassage>>;
+    }
+
     fn search_index(&self) -> Result<Option<SearchIndex>> {
         self.answer(index::describe(&self.session))
     }
 
     fn search_index_size(&self) -> Result<u64> {
         self.answer(size(&self.session))
-    }
-
-    fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
-        self.answer(self.unindexed_captures(limit))
-    }
-
-    fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
-        self.answer(self.indexed_captures(after, limit))
-    }
-
-    fn search(
-        &self,
-        terms: &Terms,
-        among: Option<&[CoreHash]>,
-        grouping: Grouping,
-        limit: usize,
-    ) -> Result<Vec<FoundPassage>> {
-        self.answer(self.search_passages(terms, among, grouping, limit))
     }
 
     fn compare_search_index(

@@ -29,7 +29,7 @@ const HITS: &str = "
     )";
 
 impl View<'_> {
-    pub(super) fn search_passages(
+    pub(super) fn search(
         &self,
         terms: &Terms,
         among: Option<&[CoreHash]>,

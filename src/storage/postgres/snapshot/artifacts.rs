@@ -18,7 +18,7 @@ use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{ARTIFACT, View, in_order, texts};
 
 impl View<'_> {
-    pub(super) fn artifacts_with(&self, of: &[CoreHash]) -> Outcome<Vec<Option<ArtifactRecord>>> {
+    pub(super) fn artifacts(&self, of: &[CoreHash]) -> Outcome<Vec<Option<ArtifactRecord>>> {
         let sql = format!("SELECT {ARTIFACT} FROM artifact a WHERE a.core = ANY($1)");
         let rows = self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
         let mut found = HashMap::new();
@@ -29,7 +29,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn attributes_with(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<Attribute>>> {
+    pub(super) fn attributes(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<Attribute>>> {
         let sql = "SELECT DISTINCT a.core, t.name, t.value, t.number FROM artifact a JOIN attribute t ON t.artifact = a.id
                     WHERE a.core = ANY($1) ORDER BY a.core, t.name, t.value, t.number NULLS FIRST";
         let mut found: HashMap<CoreHash, Vec<Attribute>> = HashMap::new();
@@ -42,7 +42,7 @@ impl View<'_> {
     }
 
     /// Returns the tags, notes, pins and labels of artifacts.
-    pub(super) fn annotations_with(&self, of: &[CoreHash]) -> Outcome<Vec<Annotations>> {
+    pub(super) fn annotations(&self, of: &[CoreHash]) -> Outcome<Vec<Annotations>> {
         let sql = "SELECT a.core, 0, t.name, t.at, NULL AS value FROM artifact a JOIN tag t ON t.artifact = a.id WHERE a.core = ANY($1)
                    UNION ALL
                    SELECT a.core, 1, n.text, n.at, NULL FROM artifact a JOIN note n ON n.artifact = a.id WHERE a.core = ANY($1)
@@ -65,7 +65,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn resolved(&self, prefix: &DigestPrefix, limit: usize) -> Outcome<Resolution> {
+    pub(super) fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Outcome<Resolution> {
         let (low, high) = prefix.range();
         let bounds = all_bytes([&low, &high]);
         let limit = limit_of(limit);
@@ -95,7 +95,7 @@ impl View<'_> {
         Ok(Resolution { artifacts, captures, tombstones })
     }
 
-    pub(super) fn artifacts_tagged(&self, names: &[String]) -> Outcome<Vec<Option<CoreHash>>> {
+    pub(super) fn tagged(&self, names: &[String]) -> Outcome<Vec<Option<CoreHash>>> {
         let sql =
             "SELECT t.name, a.core FROM tag t JOIN artifact a ON a.id = t.artifact WHERE t.name = ANY($1)";
         let stored: Vec<_> = names.iter().map(|name| to_stored(name)).collect();
@@ -106,11 +106,11 @@ impl View<'_> {
         Ok(in_order(names, &found))
     }
 
-    pub(super) fn all_attribute_names(&self) -> Outcome<Vec<String>> {
+    pub(super) fn attribute_names(&self) -> Outcome<Vec<String>> {
         texts(&self.session.rows("SELECT DISTINCT name FROM attribute ORDER BY name", &[])?, 0)
     }
 
-    pub(super) fn values_of_attribute(&self, name: &str, start: &str, limit: usize) -> Outcome<Vec<String>> {
+    pub(super) fn attribute_values(&self, name: &str, start: &str, limit: usize) -> Outcome<Vec<String>> {
         let sql = "SELECT DISTINCT value FROM attribute
                     WHERE name = $1 AND left(value, 200) >= left($2, 200) AND starts_with(value, $2)
                     ORDER BY value LIMIT $3";

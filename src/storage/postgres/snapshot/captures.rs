@@ -46,7 +46,7 @@ fn capture_record(row: &Row) -> Outcome<CaptureRecord> {
 }
 
 impl View<'_> {
-    pub(super) fn captures_of_all(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<CaptureRecord>>> {
+    pub(super) fn captures(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<CaptureRecord>>> {
         let sql = format!(
             "SELECT {CAPTURE} FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = ANY($1) ORDER BY c.id"
         );
@@ -58,18 +58,15 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn preferred_of_all(&self, of: &[CoreHash]) -> Outcome<Vec<Option<CaptureRecord>>> {
+    pub(super) fn preferred_captures(&self, of: &[CoreHash]) -> Outcome<Vec<Option<CaptureRecord>>> {
         // Of equal ones, this is the first.
         let preferred = |captures: Vec<CaptureRecord>| {
             captures.into_iter().min_by_key(|capture| preference(capture.signature.as_ref()))
         };
-        Ok(self.captures_of_all(of)?.into_iter().map(preferred).collect())
+        Ok(self.captures(of)?.into_iter().map(preferred).collect())
     }
 
-    pub(super) fn captures_of_targets(
-        &self,
-        targets: &[CaptureTarget],
-    ) -> Outcome<Vec<Option<CaptureRecord>>> {
+    pub(super) fn captures_with(&self, targets: &[CaptureTarget]) -> Outcome<Vec<Option<CaptureRecord>>> {
         let sql = format!(
             "SELECT {CAPTURE} FROM capture c JOIN artifact a ON a.id = c.artifact
               WHERE (c.digest, a.core) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))"
@@ -87,7 +84,7 @@ impl View<'_> {
     }
 
     /// Returns the members of a capture, after checking that they belong to it and it to its artifact.
-    pub(super) fn members_of(&self, core: CoreHash, capture: CaptureHash) -> Outcome<Vec<MemberRecord>> {
+    pub(super) fn members(&self, core: CoreHash, capture: CaptureHash) -> Outcome<Vec<MemberRecord>> {
         let sql = "SELECT m.name, m.blob, b.size, c.seal FROM artifact a JOIN capture c ON c.artifact = a.id
                      JOIN member m ON m.capture = c.id JOIN blob b ON b.digest = m.blob
                     WHERE a.core = $1 AND c.digest = $2 ORDER BY m.name";
@@ -110,17 +107,12 @@ impl View<'_> {
     }
 
     /// Returns the bytes of a member, hashed again.
-    pub(super) fn read_member(
-        &self,
-        core: CoreHash,
-        capture: CaptureHash,
-        blob: BlobHash,
-    ) -> Outcome<Vec<u8>> {
+    pub(super) fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Outcome<Vec<u8>> {
         let read = bytes::read_of_capture(&self.session, blob, core, capture)?;
         read.map_err(|defect| Failure::from(StorageError::damaged(core, capture, defect)))
     }
 
-    pub(super) fn files_with(&self, blobs: &[BlobHash]) -> Outcome<Vec<Option<FileRecord>>> {
+    pub(super) fn files(&self, blobs: &[BlobHash]) -> Outcome<Vec<Option<FileRecord>>> {
         let sql = "SELECT DISTINCT ON (m.blob) m.blob, a.core, c.digest, m.name
                      FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
                      JOIN kind k ON k.id = a.kind
@@ -136,7 +128,7 @@ impl View<'_> {
     }
 
     /// Returns the files of artifacts whose bytes artifacts other than these also have.
-    pub(super) fn files_shared(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<SharedFile>>> {
+    pub(super) fn shared_files(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<SharedFile>>> {
         let sql = "WITH file AS
                      (SELECT DISTINCT a.core, m.name, m.blob
                         FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id

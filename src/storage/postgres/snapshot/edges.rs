@@ -47,7 +47,7 @@ impl View<'_> {
         })
     }
 
-    pub(super) fn references_with(
+    pub(super) fn references(
         &self,
         of: &[CoreHash],
         direction: Direction,
@@ -75,7 +75,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn manual_links_with(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<ManualLink>>> {
+    pub(super) fn manual_links(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<ManualLink>>> {
         let sql = "SELECT a.core, l.relation, s.core, t.core, l.note FROM artifact a
                      JOIN link l ON l.source = a.id OR l.target = a.id
                      JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
@@ -93,7 +93,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn containers_with(&self, of: &[CoreHash], by: Containment) -> Outcome<Vec<Vec<CoreHash>>> {
+    pub(super) fn containers(&self, of: &[CoreHash], by: Containment) -> Outcome<Vec<Vec<CoreHash>>> {
         let stated = "SELECT a.core, f.core FROM artifact a JOIN edge e ON e.target = a.core
                         JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
                        WHERE a.core = ANY($1) AND r.relation = $2 AND f.id <> a.id";
@@ -118,7 +118,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn related_of(
+    pub(super) fn related_among(
         &self,
         among: &[CoreHash],
         relation: &str,
@@ -134,7 +134,7 @@ impl View<'_> {
         self.session.rows(&sql, &parameters)?.iter().map(|row| core(row, 0)).collect()
     }
 
-    pub(super) fn related_to_those(
+    pub(super) fn related_to_matching(
         &self,
         of: &[CoreHash],
         filter: &Filter,
@@ -157,7 +157,7 @@ impl View<'_> {
     }
 
     /// Returns the references to digests and names that the vault does not have.
-    pub(super) fn all_unresolved(&self) -> Outcome<Vec<UnresolvedReference>> {
+    pub(super) fn unresolved(&self) -> Outcome<Vec<UnresolvedReference>> {
         let mut unresolved = BTreeSet::new();
         let sql = "SELECT DISTINCT e.target, f.core, e.role, e.index, e.pointer FROM edge e
                      JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact

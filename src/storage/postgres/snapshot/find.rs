@@ -11,14 +11,14 @@ use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::view::{ARTIFACT, View};
 
 impl View<'_> {
-    pub(super) fn number_matching(&self, filter: &Filter) -> Outcome<u64> {
+    pub(super) fn count(&self, filter: &Filter) -> Outcome<u64> {
         let mut selection = Selection::default();
         let sql = format!("SELECT count(*) FROM artifact a WHERE {}", selection.matching(filter));
         let row = self.session.rows_planned_for(&sql, &selection.parameters())?.into_iter().next();
         count(&row.ok_or_else(|| Failure::damaged("a count has no row"))?, 0)
     }
 
-    pub(super) fn page(&self, filter: &Filter, order: Order, page: &Page) -> Outcome<Paged<Hit>> {
+    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Outcome<Paged<Hit>> {
         if page.limit == 0 {
             return Ok(Paged { items: Vec::new(), next: None });
         }

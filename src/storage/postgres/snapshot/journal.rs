@@ -16,7 +16,7 @@ fn record(row: &Row) -> Outcome<JournalRecord> {
 }
 
 impl View<'_> {
-    pub(super) fn entries(
+    pub(super) fn journal(
         &self,
         query: &JournalQuery,
         from: u64,
@@ -45,7 +45,7 @@ impl View<'_> {
         self.session.rows(&sql, &parameters)?.iter().map(record).collect()
     }
 
-    pub(super) fn chain_check(&self, since: Option<Digest>) -> Outcome<JournalCheck> {
+    pub(super) fn check_journal(&self, since: Option<Digest>) -> Outcome<JournalCheck> {
         let mut check = JournalCheck::begin(since);
         self.session.each("SELECT seq, entry, chain FROM journal ORDER BY seq", &[], &mut |row| {
             let entry: &str = value(row, 1)?;
@@ -55,7 +55,7 @@ impl View<'_> {
         Ok(check)
     }
 
-    pub(in crate::storage::postgres) fn head(&self) -> Outcome<Head> {
+    pub(super) fn journal_head(&self) -> Outcome<Head> {
         let row = self.session.row("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1", &[])?;
         let Some(row) = row else { return Ok(Head { seq: 0, chain: Digest::from_bytes([0; 32]) }) };
         Ok(Head { seq: count(&row, 0)?, chain: digest(&row, 1)? })

@@ -11,7 +11,7 @@ use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::View;
 
 impl View<'_> {
-    pub(super) fn all_label_keys(&self) -> Outcome<Vec<LabelKey>> {
+    pub(super) fn label_keys(&self) -> Outcome<Vec<LabelKey>> {
         let sql = "SELECT key, count(*), count(DISTINCT value) FROM label GROUP BY key ORDER BY key";
         let key = |row: &Row| {
             Ok(LabelKey { key: text(row, 0)?, artifacts: count(row, 1)?, values: count(row, 2)? })
@@ -19,7 +19,7 @@ impl View<'_> {
         self.session.rows(sql, &[])?.iter().map(key).collect()
     }
 
-    pub(super) fn values_of_label(&self, key: &str, start: &str, limit: usize) -> Outcome<Vec<LabelValue>> {
+    pub(super) fn label_values(&self, key: &str, start: &str, limit: usize) -> Outcome<Vec<LabelValue>> {
         let sql = "SELECT l.value, count(DISTINCT l.artifact), count(c.id), coalesce(sum(c.size), 0)::bigint
                      FROM label l LEFT JOIN capture c ON c.artifact = l.artifact
                     WHERE l.key = $1 AND l.value >= $2 AND starts_with(l.value, $2)

@@ -80,7 +80,7 @@ impl View<'_> {
         (least, most): (Option<i64>, Option<i64>),
     ) -> Outcome<Found> {
         let mut found = Found::new();
-        for (core, attributes) in of.iter().zip(self.attributes_with(of)?) {
+        for (core, attributes) in of.iter().zip(self.attributes(of)?) {
             let mut attributes: Vec<_> =
                 attributes.into_iter().filter(|attribute| attribute.name == name).collect();
             if let Some(wanted) = wanted {

@@ -76,7 +76,7 @@ impl View<'_> {
         self.entries_by_artifact(&sql, &parameters, |_| true)
     }
 
-    pub(super) fn mentions_of_all(&self, of: &[CoreHash], group: Option<&str>) -> Outcome<Vec<Vec<Mention>>> {
+    pub(super) fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Outcome<Vec<Vec<Mention>>> {
         let mut found = HashMap::new();
         for (core, entries) in self.entries_of(of, group)? {
             let mentions = entries.iter().map(|entry| self.mention(core, entry));
@@ -87,7 +87,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn mention_counts_of(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<RoleCount>>> {
+    pub(super) fn mention_counts(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<RoleCount>>> {
         let mut found = HashMap::new();
         for (core, entries) in self.entries_of(of, None)? {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -144,16 +144,12 @@ impl View<'_> {
         Ok(mentions)
     }
 
-    pub(super) fn mentioning_all(
-        &self,
-        digests: &[Digest],
-        group: Option<&str>,
-    ) -> Outcome<Vec<Vec<Mention>>> {
+    pub(super) fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Outcome<Vec<Vec<Mention>>> {
         Ok(in_order(digests, &self.mentions_with(digests, group, None)?))
     }
 
     /// Returns the artifacts of these kinds with a list that is found by the key of each digest.
-    pub(super) fn candidates_for(&self, digests: &[Digest], kinds: &[String]) -> Outcome<Vec<Vec<CoreHash>>> {
+    pub(super) fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Outcome<Vec<Vec<CoreHash>>> {
         let sql = "SELECT DISTINCT m.key, a.core FROM mention_key m JOIN capture c ON c.id = m.capture
                      JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                     WHERE m.key = ANY($1) AND k.name = ANY($2) ORDER BY a.core";
@@ -167,13 +163,13 @@ impl View<'_> {
     }
 
     /// Returns the kinds with a role of a group: artifacts with such roles may have been removed.
-    pub(super) fn kinds_with_roles_of(&self, group: &str) -> Outcome<Vec<String>> {
+    pub(super) fn kinds_with_group(&self, group: &str) -> Outcome<Vec<String>> {
         // Others may have added kinds since the names were read.
         let sql = "SELECT DISTINCT k.name FROM kind k JOIN role r ON r.kind = k.id WHERE r.role_group = $1 ORDER BY k.name";
         texts(&self.session.rows(sql, &[(&group, Type::TEXT)])?, 0)
     }
 
-    pub(super) fn digests_with_prefix(
+    pub(super) fn mentioned_with_prefix(
         &self,
         prefix: &DigestPrefix,
         group: Option<&str>,
@@ -200,7 +196,7 @@ impl View<'_> {
         self.session.rows(&sql, &parameters)?.iter().map(|row| digest(row, 0)).collect()
     }
 
-    pub(super) fn first_mentions_shared(&self, group: &str) -> Outcome<Vec<Digest>> {
+    pub(super) fn shared_first_mentions(&self, group: &str) -> Outcome<Vec<Digest>> {
         let sql = "SELECT substr(l.firsts, i, 32)
                      FROM mention_list l JOIN capture c ON c.id = l.capture,
                           generate_series(1, octet_length(l.firsts), 32) AS i

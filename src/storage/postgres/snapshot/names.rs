@@ -28,7 +28,7 @@ pub(super) const HAS_NAMESAKE: &str = "(EXISTS
       WHERE n.artifact = a.id AND b.id <> a.id AND b.kind = a.kind))";
 
 impl View<'_> {
-    pub(super) fn names_with(&self, of: &[CoreHash]) -> Outcome<Vec<Names>> {
+    pub(super) fn names(&self, of: &[CoreHash]) -> Outcome<Vec<Names>> {
         let sql = format!(
             "SELECT DISTINCT a.core, 0, '', i.handle, {IS_ORIGINAL}
                FROM artifact a JOIN identity i ON i.artifact = a.id WHERE a.core = ANY($1)
@@ -52,7 +52,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn uses_of_names(&self, names: &[String]) -> Outcome<Vec<NameUse>> {
+    pub(super) fn named(&self, names: &[String]) -> Outcome<Vec<NameUse>> {
         let sql = format!(
             "SELECT DISTINCT i.handle, 0, '' COLLATE \"C\", a.id, a.core, {IS_ORIGINAL}
                FROM identity i JOIN artifact a ON a.id = i.artifact WHERE i.key = ANY($1) AND i.handle = ANY($2)
@@ -79,7 +79,7 @@ impl View<'_> {
         Ok(in_order(names, &found))
     }
 
-    pub(super) fn names_shared(&self, group: &str) -> Outcome<Vec<String>> {
+    pub(super) fn shared_names(&self, group: &str) -> Outcome<Vec<String>> {
         let sql = format!(
             "SELECT i.handle FROM identity i JOIN artifact a ON a.id = i.artifact
               WHERE a.kind IN (SELECT r.kind FROM role r WHERE r.role_group = $1) AND {IS_ORIGINAL}
@@ -88,7 +88,7 @@ impl View<'_> {
         texts(&self.session.rows(&sql, &[(&group, Type::TEXT)])?, 0)
     }
 
-    pub(super) fn have_namesakes(&self, of: &[CoreHash]) -> Outcome<Vec<bool>> {
+    pub(super) fn has_namesake(&self, of: &[CoreHash]) -> Outcome<Vec<bool>> {
         let sql = format!("SELECT a.core FROM artifact a WHERE a.core = ANY($1) AND {HAS_NAMESAKE}");
         let rows = self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
         let found: HashSet<CoreHash> = rows.iter().map(|row| core(row, 0)).collect::<Outcome<_>>()?;

@@ -117,7 +117,7 @@ struct Found {
 }
 
 impl View<'_> {
-    pub(super) fn neighbourhood_of(&self, query: &NeighboursQuery<'_>) -> Outcome<Neighbourhood> {
+    pub(super) fn neighbourhood(&self, query: &NeighboursQuery<'_>) -> Outcome<Neighbourhood> {
         let known: Vec<_> = query.known.iter().map(|name| to_stored(name)).collect();
         let parameters: [Parameter<'_>; 4] = [
             (&all_cores(query.of), Type::BYTEA_ARRAY),

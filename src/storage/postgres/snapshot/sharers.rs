@@ -49,7 +49,7 @@ fn statement() -> String {
 }
 
 impl View<'_> {
-    pub(super) fn sharers_of(&self, query: &SharersQuery<'_>) -> Outcome<Sharers> {
+    pub(super) fn sharers(&self, query: &SharersQuery<'_>) -> Outcome<Option<Sharers>> {
         let keys = |which: fn([Digest; 2]) -> Digest| -> Vec<i64> {
             query.pairs.iter().map(|pair| which(pair.digests).key()).collect()
         };
@@ -83,7 +83,7 @@ impl View<'_> {
             let mentions = [(); 2].map(|()| groups.next().unwrap_or_default());
             sharers.mentions.insert(artifact.core, mentions);
         }
-        Ok(sharers)
+        Ok(Some(sharers))
     }
 }
 

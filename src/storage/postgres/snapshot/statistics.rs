@@ -22,7 +22,7 @@ impl View<'_> {
         self.session.row(sql, &[])?.ok_or_else(|| Failure::damaged("a count has no row"))
     }
 
-    pub(super) fn all_statistics(&self, by: TimeBasis) -> Outcome<Statistics> {
+    pub(super) fn statistics(&self, by: TimeBasis) -> Outcome<Statistics> {
         let counts = self.only_row(&format!(
             "SELECT (SELECT count(*) FROM link), (SELECT count(*) FROM tag), (SELECT count(*) FROM pin),
                     (SELECT count(*) FROM note), (SELECT count(*) FROM journal),
@@ -127,7 +127,7 @@ impl View<'_> {
     }
 
     /// Returns the number of artifacts that match on each day that has any.
-    pub(super) fn number_by_day(&self, filter: &Filter, by: TimeBasis) -> Outcome<Vec<(NaiveDate, u64)>> {
+    pub(super) fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Outcome<Vec<(NaiveDate, u64)>> {
         let mut selection = Selection::default();
         let (at, matching) = (column(by), selection.matching(filter));
         let sql = format!(
@@ -139,18 +139,18 @@ impl View<'_> {
     }
 
     /// Returns the size of the tables, and of the bytes wherever they are.
-    pub(super) fn sizes(&self) -> Outcome<EngineStatistics> {
+    pub(super) fn engine_statistics(&self) -> Outcome<Option<EngineStatistics>> {
         let row = self.only_row(
             "SELECT (SELECT coalesce(sum(coalesce(length, octet_length(bytes))), 0)::bigint FROM blob),
                     (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c
                       WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'),
                     (SELECT count(*) FROM mention_key)",
         )?;
-        Ok(EngineStatistics {
+        Ok(Some(EngineStatistics {
             stored_bytes: count(&row, 0)?,
             file_bytes: count(&row, 1)?,
             mentions: count(&row, 2)?,
             ..EngineStatistics::default()
-        })
+        }))
     }
 }

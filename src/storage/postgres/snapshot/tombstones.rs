@@ -28,7 +28,7 @@ pub(in crate::storage::postgres) fn tombstone(row: &Row) -> Outcome<Tombstone> {
 }
 
 impl View<'_> {
-    pub(super) fn removed_artifacts(&self, kind: Option<&str>) -> Outcome<Vec<Tombstone>> {
+    pub(super) fn tombstones(&self, kind: Option<&str>) -> Outcome<Vec<Tombstone>> {
         let sql = format!(
             "SELECT {TOMBSTONE} FROM tombstone t
               WHERE t.digest = t.core AND ($1::text IS NULL OR t.kind = $1)
