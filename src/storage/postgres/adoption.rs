@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
-use postgres::types::Type;
 
 use super::change::removal::{Removal, delete};
-use super::columns::{all_bytes, all_cores, value};
+use super::columns::value;
 use super::error::Outcome;
 use super::journal::Recorder;
+use super::parameter::Parameter;
 use super::put::{Blobs, adopt_additions};
-use super::session::{Parameter, Session};
+use super::session::Session;
 use super::text::to_stored;
 use super::vault::PostgresStorage;
 use crate::digest::{CaptureHash, CoreHash};
@@ -165,25 +165,18 @@ fn apply(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
             session,
             "UPDATE capture c SET signature = $3, key_id = $4 FROM artifact a
               WHERE a.id = c.artifact AND a.core = $1 AND c.digest = $2",
-            &[
-                (&bytes(*core), Type::BYTEA),
-                (&&capture.0.as_bytes()[..], Type::BYTEA),
-                (&to_stored(state), Type::TEXT),
-                (&key_id.as_deref().map(to_stored), Type::TEXT),
-            ],
+            &[core, capture, &to_stored(state), &key_id.as_deref().map(to_stored)],
         ),
         Change::Remove { captures, core, kind, reason, size, .. } => {
             let sql = "SELECT id FROM artifact WHERE core = $1";
-            if let Some(row) = session.row(sql, &[(&bytes(*core), Type::BYTEA)])? {
+            if let Some(row) = session.row(sql, &[core])? {
                 delete(session, value(&row, 0)?, entry.at)?;
             }
             let (seq, actor, reason) = (entry.record.seq, entry.actor.as_deref(), reason.as_deref());
             Removal { seq, at, actor, core: *core, kind, captures, reason, size: *size }
                 .add_tombstones(session)
         }
-        Change::AllowRemoved { core } => {
-            run_for(session, "DELETE FROM tombstone WHERE core = $1", &[(&bytes(*core), Type::BYTEA)])
-        }
+        Change::AllowRemoved { core } => run_for(session, "DELETE FROM tombstone WHERE core = $1", &[core]),
         Change::Tag { .. } | Change::Untag { .. } => apply_tag(session, entry),
         Change::Note { .. } | Change::Pin { .. } | Change::Unpin { .. } => apply_text(session, entry),
         Change::Label { .. } | Change::Unlabel { .. } => apply_labels(session, entry),
@@ -192,11 +185,7 @@ fn apply(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
     }
 }
 
-fn bytes(core: CoreHash) -> Vec<u8> {
-    core.0.as_bytes().to_vec()
-}
-
-fn run_for(session: &Session<'_>, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<()> {
+fn run_for(session: &Session<'_>, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<()> {
     session.execute(sql, parameters).map(drop)
 }
 
@@ -207,11 +196,9 @@ fn see(
     captures: &[CaptureHash],
     cores: &[CoreHash],
 ) -> Outcome<()> {
-    let digests = all_bytes(captures.iter().map(|capture| &capture.0));
-    let (cores, at) = (all_cores(cores), entry.at.timestamp_millis());
+    let at = entry.at.timestamp_millis();
     let base = (entry.record.seq << 20).cast_signed();
-    let parameters: [Parameter<'_>; 4] =
-        [(&digests, Type::BYTEA_ARRAY), (&cores, Type::BYTEA_ARRAY), (&at, Type::INT8), (&base, Type::INT8)];
+    let parameters: [&dyn Parameter; 4] = [&captures, &cores, &at, &base];
     let seen = "unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS n (digest, core, position)
                 JOIN artifact b ON b.core = n.core JOIN capture d ON d.artifact = b.id AND d.digest = n.digest";
     let sql =
@@ -227,40 +214,35 @@ fn see(
 fn apply_tag(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
     let (Change::Tag { name, .. } | Change::Untag { name }) = &entry.change else { return Ok(()) };
     let name = to_stored(name);
-    run_for(session, "DELETE FROM tag WHERE name = $1", &[(&name, Type::TEXT)])?;
+    run_for(session, "DELETE FROM tag WHERE name = $1", &[&name])?;
     let Change::Tag { core, .. } = &entry.change else { return Ok(()) };
     let at = entry.at.timestamp_millis();
     run_for(
         session,
         "INSERT INTO tag (name, artifact, at) SELECT $1, id, $3 FROM artifact WHERE core = $2",
-        &[(&name, Type::TEXT), (&bytes(*core), Type::BYTEA), (&at, Type::INT8)],
+        &[&name, core, &at],
     )
 }
 
 fn apply_text(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
     let (table, core) = match &entry.change {
-        Change::Note { core, .. } => ("note", bytes(*core)),
-        Change::Pin { core, .. } | Change::Unpin { core } => ("pin", bytes(*core)),
+        Change::Note { core, .. } => ("note", core),
+        Change::Pin { core, .. } | Change::Unpin { core } => ("pin", core),
         _ => return Ok(()),
     };
     let of_core = format!("DELETE FROM {table} t USING artifact a WHERE a.id = t.artifact AND a.core = $1");
-    run_for(session, &of_core, &[(&core, Type::BYTEA)])?;
+    run_for(session, &of_core, &[core])?;
     let at = entry.at.timestamp_millis();
     match &entry.change {
         Change::Note { note: Some(text), .. } => run_for(
             session,
             "INSERT INTO note (artifact, text, folded, at) SELECT id, $2, $3, $4 FROM artifact WHERE core = $1",
-            &[
-                (&core, Type::BYTEA),
-                (&to_stored(text), Type::TEXT),
-                (&text.to_lowercase().into_bytes(), Type::BYTEA),
-                (&at, Type::INT8),
-            ],
+            &[core, &to_stored(text), &text.to_lowercase().into_bytes(), &at],
         ),
         Change::Pin { note, .. } => run_for(
             session,
             "INSERT INTO pin (artifact, note, at) SELECT id, $2, $3 FROM artifact WHERE core = $1",
-            &[(&core, Type::BYTEA), (&note.as_deref().map(to_stored), Type::TEXT), (&at, Type::INT8)],
+            &[core, &note.as_deref().map(to_stored), &at],
         ),
         _ => Ok(()),
     }
@@ -278,12 +260,7 @@ fn apply_labels(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
                  SELECT a.id, n.key, n.value, $4 FROM artifact a, unnest($2::text[], $3::text[]) AS n (key, value)
                   WHERE a.core = ANY($1)
                  ON CONFLICT (artifact, key) DO UPDATE SET value = excluded.value, at = excluded.at",
-                &[
-                    (&all_cores(cores), Type::BYTEA_ARRAY),
-                    (&keys, Type::TEXT_ARRAY),
-                    (&values, Type::TEXT_ARRAY),
-                    (&at, Type::INT8),
-                ],
+                &[&cores, &keys, &values, &at],
             )
         }
         Change::Unlabel { cores, keys } => {
@@ -291,7 +268,7 @@ fn apply_labels(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
             run_for(
                 session,
                 "DELETE FROM label l USING artifact a WHERE a.id = l.artifact AND a.core = ANY($1) AND l.key = ANY($2)",
-                &[(&all_cores(cores), Type::BYTEA_ARRAY), (&keys, Type::TEXT_ARRAY)],
+                &[&cores, &keys],
             )
         }
         _ => Ok(()),
@@ -304,24 +281,18 @@ fn apply_link(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
     else {
         return Ok(());
     };
-    let (relation, source, target) = (to_stored(relation), bytes(*source), bytes(*target));
+    let relation = to_stored(relation);
     run_for(
         session,
         "DELETE FROM link l USING artifact s, artifact t
           WHERE s.core = $1 AND t.core = $3 AND l.source = s.id AND l.relation = $2 AND l.target = t.id",
-        &[(&source, Type::BYTEA), (&relation, Type::TEXT), (&target, Type::BYTEA)],
+        &[source, &relation, target],
     )?;
     let Change::Link { note, .. } = &entry.change else { return Ok(()) };
     run_for(
         session,
         "INSERT INTO link (source, relation, target, note, at)
          SELECT s.id, $2, t.id, $4, $5 FROM artifact s, artifact t WHERE s.core = $1 AND t.core = $3",
-        &[
-            (&source, Type::BYTEA),
-            (&relation, Type::TEXT),
-            (&target, Type::BYTEA),
-            (&note.as_deref().map(to_stored), Type::TEXT),
-            (&entry.at.timestamp_millis(), Type::INT8),
-        ],
+        &[source, &relation, target, &note.as_deref().map(to_stored), &entry.at.timestamp_millis()],
     )
 }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use postgres::Row;
-use postgres::types::Type;
 
 use super::blob_store::{Checked, Part, StoredBlob};
-use super::columns::{all_bytes, blob, count, object_name, value};
+use super::columns::{blob, count, object_name, value};
 use super::error::Outcome;
-use super::session::{Parameter, Session};
+use super::parameter::Parameter;
+use super::session::Session;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::PayloadDefect;
 
@@ -24,10 +24,9 @@ pub(super) struct Examined {
 
 /// Reads the bytes of blobs from where they are, never from copies, as far as the catalog has the blobs, and hashes them.
 pub(super) fn examine(session: &Session<'_>, blobs: &[BlobHash]) -> Outcome<HashMap<BlobHash, Examined>> {
-    let digests = all_bytes(blobs.iter().map(|blob| &blob.0));
     let sql = format!("SELECT b.digest, b.size, {PLACE} FROM blob b WHERE b.digest = ANY($1)");
     let mut examined = HashMap::new();
-    session.each(&sql, &[(&digests, Type::BYTEA_ARRAY)], &mut |row| {
+    session.each(&sql, &[&blobs], &mut |row| {
         let (blob, size) = (blob(row, 0)?, value(row, 1)?);
         let stored = place(row, 2, u64::try_from(size).unwrap_or(0))?;
         let bytes = session.server().blobs().examine(blob, stored)?;
@@ -60,8 +59,7 @@ pub(super) fn read_of_capture(
 ) -> Outcome<Checked> {
     let condition = "EXISTS (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
                               WHERE a.core = $2 AND c.digest = $3 AND m.blob = b.digest)";
-    let (core, capture) = (&core.0.as_bytes()[..], &capture.0.as_bytes()[..]);
-    read_if(session, blob, condition, &[(&core, Type::BYTEA), (&capture, Type::BYTEA)])
+    read_if(session, blob, condition, &[&core, &capture])
 }
 
 /// Returns the bytes of a blob `b`, wherever they are, hashed again, if a condition holds; its parameters begin with `$2`.
@@ -69,12 +67,11 @@ fn read_if(
     session: &Session<'_>,
     blob: BlobHash,
     condition: &str,
-    parameters: &[Parameter<'_>],
+    parameters: &[&dyn Parameter],
 ) -> Outcome<Checked> {
     let sql = format!("SELECT b.size, {PLACE} FROM blob b WHERE b.digest = $1 AND {condition}");
-    let digest = &blob.0.as_bytes()[..];
-    let mut all: Vec<Parameter<'_>> = vec![(&digest, Type::BYTEA)];
-    all.extend(parameters.iter().map(|(value, of)| (*value, of.clone())));
+    let mut all: Vec<&dyn Parameter> = vec![&blob];
+    all.extend(parameters);
     let Some(row) = session.row(&sql, &all)? else { return Ok(Err(PayloadDefect::Missing { blob })) };
     session.server().blobs().read(blob, place(&row, 1, count(&row, 0)?)?)
 }

@@ -80,16 +80,6 @@ pub(super) fn ceil_millis(time: DateTime<Utc>) -> i64 {
     if is_whole { millis } else { millis.saturating_add(1) }
 }
 
-/// Returns the digests as parameters.
-pub(super) fn all_bytes<'d>(digests: impl IntoIterator<Item = &'d Digest>) -> Vec<&'d [u8]> {
-    digests.into_iter().map(|digest| &digest.as_bytes()[..]).collect()
-}
-
-/// Returns the core hashes as parameters.
-pub(super) fn all_cores(cores: &[CoreHash]) -> Vec<&[u8]> {
-    all_bytes(cores.iter().map(|core| &core.0))
-}
-
 /// Returns a limit as a parameter.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)

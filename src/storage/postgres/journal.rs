@@ -1,13 +1,13 @@
 //! Appending journal entries.
 
 use chrono::{DateTime, Utc};
-use postgres::types::Type;
 
 use super::columns::{count, digest, from_millis, value};
 use super::error::{Failure, Outcome};
 use super::schema::expect_current;
 use super::session::Session;
 use super::text::to_stored;
+use crate::digest::Digest;
 use crate::storage::journal::{Event, JournalWriter};
 use crate::storage::{Actor, ErrorKind, Head, RecordedEntry, StorageError, recorded};
 
@@ -119,26 +119,16 @@ impl Recorder {
         let times: Vec<i64> = waiting.iter().map(|waiting| waiting.at).collect();
         let actions: Vec<&str> = waiting.iter().map(|waiting| waiting.action).collect();
         let entries: Vec<_> = waiting.iter().map(|waiting| to_stored(&waiting.entry)).collect();
-        let chains: Vec<&[u8]> = waiting.iter().map(|waiting| &waiting.head.chain.as_bytes()[..]).collect();
+        let chains: Vec<Digest> = waiting.iter().map(|waiting| waiting.head.chain).collect();
         session.execute(
             "INSERT INTO journal (seq, at, action, entry, chain)
              SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[])",
-            &[
-                (&seqs, Type::INT8_ARRAY),
-                (&times, Type::INT8_ARRAY),
-                (&actions, Type::TEXT_ARRAY),
-                (&entries, Type::TEXT_ARRAY),
-                (&chains, Type::BYTEA_ARRAY),
-            ],
+            &[&seqs, &times, &actions, &entries, &chains],
         )?;
         let head = self.head();
         session.execute(
             "UPDATE head SET seq = $1, at = $2, chain = $3 WHERE id = 1",
-            &[
-                (&head.seq.cast_signed(), Type::INT8),
-                (&at, Type::INT8),
-                (&&head.chain.as_bytes()[..], Type::BYTEA),
-            ],
+            &[&head.seq.cast_signed(), &at, &head.chain],
         )?;
         Ok(())
     }
@@ -148,7 +138,7 @@ impl Recorder {
 pub(super) fn has_entry(session: &Session<'_>, head: Head) -> Outcome<bool> {
     let row = session.row(
         "SELECT 1 FROM journal WHERE seq = $1 AND chain = $2",
-        &[(&head.seq.cast_signed(), Type::INT8), (&&head.chain.as_bytes()[..], Type::BYTEA)],
+        &[&head.seq.cast_signed(), &head.chain],
     )?;
     Ok(row.is_some())
 }

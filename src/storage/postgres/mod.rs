@@ -24,6 +24,7 @@ mod keys;
 mod lists;
 mod maintenance;
 mod names;
+mod parameter;
 pub(super) mod password_file;
 mod pool;
 mod put;

@@ -4,8 +4,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use postgres::types::Type;
-
 use super::columns::{optional_text, text, value};
 use super::error::{Failure, Outcome};
 use super::session::Session;
@@ -207,12 +205,7 @@ impl Names {
         let id = self.kinds.keys().max().map_or(1, |last| last + 1);
         session.execute(
             "INSERT INTO kind (id, name, stated_by, is_directory) VALUES ($1, $2, $3, $4)",
-            &[
-                (&id, Type::INT2),
-                (&kind.name(), Type::TEXT),
-                (&kind.stated_by(), Type::TEXT),
-                (&kind.is_of_directories(), Type::BOOL),
-            ],
+            &[&id, &kind.name(), &kind.stated_by(), &kind.is_of_directories()],
         )?;
         self.add_kind(id, kind.name().to_owned());
         Ok(id)
@@ -232,16 +225,7 @@ impl Names {
         session.execute(
             "INSERT INTO role (id, kind, name, role_group, group_id, unit, relation, dangles)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-            &[
-                (&id, Type::INT4),
-                (&kind, Type::INT2),
-                (&role.name, Type::TEXT),
-                (&role.group, Type::TEXT),
-                (&role.group_id, Type::INT4),
-                (&role.unit, Type::TEXT),
-                (&role.relation, Type::TEXT),
-                (&role.dangles, Type::BOOL),
-            ],
+            &[&id, &kind, &role.name, &role.group, &role.group_id, &role.unit, &role.relation, &role.dangles],
         )?;
         self.add_role(id, kind, role);
         Ok(())
@@ -258,7 +242,7 @@ fn correct_kind(session: &Session<'_>, id: i16, kind: Kind) -> Outcome<()> {
     session.execute(
         "UPDATE kind SET stated_by = $2, is_directory = $3
           WHERE id = $1 AND (stated_by, is_directory) IS DISTINCT FROM ($2, $3)",
-        &[(&id, Type::INT2), (&kind.stated_by(), Type::TEXT), (&kind.is_of_directories(), Type::BOOL)],
+        &[&id, &kind.stated_by(), &kind.is_of_directories()],
     )?;
     Ok(())
 }
@@ -269,13 +253,7 @@ fn correct_role(session: &Session<'_>, id: i32, role: &Role) -> Outcome<()> {
     session.execute(
         "UPDATE role SET role_group = $2, unit = $3, relation = $4, dangles = $5
           WHERE id = $1 AND (role_group, unit, relation, dangles) IS DISTINCT FROM ($2, $3, $4, $5)",
-        &[
-            (&id, Type::INT4),
-            (&role.group, Type::TEXT),
-            (&role.unit, Type::TEXT),
-            (&relation, Type::TEXT),
-            (&role.relation.is_some_and(|relation| relation.dangles), Type::BOOL),
-        ],
+        &[&id, &role.group, &role.unit, &relation, &role.relation.is_some_and(|relation| relation.dangles)],
     )?;
     Ok(())
 }

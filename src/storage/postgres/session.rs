@@ -8,12 +8,10 @@ use postgres::types::{ToSql, Type};
 use postgres::{Client, Row, SimpleQueryMessage};
 
 use super::error::{Failure, Outcome};
+use super::parameter::Parameter;
 use super::pool::{Lease, Server};
 use super::schema::{current, expect_current};
 use super::statements::Preparation;
-
-/// A parameter of a statement. Its type is stated, so that no round trip asks the server for it.
-pub(super) type Parameter<'p> = (&'p (dyn ToSql + Sync), Type);
 
 /// A transaction. It is rolled back unless it is committed.
 pub(super) struct Session<'s> {
@@ -115,11 +113,11 @@ impl<'s> Session<'s> {
     }
 
     /// Returns how to run a statement, which is one that is run again.
-    fn preparation(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Preparation> {
+    fn preparation(&self, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<Preparation> {
         if !self.prepares {
             return Ok(Preparation::Text);
         }
-        let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
+        let types: Vec<Type> = parameters.iter().map(|parameter| parameter.type_of()).collect();
         let mut client = self.client.borrow_mut();
         let prepared = client.preparation(sql, &types, || self.server.count_round_trip());
         prepared.map_err(Failure::from)
@@ -135,7 +133,7 @@ impl<'s> Session<'s> {
     }
 
     /// Returns the rows of a query.
-    pub(super) fn rows(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Vec<Row>> {
+    pub(super) fn rows(&self, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<Vec<Row>> {
         match self.preparation(sql, parameters)? {
             Preparation::Text => self.rows_planned_for(sql, parameters),
             Preparation::Prepared(statement) => {
@@ -148,12 +146,12 @@ impl<'s> Session<'s> {
 
     /// Returns the rows of a query that the server plans for these parameters. For statements whose best plan depends on
     /// them.
-    pub(super) fn rows_planned_for(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Vec<Row>> {
-        self.with(|client| client.query_typed(sql, parameters))
+    pub(super) fn rows_planned_for(&self, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<Vec<Row>> {
+        self.with(|client| client.query_typed(sql, &typed(parameters)))
     }
 
     /// Returns the first row of a query, if there is any.
-    pub(super) fn row(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<Option<Row>> {
+    pub(super) fn row(&self, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<Option<Row>> {
         Ok(self.rows(sql, parameters)?.into_iter().next())
     }
 
@@ -168,16 +166,14 @@ impl<'s> Session<'s> {
     pub(super) fn each(
         &self,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
         take: &mut dyn FnMut(&Row) -> Outcome<()>,
     ) -> Outcome<()> {
         let preparation = self.preparation(sql, parameters)?;
         self.server.count_round_trip();
         let mut client = self.client.borrow_mut();
         let mut rows = match &preparation {
-            Preparation::Text => {
-                client.query_typed_raw(sql, parameters.iter().map(|(value, of)| (*value, of.clone())))?
-            }
+            Preparation::Text => client.query_typed_raw(sql, typed(parameters))?,
             Preparation::Prepared(statement) => client.query_raw(statement, values(parameters))?,
         };
         while let Some(row) = rows.next()? {
@@ -187,9 +183,9 @@ impl<'s> Session<'s> {
     }
 
     /// Runs a statement, and returns the number of rows that it changed.
-    pub(super) fn execute(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<u64> {
+    pub(super) fn execute(&self, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<u64> {
         match self.preparation(sql, parameters)? {
-            Preparation::Text => self.with(|client| client.execute_typed(sql, parameters)),
+            Preparation::Text => self.with(|client| client.execute_typed(sql, &typed(parameters))),
             Preparation::Prepared(statement) => {
                 self.server.count_round_trip();
                 let ran = self.client.borrow_mut().execute(&statement, &values(parameters));
@@ -211,8 +207,13 @@ impl<'s> Session<'s> {
 }
 
 /// Returns the values of parameters.
-fn values<'p>(parameters: &[Parameter<'p>]) -> Vec<&'p (dyn ToSql + Sync)> {
-    parameters.iter().map(|(value, _)| *value).collect()
+fn values<'p>(parameters: &[&'p dyn Parameter]) -> Vec<&'p (dyn ToSql + Sync)> {
+    parameters.iter().map(|parameter| parameter.value()).collect()
+}
+
+/// Returns the values of parameters with their types.
+fn typed<'p>(parameters: &[&'p dyn Parameter]) -> Vec<(&'p (dyn ToSql + Sync), Type)> {
+    parameters.iter().map(|parameter| (parameter.value(), parameter.type_of())).collect()
 }
 
 /// Checks that the vault has the version of this program, which is in the last row of the answers.

@@ -101,8 +101,6 @@ impl DerefMut for Connection {
 
 #[cfg(test)]
 mod tests {
-    use postgres::types::Type;
-
     use super::MOST;
     use crate::storage::conformance::postgres::Schema;
     use crate::storage::postgres::address::Address;
@@ -122,7 +120,7 @@ mod tests {
     /// Runs a statement, and returns the round trips that it took.
     fn ask(session: &Session<'_>) -> u64 {
         let before = session.server().round_trips();
-        let row = session.row(SQL, &[(&1_i64, Type::INT8)]).unwrap().unwrap();
+        let row = session.row(SQL, &[&1_i64]).unwrap().unwrap();
         assert_eq!(value::<i64>(&row, 0).unwrap(), 2);
         session.server().round_trips() - before
     }
@@ -195,7 +193,7 @@ mod tests {
         ask(&session);
         // As if a pooler had assigned another connection of the server.
         session.batch("DEALLOCATE ALL").unwrap();
-        let failure = session.rows(SQL, &[(&1_i64, Type::INT8)]).unwrap_err();
+        let failure = session.rows(SQL, &[&1_i64]).unwrap_err();
         assert!(failure.is_about_preparation() && failure.can_be_retried());
         let text = failure.at("the vault").to_string();
         assert!(text.contains("prepared_statements=false"), "{text}");

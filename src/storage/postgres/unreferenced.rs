@@ -3,31 +3,30 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use postgres::types::Type;
 
 use super::blob_store::ListedObject;
 use super::columns::{count, object_name};
 use super::error::Outcome;
-use super::session::{Parameter, Session};
+use super::parameter::Element;
+use super::session::Session;
 
 /// The SQL condition that no capture contains the blob `b`.
 pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)";
 
-/// Discards the unreferenced blobs among `blobs`: deletes their rows with their bytes, or, if the bytes are beside the
-/// database, marks them at a time as pending deletion.
-pub(super) fn discard(session: &Session<'_>, blobs: &[&[u8]], at: DateTime<Utc>) -> Outcome<()> {
+/// Discards the unreferenced blobs among those with these hashes: deletes their rows with their bytes, or, if the bytes
+/// are beside the database, marks them at a time as pending deletion.
+pub(super) fn discard(session: &Session<'_>, blobs: &[impl Element], at: DateTime<Utc>) -> Outcome<()> {
     if blobs.is_empty() {
         return Ok(());
     }
-    let these: Parameter<'_> = (&blobs, Type::BYTEA_ARRAY);
     if session.server().blobs().is_beside() {
         let sql = format!(
             "UPDATE blob b SET condemned_at = $2 WHERE b.digest = ANY($1) AND b.condemned_at IS NULL AND {UNREFERENCED}"
         );
-        session.execute(&sql, &[these, (&at.timestamp_millis(), Type::INT8)])?;
+        session.execute(&sql, &[&blobs, &at.timestamp_millis()])?;
     } else {
-        session
-            .execute(&format!("DELETE FROM blob b WHERE b.digest = ANY($1) AND {UNREFERENCED}"), &[these])?;
+        let sql = format!("DELETE FROM blob b WHERE b.digest = ANY($1) AND {UNREFERENCED}");
+        session.execute(&sql, &[&blobs])?;
     }
     Ok(())
 }
@@ -55,7 +54,7 @@ pub(super) fn deletable(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<Del
     );
     let latest = (at - GRACE).timestamp_millis();
     let mut deletable = Deletable::default();
-    for row in session.rows(&sql, &[(&latest, Type::INT8)])? {
+    for row in session.rows(&sql, &[&latest])? {
         deletable.objects.push(object_name(&row, 0)?);
         deletable.bytes += count(&row, 1)?;
         deletable.blobs += count(&row, 2)?;
@@ -69,14 +68,14 @@ pub(super) fn condemn_all(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<(
     let sql = format!(
         "UPDATE blob b SET condemned_at = $1 WHERE b.condemned_at IS NULL AND b.object IS NOT NULL AND {UNREFERENCED}"
     );
-    session.execute(&sql, &[(&at.timestamp_millis(), Type::INT8)])?;
+    session.execute(&sql, &[&at.timestamp_millis()])?;
     Ok(())
 }
 
 /// Deletes the rows of blobs in objects, so that nothing can need the objects any more.
 pub(super) fn forget_blobs(session: &Session<'_>, objects: &[[u8; 16]]) -> Outcome<()> {
     let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
-    session.execute("DELETE FROM blob WHERE object = ANY($1)", &[(&names, Type::BYTEA_ARRAY)])?;
+    session.execute("DELETE FROM blob WHERE object = ANY($1)", &[&names])?;
     Ok(())
 }
 
@@ -84,7 +83,7 @@ pub(super) fn forget_blobs(session: &Session<'_>, objects: &[[u8; 16]]) -> Outco
 pub(super) fn forget_objects(session: &Session<'_>, objects: &[[u8; 16]]) -> Outcome<()> {
     let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
     let sql = "DELETE FROM object o WHERE o.name = ANY($1) AND NOT EXISTS (SELECT 1 FROM blob b WHERE b.object = o.name)";
-    session.execute(sql, &[(&names, Type::BYTEA_ARRAY)])?;
+    session.execute(sql, &[&names])?;
     Ok(())
 }
 
@@ -100,8 +99,7 @@ pub(super) fn orphans(
         return Ok(old);
     }
     let names: Vec<&[u8]> = old.iter().map(|object| &object.name[..]).collect();
-    let rows =
-        session.rows("SELECT name FROM object WHERE name = ANY($1)", &[(&names, Type::BYTEA_ARRAY)])?;
+    let rows = session.rows("SELECT name FROM object WHERE name = ANY($1)", &[&names])?;
     let known: BTreeSet<[u8; 16]> = rows.iter().map(|row| object_name(row, 0)).collect::<Outcome<_>>()?;
     Ok(old.into_iter().filter(|object| !known.contains(&object.name)).collect())
 }

@@ -2,17 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use postgres::types::Type;
-
 use super::Change;
 use crate::digest::CoreHash;
 use crate::storage::StorageError;
 use crate::storage::interface::{Label, Snapshot as _};
 use crate::storage::journal::Event;
 use crate::storage::labels::{LabelChange, Labeled};
-use crate::storage::postgres::columns::all_cores;
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::text::to_stored;
 
 impl Change<'_> {
@@ -36,18 +32,12 @@ impl Change<'_> {
         for LabelChange { cores, change } in &changes {
             let keys: Vec<_> = change.keys().map(|key| to_stored(key)).collect();
             let values: Vec<_> = change.values().map(|value| to_stored(value)).collect();
-            let parameters: [Parameter<'_>; 4] = [
-                (&all_cores(cores), Type::BYTEA_ARRAY),
-                (&keys, Type::TEXT_ARRAY),
-                (&values, Type::TEXT_ARRAY),
-                (&self.at(), Type::INT8),
-            ];
             self.session().execute(
                 "INSERT INTO label (artifact, key, value, at)
                  SELECT a.id, n.key, n.value, $4 FROM artifact a, unnest($2::text[], $3::text[]) AS n (key, value)
                   WHERE a.core = ANY($1)
                  ON CONFLICT (artifact, key) DO UPDATE SET value = excluded.value, at = excluded.at",
-                &parameters,
+                &[&cores, &keys, &values, &self.at()],
             )?;
             self.record(&Event::Label { cores, labels: change })?;
         }
@@ -58,11 +48,9 @@ impl Change<'_> {
         let changes = self.labeled(cores)?.remove(keys);
         for LabelChange { cores, change } in &changes {
             let keys: Vec<_> = change.iter().map(|key| to_stored(key)).collect();
-            let parameters: [Parameter<'_>; 2] =
-                [(&all_cores(cores), Type::BYTEA_ARRAY), (&keys, Type::TEXT_ARRAY)];
             self.session().execute(
                 "DELETE FROM label l USING artifact a WHERE a.id = l.artifact AND a.core = ANY($1) AND l.key = ANY($2)",
-                &parameters,
+                &[&cores, &keys],
             )?;
             self.record(&Event::Unlabel { cores, keys: change })?;
         }

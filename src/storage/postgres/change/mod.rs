@@ -6,14 +6,14 @@ pub(super) mod removal;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use postgres::types::Type;
 
 use super::columns::{core, value};
 use super::error::{Failure, Outcome};
 use super::journal::{Recorder, has_entry};
 use super::names::NameCache;
+use super::parameter::Parameter;
 use super::pool::Server;
-use super::session::{Parameter, Session};
+use super::session::Session;
 use super::text::to_stored;
 use super::view::View;
 use crate::digest::CoreHash;
@@ -67,23 +67,21 @@ impl<'s> Change<'s> {
     /// Returns the number of an artifact.
     fn expect_artifact(&self, core: CoreHash) -> Outcome<i64> {
         let sql = "SELECT id FROM artifact WHERE core = $1";
-        let row = self.session().row(sql, &[(&&core.0.as_bytes()[..], Type::BYTEA)])?;
+        let row = self.session().row(sql, &[&core])?;
         value(&row.ok_or_else(|| StorageError::gone(core))?, 0)
     }
 
     /// Returns whether a query has rows.
-    fn exists(&self, sql: &str, parameters: &[Parameter<'_>]) -> Outcome<bool> {
+    fn exists(&self, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<bool> {
         Ok(self.session().row(sql, parameters)?.is_some())
     }
 
     fn set_tag(&mut self, core: CoreHash, name: &str) -> Outcome<bool> {
         reject(tag_defect(name))?;
         let artifact = self.expect_artifact(core)?;
-        let parameters: [Parameter<'_>; 3] =
-            [(&name, Type::TEXT), (&artifact, Type::INT8), (&self.at(), Type::INT8)];
         let sql = "INSERT INTO tag AS t (name, artifact, at) VALUES ($1, $2, $3)
                    ON CONFLICT (name) DO UPDATE SET artifact = $2, at = $3 WHERE t.artifact <> $2";
-        if self.session().execute(sql, &parameters)? == 0 {
+        if self.session().execute(sql, &[&name, &artifact, &self.at()])? == 0 {
             return Ok(false);
         }
         self.record(&Event::Tag { core, name }).map(|()| true)
@@ -92,7 +90,7 @@ impl<'s> Change<'s> {
     fn remove_tag(&mut self, name: &str) -> Outcome<bool> {
         let sql =
             "DELETE FROM tag t USING artifact a WHERE t.name = $1 AND a.id = t.artifact RETURNING a.core";
-        let Some(row) = self.session().row(sql, &[(&to_stored(name), Type::TEXT)])? else { return Ok(false) };
+        let Some(row) = self.session().row(sql, &[&to_stored(name)])? else { return Ok(false) };
         self.record(&Event::Untag { core: core(&row, 0)?, name }).map(|()| true)
     }
 
@@ -100,15 +98,9 @@ impl<'s> Change<'s> {
         reject(note_defect(text))?;
         let artifact = self.expect_artifact(core)?;
         let folded = text.to_lowercase().into_bytes();
-        let parameters: [Parameter<'_>; 4] = [
-            (&artifact, Type::INT8),
-            (&to_stored(text), Type::TEXT),
-            (&folded, Type::BYTEA),
-            (&self.at(), Type::INT8),
-        ];
         let sql = "INSERT INTO note AS n (artifact, text, folded, at) VALUES ($1, $2, $3, $4)
                    ON CONFLICT (artifact) DO UPDATE SET text = $2, folded = $3, at = $4 WHERE n.text <> $2";
-        if self.session().execute(sql, &parameters)? == 0 {
+        if self.session().execute(sql, &[&artifact, &to_stored(text), &folded, &self.at()])? == 0 {
             return Ok(false);
         }
         self.record(&Event::Note { core, note: Some(text) }).map(|()| true)
@@ -116,7 +108,7 @@ impl<'s> Change<'s> {
 
     fn remove_note(&mut self, core: CoreHash) -> Outcome<bool> {
         let artifact = self.expect_artifact(core)?;
-        if self.session().execute("DELETE FROM note WHERE artifact = $1", &[(&artifact, Type::INT8)])? == 0 {
+        if self.session().execute("DELETE FROM note WHERE artifact = $1", &[&artifact])? == 0 {
             return Ok(false);
         }
         self.record(&Event::Note { core, note: None }).map(|()| true)
@@ -125,11 +117,9 @@ impl<'s> Change<'s> {
     fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Outcome<bool> {
         let artifact = self.expect_artifact(core)?;
         let stored = note.map(to_stored);
-        let parameters: [Parameter<'_>; 3] =
-            [(&artifact, Type::INT8), (&stored, Type::TEXT), (&self.at(), Type::INT8)];
         let sql = "INSERT INTO pin AS p (artifact, note, at) VALUES ($1, $2, $3)
                    ON CONFLICT (artifact) DO UPDATE SET note = $2, at = $3 WHERE p.note IS DISTINCT FROM $2";
-        if self.session().execute(sql, &parameters)? == 0 {
+        if self.session().execute(sql, &[&artifact, &stored, &self.at()])? == 0 {
             return Ok(false);
         }
         self.record(&Event::Pin { core, note }).map(|()| true)
@@ -137,7 +127,7 @@ impl<'s> Change<'s> {
 
     fn unpin(&mut self, core: CoreHash) -> Outcome<bool> {
         let artifact = self.expect_artifact(core)?;
-        if self.session().execute("DELETE FROM pin WHERE artifact = $1", &[(&artifact, Type::INT8)])? == 0 {
+        if self.session().execute("DELETE FROM pin WHERE artifact = $1", &[&artifact])? == 0 {
             return Ok(false);
         }
         self.record(&Event::Unpin { core }).map(|()| true)
@@ -148,17 +138,10 @@ impl<'s> Change<'s> {
         reject(link_defect(source, relation, target, note))?;
         let (from, to) = (self.expect_artifact(source)?, self.expect_artifact(target)?);
         let stored = note.map(to_stored);
-        let parameters: [Parameter<'_>; 5] = [
-            (&from, Type::INT8),
-            (&relation, Type::TEXT),
-            (&to, Type::INT8),
-            (&stored, Type::TEXT),
-            (&self.at(), Type::INT8),
-        ];
         let sql = "INSERT INTO link AS l (source, relation, target, note, at) VALUES ($1, $2, $3, $4, $5)
                    ON CONFLICT (source, relation, target) DO UPDATE SET note = $4, at = $5
                     WHERE l.note IS DISTINCT FROM $4";
-        if self.session().execute(sql, &parameters)? == 0 {
+        if self.session().execute(sql, &[&from, &relation, &to, &stored, &self.at()])? == 0 {
             return Ok(false);
         }
         self.record(&Event::Link { note, relation, source, target }).map(|()| true)
@@ -168,9 +151,8 @@ impl<'s> Change<'s> {
         let LinkKey { relation, source, target } = *link;
         let (from, to) = (self.expect_artifact(source)?, self.expect_artifact(target)?);
         let stored = to_stored(relation);
-        let parameters: [Parameter<'_>; 3] = [(&from, Type::INT8), (&stored, Type::TEXT), (&to, Type::INT8)];
         let sql = "DELETE FROM link WHERE source = $1 AND relation = $2 AND target = $3";
-        if self.session().execute(sql, &parameters)? == 0 {
+        if self.session().execute(sql, &[&from, &stored, &to])? == 0 {
             return Ok(false);
         }
         self.record(&Event::Unlink { relation, source, target }).map(|()| true)

@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use postgres::types::Type;
 
 use super::{Change, LinkKey};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{ManualLink, Snapshot as _};
 use crate::storage::journal::Event;
-use crate::storage::postgres::columns::{all_bytes, digests, value};
+use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::full_text::index::forget;
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::parameter::Parameter;
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::unreferenced;
 use crate::storage::{Actor, StorageError};
@@ -20,7 +20,7 @@ use crate::storage::{Actor, StorageError};
 impl Change<'_> {
     pub(super) fn remove_artifact(&mut self, core: CoreHash, reason: Option<&str>) -> Outcome<()> {
         let artifact = self.expect_artifact(core)?;
-        if self.exists("SELECT 1 FROM pin WHERE artifact = $1", &[(&artifact, Type::INT8)])? {
+        if self.exists("SELECT 1 FROM pin WHERE artifact = $1", &[&artifact])? {
             return Err(StorageError::pinned(core).into());
         }
         let links = self.view.manual_links(&[core])?;
@@ -75,11 +75,11 @@ pub(in crate::storage::postgres) struct Removal<'r> {
 impl Removal<'_> {
     /// Adds its tombstones.
     pub(in crate::storage::postgres) fn add_tombstones(&self, session: &Session<'_>) -> Outcome<()> {
-        let mut digests: Vec<&[u8]> = self.captures.iter().map(|capture| &capture.0.as_bytes()[..]).collect();
-        digests.push(&self.core.0.as_bytes()[..]);
+        let mut digests: Vec<Digest> = self.captures.iter().map(|capture| capture.0).collect();
+        digests.push(self.core.0);
         digests.sort_unstable();
         digests.dedup();
-        self.insert(session, &digests)
+        self.add_tombstones_of(session, &digests)
     }
 
     /// Adds the tombstones of some of its digests.
@@ -88,24 +88,19 @@ impl Removal<'_> {
         session: &Session<'_>,
         digests: &[Digest],
     ) -> Outcome<()> {
-        self.insert(session, &all_bytes(digests))
-    }
-
-    fn insert(&self, session: &Session<'_>, digests: &[&[u8]]) -> Outcome<()> {
-        let parameters: [Parameter<'_>; 8] = [
-            (&digests, Type::BYTEA_ARRAY),
-            (&self.seq.cast_signed(), Type::INT8),
-            (&self.at, Type::INT8),
-            (&&self.core.0.as_bytes()[..], Type::BYTEA),
-            (&self.kind, Type::TEXT),
-            (&self.actor.map(to_stored), Type::TEXT),
-            (&self.reason.map(to_stored), Type::TEXT),
-            (&self.size.cast_signed(), Type::INT8),
-        ];
         session.execute(
             "INSERT INTO tombstone (digest, entry, at, core, kind, actor, reason, remaining, size)
              SELECT digest, $2, $3, $4, $5, $6, $7, 0, $8 FROM unnest($1::bytea[]) AS n (digest)",
-            &parameters,
+            &[
+                &digests,
+                &self.seq.cast_signed(),
+                &self.at,
+                &self.core,
+                &self.kind,
+                &self.actor.map(to_stored),
+                &self.reason.map(to_stored),
+                &self.size.cast_signed(),
+            ],
         )?;
         Ok(())
     }
@@ -117,7 +112,7 @@ pub(in crate::storage::postgres) fn delete(
     artifact: i64,
     at: DateTime<Utc>,
 ) -> Outcome<()> {
-    let of: [Parameter<'_>; 1] = [(&artifact, Type::INT8)];
+    let of: [&dyn Parameter; 1] = [&artifact];
     let of_captures = "capture IN (SELECT id FROM capture WHERE artifact = $1)";
     let blobs = session.rows(&format!("DELETE FROM member WHERE {of_captures} RETURNING blob"), &of)?;
     let blobs: Vec<&[u8]> = blobs.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
@@ -137,14 +132,12 @@ fn delete_keys(session: &Session<'_>, artifact: i64) -> Outcome<()> {
     let sql =
         "SELECT c.id, l.digests FROM capture c JOIN mention_list l ON l.capture = c.id WHERE c.artifact = $1";
     let (mut captures, mut keys) = (BTreeSet::new(), BTreeSet::new());
-    for row in session.rows(sql, &[(&artifact, Type::INT8)])? {
+    for row in session.rows(sql, &[&artifact])? {
         captures.insert(value::<i64>(&row, 0)?);
         keys.extend(digests(value(&row, 1)?)?.iter().map(Digest::key));
     }
     let (captures, keys) = (Vec::from_iter(captures), Vec::from_iter(keys));
-    session.execute(
-        "DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)",
-        &[(&keys, Type::INT8_ARRAY), (&captures, Type::INT8_ARRAY)],
-    )?;
+    session
+        .execute("DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)", &[&keys, &captures])?;
     Ok(())
 }

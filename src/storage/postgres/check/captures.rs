@@ -1,7 +1,6 @@
 //! Captures as stored, read without trusting the rows that refer to them.
 
 use postgres::Row;
-use postgres::types::Type;
 
 use super::ahead::Part;
 use super::{DatabaseInspection, ROWS, read_all, table};
@@ -15,7 +14,6 @@ use crate::storage::check::{CaptureId, CheckedArtifact, ReadCapture};
 use crate::storage::postgres::bytes::{self, Examined};
 use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::{PayloadDefect, Result, StoredMember};
 
@@ -74,9 +72,7 @@ impl DatabaseInspection<'_> {
     pub(super) fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
         let sql = "SELECT m.name, m.blob FROM capture c JOIN artifact a ON a.id = c.artifact
                      JOIN member m ON m.capture = c.id WHERE c.digest = $1 AND a.core = $2";
-        let parameters: [Parameter<'_>; 2] =
-            [(&&capture.0.as_bytes()[..], Type::BYTEA), (&&core.0.as_bytes()[..], Type::BYTEA)];
-        let rows = self.session.rows(sql, &parameters);
+        let rows = self.session.rows(sql, &[&capture, &core]);
         let rows = rows.map_err(|failure| failure.at(self.session.server().name()))?;
         let named = |row: &Row| Ok((text(row, 0)?, blob(row, 1)?));
         // A row that cannot be read is not that of a file.

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use postgres::types::Type;
-
 use super::DatabaseInspection;
 use crate::storage::entry::Entry;
 use crate::storage::postgres::columns::{text, value};
@@ -31,7 +29,7 @@ pub(in crate::storage::postgres) fn entries(session: &Session<'_>, mut seqs: Vec
     seqs.dedup();
     let mut entries = Entries::new();
     let sql = "SELECT seq, entry FROM journal WHERE seq = ANY($1)";
-    session.each(sql, &[(&seqs, Type::INT8_ARRAY)], &mut |row| {
+    session.each(sql, &[&seqs], &mut |row| {
         // What cannot be parsed is a finding about the entry.
         if let Some(entry) = text(row, 1).ok().and_then(|text| Entry::parse(&text).ok()) {
             entries.insert(value(row, 0)?, entry);

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use postgres::types::Type;
-
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
 use crate::storage::Result;
@@ -12,7 +10,6 @@ use crate::storage::check::finding::{Finding, MENTIONS_MISSING, MENTIONS_SURPLUS
 use crate::storage::check::sum::Sum;
 use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Parameter;
 
 impl DatabaseInspection<'_> {
     /// Checks whether there is exactly one key for every beginning of a digest in a list. If the returned flag is false,
@@ -69,7 +66,7 @@ impl DatabaseInspection<'_> {
         let sql =
             "SELECT l.capture, l.group_id, l.digests FROM capture c JOIN mention_list l ON l.capture = c.id
                     WHERE c.artifact = $1";
-        for row in self.session.rows(sql, &[(&artifact, Type::INT8)])? {
+        for row in self.session.rows(sql, &[&artifact])? {
             let (capture, group): (i64, i32) = (value(&row, 0)?, value(&row, 1)?);
             // An unreadable list is reported with the other facts of the artifact.
             let digests = digests(value(&row, 2)?).unwrap_or_default();
@@ -79,8 +76,7 @@ impl DatabaseInspection<'_> {
         let captures: BTreeSet<i64> = expected.iter().map(|(_, capture, _)| *capture).collect();
         let captures = Vec::from_iter(captures);
         let sql = "SELECT key, capture, group_id FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)";
-        let parameters: [Parameter<'_>; 2] = [(&keys, Type::INT8_ARRAY), (&captures, Type::INT8_ARRAY)];
-        self.session.each(sql, &parameters, &mut |row| {
+        self.session.each(sql, &[&keys, &captures], &mut |row| {
             expected.remove(&(value(row, 0)?, value(row, 1)?, value(row, 2)?));
             Ok(())
         })?;

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use postgres::Row;
-use postgres::types::Type;
 
 use super::DatabaseInspection;
 use super::ahead::{Ahead, Part};
@@ -62,7 +61,7 @@ impl DatabaseInspection<'_> {
     fn fitting(&self, artifacts: &[CheckedArtifact]) -> Outcome<usize> {
         let mut sum = 0.0;
         let mut fitting = 0;
-        for row in self.session.rows(SIZES, &[(&ids(artifacts), Type::INT8_ARRAY)])? {
+        for row in self.session.rows(SIZES, &[&ids(artifacts)])? {
             sum += value::<f64>(&row, 0)?;
             if sum > BYTES {
                 break;
@@ -97,7 +96,7 @@ impl DatabaseInspection<'_> {
 
     fn by_artifact(&self, query: &str, ids: &[i64]) -> Outcome<HashMap<i64, Vec<Row>>> {
         let mut found: HashMap<i64, Vec<Row>> = HashMap::new();
-        for row in self.session.rows(query, &[(&ids, Type::INT8_ARRAY)])? {
+        for row in self.session.rows(query, &[&ids])? {
             found.entry(value(&row, 0)?).or_default().push(row);
         }
         Ok(found)

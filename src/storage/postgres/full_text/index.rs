@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use postgres::types::Type;
-
 use super::vector::Vector;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::interface::{CapturePassages, SearchIndex, SearchableCapture};
@@ -51,11 +49,11 @@ pub(super) fn describe(session: &Session<'_>) -> Outcome<Option<SearchIndex>> {
 /// Begins an empty index.
 pub(super) fn begin(session: &Session<'_>) -> Outcome<()> {
     let update = "UPDATE search_state SET version = $1, capture = 0 WHERE id = 1";
-    if session.execute(update, &[(&VERSION, Type::INT4)])? == 0 {
+    if session.execute(update, &[&VERSION])? == 0 {
         // Another process may create it at the same time.
         let insert = "INSERT INTO search_state (id, version, capture) VALUES (1, $1, 0)
                       ON CONFLICT (id) DO UPDATE SET version = $1, capture = 0";
-        session.execute(insert, &[(&VERSION, Type::INT4)])?;
+        session.execute(insert, &[&VERSION])?;
     }
     session.batch("DELETE FROM search_passage; DELETE FROM search_capture")
 }
@@ -71,7 +69,7 @@ pub(super) fn drop(session: &Session<'_>) -> Outcome<bool> {
 pub(super) fn add(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<bool> {
     let Some(state) = lock(session)?.filter(|state| state.version == VERSION) else { return Ok(false) };
     let Some(first) = batch.first() else { return Ok(true) };
-    let next = session.row("SELECT min(id) FROM capture WHERE id > $1", &[(&state.capture, Type::INT8)])?;
+    let next = session.row("SELECT min(id) FROM capture WHERE id > $1", &[&state.capture])?;
     let next: Option<i64> = next.map(|row| value(&row, 0)).transpose()?.flatten();
     // It may have been removed in the meantime, along with others before it.
     if first.id <= state.capture || next.is_some_and(|next| next < first.id) {
@@ -92,7 +90,7 @@ pub(super) fn add(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<b
         last = capture.id;
     }
     rows.write(session)?;
-    session.execute("UPDATE search_state SET capture = $1", &[(&last, Type::INT8)])?;
+    session.execute("UPDATE search_state SET capture = $1", &[&last])?;
     Ok(true)
 }
 
@@ -100,7 +98,7 @@ pub(super) fn add(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<b
 fn keys(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<HashMap<i64, (CoreHash, CaptureHash)>> {
     let ids: Vec<i64> = batch.iter().map(|capture| capture.id).collect();
     let sql = "SELECT c.id, a.core, c.digest FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ANY($1)";
-    let rows = session.rows(sql, &[(&ids, Type::INT8_ARRAY)])?;
+    let rows = session.rows(sql, &[&ids])?;
     rows.iter().map(|row| Ok((value(row, 0)?, (core(row, 1)?, capture(row, 2)?)))).collect()
 }
 
@@ -123,14 +121,14 @@ fn forget_captures(session: &Session<'_>, column: &str, number: i64) -> Outcome<
     for table in ["search_passage", "search_capture"] {
         let sql =
             format!("DELETE FROM {table} WHERE capture IN (SELECT id FROM capture WHERE {column} = $1)");
-        session.execute(&sql, &[(&number, Type::INT8)])?;
+        session.execute(&sql, &[&number])?;
     }
     // The number of the last capture is used again.
     let sql = format!(
         "UPDATE search_state SET capture =
            least(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE {column} <> $1))"
     );
-    session.execute(&sql, &[(&number, Type::INT8)])?;
+    session.execute(&sql, &[&number])?;
     Ok(())
 }
 
@@ -172,20 +170,14 @@ impl Rows {
     fn write(&self, session: &Session<'_>) -> Outcome<()> {
         session.execute(
             "INSERT INTO search_capture (capture, passages) SELECT * FROM unnest($1::bigint[], $2::integer[])",
-            &[(&self.captures, Type::INT8_ARRAY), (&self.counts, Type::INT4_ARRAY)],
+            &[&self.captures, &self.counts],
         )?;
         session.execute(
             "INSERT INTO search_passage (capture, number, field, words, rest)
              SELECT capture, number, field, words::tsvector, rest
                FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::bytea[])
                  AS p (capture, number, field, words, rest)",
-            &[
-                (&self.of, Type::INT8_ARRAY),
-                (&self.numbers, Type::INT4_ARRAY),
-                (&self.fields, Type::TEXT_ARRAY),
-                (&self.words, Type::TEXT_ARRAY),
-                (&self.rests, Type::BYTEA_ARRAY),
-            ],
+            &[&self.of, &self.numbers, &self.fields, &self.words, &self.rests],
         )?;
         Ok(())
     }
@@ -219,14 +211,16 @@ impl View<'_> {
                JOIN capture f ON f.id = (SELECT min(id) FROM capture o WHERE o.artifact = c.artifact)
               WHERE c.id > $1 AND c.id <= $2 ORDER BY c.id LIMIT $3"
         );
-        let parameters: [_; 3] =
-            [(&after as _, Type::INT8), (&last as _, Type::INT8), (&i64::from(limit) as _, Type::INT8)];
         let searchable = |row: &postgres::Row| {
             let (hash, first) = (capture(row, 7)?, capture(row, 8)?);
             let artifact = self.artifact_record(row, 0)?;
             let first = (first != hash).then_some(first);
             Ok(SearchableCapture { id: value(row, 6)?, capture: hash, artifact, first })
         };
-        self.session.rows_planned_for(&sql, &parameters)?.iter().map(searchable).collect()
+        self.session
+            .rows_planned_for(&sql, &[&after, &last, &i64::from(limit)])?
+            .iter()
+            .map(searchable)
+            .collect()
     }
 }

@@ -1,14 +1,11 @@
 //! Queries of the index.
 
-use postgres::types::Type;
-
 use super::expression::Expressions;
 use crate::digest::CoreHash;
 use crate::storage::full_text::Query;
 use crate::storage::interface::{FoundPassage, Grouping, Terms};
-use crate::storage::postgres::columns::{all_cores, capture, core, count, limit as at_most, value};
+use crate::storage::postgres::columns::{capture, core, count, limit as at_most, value};
 use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::view::View;
 
 /// The matching passages with their scores: those that a complete vector shows, and those that were found by their words.
@@ -44,16 +41,6 @@ impl View<'_> {
         let fields: Vec<&str> = query.fields().iter().map(|field| field.name()).collect();
         let fields = (!fields.is_empty()).then_some(fields);
         let (captures, numbers) = self.passages_by_words(&query, &expressions, fields.as_ref())?;
-        let among = among.map(all_cores);
-        let parameters: [Parameter<'_>; 7] = [
-            (&expressions.exact, Type::TEXT),
-            (&expressions.loose, Type::TEXT),
-            (&fields, Type::TEXT_ARRAY),
-            (&captures, Type::INT8_ARRAY),
-            (&numbers, Type::INT4_ARRAY),
-            (&among, Type::BYTEA_ARRAY),
-            (&at_most(limit), Type::INT8),
-        ];
         let chosen = match grouping {
             Grouping::Passage => "SELECT *, 0::bigint AS more FROM scored",
             Grouping::Artifact => {
@@ -66,7 +53,22 @@ impl View<'_> {
                FROM ({chosen}) AS b JOIN artifact a ON a.id = b.artifact
               ORDER BY b.score DESC, a.arrival DESC, a.core, b.capture, b.number LIMIT $7"
         );
-        self.session.rows_planned_for(&sql, &parameters)?.iter().map(found).collect()
+        self.session
+            .rows_planned_for(
+                &sql,
+                &[
+                    &expressions.exact,
+                    &expressions.loose,
+                    &fields,
+                    &captures,
+                    &numbers,
+                    &among,
+                    &at_most(limit),
+                ],
+            )?
+            .iter()
+            .map(found)
+            .collect()
     }
 
     /// Returns the passages that match by their words, of those whose vectors are not complete.
@@ -79,9 +81,8 @@ impl View<'_> {
         let sql = "SELECT p.capture, p.number, p.rest FROM search_passage p
                     WHERE p.rest IS NOT NULL AND (p.words IS NULL OR p.words @@ $1::tsquery)
                       AND ($2::text[] IS NULL OR p.field = ANY($2))";
-        let parameters: [Parameter<'_>; 2] = [(&expressions.loose, Type::TEXT), (&fields, Type::TEXT_ARRAY)];
         let (mut captures, mut numbers) = (Vec::new(), Vec::new());
-        self.session.each(sql, &parameters, &mut |row| {
+        self.session.each(sql, &[&expressions.loose, &fields], &mut |row| {
             let words: Vec<&[u8]> = value::<&[u8]>(row, 2)?.split(|byte| *byte == b' ').collect();
             if query.occurrences(&words).is_some() {
                 captures.push(value(row, 0)?);

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use postgres::types::Type;
-
 use super::blobs::{Blobs, reprieve};
 use super::rows::Rows;
 use super::state::{Change, State, StoredArtifact, StoredCapture};
@@ -96,9 +94,7 @@ impl Adopting<'_> {
             known.change.update();
             let source_path = prepared.source_path().map(to_stored);
             let sql = "UPDATE capture SET added_at = $2, source_path = $3 WHERE id = $1";
-            let parameters =
-                [(&known.id as _, Type::INT8), (&at as _, Type::INT8), (&source_path as _, Type::TEXT)];
-            return self.session.execute(sql, &parameters).map(drop);
+            return self.session.execute(sql, &[&known.id, &at, &source_path]).map(drop);
         }
         let id = self.state.next_capture();
         let stored = StoredCapture { id, seen_at: at, signature: None, change: Change::New };

@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use postgres::types::Type;
 
 use super::preparation::ForPostgres;
 use crate::digest::BlobHash;
 use crate::storage::Prepared;
 use crate::storage::postgres::blob_store::{BlobStore, Part};
-use crate::storage::postgres::columns::{all_bytes, blob};
+use crate::storage::postgres::columns::blob;
 use crate::storage::postgres::encoding::Encoded;
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::pool::Server;
@@ -62,9 +61,8 @@ impl<'b> Blobs<'b> {
         if wanted.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let digests = all_bytes(wanted.iter().map(|blob| &blob.0));
         let sql = "SELECT digest FROM blob WHERE digest = ANY($1)";
-        let rows = session.rows(sql, &[(&digests, Type::BYTEA_ARRAY)])?;
+        let rows = session.rows(sql, &[&Vec::from_iter(wanted)])?;
         let stored: BTreeSet<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
         Ok(wanted.difference(&stored).copied().collect())
     }
@@ -125,7 +123,6 @@ impl Message<'_> {
             return Ok(());
         }
         self.insert_objects(session)?;
-        let digests = all_bytes(self.blobs.iter().map(|blob| &blob.0));
         let parts = || self.parts.iter().map(Option::as_ref);
         let objects: Vec<Option<&[u8]>> = parts().map(|part| Some(&part?.object[..])).collect();
         let starts: Vec<Option<i64>> = parts().map(|part| Some(part?.start.cast_signed())).collect();
@@ -135,15 +132,7 @@ impl Message<'_> {
              SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[],
                                   $7::bigint[])
              ON CONFLICT (digest) DO NOTHING",
-            &[
-                (&digests, Type::BYTEA_ARRAY),
-                (&self.sizes, Type::INT8_ARRAY),
-                (&self.encodings, Type::INT2_ARRAY),
-                (&self.bytes, Type::BYTEA_ARRAY),
-                (&objects, Type::BYTEA_ARRAY),
-                (&starts, Type::INT8_ARRAY),
-                (&lengths, Type::INT8_ARRAY),
-            ],
+            &[&self.blobs, &self.sizes, &self.encodings, &self.bytes, &objects, &starts, &lengths],
         )?;
         Ok(())
     }
@@ -163,7 +152,7 @@ impl Message<'_> {
         session.execute(
             "INSERT INTO object (name, size) SELECT * FROM unnest($1::bytea[], $2::bigint[])
              ON CONFLICT (name) DO UPDATE SET size = greatest(object.size, excluded.size)",
-            &[(&names, Type::BYTEA_ARRAY), (&sizes, Type::INT8_ARRAY)],
+            &[&names, &sizes],
         )?;
         Ok(())
     }
@@ -174,9 +163,8 @@ pub(super) fn reprieve(session: &Session<'_>, needed: &BTreeSet<BlobHash>) -> Ou
     if needed.is_empty() || !session.server().blobs().is_beside() {
         return Ok(());
     }
-    let digests = all_bytes(needed.iter().map(|blob| &blob.0));
     let sql = "UPDATE blob SET condemned_at = NULL WHERE digest = ANY($1) AND condemned_at IS NOT NULL";
-    session.execute(sql, &[(&digests, Type::BYTEA_ARRAY)])?;
+    session.execute(sql, &[&Vec::from_iter(needed)])?;
     Ok(())
 }
 
@@ -188,6 +176,5 @@ pub(super) fn discard(
     at: DateTime<Utc>,
 ) -> Outcome<()> {
     let unneeded: Vec<BlobHash> = sent.difference(needed).copied().collect();
-    let digests = all_bytes(unneeded.iter().map(|blob| &blob.0));
-    unreferenced::discard(session, &digests, at)
+    unreferenced::discard(session, &unneeded, at)
 }

@@ -6,20 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
-use postgres::types::Type;
 
 use super::rows::{Rows, warnings};
 use super::writer::created_at;
 use crate::artifact::{Admitted, Signature, SignatureState};
-use crate::digest::Digest;
+use crate::digest::{CoreHash, Digest};
 use crate::storage::check::{Readmitted, Reindexed};
 use crate::storage::journal::Event;
-use crate::storage::postgres::columns::{all_bytes, digests, value};
+use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::journal::Recorder;
 use crate::storage::postgres::names::{NameCache, Names};
 use crate::storage::postgres::pool::Server;
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::seal::seal;
@@ -113,14 +112,12 @@ fn is_complete(readmitted: &Readmitted) -> bool {
 
 fn stored_captures(session: &Session<'_>, batch: &[Readmitted]) -> Outcome<HashMap<i64, Vec<Stored>>> {
     let ids: Vec<i64> = batch.iter().map(|readmitted| readmitted.artifact.id).collect();
-    let cores: Vec<&[u8]> =
-        batch.iter().map(|readmitted| &readmitted.artifact.core.0.as_bytes()[..]).collect();
+    let cores: Vec<CoreHash> = batch.iter().map(|readmitted| readmitted.artifact.core).collect();
     let sql =
         "SELECT c.artifact, c.id, c.signature, c.key_id FROM capture c JOIN artifact a ON a.id = c.artifact
                 WHERE (a.id, a.core) IN (SELECT * FROM unnest($1::bigint[], $2::bytea[])) ORDER BY c.id";
-    let parameters: [Parameter<'_>; 2] = [(&ids, Type::INT8_ARRAY), (&cores, Type::BYTEA_ARRAY)];
     let mut stored: HashMap<i64, Vec<Stored>> = HashMap::new();
-    for row in session.rows(sql, &parameters)? {
+    for row in session.rows(sql, &[&ids, &cores])? {
         // A state that cannot be read is replaced.
         let signature = signature(&row, 2).unwrap_or_default();
         stored.entry(value(&row, 0)?).or_default().push((value(&row, 1)?, signature));
@@ -135,18 +132,18 @@ fn take_out(session: &Session<'_>, readmitted: &Readmitted) -> Outcome<()> {
     let mentions = admitted(readmitted).flat_map(|(_, admitted)| &admitted.draft().mentions);
     let mut keys: BTreeSet<i64> = mentions.map(|mention| mention.digest.key()).collect();
     let sql = "DELETE FROM mention_list WHERE capture = ANY($1) RETURNING digests";
-    for row in session.rows(sql, &[(&captures, Type::INT8_ARRAY)])? {
+    for row in session.rows(sql, &[&captures])? {
         // The keys of an unreadable list are removed in the end.
         keys.extend(value(&row, 0).and_then(digests).unwrap_or_default().iter().map(Digest::key));
     }
     session.execute(
         "DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)",
-        &[(&Vec::from_iter(keys), Type::INT8_ARRAY), (&captures, Type::INT8_ARRAY)],
+        &[&Vec::from_iter(keys), &captures],
     )?;
     if is_complete(readmitted) {
         for table in ["edge", "attribute", "identity", "name_mention"] {
             let sql = format!("DELETE FROM {table} WHERE artifact = $1");
-            session.execute(&sql, &[(&readmitted.artifact.id, Type::INT8)])?;
+            session.execute(&sql, &[&readmitted.artifact.id])?;
         }
     }
     Ok(())
@@ -195,12 +192,12 @@ fn describe(
             "UPDATE capture SET warnings = $2, seal = $3, size = $4, signature = $5, key_id = $6
               WHERE id = $1 AND (warnings, seal, size, signature, key_id) IS DISTINCT FROM ($2, $3, $4, $5, $6)",
             &[
-                (&id, Type::INT8),
-                (&warnings(admitted)?, Type::TEXT),
-                (&&seal[..], Type::BYTEA),
-                (&admitted.size().cast_signed(), Type::INT8),
-                (&state, Type::TEXT),
-                (&key_id, Type::TEXT),
+                &id,
+                &warnings(admitted)?,
+                &&seal[..],
+                &admitted.size().cast_signed(),
+                &state,
+                &key_id,
             ],
         )?;
     }
@@ -215,10 +212,7 @@ fn correct_sizes(session: &Session<'_>, all: &[&Admitted]) -> Outcome<()> {
     session.execute(
         "UPDATE blob b SET size = n.size FROM unnest($1::bytea[], $2::bigint[]) AS n (digest, size)
           WHERE b.digest = n.digest AND b.encoding = 0 AND b.size <> n.size",
-        &[
-            (&all_bytes(blobs.iter().map(|blob| &blob.0)), Type::BYTEA_ARRAY),
-            (&lengths.collect::<Vec<i64>>(), Type::INT8_ARRAY),
-        ],
+        &[&blobs, &lengths.collect::<Vec<i64>>()],
     )?;
     Ok(())
 }
@@ -228,16 +222,13 @@ fn correct_artifact(session: &Session<'_>, readmitted: &Readmitted, names: &Name
     let Some((_, first)) = admitted(readmitted).next() else { return Ok(()) };
     let id = readmitted.artifact.id;
     let kind = names.kind_id(first.kind());
-    session.execute(
-        "UPDATE artifact SET kind = $2 WHERE id = $1 AND kind <> $2",
-        &[(&id, Type::INT8), (&kind, Type::INT2)],
-    )?;
+    session.execute("UPDATE artifact SET kind = $2 WHERE id = $1 AND kind <> $2", &[&id, &kind])?;
     if is_complete(readmitted) {
         let created: Option<i64> =
             admitted(readmitted).filter_map(|(_, admitted)| created_at(admitted)).max();
         session.execute(
             "UPDATE artifact SET created_at = $2 WHERE id = $1 AND created_at IS DISTINCT FROM $2",
-            &[(&id, Type::INT8), (&created, Type::INT8)],
+            &[&id, &created],
         )?;
     }
     Ok(())

@@ -2,15 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use postgres::types::Type;
-
 use super::state::State;
 use super::tables::{Attributes, Edges, Identities, Keys, Lists, Members, NameMentions};
 use super::updates::{update_artifacts, update_captures};
 use crate::artifact::{Admitted, NameHandle};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Prepared;
-use crate::storage::postgres::columns::all_cores;
 use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::lists::{self, Entry};
 use crate::storage::postgres::names::Names;
@@ -133,8 +130,7 @@ impl Rows {
     /// Writes the rows, and what changed of those that are in the database.
     pub(super) fn write(&self, session: &Session<'_>, state: &State) -> Outcome<()> {
         if !self.taken_back.is_empty() {
-            let cores = all_cores(&self.taken_back);
-            session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[(&cores, Type::BYTEA_ARRAY)])?;
+            session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[&self.taken_back])?;
         }
         self.write_artifacts(session, state)?;
         update_artifacts(session, state)?;
@@ -166,7 +162,7 @@ impl Rows {
             .iter()
             .filter_map(|(core, kind)| Some((core, kind, state.artifacts.get(core)?)))
             .collect();
-        let cores: Vec<&[u8]> = stored.iter().map(|(core, ..)| &core.0.as_bytes()[..]).collect();
+        let cores: Vec<CoreHash> = stored.iter().map(|(core, ..)| **core).collect();
         let kinds: Vec<Option<i16>> = stored.iter().map(|(_, kind, _)| **kind).collect();
         let ids: Vec<i64> = stored.iter().map(|(.., stored)| stored.id).collect();
         let added: Vec<i64> = stored.iter().map(|(.., stored)| stored.added_at).collect();
@@ -177,15 +173,7 @@ impl Rows {
             "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival, created_at)
              SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::smallint[], $4::bigint[], $5::bigint[], $6::bigint[],
                                   $7::bigint[])",
-            &[
-                (&ids, Type::INT8_ARRAY),
-                (&cores, Type::BYTEA_ARRAY),
-                (&kinds, Type::INT2_ARRAY),
-                (&added, Type::INT8_ARRAY),
-                (&seen, Type::INT8_ARRAY),
-                (&arrivals, Type::INT8_ARRAY),
-                (&created, Type::INT8_ARRAY),
-            ],
+            &[&ids, &cores, &kinds, &added, &seen, &arrivals, &created],
         )?;
         Ok(())
     }
@@ -198,7 +186,7 @@ impl Rows {
             .collect();
         let ids: Vec<i64> = rows.iter().map(|(_, stored)| stored.id).collect();
         let artifacts: Vec<i64> = rows.iter().map(|(row, _)| row.artifact).collect();
-        let digests: Vec<&[u8]> = rows.iter().map(|(row, _)| &row.capture.0.as_bytes()[..]).collect();
+        let captures: Vec<CaptureHash> = rows.iter().map(|(row, _)| row.capture).collect();
         let sizes: Vec<i64> = rows.iter().map(|(row, _)| row.size).collect();
         let seen: Vec<i64> = rows.iter().map(|(_, stored)| stored.seen_at).collect();
         let warnings: Vec<Option<&String>> = rows.iter().map(|(row, _)| row.warnings.as_ref()).collect();
@@ -220,18 +208,7 @@ impl Rows {
                FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
                            $8::text[], $9::bytea[], $10::text[])
                  AS n (id, artifact, digest, size, at, warnings, signature, key_id, seal, source_path)",
-            &[
-                (&ids, Type::INT8_ARRAY),
-                (&artifacts, Type::INT8_ARRAY),
-                (&digests, Type::BYTEA_ARRAY),
-                (&sizes, Type::INT8_ARRAY),
-                (&seen, Type::INT8_ARRAY),
-                (&warnings, Type::TEXT_ARRAY),
-                (&signatures, Type::TEXT_ARRAY),
-                (&key_ids, Type::TEXT_ARRAY),
-                (&seals, Type::BYTEA_ARRAY),
-                (&paths, Type::TEXT_ARRAY),
-            ],
+            &[&ids, &artifacts, &captures, &sizes, &seen, &warnings, &signatures, &key_ids, &seals, &paths],
         )?;
         Ok(())
     }

@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use postgres::types::Type;
-
 use crate::artifact::Signature;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::postgres::columns::{all_bytes, capture, core, count, value};
+use crate::storage::postgres::columns::{capture, core, count, value};
 use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::names::NameCache;
 use crate::storage::postgres::session::Session;
@@ -64,10 +62,10 @@ impl State {
     /// Reads what the vault has of a batch.
     pub(super) fn load(session: &Session<'_>, names: &NameCache, batch: &[&Prepared]) -> Outcome<Self> {
         let targets: Vec<CaptureTarget> = batch.iter().flat_map(|prepared| prepared.targets()).collect();
-        let cores = all_bytes(targets.iter().map(|target| &target.artifact.0));
+        let cores: Vec<CoreHash> = targets.iter().map(|target| target.artifact).collect();
         let mut state = Self::last_numbers(session)?;
         let sql = "SELECT core, id, kind, added_at, seen_at, arrival, created_at FROM artifact WHERE core = ANY($1)";
-        for row in session.rows(sql, &[(&cores, Type::BYTEA_ARRAY)])? {
+        for row in session.rows(sql, &[&cores])? {
             let stored = StoredArtifact {
                 id: value(&row, 1)?,
                 kind: names.kind(session, value(&row, 2)?)?,
@@ -82,9 +80,8 @@ impl State {
         let sql = "SELECT a.core, c.digest, c.id, c.seen_at, c.signature, c.key_id
                      FROM capture c JOIN artifact a ON a.id = c.artifact
                     WHERE (c.digest, a.core) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))";
-        let captures = all_bytes(targets.iter().map(|target| &target.capture.0));
-        let parameters = [(&captures as _, Type::BYTEA_ARRAY), (&cores as _, Type::BYTEA_ARRAY)];
-        for row in session.rows(sql, &parameters)? {
+        let captures: Vec<CaptureHash> = targets.iter().map(|target| target.capture).collect();
+        for row in session.rows(sql, &[&captures, &cores])? {
             let (id, seen_at) = (value(&row, 2)?, value(&row, 3)?);
             let stored = StoredCapture { id, seen_at, signature: signature(&row, 4)?, change: Change::None };
             state.captures.insert((core(&row, 0)?, capture(&row, 1)?), stored);
@@ -94,8 +91,8 @@ impl State {
               WHERE t.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
               ORDER BY t.digest, t.entry"
         );
-        let digests = all_bytes(batch.iter().flat_map(|prepared| prepared.digests()));
-        let rows = session.rows(&sql, &[(&digests, Type::BYTEA_ARRAY)])?;
+        let digests: Vec<&Digest> = batch.iter().flat_map(|prepared| prepared.digests()).collect();
+        let rows = session.rows(&sql, &[&digests])?;
         state.tombstones = rows.iter().map(tombstone).collect::<Outcome<_>>()?;
         Ok(state)
     }

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use postgres::types::Type;
-
 use crate::artifact::{Attribute, Member, Place};
-use crate::digest::Digest;
+use crate::digest::{BlobHash, Digest};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::keys::text_key;
 use crate::storage::postgres::lists::{self, EncodedList, Entry};
@@ -16,7 +14,7 @@ use crate::storage::postgres::text::to_stored;
 pub(super) struct Members {
     captures: Vec<i64>,
     names: Vec<String>,
-    blobs: Vec<Vec<u8>>,
+    blobs: Vec<BlobHash>,
 }
 
 #[derive(Default)]
@@ -38,7 +36,7 @@ pub(super) struct Keys {
 #[derive(Default)]
 pub(super) struct Edges {
     artifacts: Vec<i64>,
-    targets: Vec<Vec<u8>>,
+    targets: Vec<Digest>,
     roles: Vec<i32>,
     indexes: Vec<Option<i64>>,
     pointers: Vec<Option<String>>,
@@ -73,17 +71,13 @@ impl Members {
     pub(super) fn add(&mut self, capture: i64, member: &Member) {
         self.captures.push(capture);
         self.names.push(to_stored(member.name()).into_owned());
-        self.blobs.push(member.blob().0.as_bytes().to_vec());
+        self.blobs.push(member.blob());
     }
 
     pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
         session.execute(
             "INSERT INTO member (capture, name, blob) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[])",
-            &[
-                (&self.captures, Type::INT8_ARRAY),
-                (&self.names, Type::TEXT_ARRAY),
-                (&self.blobs, Type::BYTEA_ARRAY),
-            ],
+            &[&self.captures, &self.names, &self.blobs],
         )?;
         Ok(())
     }
@@ -105,13 +99,7 @@ impl Lists {
         session.execute(
             "INSERT INTO mention_list (capture, group_id, digests, entries, firsts)
              SELECT * FROM unnest($1::bigint[], $2::integer[], $3::bytea[], $4::bytea[], $5::bytea[])",
-            &[
-                (&self.captures, Type::INT8_ARRAY),
-                (&self.groups, Type::INT4_ARRAY),
-                (&self.digests, Type::BYTEA_ARRAY),
-                (&self.entries, Type::BYTEA_ARRAY),
-                (&self.firsts, Type::BYTEA_ARRAY),
-            ],
+            &[&self.captures, &self.groups, &self.digests, &self.entries, &self.firsts],
         )?;
         Ok(())
     }
@@ -134,11 +122,7 @@ impl Keys {
         session.execute(
             "INSERT INTO mention_key (key, capture, group_id)
              SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[])",
-            &[
-                (&self.beginnings, Type::INT8_ARRAY),
-                (&self.captures, Type::INT8_ARRAY),
-                (&self.groups, Type::INT4_ARRAY),
-            ],
+            &[&self.beginnings, &self.captures, &self.groups],
         )?;
         Ok(())
     }
@@ -147,7 +131,7 @@ impl Keys {
 impl Edges {
     pub(super) fn add(&mut self, artifact: i64, entry: &Entry) {
         self.artifacts.push(artifact);
-        self.targets.push(entry.digest.as_bytes().to_vec());
+        self.targets.push(entry.digest);
         self.roles.push(entry.role);
         let (index, pointer) = match &entry.place {
             Place::Index(index) => (Some(i64::from(*index)), None),
@@ -164,13 +148,7 @@ impl Edges {
         session.execute(
             "INSERT INTO edge (artifact, target, role, index, pointer)
              SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::integer[], $4::bigint[], $5::text[])",
-            &[
-                (&self.artifacts, Type::INT8_ARRAY),
-                (&self.targets, Type::BYTEA_ARRAY),
-                (&self.roles, Type::INT4_ARRAY),
-                (&self.indexes, Type::INT8_ARRAY),
-                (&self.pointers, Type::TEXT_ARRAY),
-            ],
+            &[&self.artifacts, &self.targets, &self.roles, &self.indexes, &self.pointers],
         )?;
         Ok(())
     }
@@ -192,13 +170,7 @@ impl Attributes {
         session.execute(
             "INSERT INTO attribute (artifact, name, value, number, key)
              SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])",
-            &[
-                (&self.artifacts, Type::INT8_ARRAY),
-                (&self.names, Type::TEXT_ARRAY),
-                (&self.values, Type::TEXT_ARRAY),
-                (&self.numbers, Type::INT8_ARRAY),
-                (&self.keys, Type::INT8_ARRAY),
-            ],
+            &[&self.artifacts, &self.names, &self.values, &self.numbers, &self.keys],
         )?;
         Ok(())
     }
@@ -217,11 +189,7 @@ impl Identities {
         }
         session.execute(
             "INSERT INTO identity (artifact, handle, key) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])",
-            &[
-                (&self.artifacts, Type::INT8_ARRAY),
-                (&self.handles, Type::TEXT_ARRAY),
-                (&self.keys, Type::INT8_ARRAY),
-            ],
+            &[&self.artifacts, &self.handles, &self.keys],
         )?;
         Ok(())
     }
@@ -243,13 +211,7 @@ impl NameMentions {
         session.execute(
             "INSERT INTO name_mention (artifact, relation, handle, dangles, key)
              SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[], $5::bigint[])",
-            &[
-                (&self.artifacts, Type::INT8_ARRAY),
-                (&self.relations, Type::TEXT_ARRAY),
-                (&self.handles, Type::TEXT_ARRAY),
-                (&self.dangle, Type::BOOL_ARRAY),
-                (&self.keys, Type::INT8_ARRAY),
-            ],
+            &[&self.artifacts, &self.relations, &self.handles, &self.dangle, &self.keys],
         )?;
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Changes of rows that are in the database.
 
-use postgres::types::Type;
-
 use super::state::{Change, State};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::session::Session;
@@ -22,12 +20,7 @@ pub(super) fn update_artifacts(session: &Session<'_>, state: &State) -> Outcome<
         "UPDATE artifact a SET seen_at = n.seen_at, arrival = n.arrival, created_at = n.created_at
            FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) AS n (id, seen_at, arrival, created_at)
           WHERE a.id = n.id",
-        &[
-            (&ids, Type::INT8_ARRAY),
-            (&seen, Type::INT8_ARRAY),
-            (&arrivals, Type::INT8_ARRAY),
-            (&created, Type::INT8_ARRAY),
-        ],
+        &[&ids, &seen, &arrivals, &created],
     )?;
     Ok(())
 }
@@ -49,12 +42,7 @@ pub(super) fn update_captures(session: &Session<'_>, state: &State) -> Outcome<(
         "UPDATE capture c SET seen_at = n.seen_at, signature = n.signature, key_id = n.key_id
            FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) AS n (id, seen_at, signature, key_id)
           WHERE c.id = n.id",
-        &[
-            (&ids, Type::INT8_ARRAY),
-            (&seen, Type::INT8_ARRAY),
-            (&states, Type::TEXT_ARRAY),
-            (&key_ids, Type::TEXT_ARRAY),
-        ],
+        &[&ids, &seen, &states, &key_ids],
     )?;
     Ok(())
 }

@@ -2,16 +2,15 @@
 //! that the journal does not have are kept.
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::digest::CoreHash;
 use crate::storage::check::journal_state::{JournalState, LabelEntry};
 use crate::storage::check::{Repair, Subject};
 use crate::storage::entry::Change;
 use crate::storage::postgres::check::entries::entries;
-use crate::storage::postgres::columns::{all_cores, core, text};
+use crate::storage::postgres::columns::{core, text};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::text::to_stored;
 
 /// The rows of a table, by column: only some tables have all of them.
@@ -54,15 +53,9 @@ impl Rows {
                  AS n (core, target, name, text, folded, at) JOIN artifact a ON a.core = n.core)
              {sql}"
         );
-        let parameters: [Parameter<'_>; 6] = [
-            (&all_cores(&self.cores), Type::BYTEA_ARRAY),
-            (&all_cores(&self.targets), Type::BYTEA_ARRAY),
-            (&self.names, Type::TEXT_ARRAY),
-            (&self.texts, Type::TEXT_ARRAY),
-            (&self.folded, Type::BYTEA_ARRAY),
-            (&self.times, Type::INT8_ARRAY),
-        ];
-        for row in session.rows(&sql, &parameters)? {
+        for row in session
+            .rows(&sql, &[&self.cores, &self.targets, &self.names, &self.texts, &self.folded, &self.times])?
+        {
             repaired.push(Repair { subject: subject(&row)?, did: "restored from the journal" });
         }
         Ok(())

@@ -1,7 +1,5 @@
 //! Repairs of stored bytes, in the database or beside it.
 
-use postgres::types::Type;
-
 use super::repaired_if_changed;
 use crate::clock;
 use crate::digest::{BlobHash, Digest};
@@ -11,7 +9,7 @@ use crate::storage::postgres::bytes::examine;
 use crate::storage::postgres::columns::blob;
 use crate::storage::postgres::encoding::{Encoded, encoded};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::unreferenced::{UNREFERENCED, discard};
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::{PayloadDefect, Result};
@@ -51,22 +49,19 @@ impl PostgresStorage {
             let sql = "UPDATE blob SET condemned_at = NULL
                         WHERE digest = $1 AND object IS NULL AND condemned_at IS NOT NULL";
             let repair = (Subject::Blob(blob), "no longer marked for deletion");
-            let digest: [Parameter<'_>; 1] = [(&&blob.0.as_bytes()[..], Type::BYTEA)];
-            if let Some(repair) = repaired_if_changed(session, (sql, &digest), repair)? {
+            if let Some(repair) = repaired_if_changed(session, (sql, &[&blob]), repair)? {
                 return Ok(vec![repair]);
             }
             let examined = examine(session, &[blob])?.remove(&blob);
             let Some(actual) = examined.and_then(|examined| actual(examined.bytes.err()?)) else {
                 return Ok(Vec::new());
             };
-            let digests: [Parameter<'_>; 2] =
-                [(&&blob.0.as_bytes()[..], Type::BYTEA), (&&actual.0.as_bytes()[..], Type::BYTEA)];
             let sql = "UPDATE blob SET digest = $2 WHERE digest = $1
                           AND NOT EXISTS (SELECT 1 FROM blob WHERE digest = $2)
                           AND NOT EXISTS (SELECT 1 FROM member WHERE blob = $1)
                           AND EXISTS (SELECT 1 FROM member WHERE blob = $2)";
             let repair = (Subject::Blob(actual), "given its hash again");
-            Ok(repaired_if_changed(session, (sql, &digests), repair)?.into_iter().collect())
+            Ok(repaired_if_changed(session, (sql, &[&blob, &actual]), repair)?.into_iter().collect())
         })
     }
 
@@ -78,8 +73,7 @@ impl PostgresStorage {
             );
             let rows = session.rows(&sql, &[])?;
             let blobs: Vec<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
-            let digests: Vec<&[u8]> = blobs.iter().map(|blob| &blob.0.as_bytes()[..]).collect();
-            discard(session, &digests, clock::now())?;
+            discard(session, &blobs, clock::now())?;
             let dropped = |blob| Repair { subject: Subject::Blob(blob), did: "dropped" };
             Ok(blobs.into_iter().map(dropped).collect())
         })
@@ -88,7 +82,7 @@ impl PostgresStorage {
 
 fn is_known(session: &Session<'_>, blob: BlobHash) -> Outcome<bool> {
     let sql = format!("SELECT 1 WHERE {IS_KNOWN}");
-    Ok(session.row(&sql, &[(&&blob.0.as_bytes()[..], Type::BYTEA)])?.is_some())
+    Ok(session.row(&sql, &[&blob])?.is_some())
 }
 
 /// Returns the hash that damaged bytes have.
@@ -115,7 +109,7 @@ fn replace(
     if part.is_some() {
         session.execute(
             "INSERT INTO object (name, size) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
-            &[(&object, Type::BYTEA), (&length, Type::INT8)],
+            &[&object, &length],
         )?;
     }
     session.execute(
@@ -123,13 +117,13 @@ fn replace(
          ON CONFLICT (digest) DO UPDATE SET size = $2, encoding = $3, bytes = $4, object = $5, start = $6, length = $7,
            condemned_at = NULL",
         &[
-            (&&blob.0.as_bytes()[..], Type::BYTEA),
-            (&i64::try_from(size).unwrap_or(i64::MAX), Type::INT8),
-            (&encoded.encoding, Type::INT2),
-            (&part.is_none().then_some(&encoded.bytes[..]), Type::BYTEA),
-            (&object, Type::BYTEA),
-            (&start, Type::INT8),
-            (&length, Type::INT8),
+            &blob,
+            &i64::try_from(size).unwrap_or(i64::MAX),
+            &encoded.encoding,
+            &part.is_none().then_some(&encoded.bytes[..]),
+            &object,
+            &start,
+            &length,
         ],
     )?;
     Ok(())

@@ -1,7 +1,5 @@
 //! Repairs of the rows of artifacts and captures, as far as seals prove what they were.
 
-use postgres::types::Type;
-
 use super::journal::proven;
 use super::{delete_strays, repaired_if_changed};
 use crate::artifact::Admitted;
@@ -15,7 +13,7 @@ use crate::storage::postgres::columns::{capture, core, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::full_text::index;
 use crate::storage::postgres::names::Names;
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::seal::seal;
 
@@ -36,13 +34,14 @@ impl PostgresStorage {
             let sql = "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival)
                        SELECT $1, $2, $3, min(added_at), max(seen_at), 0 FROM capture WHERE artifact = $1
                        HAVING count(*) > 0 ON CONFLICT (id) DO NOTHING";
-            let parameters: [Parameter<'_>; 3] = [
-                (&artifact.id, Type::INT8),
-                (&&core.0.as_bytes()[..], Type::BYTEA),
-                (&names.kind_id(admitted.kind()), Type::INT2),
-            ];
             let repair = (Subject::Artifact(core), "restored to its table");
-            Ok(repaired_if_changed(session, (sql, &parameters), repair)?.into_iter().collect())
+            Ok(repaired_if_changed(
+                session,
+                (sql, &[&artifact.id, &core, &names.kind_id(admitted.kind())]),
+                repair,
+            )?
+            .into_iter()
+            .collect())
         })
     }
 
@@ -60,11 +59,9 @@ impl PostgresStorage {
                 // Another capture proves the artifact's recorded hash; this capture's own artifact is missing.
                 return Ok(Vec::new());
             }
-            let parameters: [Parameter<'_>; 2] =
-                [(&artifact.id, Type::INT8), (&&core.0.as_bytes()[..], Type::BYTEA)];
             let sql = "UPDATE artifact SET core = $2 WHERE id = $1";
             let repair = (Subject::Artifact(core), "given its hash again");
-            Ok(repaired_if_changed(session, (sql, &parameters), repair)?.into_iter().collect())
+            Ok(repaired_if_changed(session, (sql, &[&artifact.id, &core]), repair)?.into_iter().collect())
         })
     }
 
@@ -104,9 +101,7 @@ impl PostgresStorage {
         self.repair(|session| {
             let sql =
                 "SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE a.core = $1 AND c.digest = $2";
-            let key: [Parameter<'_>; 2] =
-                [(&&core.0.as_bytes()[..], Type::BYTEA), (&&hash.0.as_bytes()[..], Type::BYTEA)];
-            let Some(row) = session.row(sql, &key)? else { return Ok(Vec::new()) };
+            let Some(row) = session.row(sql, &[&core, &hash])? else { return Ok(Vec::new()) };
             let id: i64 = value(&row, 0)?;
             index::forget_capture(session, id)?;
             for sql in [
@@ -115,7 +110,7 @@ impl PostgresStorage {
                 "DELETE FROM member WHERE capture = $1",
                 "DELETE FROM capture WHERE id = $1",
             ] {
-                session.execute(sql, &[(&id, Type::INT8)])?;
+                session.execute(sql, &[&id])?;
             }
             Ok(vec![Repair { subject: Subject::Capture(hash), did: "dropped, to be added again" }])
         })
@@ -124,7 +119,7 @@ impl PostgresStorage {
 
 fn artifact_id(session: &Session<'_>, core: CoreHash) -> Outcome<Option<i64>> {
     let sql = "SELECT id FROM artifact WHERE core = $1";
-    let row = session.row(sql, &[(&&core.0.as_bytes()[..], Type::BYTEA)])?;
+    let row = session.row(sql, &[&core])?;
     row.map(|row| value(&row, 0)).transpose()
 }
 
@@ -132,14 +127,14 @@ fn artifact_id(session: &Session<'_>, core: CoreHash) -> Outcome<Option<i64>> {
 fn is_sealed_as(session: &Session<'_>, capture: CaptureId, admitted: &Admitted) -> Outcome<bool> {
     let expected = seal(admitted.core(), admitted.capture());
     let sql = "SELECT 1 FROM capture WHERE id = $1 AND seal = $2";
-    let row = session.row(sql, &[(&capture.number(), Type::INT8), (&&expected[..], Type::BYTEA)])?;
+    let row = session.row(sql, &[&capture.number(), &&expected[..]])?;
     Ok(row.is_some())
 }
 
 /// Returns whether a capture of the artifact is sealed with the artifact's core hash.
 fn has_sealed(session: &Session<'_>, artifact: &CheckedArtifact) -> Outcome<bool> {
     let sql = "SELECT digest, seal FROM capture WHERE artifact = $1";
-    for row in session.rows(sql, &[(&artifact.id, Type::INT8)])? {
+    for row in session.rows(sql, &[&artifact.id])? {
         if value::<&[u8]>(&row, 1)? == seal(artifact.core, capture(&row, 0)?) {
             return Ok(true);
         }
@@ -154,12 +149,10 @@ fn assign(
     artifact: i64,
 ) -> Outcome<Vec<Repair>> {
     let hash = admitted.capture();
-    let parameters: [Parameter<'_>; 3] =
-        [(&id.number(), Type::INT8), (&artifact, Type::INT8), (&&hash.0.as_bytes()[..], Type::BYTEA)];
     let sql = "UPDATE capture SET artifact = $2 WHERE id = $1
                   AND NOT EXISTS (SELECT 1 FROM capture WHERE artifact = $2 AND digest = $3)";
     let repair = (Subject::Capture(hash), "assigned to its artifact again");
-    Ok(repaired_if_changed(session, (sql, &parameters), repair)?.into_iter().collect())
+    Ok(repaired_if_changed(session, (sql, &[&id.number(), &artifact, &hash]), repair)?.into_iter().collect())
 }
 
 /// Gives captures the hash that the journal has with their seal.
@@ -181,15 +174,10 @@ fn restore_hashes(session: &Session<'_>) -> Outcome<Vec<Repair>> {
         let Some(Change::Add { core, capture, .. }) = entries.get(&seq).map(|entry| &entry.change) else {
             continue;
         };
-        let parameters: [Parameter<'_>; 3] = [
-            (&id, Type::INT8),
-            (&&capture.0.as_bytes()[..], Type::BYTEA),
-            (&&core.0.as_bytes()[..], Type::BYTEA),
-        ];
         let sql = "UPDATE capture c SET digest = $2 FROM artifact a WHERE c.id = $1 AND a.id = c.artifact AND a.core = $3
                       AND NOT EXISTS (SELECT 1 FROM capture d WHERE d.artifact = a.id AND d.digest = $2)";
         let repair = (Subject::Capture(*capture), "given its hash again");
-        repaired.extend(repaired_if_changed(session, (sql, &parameters), repair)?);
+        repaired.extend(repaired_if_changed(session, (sql, &[&id, &capture, &core]), repair)?);
     }
     Ok(repaired)
 }

@@ -1,7 +1,6 @@
 //! Restoring what the journal proves: times, source paths, positions, annotations, tombstones and states of signatures.
 
 use postgres::Row;
-use postgres::types::Type;
 
 use super::{annotations, record, tombstones};
 use crate::clock;
@@ -15,7 +14,7 @@ use crate::storage::postgres::check::journal::written_action;
 use crate::storage::postgres::columns::{capture, core, digest, optional_text, text, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::journal::Recorder;
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::{PATIENCE, Result};
@@ -55,7 +54,7 @@ impl PostgresStorage {
             let sql = "UPDATE head h SET seq = j.seq, at = j.at, chain = j.chain FROM journal j
                         WHERE h.id = 1 AND j.seq = $1 AND h.seq <= j.seq
                           AND (h.seq, h.at, h.chain) IS DISTINCT FROM (j.seq, j.at, j.chain)";
-            if session.execute(sql, &[(&head.seq.cast_signed(), Type::INT8)])? == 0 {
+            if session.execute(sql, &[&head.seq.cast_signed()])? == 0 {
                 return Ok(Vec::new());
             }
             let repaired =
@@ -89,9 +88,9 @@ fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
 pub(super) fn proven(session: &Session<'_>) -> Outcome<Option<Replay>> {
     let Some(replay) = replay(session)?.filter(Replay::is_proven) else { return Ok(None) };
     let head = replay.check.head;
-    let parameters: [Parameter<'_>; 2] =
-        [(&head.seq.cast_signed(), Type::INT8), (&&head.chain.as_bytes()[..], Type::BYTEA)];
-    let is_whole = session.row("SELECT 1 FROM head WHERE seq = $1 AND chain = $2", &parameters)?.is_some();
+    let is_whole = session
+        .row("SELECT 1 FROM head WHERE seq = $1 AND chain = $2", &[&head.seq.cast_signed(), &head.chain])?
+        .is_some();
     Ok(is_whole.then_some(replay))
 }
 
@@ -99,7 +98,7 @@ pub(super) fn proven(session: &Session<'_>) -> Outcome<Option<Replay>> {
 fn in_parts(session: &Session<'_>, sql: &str, take: &mut dyn FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
     let mut last = i64::MIN;
     loop {
-        let rows = session.rows(sql, &[(&last, Type::INT8), (&ROWS, Type::INT8)])?;
+        let rows = session.rows(sql, &[&last, &ROWS])?;
         let Some(row) = rows.last() else { return Ok(()) };
         last = value(row, 0)?;
         take(&rows)?;
@@ -186,12 +185,12 @@ fn restore_capture(
     session.execute(
         "UPDATE capture SET added_at = $2, seen_at = $3, source_path = $4, signature = $5, key_id = $6 WHERE id = $1",
         &[
-            (&stored.id, Type::INT8),
-            (&news.times.0, Type::INT8),
-            (&news.times.1, Type::INT8),
-            (&news.source_path.as_deref().map(to_stored), Type::TEXT),
-            (&signature.map(|(state, _)| to_stored(state)), Type::TEXT),
-            (&signature.and_then(|(_, key_id)| key_id.as_deref().map(to_stored)), Type::TEXT),
+            &stored.id,
+            &news.times.0,
+            &news.times.1,
+            &news.source_path.as_deref().map(to_stored),
+            &signature.map(|(state, _)| to_stored(state)),
+            &signature.and_then(|(_, key_id)| key_id.as_deref().map(to_stored)),
         ],
     )?;
     Ok(())
@@ -231,10 +230,8 @@ fn artifacts(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Rep
 }
 
 fn restore_artifact(session: &Session<'_>, id: i64, (added, seen, arrival): (i64, i64, i64)) -> Outcome<()> {
-    let parameters: [Parameter<'_>; 4] =
-        [(&id, Type::INT8), (&added, Type::INT8), (&seen, Type::INT8), (&arrival, Type::INT8)];
     let sql = "UPDATE artifact SET added_at = $2, seen_at = $3, arrival = $4 WHERE id = $1";
-    session.execute(sql, &parameters).map(drop)
+    session.execute(sql, &[&id, &added, &seen, &arrival]).map(drop)
 }
 
 /// Sets the time beside an entry to that in its text, which is chained.
@@ -245,7 +242,7 @@ fn entry_times(session: &Session<'_>, replay: &Replay, repaired: &mut Vec<Repair
     for seq in seqs {
         let Some(at) = time_of(&recorded, seq) else { continue };
         let sql = "UPDATE journal SET at = $2 WHERE seq = $1";
-        session.execute(sql, &[(&seq, Type::INT8), (&at, Type::INT8)])?;
+        session.execute(sql, &[&seq, &at])?;
         repaired.push(Repair { subject: Subject::Entry(seq), did: "given the time of its text" });
     }
     Ok(())
@@ -264,7 +261,7 @@ fn entry_actions(session: &Session<'_>, repaired: &mut Vec<Repair>) -> Outcome<(
     })?;
     for (seq, action) in different {
         let sql = "UPDATE journal SET action = $2 WHERE seq = $1";
-        session.execute(sql, &[(&seq, Type::INT8), (&action, Type::TEXT)])?;
+        session.execute(sql, &[&seq, &action])?;
         repaired.push(Repair { subject: Subject::Entry(seq), did: "given the action of its text" });
     }
     Ok(())

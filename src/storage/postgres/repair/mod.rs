@@ -13,7 +13,8 @@ mod tombstones;
 
 use super::error::Outcome;
 use super::journal::Recorder;
-use super::session::{Parameter, Session};
+use super::parameter::Parameter;
+use super::session::Session;
 use super::vault::PostgresStorage;
 use crate::clock;
 use crate::storage::check::{Repair, Subject};
@@ -46,7 +47,7 @@ fn record(session: &Session<'_>, mut recorder: Recorder, repaired: &[Repair]) ->
 /// Runs a statement. Returns a repair if it changed anything.
 fn repaired_if_changed(
     session: &Session<'_>,
-    (sql, parameters): (&str, &[Parameter<'_>]),
+    (sql, parameters): (&str, &[&dyn Parameter]),
     (subject, did): (Subject, &'static str),
 ) -> Outcome<Option<Repair>> {
     Ok((session.execute(sql, parameters)? > 0).then_some(Repair { subject, did }))

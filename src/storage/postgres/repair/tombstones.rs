@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use postgres::types::Type;
-
 use crate::digest::{CaptureHash, Digest};
 use crate::storage::check::journal_state::JournalState;
 use crate::storage::check::{Repair, Subject};
@@ -12,7 +10,7 @@ use crate::storage::postgres::change::removal::Removal;
 use crate::storage::postgres::check::catalog::is_recorded;
 use crate::storage::postgres::check::entries::entries;
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 
 /// A removed digest and the entry that removed it.
@@ -39,8 +37,7 @@ pub(super) fn restore(
         };
     }
     for (digest, seq) in &wrong {
-        let key: [Parameter<'_>; 2] = [(&&digest.as_bytes()[..], Type::BYTEA), (seq, Type::INT8)];
-        session.execute("DELETE FROM tombstone WHERE digest = $1 AND entry = $2", &key)?;
+        session.execute("DELETE FROM tombstone WHERE digest = $1 AND entry = $2", &[&digest, seq])?;
     }
     let mut missing: BTreeMap<i64, Vec<Digest>> = BTreeMap::new();
     for (digest, seq) in recorded.difference(&right) {

@@ -2,17 +2,13 @@
 
 use std::collections::HashMap;
 
-use postgres::types::Type;
-
 use crate::digest::{CoreHash, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureTarget, Label, Note, Pin, Resolution, Tag,
 };
-use crate::storage::postgres::columns::{
-    all_bytes, all_cores, capture, core, limit as limit_of, optional_text, text, time, value,
-};
+use crate::storage::postgres::columns::{capture, core, limit as limit_of, optional_text, text, time, value};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{ARTIFACT, View, in_order, texts};
@@ -20,7 +16,7 @@ use crate::storage::postgres::view::{ARTIFACT, View, in_order, texts};
 impl View<'_> {
     pub(super) fn artifacts(&self, of: &[CoreHash]) -> Outcome<Vec<Option<ArtifactRecord>>> {
         let sql = format!("SELECT {ARTIFACT} FROM artifact a WHERE a.core = ANY($1)");
-        let rows = self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
+        let rows = self.session.rows(&sql, &[&of])?;
         let mut found = HashMap::new();
         for row in &rows {
             let artifact = self.artifact_record(row, 0)?;
@@ -33,7 +29,7 @@ impl View<'_> {
         let sql = "SELECT DISTINCT a.core, t.name, t.value, t.number FROM artifact a JOIN attribute t ON t.artifact = a.id
                     WHERE a.core = ANY($1) ORDER BY a.core, t.name, t.value, t.number NULLS FIRST";
         let mut found: HashMap<CoreHash, Vec<Attribute>> = HashMap::new();
-        for row in self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(sql, &[&of])? {
             let attribute =
                 Attribute { name: text(&row, 1)?, value: text(&row, 2)?, number: value(&row, 3)? };
             found.entry(core(&row, 0)?).or_default().push(attribute);
@@ -52,7 +48,7 @@ impl View<'_> {
                    SELECT a.core, 3, l.key, l.at, l.value FROM artifact a JOIN label l ON l.artifact = a.id WHERE a.core = ANY($1)
                    ORDER BY 1, 2, 3";
         let mut found: HashMap<CoreHash, Annotations> = HashMap::new();
-        for row in self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(sql, &[&of])? {
             let annotations = found.entry(core(&row, 0)?).or_default();
             let at = time(&row, 3)?;
             match value::<i32>(&row, 1)? {
@@ -67,11 +63,7 @@ impl View<'_> {
 
     pub(super) fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Outcome<Resolution> {
         let (low, high) = prefix.range();
-        let bounds = all_bytes([&low, &high]);
-        let limit = limit_of(limit);
-        let bounds = |of: usize| bounds.get(of);
-        let parameters =
-            [(&bounds(0) as _, Type::BYTEA), (&bounds(1) as _, Type::BYTEA), (&limit as _, Type::INT8)];
+        let parameters: [&dyn Parameter; 3] = [&low, &high, &limit_of(limit)];
         let sql = "SELECT core FROM artifact WHERE core BETWEEN $1 AND $2 ORDER BY core LIMIT $3";
         let rows = self.session.rows(sql, &parameters)?;
         let artifacts: Vec<CoreHash> = rows.iter().map(|row| core(row, 0)).collect::<Outcome<_>>()?;
@@ -100,7 +92,7 @@ impl View<'_> {
             "SELECT t.name, a.core FROM tag t JOIN artifact a ON a.id = t.artifact WHERE t.name = ANY($1)";
         let stored: Vec<_> = names.iter().map(|name| to_stored(name)).collect();
         let mut found = HashMap::new();
-        for row in self.session.rows(sql, &[(&stored, Type::TEXT_ARRAY)])? {
+        for row in self.session.rows(sql, &[&stored])? {
             found.insert(text(&row, 0)?, Some(core(&row, 1)?));
         }
         Ok(in_order(names, &found))
@@ -114,8 +106,6 @@ impl View<'_> {
         let sql = "SELECT DISTINCT value FROM attribute
                     WHERE name = $1 AND left(value, 200) >= left($2, 200) AND starts_with(value, $2)
                     ORDER BY value LIMIT $3";
-        let parameters: [Parameter<'_>; 3] =
-            [(&to_stored(name), Type::TEXT), (&to_stored(start), Type::TEXT), (&limit_of(limit), Type::INT8)];
-        texts(&self.session.rows(sql, &parameters)?, 0)
+        texts(&self.session.rows(sql, &[&to_stored(name), &to_stored(start), &limit_of(limit)])?, 0)
     }
 }

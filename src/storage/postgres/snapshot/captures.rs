@@ -3,17 +3,15 @@
 use std::collections::HashMap;
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::artifact::{Signature, SignatureState, is_capture_of};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::interface::{CaptureRecord, CaptureTarget, FileRecord, MemberRecord, SharedFile};
 use crate::storage::postgres::bytes;
 use crate::storage::postgres::columns::{
-    all_bytes, all_cores, blob, capture, core, count, limit as limit_of, optional_text, text, time, value,
+    blob, capture, core, count, limit as limit_of, optional_text, text, time, value,
 };
 use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::view::{View, in_order};
 use crate::storage::seal::seal;
 use crate::storage::{PayloadDefect, StorageError, preference};
@@ -51,7 +49,7 @@ impl View<'_> {
             "SELECT {CAPTURE} FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = ANY($1) ORDER BY c.id"
         );
         let mut found: HashMap<CoreHash, Vec<CaptureRecord>> = HashMap::new();
-        for row in self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(&sql, &[&of])? {
             let capture = capture_record(&row)?;
             found.entry(capture.artifact).or_default().push(capture);
         }
@@ -71,11 +69,10 @@ impl View<'_> {
             "SELECT {CAPTURE} FROM capture c JOIN artifact a ON a.id = c.artifact
               WHERE (c.digest, a.core) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))"
         );
-        let captures = all_bytes(targets.iter().map(|target| &target.capture.0));
-        let cores = all_bytes(targets.iter().map(|target| &target.artifact.0));
-        let parameters: [Parameter<'_>; 2] = [(&captures, Type::BYTEA_ARRAY), (&cores, Type::BYTEA_ARRAY)];
+        let captures: Vec<CaptureHash> = targets.iter().map(|target| target.capture).collect();
+        let cores: Vec<CoreHash> = targets.iter().map(|target| target.artifact).collect();
         let mut found = HashMap::new();
-        for row in self.session.rows(&sql, &parameters)? {
+        for row in self.session.rows(&sql, &[&captures, &cores])? {
             let record = capture_record(&row)?;
             found.insert((record.capture, record.artifact), Some(record));
         }
@@ -88,9 +85,7 @@ impl View<'_> {
         let sql = "SELECT m.name, m.blob, b.size, c.seal FROM artifact a JOIN capture c ON c.artifact = a.id
                      JOIN member m ON m.capture = c.id JOIN blob b ON b.digest = m.blob
                     WHERE a.core = $1 AND c.digest = $2 ORDER BY m.name";
-        let parameters: [Parameter<'_>; 2] =
-            [(&&core.0.as_bytes()[..], Type::BYTEA), (&&capture.0.as_bytes()[..], Type::BYTEA)];
-        let rows = self.session.rows(sql, &parameters)?;
+        let rows = self.session.rows(sql, &[&core, &capture])?;
         let damaged = |defect| Failure::from(StorageError::damaged(core, capture, defect));
         let mut members = Vec::new();
         for row in &rows {
@@ -117,9 +112,8 @@ impl View<'_> {
                      FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
                      JOIN kind k ON k.id = a.kind
                     WHERE m.blob = ANY($1) AND k.is_directory ORDER BY m.blob, c.id, m.name";
-        let parameter = all_bytes(blobs.iter().map(|blob| &blob.0));
         let mut found = HashMap::new();
-        for row in self.session.rows(sql, &[(&parameter, Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(sql, &[&blobs])? {
             let file =
                 FileRecord { artifact: core(&row, 1)?, capture: capture(&row, 2)?, name: text(&row, 3)? };
             found.insert(blob(&row, 0)?, Some(file));
@@ -143,10 +137,9 @@ impl View<'_> {
                    SELECT f.core, f.name, f.blob, l.core, l.count FROM file f JOIN listed l ON l.blob = f.blob
                     WHERE l.number <= $2 ORDER BY f.core, f.name, f.blob, l.number";
         let listed = limit_of(SharedFile::LISTED);
-        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&listed, Type::INT8)];
         let mut found: HashMap<CoreHash, Vec<SharedFile>> = HashMap::new();
         let mut last = None;
-        for row in self.session.rows(sql, &parameters)? {
+        for row in self.session.rows(sql, &[&of, &listed])? {
             let (holder, file) = (core(&row, 0)?, (core(&row, 0)?, text(&row, 1)?, blob(&row, 2)?));
             let files = found.entry(holder).or_default();
             if last.as_ref() != Some(&file) {

@@ -1,7 +1,5 @@
 //! Filters as conditions of a statement.
 
-use postgres::types::{ToSql, Type};
-
 use super::mentions::list_has;
 use super::times::column;
 use crate::artifact::relation;
@@ -9,29 +7,29 @@ use crate::digest::Digest;
 use crate::storage::interface::{Condition, Filter, Period};
 use crate::storage::postgres::columns::ceil_millis;
 use crate::storage::postgres::keys::text_key;
-use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::to_stored;
 
 /// The parameters of a statement while its text is written.
 #[derive(Default)]
 pub(super) struct Selection {
-    values: Vec<(Box<dyn ToSql + Sync>, Type)>,
+    values: Vec<Box<dyn Parameter>>,
 }
 
 impl Selection {
     /// Adds a parameter, and returns how the statement names it.
-    pub(super) fn bind(&mut self, value: impl ToSql + Sync + 'static, of: Type) -> String {
-        self.values.push((Box::new(value), of));
+    pub(super) fn bind(&mut self, value: impl Parameter + 'static) -> String {
+        self.values.push(Box::new(value));
         format!("${}", self.values.len())
     }
 
     fn bind_text(&mut self, text: &str) -> String {
-        self.bind(to_stored(text).into_owned(), Type::TEXT)
+        self.bind(to_stored(text).into_owned())
     }
 
     /// Returns the parameters in their order.
-    pub(super) fn parameters(&self) -> Vec<Parameter<'_>> {
-        self.values.iter().map(|(value, of)| (&**value as &(dyn ToSql + Sync), of.clone())).collect()
+    pub(super) fn parameters(&self) -> Vec<&dyn Parameter> {
+        self.values.iter().map(|value| &**value).collect()
     }
 
     /// Returns the condition that the artifact `a` matches a filter.
@@ -39,14 +37,13 @@ impl Selection {
         let mut all = vec!["true".to_owned()];
         if !filter.kinds.is_empty() {
             let kinds: Vec<String> = filter.kinds.iter().map(|kind| to_stored(kind).into_owned()).collect();
-            let kinds = self.bind(kinds, Type::TEXT_ARRAY);
+            let kinds = self.bind(kinds);
             all.push(format!("a.kind IN (SELECT id FROM kind WHERE name = ANY({kinds}))"));
         }
         all.extend(filter.period.map(|period| self.within(&period)));
         all.extend(filter.digits.as_ref().map(|digits| self.beginning_with(digits)));
         if let Some(among) = &filter.among {
-            let cores: Vec<Vec<u8>> = among.iter().map(|core| core.0.as_bytes().to_vec()).collect();
-            let cores = self.bind(cores, Type::BYTEA_ARRAY);
+            let cores = self.bind(among.clone());
             all.push(format!("a.core = ANY({cores})"));
         }
         for condition in &filter.conditions {
@@ -64,10 +61,10 @@ impl Selection {
         let time = column(period.basis);
         let mut all = vec![format!("{time} IS NOT NULL")];
         if let Some(since) = period.since {
-            all.push(format!("{time} >= {}", self.bind(ceil_millis(since), Type::INT8)));
+            all.push(format!("{time} >= {}", self.bind(ceil_millis(since))));
         }
         if let Some(until) = period.until {
-            all.push(format!("{time} < {}", self.bind(ceil_millis(until), Type::INT8)));
+            all.push(format!("{time} < {}", self.bind(ceil_millis(until))));
         }
         all.join(" AND ")
     }
@@ -75,7 +72,7 @@ impl Selection {
     fn beginning_with(&mut self, digits: &str) -> String {
         match (padded(digits, '0'), padded(digits, 'f')) {
             (Some(low), Some(high)) => {
-                let (low, high) = (self.bind(low, Type::BYTEA), self.bind(high, Type::BYTEA));
+                let (low, high) = (self.bind(low), self.bind(high));
                 format!("a.core BETWEEN {low} AND {high}")
             }
             _ => "false".to_owned(),
@@ -86,8 +83,8 @@ impl Selection {
     fn with(&mut self, condition: &Condition) -> String {
         match condition {
             Condition::Mention { group, digest } => {
-                let key = self.bind(digest.key(), Type::INT8);
-                let digest = self.bind(digest.as_bytes().to_vec(), Type::BYTEA);
+                let key = self.bind(digest.key());
+                let digest = self.bind(*digest);
                 let of_group = group.as_ref().map(|group| {
                     let group = self.bind_text(group);
                     format!(
@@ -105,7 +102,7 @@ impl Selection {
             }
             Condition::Attribute { name, value } => {
                 let name = self.bind_text(name);
-                let key = self.bind(text_key(value), Type::INT8);
+                let key = self.bind(text_key(value));
                 let value = self.bind_text(value);
                 format!(
                     "SELECT artifact FROM attribute WHERE name = {name} AND key = {key} AND value = {value}"
@@ -113,14 +110,14 @@ impl Selection {
             }
             Condition::Range { name, least, most } => {
                 let name = self.bind_text(name);
-                let least = self.bind(least.unwrap_or(i64::MIN), Type::INT8);
-                let most = self.bind(most.unwrap_or(i64::MAX), Type::INT8);
+                let least = self.bind(least.unwrap_or(i64::MIN));
+                let most = self.bind(most.unwrap_or(i64::MAX));
                 format!(
                     "SELECT artifact FROM attribute WHERE name = {name} AND number BETWEEN {least} AND {most}"
                 )
             }
             Condition::Signature { state, key_id } => {
-                let state = self.bind(state.name(), Type::TEXT);
+                let state = self.bind(state.name());
                 let by_key = key_id.as_ref().map(|key_id| format!("AND key_id = {}", self.bind_text(key_id)));
                 format!(
                     "SELECT artifact FROM capture WHERE signature = {state} {}",
@@ -129,7 +126,7 @@ impl Selection {
             }
             Condition::Unsigned => "SELECT artifact FROM capture WHERE signature IS NULL".to_owned(),
             Condition::Note { text } => {
-                let text = self.bind(text.to_lowercase().into_bytes(), Type::BYTEA);
+                let text = self.bind(text.to_lowercase().into_bytes());
                 format!("SELECT artifact FROM note WHERE position({text} IN folded) > 0")
             }
             Condition::Tagged { name: None } => "SELECT artifact FROM tag".to_owned(),
@@ -147,7 +144,7 @@ impl Selection {
 
     /// Returns a query of these artifacts and those that contain one of them.
     fn and_containers(&mut self, artifacts: &str) -> String {
-        let relation = self.bind(relation::CONTAINS, Type::TEXT);
+        let relation = self.bind(relation::CONTAINS);
         format!(
             "WITH own AS MATERIALIZED ({artifacts})
              SELECT artifact FROM own
@@ -160,11 +157,11 @@ impl Selection {
 }
 
 /// Returns the digest that begins with these digits and continues with `digit`, or `None` if none begins with them.
-fn padded(digits: &str, digit: char) -> Option<Vec<u8>> {
+fn padded(digits: &str, digit: char) -> Option<Digest> {
     let is_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if !digits.bytes().all(is_hex) || digits.len() > 64 {
         return None;
     }
     let whole: String = digits.chars().chain(std::iter::repeat(digit)).take(64).collect();
-    Digest::parse_hex(&whole).map(|digest| digest.as_bytes().to_vec())
+    Digest::parse_hex(&whole)
 }

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap};
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::artifact::{Place, relation};
 use crate::digest::CoreHash;
@@ -11,10 +10,9 @@ use crate::storage::interface::{
     Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
     sort_references,
 };
-use crate::storage::postgres::columns::{all_cores, core, digest, optional_text, text, value};
+use crate::storage::postgres::columns::{core, digest, optional_text, text, value};
 use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::lists::Entry;
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::snapshot::conditions::Selection;
 use crate::storage::postgres::view::{View, in_order};
 
@@ -65,7 +63,7 @@ impl View<'_> {
               WHERE {condition} AND r.relation IS NOT NULL"
         );
         let mut found: HashMap<CoreHash, Vec<ReferenceEdge>> = HashMap::new();
-        for row in self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(&sql, &[&of])? {
             let edge = self.reference(&row, 1)?;
             found.entry(core(&row, 0)?).or_default().push(edge);
         }
@@ -81,7 +79,7 @@ impl View<'_> {
                      JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
                     WHERE a.core = ANY($1) ORDER BY a.core, l.relation, s.core, t.core";
         let mut found: HashMap<CoreHash, Vec<ManualLink>> = HashMap::new();
-        for row in self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(sql, &[&of])? {
             let link = ManualLink {
                 relation: text(&row, 1)?,
                 source: core(&row, 2)?,
@@ -109,10 +107,8 @@ impl View<'_> {
         };
         // Both have the same names for their columns.
         let sql = sql.replacen("a.core, f.core", "a.core AS contained, f.core AS container", 1);
-        let parameters: [Parameter<'_>; 2] =
-            [(&all_cores(of), Type::BYTEA_ARRAY), (&relation::CONTAINS, Type::TEXT)];
         let mut found: HashMap<CoreHash, Vec<CoreHash>> = HashMap::new();
-        for row in self.session.rows(&sql, &parameters)? {
+        for row in self.session.rows(&sql, &[&of, &relation::CONTAINS])? {
             found.entry(core(&row, 0)?).or_default().push(core(&row, 1)?);
         }
         Ok(in_order(of, &found))
@@ -129,9 +125,7 @@ impl View<'_> {
                JOIN artifact t ON t.core = e.target JOIN artifact f ON f.id = e.artifact
               WHERE t.core = ANY($1) AND f.core = ANY($1) AND r.relation = $2 AND t.id <> f.id AND {SHARE_ATTRIBUTE}"
         );
-        let parameters: [Parameter<'_>; 3] =
-            [(&all_cores(among), Type::BYTEA_ARRAY), (&relation, Type::TEXT), (&attribute, Type::TEXT)];
-        self.session.rows(&sql, &parameters)?.iter().map(|row| core(row, 0)).collect()
+        self.session.rows(&sql, &[&among, &relation, &attribute])?.iter().map(|row| core(row, 0)).collect()
     }
 
     pub(super) fn related_to_matching(
@@ -142,10 +136,9 @@ impl View<'_> {
         attribute: &str,
     ) -> Outcome<BTreeSet<CoreHash>> {
         let mut selection = Selection::default();
-        let cores: Vec<Vec<u8>> = of.iter().map(|core| core.0.as_bytes().to_vec()).collect();
-        selection.bind(cores, Type::BYTEA_ARRAY);
-        selection.bind(relation.to_owned(), Type::TEXT);
-        selection.bind(attribute.to_owned(), Type::TEXT);
+        selection.bind(of.to_vec());
+        selection.bind(relation.to_owned());
+        selection.bind(attribute.to_owned());
         let matching = selection.matching(filter);
         let sql = format!(
             "SELECT DISTINCT t.core FROM edge e JOIN role r ON r.id = e.role

@@ -1,7 +1,5 @@
 //! Pages of artifacts that match a filter.
 
-use postgres::types::Type;
-
 use super::conditions::Selection;
 use super::mentioned::only_mention;
 use super::sorting::{Sorting, cursor};
@@ -34,7 +32,7 @@ impl View<'_> {
             let after = sorting.after(after, order, &mut selection);
             condition = format!("{condition} AND {after}");
         }
-        let limit = selection.bind(limit_of(page.limit.saturating_add(1)), Type::INT8);
+        let limit = selection.bind(limit_of(page.limit.saturating_add(1)));
         let sql = format!(
             "SELECT {ARTIFACT}, {} AS sort_value, k.name AS kind_name
                FROM artifact a JOIN kind k ON k.id = a.kind WHERE {condition} ORDER BY {} LIMIT {limit}",

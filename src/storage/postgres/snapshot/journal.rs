@@ -1,13 +1,11 @@
 //! The journal.
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::digest::Digest;
 use crate::storage::interface::JournalRecord;
 use crate::storage::postgres::columns::{ceil_millis, count, digest, limit as limit_of, text, time, value};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::view::View;
 use crate::storage::{Head, JournalCheck, JournalQuery};
 
@@ -34,15 +32,21 @@ impl View<'_> {
               WHERE seq >= $5 ORDER BY seq LIMIT $6"
         );
         let (since, until) = (query.since.map(ceil_millis), query.until.map(ceil_millis));
-        let parameters: [Parameter<'_>; 6] = [
-            (&since, Type::INT8),
-            (&until, Type::INT8),
-            (&query.action, Type::TEXT),
-            (&query.limit.map(i64::from), Type::INT8),
-            (&i64::try_from(from).unwrap_or(i64::MAX), Type::INT8),
-            (&limit_of(limit), Type::INT8),
-        ];
-        self.session.rows(&sql, &parameters)?.iter().map(record).collect()
+        self.session
+            .rows(
+                &sql,
+                &[
+                    &since,
+                    &until,
+                    &query.action,
+                    &query.limit.map(i64::from),
+                    &i64::try_from(from).unwrap_or(i64::MAX),
+                    &limit_of(limit),
+                ],
+            )?
+            .iter()
+            .map(record)
+            .collect()
     }
 
     pub(super) fn check_journal(&self, since: Option<Digest>) -> Outcome<JournalCheck> {

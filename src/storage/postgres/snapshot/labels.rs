@@ -1,12 +1,10 @@
 //! Keys and values of labels, with their use.
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::storage::interface::{LabelKey, LabelValue};
 use crate::storage::postgres::columns::{count, limit as limit_of, text};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::View;
 
@@ -24,8 +22,6 @@ impl View<'_> {
                      FROM label l LEFT JOIN capture c ON c.artifact = l.artifact
                     WHERE l.key = $1 AND l.value >= $2 AND starts_with(l.value, $2)
                     GROUP BY l.value ORDER BY l.value LIMIT $3";
-        let parameters: [Parameter<'_>; 3] =
-            [(&to_stored(key), Type::TEXT), (&to_stored(start), Type::TEXT), (&limit_of(limit), Type::INT8)];
         let value = |row: &Row| {
             Ok(LabelValue {
                 value: text(row, 0)?,
@@ -34,6 +30,10 @@ impl View<'_> {
                 bytes: count(row, 3)?,
             })
         };
-        self.session.rows(sql, &parameters)?.iter().map(value).collect()
+        self.session
+            .rows(sql, &[&to_stored(key), &to_stored(start), &limit_of(limit)])?
+            .iter()
+            .map(value)
+            .collect()
     }
 }

@@ -3,13 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{ArtifactRecord, Condition, Filter, Match};
-use crate::storage::postgres::columns::{all_cores, capture, core, text, value};
+use crate::storage::postgres::columns::{capture, core, text, value};
 use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::View;
@@ -56,7 +54,7 @@ impl View<'_> {
             Condition::Pinned => {
                 let sql =
                     "SELECT a.core FROM pin p JOIN artifact a ON a.id = p.artifact WHERE a.core = ANY($1)";
-                let rows = self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
+                let rows = self.session.rows(sql, &[&of])?;
                 rows.iter().map(|row| Ok((core(row, 0)?, vec![Match::Pinned]))).collect()
             }
         }
@@ -105,7 +103,7 @@ impl View<'_> {
         let sql = "SELECT a.core, c.digest, c.signature, c.key_id FROM artifact a JOIN capture c ON c.artifact = a.id
                     WHERE a.core = ANY($1) ORDER BY c.id";
         let mut found = Found::new();
-        for row in self.session.rows(sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(sql, &[&of])? {
             let matches = found.entry(core(&row, 0)?).or_default();
             match (condition, signature(&row, 2)?) {
                 (Condition::Signature { state, key_id }, Some(signature))
@@ -124,8 +122,7 @@ impl View<'_> {
         let sql = "SELECT a.core, n.text FROM note n JOIN artifact a ON a.id = n.artifact
                     WHERE a.core = ANY($1) AND position($2 IN n.folded) > 0";
         let folded = wanted.to_lowercase().into_bytes();
-        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&folded, Type::BYTEA)];
-        let rows = self.session.rows(sql, &parameters)?;
+        let rows = self.session.rows(sql, &[&of, &folded])?;
         rows.iter().map(|row| Ok((core(row, 0)?, vec![Match::Note(text(row, 1)?)]))).collect()
     }
 
@@ -133,9 +130,7 @@ impl View<'_> {
         let sql = "SELECT a.core, l.value FROM label l JOIN artifact a ON a.id = l.artifact
                     WHERE a.core = ANY($1) AND l.key = $2 AND ($3::text IS NULL OR l.value = $3)";
         let (key_stored, wanted) = (to_stored(key), wanted.map(to_stored));
-        let parameters: [Parameter<'_>; 3] =
-            [(&all_cores(of), Type::BYTEA_ARRAY), (&key_stored, Type::TEXT), (&wanted, Type::TEXT)];
-        let rows = self.session.rows(sql, &parameters)?;
+        let rows = self.session.rows(sql, &[&of, &key_stored, &wanted])?;
         let label =
             |row: &Row| -> Outcome<Match> { Ok(Match::Label { key: key.to_owned(), value: text(row, 1)? }) };
         rows.iter().map(|row| Ok((core(row, 0)?, vec![label(row)?]))).collect()
@@ -144,9 +139,8 @@ impl View<'_> {
     fn tag_matches(&self, of: &[CoreHash], name: Option<&str>) -> Outcome<Found> {
         let sql = "SELECT a.core, t.name FROM tag t JOIN artifact a ON a.id = t.artifact
                     WHERE a.core = ANY($1) AND ($2::text IS NULL OR t.name = $2) ORDER BY t.name";
-        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&name, Type::TEXT)];
         let mut found = Found::new();
-        for row in self.session.rows(sql, &parameters)? {
+        for row in self.session.rows(sql, &[&of, &name])? {
             let name: String = value(&row, 1)?;
             found.entry(core(&row, 0)?).or_default().push(Match::Tag(name));
         }

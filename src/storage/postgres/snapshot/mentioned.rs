@@ -8,7 +8,6 @@
 use std::collections::BTreeSet;
 
 use postgres::Row;
-use postgres::types::Type;
 
 use super::conditions::Selection;
 use super::mentions::list_has;
@@ -151,8 +150,8 @@ impl Terms {
         page: &Page,
     ) -> Self {
         let sorting = Sorting::new(order, selection);
-        let key = selection.bind(digest.key(), Type::INT8);
-        let of_group = group.map(|group| format!("AND l.group_id = {}", selection.bind(group, Type::INT4)));
+        let key = selection.bind(digest.key());
+        let of_group = group.map(|group| format!("AND l.group_id = {}", selection.bind(group)));
         let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
         let after = after.map(|after| format!("AND {after}"));
         let (value, order_by) = (sorting.value().to_owned(), sorting.order_by());
@@ -197,7 +196,7 @@ fn of_many(
     page: &Page,
 ) -> String {
     let Terms { key, of_group, after, value, order_by } = Terms::new(selection, (group, digest), order, page);
-    let has_digest = list_has(&selection.bind(digest.as_bytes().to_vec(), Type::BYTEA));
+    let has_digest = list_has(&selection.bind(digest));
     // As a part of the text: a plan for any limit is one for a large part of the vault.
     let limit = page.limit.saturating_add(1);
     // Reading an artifact in order costs less than collecting one by its key. At about this number of mentions among

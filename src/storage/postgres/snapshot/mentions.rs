@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::RoleCount;
 use crate::storage::interface::{Mention, sort_mentions, sort_mentions_by_artifact};
-use crate::storage::postgres::columns::{all_cores, core, digest, limit as limit_of, value};
+use crate::storage::postgres::columns::{core, digest, limit as limit_of, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::lists::{self, Entry};
-use crate::storage::postgres::session::Parameter;
+use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::view::{View, in_order, texts};
 
 /// The number of a group, whose name is the second parameter; any list matches if that is NULL.
@@ -48,7 +47,7 @@ impl View<'_> {
     fn entries_by_artifact(
         &self,
         sql: &str,
-        parameters: &[Parameter<'_>],
+        parameters: &[&dyn Parameter],
         is_wanted: impl Fn(&Digest) -> bool,
     ) -> Outcome<BTreeMap<CoreHash, BTreeSet<Entry>>> {
         let mut found: BTreeMap<CoreHash, BTreeSet<Entry>> = BTreeMap::new();
@@ -72,8 +71,7 @@ impl View<'_> {
                FROM artifact a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
               WHERE a.core = ANY($1) AND {IN_GROUP}"
         );
-        let parameters: [Parameter<'_>; 2] = [(&all_cores(of), Type::BYTEA_ARRAY), (&group, Type::TEXT)];
-        self.entries_by_artifact(&sql, &parameters, |_| true)
+        self.entries_by_artifact(&sql, &[&of, &group], |_| true)
     }
 
     pub(super) fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Outcome<Vec<Vec<Mention>>> {
@@ -109,10 +107,9 @@ impl View<'_> {
         among: Option<&[CoreHash]>,
     ) -> Outcome<HashMap<Digest, Vec<Mention>>> {
         let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
-        let among = among.map(all_cores);
-        let mut parameters: Vec<Parameter<'_>> = vec![(&keys, Type::INT8_ARRAY), (&group, Type::TEXT)];
+        let mut parameters: Vec<&dyn Parameter> = vec![&keys, &group];
         let sql = if let Some(among) = &among {
-            parameters.push((among, Type::BYTEA_ARRAY));
+            parameters.push(among);
             // The artifacts are few and the mentions may be many, which the server does not know: `OFFSET 0` keeps it from
             // beginning with the keys.
             format!(
@@ -154,9 +151,8 @@ impl View<'_> {
                      JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                     WHERE m.key = ANY($1) AND k.name = ANY($2) ORDER BY a.core";
         let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
-        let parameters: [Parameter<'_>; 2] = [(&keys, Type::INT8_ARRAY), (&kinds, Type::TEXT_ARRAY)];
         let mut found: HashMap<i64, Vec<CoreHash>> = HashMap::new();
-        for row in self.session.rows(sql, &parameters)? {
+        for row in self.session.rows(sql, &[&keys, &kinds])? {
             found.entry(value(&row, 0)?).or_default().push(core(&row, 1)?);
         }
         Ok(in_order(&keys, &found))
@@ -166,7 +162,7 @@ impl View<'_> {
     pub(super) fn kinds_with_group(&self, group: &str) -> Outcome<Vec<String>> {
         // Others may have added kinds since the names were read.
         let sql = "SELECT DISTINCT k.name FROM kind k JOIN role r ON r.kind = k.id WHERE r.role_group = $1 ORDER BY k.name";
-        texts(&self.session.rows(sql, &[(&group, Type::TEXT)])?, 0)
+        texts(&self.session.rows(sql, &[&group])?, 0)
     }
 
     pub(super) fn mentioned_with_prefix(
@@ -185,15 +181,11 @@ impl View<'_> {
               ORDER BY 1 LIMIT $6"
         );
         let (low, high) = prefix.range();
-        let parameters: [Parameter<'_>; 6] = [
-            (&&low.as_bytes()[..], Type::BYTEA),
-            (&group, Type::TEXT),
-            (&low.key(), Type::INT8),
-            (&high.key(), Type::INT8),
-            (&&high.as_bytes()[..], Type::BYTEA),
-            (&limit_of(limit), Type::INT8),
-        ];
-        self.session.rows(&sql, &parameters)?.iter().map(|row| digest(row, 0)).collect()
+        self.session
+            .rows(&sql, &[&low, &group, &low.key(), &high.key(), &high, &limit_of(limit)])?
+            .iter()
+            .map(|row| digest(row, 0))
+            .collect()
     }
 
     pub(super) fn shared_first_mentions(&self, group: &str) -> Outcome<Vec<Digest>> {
@@ -203,7 +195,7 @@ impl View<'_> {
                     WHERE l.firsts IS NOT NULL
                       AND l.group_id = (SELECT min(r.group_id) FROM role r WHERE r.role_group = $1)
                     GROUP BY 1 HAVING count(DISTINCT c.artifact) > 1 ORDER BY 1";
-        self.session.rows(sql, &[(&group, Type::TEXT)])?.iter().map(|row| digest(row, 0)).collect()
+        self.session.rows(sql, &[&group])?.iter().map(|row| digest(row, 0)).collect()
     }
 
     /// Returns the artifacts, of those with these numbers, and the ones that they contain.
@@ -211,11 +203,9 @@ impl View<'_> {
         let sql = "SELECT DISTINCT a.core, e.target FROM artifact a JOIN edge e ON e.artifact = a.id
                      JOIN role r ON r.id = e.role JOIN artifact t ON t.core = e.target
                     WHERE a.core = ANY($1) AND r.relation = $2 AND t.id <> a.id";
-        let parameters: [Parameter<'_>; 2] =
-            [(&all_cores(of), Type::BYTEA_ARRAY), (&relation::CONTAINS, Type::TEXT)];
         let mut found: BTreeMap<CoreHash, BTreeSet<CoreHash>> =
             of.iter().map(|core| (*core, BTreeSet::from([*core]))).collect();
-        for row in self.session.rows(sql, &parameters)? {
+        for row in self.session.rows(sql, &[&of, &relation::CONTAINS])? {
             found.entry(core(&row, 0)?).or_default().insert(core(&row, 1)?);
         }
         Ok(found)

@@ -2,14 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use postgres::types::Type;
-
 use crate::digest::CoreHash;
 use crate::storage::interface::{NameMention, NameUse, Names};
-use crate::storage::postgres::columns::{all_cores, core, text, value};
+use crate::storage::postgres::columns::{core, text, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::keys::text_key;
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{View, in_order, texts};
 
@@ -39,7 +36,7 @@ impl View<'_> {
         );
         let sql = sql.replacen("''", "'' COLLATE \"C\"", 1);
         let mut found: HashMap<CoreHash, Names> = HashMap::new();
-        for row in self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])? {
+        for row in self.session.rows(&sql, &[&of])? {
             let names = found.entry(core(&row, 0)?).or_default();
             let (handle, flag) = (text(&row, 3)?, value(&row, 4)?);
             if value::<i32>(&row, 1)? == 0 {
@@ -63,9 +60,8 @@ impl View<'_> {
         );
         let keys: Vec<i64> = names.iter().map(|name| text_key(name)).collect();
         let handles: Vec<_> = names.iter().map(|name| to_stored(name)).collect();
-        let parameters: [Parameter<'_>; 2] = [(&keys, Type::INT8_ARRAY), (&handles, Type::TEXT_ARRAY)];
         let mut found: HashMap<String, NameUse> = HashMap::new();
-        for row in self.session.rows(&sql, &parameters)? {
+        for row in self.session.rows(&sql, &[&keys, &handles])? {
             let uses = found.entry(text(&row, 0)?).or_default();
             let artifact = core(&row, 4)?;
             if value::<i32>(&row, 1)? == 0 {
@@ -85,12 +81,12 @@ impl View<'_> {
               WHERE a.kind IN (SELECT r.kind FROM role r WHERE r.role_group = $1) AND {IS_ORIGINAL}
               GROUP BY i.handle HAVING count(DISTINCT i.artifact) > 1 ORDER BY i.handle"
         );
-        texts(&self.session.rows(&sql, &[(&group, Type::TEXT)])?, 0)
+        texts(&self.session.rows(&sql, &[&group])?, 0)
     }
 
     pub(super) fn has_namesake(&self, of: &[CoreHash]) -> Outcome<Vec<bool>> {
         let sql = format!("SELECT a.core FROM artifact a WHERE a.core = ANY($1) AND {HAS_NAMESAKE}");
-        let rows = self.session.rows(&sql, &[(&all_cores(of), Type::BYTEA_ARRAY)])?;
+        let rows = self.session.rows(&sql, &[&of])?;
         let found: HashSet<CoreHash> = rows.iter().map(|row| core(row, 0)).collect::<Outcome<_>>()?;
         Ok(of.iter().map(|core| found.contains(core)).collect())
     }

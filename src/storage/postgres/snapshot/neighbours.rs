@@ -3,17 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Direction, ManualLink, Mention, NameMention, Neighbourhood, Neighbours, NeighboursQuery,
     sort_manual_links, sort_mentions, sort_references,
 };
-use crate::storage::postgres::columns::{all_cores, core, optional_text, text, value};
+use crate::storage::postgres::columns::{core, optional_text, text, value};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::lists::{self, Entry};
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::snapshot::names::{HAS_NAMESAKE, IS_ORIGINAL};
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::View;
@@ -119,15 +117,9 @@ struct Found {
 impl View<'_> {
     pub(super) fn neighbourhood(&self, query: &NeighboursQuery<'_>) -> Outcome<Neighbourhood> {
         let known: Vec<_> = query.known.iter().map(|name| to_stored(name)).collect();
-        let parameters: [Parameter<'_>; 4] = [
-            (&all_cores(query.of), Type::BYTEA_ARRAY),
-            (&known, Type::TEXT_ARRAY),
-            (&query.groups, Type::TEXT_ARRAY),
-            (&query.namesakes, Type::BOOL),
-        ];
         let mut found = Found::default();
         // The names of kinds and roles that others have added are read when all rows are there.
-        for row in self.session.rows(&statement(), &parameters)? {
+        for row in self.session.rows(&statement(), &[&query.of, &known, &query.groups, &query.namesakes])? {
             self.take(&mut found, &row)?;
         }
         let Found { mut neighbourhood, manual_links, entries, identified, referring } = found;

@@ -3,14 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{Sharers, SharersQuery};
 use crate::storage::postgres::columns::{core, limit as limit_of, value};
 use crate::storage::postgres::error::{Failure, Outcome};
 use crate::storage::postgres::lists::{self, Entry};
-use crate::storage::postgres::session::Parameter;
 use crate::storage::postgres::view::{ARTIFACT, View};
 
 /// The parts of the answer, whose number is the first column: artifacts, the pairs that they share, and their lists.
@@ -55,17 +53,19 @@ impl View<'_> {
         };
         let kinds: Vec<&str> = query.pairs.iter().map(|pair| pair.other_than.as_str()).collect();
         let [first_group, _] = query.groups;
-        let parameters: [Parameter<'_>; 6] = [
-            (&keys(|[one, _]| one), Type::INT8_ARRAY),
-            (&keys(|[_, other]| other), Type::INT8_ARRAY),
-            (&kinds, Type::TEXT_ARRAY),
-            (&&query.groups[..], Type::TEXT_ARRAY),
-            (&first_group, Type::TEXT),
-            (&limit_of(query.limit), Type::INT8),
-        ];
         let mut sharers = Sharers { candidates: vec![Vec::new(); query.pairs.len()], ..Sharers::default() };
         let mut entries: BTreeMap<CoreHash, BTreeSet<Entry>> = BTreeMap::new();
-        for row in self.session.rows(&statement(), &parameters)? {
+        for row in self.session.rows(
+            &statement(),
+            &[
+                &keys(|[one, _]| one),
+                &keys(|[_, other]| other),
+                &kinds,
+                &&query.groups[..],
+                &first_group,
+                &limit_of(query.limit),
+            ],
+        )? {
             match value::<i32>(&row, 0)? {
                 SHARER => sharers.artifacts.push(self.artifact_record(&row, 1)?),
                 PAIR => candidates_of(&mut sharers, &row)?.push(core(&row, 8)?),

@@ -1,7 +1,6 @@
 //! The orders of artifacts, as expressions and cursors.
 
 use postgres::Row;
-use postgres::types::Type;
 
 use super::conditions::Selection;
 use super::times::column;
@@ -35,7 +34,7 @@ impl Sorting {
                 sorted(Some(format!("coalesce({}, {NONE})", column(basis))), "a.arrival")
             }
             Order::Largest(name) => {
-                let name = selection.bind(name, Type::TEXT);
+                let name = selection.bind(name);
                 let largest = format!(
                     "(SELECT max(t.number) FROM attribute t WHERE t.artifact = a.id AND t.name = {name})"
                 );
@@ -66,11 +65,11 @@ impl Sorting {
 
     /// Returns the condition that an artifact comes after the one that a cursor describes.
     pub(super) fn after(&self, cursor: &Cursor, order: Order, selection: &mut Selection) -> String {
-        let core = selection.bind(cursor.core.0.as_bytes().to_vec(), Type::BYTEA);
+        let core = selection.bind(cursor.core);
         let Some(position) = self.position else { return format!("a.core > {core}") };
-        let known = selection.bind(cursor.position.cast_signed(), Type::INT8);
+        let known = selection.bind(cursor.position.cast_signed());
         if self.is_by_kind {
-            let kind = selection.bind(cursor.kind.clone().unwrap_or_default(), Type::TEXT);
+            let kind = selection.bind(cursor.kind.clone().unwrap_or_default());
             return format!(
                 "(k.name > {kind} OR k.name = {kind} AND ({position} < {known} OR {position} = {known} AND a.core > {core}))"
             );
@@ -82,7 +81,7 @@ impl Sorting {
             Order::Largest(_) => cursor.number,
             _ => cursor.time.map(|time| time.timestamp_millis()),
         };
-        let stated = selection.bind(stated.unwrap_or(i64::MIN), Type::INT8);
+        let stated = selection.bind(stated.unwrap_or(i64::MIN));
         // The first part is a range of an index.
         format!(
             "({value}, {position}) <= ({stated}, {known})

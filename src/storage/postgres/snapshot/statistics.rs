@@ -2,7 +2,6 @@
 
 use chrono::NaiveDate;
 use postgres::Row;
-use postgres::types::Type;
 
 use super::conditions::Selection;
 use super::times::column;
@@ -76,7 +75,7 @@ impl View<'_> {
                  ORDER BY size DESC, artifact LIMIT $1) s
                JOIN artifact a ON a.id = s.artifact ORDER BY s.size DESC, a.id"
         );
-        let rows = self.session.rows(&sql, &[(&limit_of(Extremes::LARGEST), Type::INT8)])?;
+        let rows = self.session.rows(&sql, &[&limit_of(Extremes::LARGEST)])?;
         let sized = |row: &Row| {
             Ok(Sized {
                 artifact: self.artifact_record(row, 0)?,

@@ -1,11 +1,10 @@
 //! Records of removals.
 
 use postgres::Row;
-use postgres::types::Type;
 
 use crate::digest::Digest;
 use crate::storage::Tombstone;
-use crate::storage::postgres::columns::{all_bytes, core, count, digest, optional_text, text, time};
+use crate::storage::postgres::columns::{core, count, digest, optional_text, text, time};
 use crate::storage::postgres::error::Outcome;
 use crate::storage::postgres::view::View;
 
@@ -35,7 +34,7 @@ impl View<'_> {
                 AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
               ORDER BY t.entry"
         );
-        let rows = self.session.rows(&sql, &[(&kind, Type::TEXT)])?;
+        let rows = self.session.rows(&sql, &[&kind])?;
         rows.iter().map(tombstone).collect()
     }
 
@@ -50,7 +49,7 @@ impl View<'_> {
               WHERE t.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
               ORDER BY t.core, t.digest <> t.core, t.digest, t.entry"
         );
-        let rows = self.session.rows(&sql, &[(&all_bytes(digests), Type::BYTEA_ARRAY)])?;
+        let rows = self.session.rows(&sql, &[&digests])?;
         rows.iter().map(tombstone).collect()
     }
 }

@@ -8,6 +8,7 @@ use postgres::types::{FromSql, IsNull, ToSql, Type};
 
 use crate::artifact::Cell;
 use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::{from_stored, to_stored};
 
 /// A value as a cell.
@@ -116,6 +117,21 @@ impl ToSql for Bound<'_> {
     }
 
     postgres::types::to_sql_checked!();
+}
+
+impl Parameter for Bound<'_> {
+    fn value(&self) -> &(dyn ToSql + Sync) {
+        self
+    }
+
+    fn type_of(&self) -> Type {
+        match self.0 {
+            Cell::Integer(_) => Type::INT8,
+            Cell::Real(_) => Type::FLOAT8,
+            Cell::Null | Cell::Text(_) => Type::TEXT,
+            Cell::Blob(_) => Type::BYTEA,
+        }
+    }
 }
 
 #[cfg(test)]

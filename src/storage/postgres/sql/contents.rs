@@ -2,12 +2,11 @@
 
 use std::fmt::Write as _;
 
-use postgres::types::{ToSql, Type};
-
 use crate::artifact::{Cell, Cells, Column, ColumnType};
 use crate::storage::StorageError;
 use crate::storage::interface::{ArtifactRecord, Computed, KindView, SqlError};
 use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{ARTIFACT, View};
 use crate::storage::views::attribute_value;
@@ -36,8 +35,7 @@ pub(super) fn view_of_kind(of_kind: &KindView) -> String {
 
 /// Returns the statement that creates the table of contents, which is empty.
 pub(super) fn table_of_contents(computed: &Computed) -> String {
-    let columns =
-        computed.columns.iter().map(|column| format!(", \"{}\" {}", column.name, type_of(*column).1));
+    let columns = computed.columns.iter().map(|column| format!(", \"{}\" {}", column.name, type_of(*column)));
     format!(
         "CREATE TEMPORARY TABLE \"{}\" (artifact bigint, core_hash text COLLATE \"C\"{}) ON COMMIT DROP",
         computed.name,
@@ -45,13 +43,13 @@ pub(super) fn table_of_contents(computed: &Computed) -> String {
     )
 }
 
-/// Returns the type of the arrays in which the values of a column are sent, and the type of the column.
-fn type_of(column: Column) -> (Type, &'static str) {
+/// Returns the type of a column.
+fn type_of(column: Column) -> &'static str {
     match column.sort {
-        ColumnType::Number => (Type::INT8_ARRAY, "bigint"),
-        ColumnType::Real => (Type::FLOAT8_ARRAY, "double precision"),
+        ColumnType::Number => "bigint",
+        ColumnType::Real => "double precision",
         ColumnType::Text | ColumnType::Time | ColumnType::Hash | ColumnType::Json | ColumnType::Any => {
-            (Type::TEXT_ARRAY, "text COLLATE \"C\"")
+            "text COLLATE \"C\""
         }
     }
 }
@@ -83,7 +81,7 @@ fn artifacts(view: &View<'_>, kind: Option<&str>, after: i64) -> Outcome<Vec<Art
         "SELECT {ARTIFACT} FROM artifact a JOIN kind k ON k.id = a.kind
           WHERE a.id > $1 AND ($2::text IS NULL OR k.name = $2) ORDER BY a.id LIMIT $3"
     );
-    let rows = view.session.rows(&sql, &[(&after, Type::INT8), (&kind, Type::TEXT), (&STEP, Type::INT8)])?;
+    let rows = view.session.rows(&sql, &[&after, &kind, &STEP])?;
     rows.iter().map(|row| view.artifact_record(row, 0)).collect()
 }
 
@@ -107,17 +105,15 @@ impl Rows {
         if artifacts.is_empty() {
             return Ok(());
         }
-        let mut arrays: Vec<(Box<dyn ToSql + Sync>, Type)> =
-            vec![(Box::new(artifacts), Type::INT8_ARRAY), (Box::new(hashes), Type::TEXT_ARRAY)];
+        let mut arrays: Vec<Box<dyn Parameter>> = vec![Box::new(artifacts), Box::new(hashes)];
         for (index, column) in computed.columns.iter().enumerate() {
             arrays.push(array(*column, cells.iter().map(|row| row.get(index)))?);
         }
-        let marks =
-            arrays.iter().enumerate().map(|(index, (_, of))| format!("${}::{}", index + 1, of.name()));
-        let marks: Vec<String> = marks.collect();
+        let types = arrays.iter().map(|array| array.type_of()).enumerate();
+        let marks: Vec<String> = types.map(|(index, of)| format!("${}::{}", index + 1, of.name())).collect();
         let sql =
             format!("INSERT INTO pg_temp.\"{}\" SELECT * FROM unnest({})", computed.name, marks.join(", "));
-        let parameters: Vec<_> = arrays.iter().map(|(array, of)| (&**array, of.clone())).collect();
+        let parameters: Vec<&dyn Parameter> = arrays.iter().map(|array| &**array).collect();
         view.session
             .execute(&sql, &parameters)
             .map_err(|failure| failure.at(view.session.server().name()))?;
@@ -125,16 +121,15 @@ impl Rows {
     }
 }
 
-/// Returns the values of a column.
+/// Returns the values of a column, which are sent as one array.
 fn array<'c>(
     column: Column,
     cells: impl Iterator<Item = Option<&'c Cell>>,
-) -> Result<(Box<dyn ToSql + Sync>, Type), SqlError> {
+) -> Result<Box<dyn Parameter>, SqlError> {
     let wrong = || {
         let message = format!("a value of the column {} is not of its type", column.name);
         SqlError::Store(StorageError::invalid(message))
     };
-    let (of, _) = type_of(column);
     Ok(match column.sort {
         ColumnType::Number => {
             let number = |cell: Option<&Cell>| match cell {
@@ -142,7 +137,7 @@ fn array<'c>(
                 Some(Cell::Null) => Ok(None),
                 _ => Err(wrong()),
             };
-            (Box::new(cells.map(number).collect::<Result<Vec<Option<i64>>, _>>()?), of)
+            Box::new(cells.map(number).collect::<Result<Vec<Option<i64>>, _>>()?)
         }
         ColumnType::Real => {
             #[expect(clippy::cast_precision_loss, reason = "as SQLite converts them")]
@@ -152,7 +147,7 @@ fn array<'c>(
                 Some(Cell::Null) => Ok(None),
                 _ => Err(wrong()),
             };
-            (Box::new(cells.map(real).collect::<Result<Vec<Option<f64>>, _>>()?), of)
+            Box::new(cells.map(real).collect::<Result<Vec<Option<f64>>, _>>()?)
         }
         _ => {
             let text = |cell: Option<&Cell>| match cell {
@@ -161,7 +156,7 @@ fn array<'c>(
                 Some(Cell::Null) => Ok(None),
                 _ => Err(wrong()),
             };
-            (Box::new(cells.map(text).collect::<Result<Vec<Option<String>>, _>>()?), of)
+            Box::new(cells.map(text).collect::<Result<Vec<Option<String>>, _>>()?)
         }
     })
 }

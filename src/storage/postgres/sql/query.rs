@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use postgres::types::Type;
-
+use super::cells::Bound;
 use crate::artifact::Cell;
 use crate::storage::interface::SqlError;
+use crate::storage::postgres::parameter::Parameter as _;
 
 /// A query in the form that the server takes.
 #[derive(Debug, PartialEq)]
@@ -52,22 +52,12 @@ impl Query {
                 used.len() - 1
             });
             // Writing to a string cannot fail.
-            let _ = write!(query.sql, "(${}::{})", number + 1, type_of(value).name());
+            let _ = write!(query.sql, "(${}::{})", number + 1, Bound(value).type_of().name());
         }
         match names.into_iter().find(|name| !used.contains(name)) {
             Some(name) => Err(SqlError::Parameter(format!("the query has no parameter :{name}"))),
             None => Ok(query),
         }
-    }
-}
-
-/// Returns the type in which a value is sent.
-pub(super) fn type_of(value: &Cell) -> Type {
-    match value {
-        Cell::Integer(_) => Type::INT8,
-        Cell::Real(_) => Type::FLOAT8,
-        Cell::Null | Cell::Text(_) => Type::TEXT,
-        Cell::Blob(_) => Type::BYTEA,
     }
 }
 
@@ -197,8 +187,9 @@ mod tests {
     use super::*;
 
     fn sql(text: &str) -> Result<String, String> {
-        let parameters = [("a", Cell::Text("x".to_owned())), ("b_1", Cell::Integer(2))];
-        Query::new(text, &parameters).map(|query| query.sql).map_err(|error| error.to_string())
+        Query::new(text, &[("a", Cell::Text("x".to_owned())), ("b_1", Cell::Integer(2))])
+            .map(|query| query.sql)
+            .map_err(|error| error.to_string())
     }
 
     #[test]

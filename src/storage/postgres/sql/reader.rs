@@ -9,14 +9,15 @@ use postgres::error::{ErrorPosition, SqlState};
 
 use super::cells::{Bound, cells, is_decoded};
 use super::contents::{fill, table_of_contents, view_of_kind};
-use super::query::{Query, type_of};
+use super::query::Query;
 use crate::artifact::Cell;
 use crate::storage::interface::{
     Computed, KindView, Saved, SavedTable, SqlError, SqlReader, SqlRows, SqlStatement, View as Described,
     Watch,
 };
 use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::session::{Parameter, Session};
+use crate::storage::postgres::parameter::Parameter;
+use crate::storage::postgres::session::Session;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::postgres::view::View;
 use crate::storage::sqlite::write_file;
@@ -188,10 +189,8 @@ impl Statement<'_> {
     }
 
     fn run(&self, sql: &str) -> Outcome<VecDeque<Vec<Cell>>> {
-        let values: Vec<(Bound<'_>, _)> =
-            self.query.values.iter().map(|value| (Bound(value), type_of(value))).collect();
-        let parameters: Vec<Parameter<'_>> =
-            values.iter().map(|(value, of)| (value as _, of.clone())).collect();
+        let values: Vec<Bound<'_>> = self.query.values.iter().map(Bound).collect();
+        let parameters: Vec<&dyn Parameter> = values.iter().map(|value| value as _).collect();
         let rows = self.reader.attempt(|session| session.rows(sql, &parameters))?;
         rows.iter().map(cells).collect()
     }
