@@ -27,23 +27,22 @@ use super::lists::Lists;
 use super::mention_index::Segments;
 use super::payload::Payloads;
 use super::pool::Lease;
-use super::rows::{ArtifactId, ArtifactRow, CaptureRow, Milliseconds};
+use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use super::signatures::signature;
 use super::write_lock;
 use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
-use crate::storage::interface::Attribute;
+use crate::storage::interface::{Attribute, CaptureRecord};
 use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;
 
-/// A query of captures for [`capture_row`]; the arguments follow the joins.
+/// A query of captures for [`capture_record`]; the arguments follow the joins.
 macro_rules! captures {
     ($($rest:expr),+) => {
         concat!(
-            "SELECT coalesce(c.digest, b.digest), c.artifact, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id,
-                    j.source_path
+            "SELECT coalesce(c.digest, b.digest), j.source_path, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id
                FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
                     LEFT JOIN journal j ON j.seq = c.source_entry ",
             $($rest),+
@@ -181,21 +180,26 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns the capture of the artifact `core` with this hash.
-    pub(crate) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRow>> {
+    pub(crate) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRecord>> {
         let id = capture_id(&self.connection, core, capture).map_err(|error| self.failed(error))?;
-        Ok(self.rows(captures!("WHERE c.id = ?1"), [id], capture_row)?.pop())
+        Ok(self.rows(captures!("WHERE c.id = ?1"), [id], |row| capture_record(row, core))?.pop())
     }
 
     /// Returns the captures of an artifact in the order in which they were added.
-    pub(crate) fn captures(&self, artifact: ArtifactId) -> Result<Vec<CaptureRow>> {
-        self.rows(captures!("WHERE c.artifact = ?1 ORDER BY c.id"), [artifact.0], capture_row)
+    pub(crate) fn captures(&self, core: CoreHash, artifact: ArtifactId) -> Result<Vec<CaptureRecord>> {
+        let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id");
+        self.rows(sql, [artifact.0], |row| capture_record(row, core))
     }
 
     /// Returns the capture of an artifact that was added first. The preferred one may be another:
     /// [`Snapshot::preferred_capture`].
-    pub(crate) fn first_capture(&self, artifact: ArtifactId) -> Result<Option<CaptureRow>> {
+    pub(crate) fn first_capture(
+        &self,
+        core: CoreHash,
+        artifact: ArtifactId,
+    ) -> Result<Option<CaptureRecord>> {
         let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1");
-        Ok(self.rows(sql, [artifact.0], capture_row)?.pop())
+        Ok(self.rows(sql, [artifact.0], |row| capture_record(row, core))?.pop())
     }
 
     /// Returns the attributes of an artifact, sorted by name and value.
@@ -265,19 +269,20 @@ pub(super) fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
     })
 }
 
-pub(super) fn capture_row(row: &Row<'_>) -> rusqlite::Result<CaptureRow> {
+/// Returns a capture of the artifact `core`.
+pub(super) fn capture_record(row: &Row<'_>, core: CoreHash) -> rusqlite::Result<CaptureRecord> {
     let warnings: Option<String> = row.get(5)?;
     let warnings = serde_json::from_str(warnings.as_deref().unwrap_or("[]")).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, error.into())
     })?;
-    Ok(CaptureRow {
+    Ok(CaptureRecord {
         capture: row.get(0)?,
-        artifact: row.get(1)?,
+        artifact: core,
+        source_path: row.get(1)?,
         size: row.get(2)?,
         added_at: time(row, 3)?,
         seen_at: time(row, 4)?,
         warnings,
         signature: signature(row, 6)?,
-        source_path: row.get(8)?,
     })
 }

@@ -12,12 +12,12 @@ use super::ids::{ARTIFACTS_WITH_BLOB, artifact_id};
 use super::journal::Event;
 use super::mention_index;
 use super::read::Snapshot;
-use super::rows::{ArtifactId, ArtifactRow, CaptureRow};
+use super::rows::{ArtifactId, ArtifactRow};
 use super::search;
 use super::signatures;
 use super::unresolved::References;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{RecordedEntry, SharedFile, StatedLink};
+use crate::storage::{CaptureRecord, ManualLink, RecordedEntry, SharedFile, StatedLink};
 
 impl Snapshot<'_> {
     /// Returns the files of each artifact that artifacts other than these also have, by name.
@@ -70,14 +70,8 @@ impl Edit<'_> {
         if self.snapshot.pin_of(artifact.id)?.is_some() {
             return Err(StorageError::pinned(core));
         }
-        let mut edges = Vec::new();
-        for edge in self.snapshot.stated_edges(artifact.id)? {
-            let (source, target) = (self.snapshot.core_of(edge.source)?, self.snapshot.core_of(edge.target)?);
-            edges.push((edge.relation, source, target));
-        }
-        // The journal does not depend on row ids.
-        edges.sort_unstable();
-        for (relation, source, target) in edges {
+        // Their order does not depend on row ids, and so the journal does not.
+        for ManualLink { source, relation, target, .. } in self.snapshot.links_of(artifact.id)? {
             self.take_back_link(StatedLink { source, relation: &relation, target })?;
         }
         for tag in self.snapshot.tags(artifact.id)? {
@@ -85,7 +79,7 @@ impl Edit<'_> {
         }
         self.remove_note(core)?;
         self.remove_all_labels(core, artifact.id)?;
-        let captures = self.snapshot.captures(artifact.id)?;
+        let captures = self.snapshot.captures(core, artifact.id)?;
         self.take_out(id, core).map_err(|error| self.snapshot.failed(error))?;
         self.bury(&artifact, &captures, reason).map_err(|error| self.snapshot.failed(error))
     }
@@ -137,7 +131,7 @@ impl Edit<'_> {
     fn bury(
         &mut self,
         artifact: &ArtifactRow,
-        captures: &[CaptureRow],
+        captures: &[CaptureRecord],
         reason: Option<&str>,
     ) -> rusqlite::Result<()> {
         let connection = self.snapshot.connection();

@@ -3,10 +3,9 @@
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::artifact::{Place, Signature};
+use crate::artifact::Place;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{ArtifactRecord, CaptureRecord};
-use crate::validation::Violation;
+use crate::storage::ArtifactRecord;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,102 +36,6 @@ impl ArtifactRow {
         let (addition, arrival) = (id.0.cast_unsigned(), arrival.cast_unsigned());
         ArtifactRecord { core, kind, added_at, seen_at, addition, arrival }
     }
-}
-
-/// A row of the `capture` table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CaptureRow {
-    /// Its hash.
-    pub capture: CaptureHash,
-    /// Its artifact.
-    pub artifact: ArtifactId,
-    /// Its size in bytes.
-    pub size: u64,
-    /// The time at which it was added.
-    pub added_at: DateTime<Utc>,
-    /// The time at which it was last added or seen again.
-    pub seen_at: DateTime<Utc>,
-    /// The warnings that were reported at its admission.
-    pub warnings: Vec<Violation>,
-    /// Its signature state; `None` if it has no signature.
-    pub signature: Option<Signature>,
-    /// The path that it was read from when it was first added, if that was recorded.
-    pub source_path: Option<String>,
-}
-
-impl CaptureRow {
-    /// Returns the capture without row ids; `artifact` is its artifact.
-    pub(super) fn record(self, artifact: CoreHash) -> CaptureRecord {
-        let Self { capture, size, added_at, seen_at, warnings, signature, source_path, .. } = self;
-        CaptureRecord { capture, artifact, size, added_at, seen_at, warnings, signature, source_path }
-    }
-}
-
-/// A file of a capture of several files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FileRow {
-    /// The artifact.
-    pub artifact: ArtifactId,
-    /// The capture.
-    pub capture: CaptureHash,
-    /// The name of the file.
-    pub name: String,
-}
-
-/// A mention in the vault.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct MentionRow {
-    /// The mentioning artifact.
-    pub artifact: ArtifactId,
-    /// The role.
-    pub role: String,
-    /// The unit of the place; empty if the place is a pointer.
-    pub unit: String,
-    /// The place.
-    pub place: Place,
-    /// The digest.
-    pub digest: Digest,
-}
-
-/// A mention that relates its artifact to the one that the digest identifies.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DigestEdge {
-    /// The mention.
-    pub mention: MentionRow,
-    /// The relation of the mentioning artifact to the other.
-    pub relation: String,
-    /// The relation of the other artifact to the mentioning one, if that has its own name.
-    pub inverse: Option<String>,
-    /// The artifact that the digest identifies, if it is in the vault.
-    pub target: Option<ArtifactId>,
-}
-
-/// A manual link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StatedEdge {
-    /// The source artifact.
-    pub source: ArtifactId,
-    /// The relation.
-    pub relation: String,
-    /// The target artifact.
-    pub target: ArtifactId,
-    /// The note on the link.
-    pub note: Option<String>,
-}
-
-/// A reference to something that the vault does not have, with one of the referring artifacts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Reference<T> {
-    /// The missing digest or name.
-    pub missing: T,
-    /// The referring artifact.
-    pub artifact: ArtifactId,
-    /// The relation.
-    pub relation: String,
-    /// The role; `None` for names.
-    pub role: Option<String>,
-    /// The place; `None` for names.
-    pub place: Option<Place>,
 }
 
 impl FromSql for ArtifactId {

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use super::super::ids::artifact_id;
 use super::super::read;
-use super::super::rows::{ArtifactId, DigestEdge, MentionRow, Reference, StatedEdge};
+use super::super::rows::{ArtifactId, ArtifactRow};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::forward::forward_to_inherent;
@@ -14,8 +14,7 @@ use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
     ManualLink, MemberRecord, Mention, NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution,
-    RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, sort_manual_links,
-    sort_mentions, sort_mentions_by_artifact, sort_references, sort_unresolved,
+    RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, sort_mentions, sort_references,
 };
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
@@ -48,49 +47,6 @@ impl read::Snapshot<'_> {
         cores.sort_unstable();
         Ok(cores)
     }
-
-    pub(super) fn mention(&self, row: MentionRow) -> Result<Mention> {
-        let MentionRow { artifact, role, unit, place, digest } = row;
-        Ok(Mention { artifact: self.core_of(artifact)?, role, unit, place, digest })
-    }
-
-    /// Returns mentions ordered by artifact, role and place.
-    pub(super) fn mentions_by_artifact(&self, rows: Vec<MentionRow>) -> Result<Vec<Mention>> {
-        let mentions = rows.into_iter().map(|row| self.mention(row)).collect::<Result<Vec<_>>>();
-        let mut mentions = mentions?;
-        sort_mentions_by_artifact(&mut mentions);
-        Ok(mentions)
-    }
-
-    fn edge(&self, edge: DigestEdge) -> Result<ReferenceEdge> {
-        let DigestEdge { mention, relation, inverse, target } = edge;
-        Ok(ReferenceEdge {
-            mention: self.mention(mention)?,
-            relation,
-            inverse,
-            is_resolved: target.is_some(),
-        })
-    }
-
-    fn manual_link(&self, edge: StatedEdge) -> Result<ManualLink> {
-        let StatedEdge { source, relation, target, note } = edge;
-        Ok(ManualLink { source: self.core_of(source)?, relation, target: self.core_of(target)?, note })
-    }
-
-    fn missing<T>(
-        &self,
-        references: Vec<Reference<T>>,
-        target: fn(T) -> UnresolvedTarget,
-    ) -> Result<Vec<UnresolvedReference>> {
-        let missing = references.into_iter().map(|reference| {
-            let Reference { missing, artifact, relation, role, place } = reference;
-            let artifact = self.core_of(artifact)?;
-            Ok(UnresolvedReference { missing: target(missing), artifact, relation, role, place })
-        });
-        let mut missing = missing.collect::<Result<Vec<_>>>()?;
-        sort_unresolved(&mut missing);
-        Ok(missing)
-    }
 }
 
 impl Snapshot for read::Snapshot<'_> {
@@ -99,6 +55,7 @@ impl Snapshot for read::Snapshot<'_> {
         fn count(&self, filter: &Filter) -> Result<u64>;
         fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
         fn shared_names(&self, group: &str) -> Result<Vec<String>>;
+        fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
         fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
         fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
         fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
@@ -114,23 +71,19 @@ impl Snapshot for read::Snapshot<'_> {
     }
 
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
-        of.iter().map(|core| Ok(self.artifact(*core)?.map(super::super::rows::ArtifactRow::record))).collect()
+        of.iter().map(|core| Ok(self.artifact(*core)?.map(ArtifactRow::record))).collect()
     }
 
     fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
-        self.each(of, |core, id| Ok(self.captures(id)?.into_iter().map(|row| row.record(core)).collect()))
+        self.each(of, |core, id| self.captures(core, id))
     }
 
     fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
-        let capture = |target: &CaptureTarget| {
-            let row = self.capture(target.artifact, target.capture)?;
-            Ok(row.map(|row| row.record(target.artifact)))
-        };
-        targets.iter().map(capture).collect()
+        targets.iter().map(|target| self.capture(target.artifact, target.capture)).collect()
     }
 
     fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
-        self.each(of, |core, id| Ok(self.preferred_capture(id)?.map(|row| row.record(core))))
+        self.each(of, |core, id| self.preferred_capture(core, id))
     }
 
     fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>> {
@@ -168,16 +121,7 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
         self.each(of, |core, id| {
-            let rows = self.mentions(id, group)?.into_iter();
-            let mut mentions: Vec<Mention> = rows
-                .map(|MentionRow { role, unit, place, digest, .. }| Mention {
-                    artifact: core,
-                    role,
-                    unit,
-                    place,
-                    digest,
-                })
-                .collect();
+            let mut mentions = self.mentions(core, id, group)?;
             sort_mentions(&mut mentions);
             Ok(mentions)
         })
@@ -188,8 +132,7 @@ impl Snapshot for read::Snapshot<'_> {
     }
 
     fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
-        let mentions = |digest: &Digest| self.mentions_by_artifact(self.mentioning(*digest, group)?);
-        digests.iter().map(mentions).collect()
+        digests.iter().map(|digest| self.mentioning(*digest, group)).collect()
     }
 
     fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>> {
@@ -214,12 +157,10 @@ impl Snapshot for read::Snapshot<'_> {
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
         let edges = |core: &CoreHash| {
             let Some(artifact) = self.artifact(*core)? else { return Ok(Vec::new()) };
-            let edges = match direction {
-                Direction::Out => self.digest_edges_from(artifact.id)?,
-                Direction::In => self.digest_edges_to(&artifact)?,
+            let mut edges = match direction {
+                Direction::Out => self.references_from(artifact.id)?,
+                Direction::In => self.references_to(&artifact)?,
             };
-            let mut edges =
-                edges.into_iter().map(|edge| self.edge(edge)).collect::<Result<Vec<ReferenceEdge>>>()?;
             sort_references(&mut edges, direction);
             Ok(edges)
         };
@@ -290,12 +231,7 @@ impl Snapshot for read::Snapshot<'_> {
     }
 
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
-        self.each(of, |_, id| {
-            let links = self.stated_edges(id)?.into_iter().map(|edge| self.manual_link(edge));
-            let mut links = links.collect::<Result<Vec<_>>>()?;
-            sort_manual_links(&mut links);
-            Ok(links)
-        })
+        self.each(of, |_, id| self.links_of(id))
     }
 
     fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {
@@ -305,24 +241,13 @@ impl Snapshot for read::Snapshot<'_> {
         })
     }
 
-    fn unresolved(&self) -> Result<Vec<UnresolvedReference>> {
-        let mut missing = self.missing(self.missing_digests()?, UnresolvedTarget::Digest)?;
-        missing.append(&mut self.missing(self.missing_names()?, UnresolvedTarget::Name)?);
-        Ok(missing)
-    }
-
     fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
         let ids = of.iter().map(|core| self.id_of(*core)).collect::<Result<Vec<_>>>()?;
         self.shared_files_of(&ids)
     }
 
     fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
-        let file = |blob: &BlobHash| {
-            let Some(file) = self.file_with(*blob)? else { return Ok(None) };
-            let artifact = self.core_of(file.artifact)?;
-            Ok(Some(FileRecord { artifact, capture: file.capture, name: file.name }))
-        };
-        blobs.iter().map(file).collect()
+        blobs.iter().map(|blob| self.file_with(*blob)).collect()
     }
 
     fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {

@@ -7,18 +7,19 @@ use rusqlite::OptionalExtension;
 use super::Snapshot;
 use super::mentions::{Roles, mention};
 use crate::artifact::relation;
-use crate::digest::{CoreHash, Digest};
+use crate::digest::CoreHash;
+use crate::storage::interface::{sort_manual_links, sort_unresolved};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
-use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, DigestEdge, MentionRow, Reference, StatedEdge};
-use crate::storage::{NameMention, Result};
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
+use crate::storage::{ManualLink, NameMention, ReferenceEdge, Result, UnresolvedReference, UnresolvedTarget};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = relation::CONTAINS;
 
 impl Snapshot<'_> {
     /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
-    pub(crate) fn digest_edges_from(&self, artifact: ArtifactId) -> Result<Vec<DigestEdge>> {
+    pub(crate) fn references_from(&self, artifact: ArtifactId) -> Result<Vec<ReferenceEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
         for stated in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
@@ -29,22 +30,22 @@ impl Snapshot<'_> {
                 continue;
             }
             let inverse = target.as_ref().map(|target| self.stated_by(&target.kind)).transpose()?.flatten();
-            let target = target.map(|target| target.id);
-            edges.push(DigestEdge { mention: mention(artifact, stated, role), relation, inverse, target });
+            let mention = mention(self.core_of(artifact)?, stated, role);
+            edges.push(ReferenceEdge { mention, relation, inverse, is_resolved: target.is_some() });
         }
         Ok(edges)
     }
 
     /// Returns the mentions that relate other artifacts to this one.
-    pub(crate) fn digest_edges_to(&self, artifact: &ArtifactRow) -> Result<Vec<DigestEdge>> {
+    pub(crate) fn references_to(&self, artifact: &ArtifactRow) -> Result<Vec<ReferenceEdge>> {
         let mut edges = Vec::new();
         let mut roles = Roles::default();
         let inverse = self.stated_by(&artifact.kind)?;
         for (from, stated) in self.stating(artifact.core.0).map_err(|error| self.failed(error))? {
             let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
             let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
-            let (inverse, target) = (inverse.clone(), Some(artifact.id));
-            edges.push(DigestEdge { mention: mention(from, stated, role), relation, inverse, target });
+            let mention = mention(self.core_of(from)?, stated, role);
+            edges.push(ReferenceEdge { mention, relation, inverse: inverse.clone(), is_resolved: true });
         }
         Ok(edges)
     }
@@ -139,48 +140,57 @@ impl Snapshot<'_> {
         self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Returns the manual links from or to an artifact.
-    pub(crate) fn stated_edges(&self, artifact: ArtifactId) -> Result<Vec<StatedEdge>> {
-        let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1
-                    ORDER BY relation, source, target";
-        self.rows(sql, [artifact.0], |row| {
-            Ok(StatedEdge {
-                source: row.get(0)?,
-                relation: row.get(1)?,
-                target: row.get(2)?,
-                note: row.get(3)?,
-            })
-        })
+    /// Returns the manual links from or to an artifact, sorted by relation, source and target.
+    pub(crate) fn links_of(&self, artifact: ArtifactId) -> Result<Vec<ManualLink>> {
+        let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1";
+        let links = self.rows(sql, [artifact.0], |row| {
+            Ok((row.get::<_, ArtifactId>(0)?, row.get(1)?, row.get::<_, ArtifactId>(2)?, row.get(3)?))
+        })?;
+        let link = |(source, relation, target, note)| {
+            Ok(ManualLink { source: self.core_of(source)?, relation, target: self.core_of(target)?, note })
+        };
+        let mut links = links.into_iter().map(link).collect::<Result<Vec<_>>>()?;
+        sort_manual_links(&mut links);
+        Ok(links)
     }
 
-    /// Returns the digests that artifacts refer to and that are not core hashes in the vault.
-    pub(crate) fn missing_digests(&self) -> Result<Vec<Reference<Digest>>> {
+    /// Returns the references to digests that are not core hashes in the vault, and to names that no other artifact in it
+    /// has, sorted.
+    pub(crate) fn unresolved(&self) -> Result<Vec<UnresolvedReference>> {
+        let mut unresolved = self.missing_digests()?;
+        unresolved.append(&mut self.missing_names()?);
+        sort_unresolved(&mut unresolved);
+        Ok(unresolved)
+    }
+
+    fn missing_digests(&self) -> Result<Vec<UnresolvedReference>> {
         let mut missing = Vec::new();
         let sql = "SELECT DISTINCT c.artifact FROM unresolved_reference u JOIN capture c ON c.id = u.capture";
         for artifact in self.rows(sql, [], |row| row.get::<_, ArtifactId>(0))? {
-            for edge in self.digest_edges_from(artifact)?.into_iter().filter(|edge| edge.target.is_none()) {
-                let MentionRow { role, place, digest, .. } = edge.mention;
-                let (role, place) = (Some(role), Some(place));
-                missing.push(Reference { missing: digest, artifact, relation: edge.relation, role, place });
+            for edge in self.references_from(artifact)?.into_iter().filter(|edge| !edge.is_resolved) {
+                let ReferenceEdge { mention, relation, .. } = edge;
+                missing.push(UnresolvedReference {
+                    missing: UnresolvedTarget::Digest(mention.digest),
+                    artifact: mention.artifact,
+                    relation,
+                    role: Some(mention.role),
+                    place: Some(mention.place),
+                });
             }
         }
         Ok(missing)
     }
 
-    /// Returns the names that artifacts refer to and that no other artifact in the vault has, sorted.
-    pub(crate) fn missing_names(&self) -> Result<Vec<Reference<String>>> {
+    fn missing_names(&self) -> Result<Vec<UnresolvedReference>> {
         let sql = "SELECT n.handle, n.artifact, n.relation FROM name_mention n
                     WHERE n.dangles AND NOT EXISTS
-                      (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)
-                    ORDER BY n.handle, n.artifact";
-        self.rows(sql, [], |row| {
-            Ok(Reference {
-                missing: row.get(0)?,
-                artifact: row.get(1)?,
-                relation: row.get(2)?,
-                role: None,
-                place: None,
-            })
-        })
+                      (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact)";
+        let missing =
+            self.rows(sql, [], |row| Ok((row.get(0)?, row.get::<_, ArtifactId>(1)?, row.get(2)?)))?;
+        let reference = |(name, artifact, relation)| {
+            let (missing, artifact) = (UnresolvedTarget::Name(name), self.core_of(artifact)?);
+            Ok(UnresolvedReference { missing, artifact, relation, role: None, place: None })
+        };
+        missing.into_iter().map(reference).collect()
     }
 }

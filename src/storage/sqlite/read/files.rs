@@ -8,8 +8,8 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::seal::seal;
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
 use crate::storage::sqlite::ids::{beginning, blob_id};
-use crate::storage::sqlite::rows::FileRow;
-use crate::storage::{MemberRecord, Result, StorageError};
+use crate::storage::sqlite::rows::ArtifactId;
+use crate::storage::{FileRecord, MemberRecord, Result, StorageError};
 
 impl Snapshot<'_> {
     /// Returns the names and blob hashes of the members of a capture, sorted by name. Their bindings to the capture and
@@ -36,13 +36,15 @@ impl Snapshot<'_> {
 
     /// Returns a file with these bytes in a capture of several files: from the capture that was added first, and the
     /// first by name in it.
-    pub(crate) fn file_with(&self, blob: BlobHash) -> Result<Option<FileRow>> {
+    pub(crate) fn file_with(&self, blob: BlobHash) -> Result<Option<FileRecord>> {
         let sql = "SELECT c.artifact, c.digest, m.name
                      FROM blob b JOIN member m ON m.blob = b.id JOIN capture c ON c.id = m.capture
                     WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 ORDER BY c.id, m.name LIMIT 1";
+        let key = (beginning(&blob.0), blob.0.as_bytes());
         let file =
-            |row: &Row<'_>| Ok(FileRow { artifact: row.get(0)?, capture: row.get(1)?, name: row.get(2)? });
-        Ok(self.rows(sql, (beginning(&blob.0), blob.0.as_bytes()), file)?.pop())
+            self.rows(sql, key, |row| Ok((row.get::<_, ArtifactId>(0)?, row.get(1)?, row.get(2)?)))?.pop();
+        let Some((artifact, capture, name)) = file else { return Ok(None) };
+        Ok(Some(FileRecord { artifact: self.core_of(artifact)?, capture, name }))
     }
 
     fn payload(&self, core: CoreHash, capture: CaptureHash, id: i64, blob: BlobHash) -> Result<Vec<u8>> {

@@ -7,11 +7,12 @@ use rusqlite::OptionalExtension;
 
 use super::Snapshot;
 use crate::artifact::Place;
-use crate::digest::{Digest, DigestPrefix};
+use crate::digest::{CoreHash, Digest, DigestPrefix};
+use crate::storage::interface::{Mention, sort_mentions_by_artifact};
 use crate::storage::sqlite::lists::Stated;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::mention_index::Segments;
-use crate::storage::sqlite::rows::{ArtifactId, MentionRow};
+use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::{Result, RoleCount};
 
 /// A row of the `role` table.
@@ -49,9 +50,8 @@ impl Roles {
 
 impl Snapshot<'_> {
     /// Returns the mentions of `digest`, in any role or in those of one group, ordered by artifact, role and place.
-    pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRow>> {
-        let find = || self.in_group(self.stating(digest)?, group);
-        find().map_err(|error| self.failed(error))
+    pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<Mention>> {
+        self.in_group(self.stating(digest).map_err(|error| self.failed(error))?, group)
     }
 
     /// Returns where the captures of an artifact that are among `captures`, which must be sorted, mention `digest`, in
@@ -62,7 +62,7 @@ impl Snapshot<'_> {
         captures: &[i64],
         digest: Digest,
         group: Option<&str>,
-    ) -> Result<Vec<MentionRow>> {
+    ) -> Result<Vec<Mention>> {
         let find = || {
             let mut found = Vec::new();
             let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
@@ -74,9 +74,9 @@ impl Snapshot<'_> {
                 let stated = self.lists().with(capture, |stated| *stated == digest)?;
                 found.extend(stated.into_iter().map(|stated| (artifact, stated)));
             }
-            self.in_group(found, group)
+            Ok(found)
         };
-        find().map_err(|error| self.failed(error))
+        self.in_group(find().map_err(|error| self.failed(error))?, group)
     }
 
     /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
@@ -105,14 +105,19 @@ impl Snapshot<'_> {
     }
 
     /// Returns the mentions of an artifact in the roles of one group, or all of them, in the order of their lists.
-    pub(crate) fn mentions(&self, artifact: ArtifactId, group: Option<&str>) -> Result<Vec<MentionRow>> {
+    pub(crate) fn mentions(
+        &self,
+        core: CoreHash,
+        artifact: ArtifactId,
+        group: Option<&str>,
+    ) -> Result<Vec<Mention>> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = Roles::default();
             for stated in self.lists().for_artifact(artifact.0)? {
                 let role = roles.get(self, stated.role)?;
                 if group.is_none_or(|group| role.group == group) {
-                    found.push(mention(artifact, stated, role));
+                    found.push(mention(core, stated, role));
                 }
             }
             Ok(found)
@@ -138,13 +143,13 @@ impl Snapshot<'_> {
 
     /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
     pub(crate) fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
-        let mut beginnings: BTreeMap<Digest, BTreeSet<ArtifactId>> = BTreeMap::new();
-        let sql = "SELECT a.id FROM artifact a
+        let mut beginnings: BTreeMap<Digest, BTreeSet<CoreHash>> = BTreeMap::new();
+        let sql = "SELECT a.core, a.id FROM artifact a
                     WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
-        for artifact in self.rows(sql, [group], |row| row.get::<_, ArtifactId>(0))? {
-            for mention in self.mentions(artifact, Some(group))? {
+        for (core, artifact) in self.rows(sql, [group], |row| Ok((row.get(0)?, row.get(1)?)))? {
+            for mention in self.mentions(core, artifact, Some(group))? {
                 if mention.place == Place::Index(0) {
-                    beginnings.entry(mention.digest).or_default().insert(artifact);
+                    beginnings.entry(mention.digest).or_default().insert(core);
                 }
             }
         }
@@ -191,30 +196,22 @@ impl Snapshot<'_> {
     }
 
     /// Returns those mentions that have a role of the group, or all of them, ordered by artifact, role and place.
-    fn in_group(
-        &self,
-        stated: Vec<(ArtifactId, Stated)>,
-        group: Option<&str>,
-    ) -> rusqlite::Result<Vec<MentionRow>> {
+    fn in_group(&self, stated: Vec<(ArtifactId, Stated)>, group: Option<&str>) -> Result<Vec<Mention>> {
         let mut found = Vec::new();
         let mut roles = Roles::default();
         for (artifact, stated) in stated {
-            let role = roles.get(self, stated.role)?;
+            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
             if group.is_none_or(|group| group == role.group) {
-                found.push(mention(artifact, stated, role));
+                found.push(mention(self.core_of(artifact)?, stated, role));
             }
         }
-        found.sort_by(|one, other| order(one).cmp(&order(other)));
+        sort_mentions_by_artifact(&mut found);
         found.dedup();
         Ok(found)
     }
 }
 
-pub(super) fn mention(artifact: ArtifactId, stated: Stated, role: &RoleRow) -> MentionRow {
+pub(super) fn mention(artifact: CoreHash, stated: Stated, role: &RoleRow) -> Mention {
     let Stated { place, digest, .. } = stated;
-    MentionRow { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
-}
-
-fn order(mention: &MentionRow) -> (ArtifactId, &str, &Place) {
-    (mention.artifact, &mention.role, &mention.place)
+    Mention { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
 }

@@ -52,9 +52,10 @@ impl Snapshot<'_> {
                 return Err(self.failed(out_of_order("capture")));
             }
             before = id;
-            let first = if first == id { None } else { self.first_capture(artifact)? };
-            let artifact = self.artifact_by_id(artifact)?.record();
-            captures.push(SearchableCapture { id, capture, artifact, first: first.map(|row| row.capture) });
+            let row = self.artifact_by_id(artifact)?;
+            let first = if first == id { None } else { self.first_capture(row.core, artifact)? };
+            let first = first.map(|first| first.capture);
+            captures.push(SearchableCapture { id, capture, artifact: row.record(), first });
         }
         Ok(captures)
     }

@@ -147,10 +147,8 @@ impl<'q> Known<'q> {
     ) -> Result<()> {
         match self {
             Self::Mention { group, digest, captures } => {
-                let rows = snapshot.mentions_in(artifact, captures, *digest, *group)?.into_iter();
-                for row in rows {
-                    matches.push(Match::Mention(snapshot.mention(row)?));
-                }
+                let mentions = snapshot.mentions_in(artifact, captures, *digest, *group)?;
+                matches.extend(mentions.into_iter().map(Match::Mention));
             }
             Self::Attribute { name, value, id } => {
                 let sql = "SELECT 1 FROM attribute WHERE value = ?1 AND artifact = ?2";
