@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::handle::Vault;
 use super::query::{self, Graph, Link, LinkTarget, Origin, Traversal};
+use super::same_variants::convert_same_variants;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{Direction, StorageError};
 
@@ -233,20 +234,5 @@ impl From<&LinkTarget> for LinkEnd {
     }
 }
 
-impl From<Direction> for LinkDirection {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Out => Self::Out,
-            Direction::In => Self::In,
-        }
-    }
-}
-
-impl From<LinkDirection> for Direction {
-    fn from(direction: LinkDirection) -> Self {
-        match direction {
-            LinkDirection::Out => Self::Out,
-            LinkDirection::In => Self::In,
-        }
-    }
-}
+convert_same_variants!(Direction => LinkDirection: Out, In);
+convert_same_variants!(LinkDirection => Direction: Out, In);

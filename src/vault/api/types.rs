@@ -15,6 +15,7 @@ use crate::digest::{self, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::check::finding::Finding;
 use crate::storage::{ArtifactRecord, TimeBasis};
 use crate::validation::{Severity, Violation};
+use crate::vault::same_variants::convert_same_variants;
 
 /// A time in UTC with milliseconds, written as RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,27 +139,8 @@ pub enum TimeBasisName {
     Finished,
 }
 
-impl From<TimeBasis> for TimeBasisName {
-    fn from(basis: TimeBasis) -> Self {
-        match basis {
-            TimeBasis::FirstSeen => Self::FirstSeen,
-            TimeBasis::LastSeen => Self::LastSeen,
-            TimeBasis::Created => Self::Created,
-            TimeBasis::Finished => Self::Finished,
-        }
-    }
-}
-
-impl From<TimeBasisName> for TimeBasis {
-    fn from(basis: TimeBasisName) -> Self {
-        match basis {
-            TimeBasisName::FirstSeen => Self::FirstSeen,
-            TimeBasisName::LastSeen => Self::LastSeen,
-            TimeBasisName::Created => Self::Created,
-            TimeBasisName::Finished => Self::Finished,
-        }
-    }
-}
+convert_same_variants!(TimeBasis => TimeBasisName: FirstSeen, LastSeen, Created, Finished);
+convert_same_variants!(TimeBasisName => TimeBasis: FirstSeen, LastSeen, Created, Finished);
 
 /// An artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

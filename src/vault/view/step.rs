@@ -10,6 +10,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::json::pretty::TruncatedText;
 use crate::storage::{Snapshot, StorageError, StoredMember};
 use crate::vault::api::{PlaceSummary, Timestamp};
+use crate::vault::same_variants::convert_same_variants;
 
 /// A step of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -242,34 +243,8 @@ impl ViewBody {
     }
 }
 
-impl From<StepClass> for StepClassName {
-    fn from(class: StepClass) -> Self {
-        match class {
-            StepClass::Model => Self::Model,
-            StepClass::Tool => Self::Tool,
-            StepClass::Work => Self::Work,
-            StepClass::Error => Self::Error,
-            StepClass::Output => Self::Output,
-            StepClass::Control => Self::Control,
-            StepClass::Term => Self::Term,
-            StepClass::Member => Self::Member,
-            StepClass::Content => Self::Content,
-        }
-    }
-}
+convert_same_variants!(StepClass => StepClassName: Model, Tool, Work, Error, Output, Control, Term, Member, Content);
 
-impl From<BodyRole> for BodyRoleName {
-    fn from(role: BodyRole) -> Self {
-        match role {
-            BodyRole::Context => Self::Context,
-            BodyRole::Prompt => Self::Prompt,
-            BodyRole::Response => Self::Response,
-            BodyRole::Arguments => Self::Arguments,
-            BodyRole::Result => Self::Result,
-            BodyRole::Error => Self::Error,
-            BodyRole::State => Self::State,
-            BodyRole::Details => Self::Details,
-            BodyRole::Content => Self::Content,
-        }
-    }
-}
+convert_same_variants!(
+    BodyRole => BodyRoleName: Context, Prompt, Response, Arguments, Result, Error, State, Details, Content
+);
