@@ -121,7 +121,7 @@ impl Operation for ForgetRequest {
         let plan = Plan::new(&*vault.snapshot()?, self.policy.clone(), at)?;
         let removal = if self.dry_run { None } else { Some(self.remove(vault, &plan)?) };
         let shares = plan.shares();
-        let Plan { policy, decisions, .. } = plan;
+        let Plan { policy, decisions } = plan;
         let decisions = decisions.into_iter().map(|decision| RetentionDecision::new(decision, &policy));
         Ok(ForgetAnswer { at: at.into(), decisions: decisions.collect(), shares, removal })
     }

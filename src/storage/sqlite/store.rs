@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -42,9 +41,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// How long a writer waits for other writers.
-    pub const PATIENCE: Duration = BUSY_TIMEOUT;
-
     /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
     ///
     /// # Errors

@@ -35,8 +35,6 @@ use period::Choice;
 pub struct Plan {
     /// The policy.
     pub policy: Policy,
-    /// The time of the plan, from which ages are measured.
-    pub now: DateTime<Utc>,
     /// The decisions, by group, newest first.
     pub decisions: Vec<Decision>,
 }
@@ -87,7 +85,7 @@ impl Plan {
             decide(snapshot, (&policy, now), (group, artifacts), &mut decisions)?;
         }
         dependents::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
-        Ok(Self { policy, now, decisions })
+        Ok(Self { policy, decisions })
     }
 
     /// Returns the artifacts that would be removed.

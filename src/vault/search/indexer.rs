@@ -48,23 +48,15 @@ pub(in crate::vault) fn build(
     watch: &mut dyn FnMut(Progress),
 ) -> Result<Indexed, StorageError> {
     storage.full_text()?.begin_index(PATIENCE)?;
-    Ok(sync_index(storage, watch)?.unwrap_or_default())
+    Ok(sync_index(storage, PATIENCE, watch)?.unwrap_or_default())
 }
 
-/// Indexes captures added since the last update, and rebuilds an index of another version. Returns `None` if there is
-/// no index.
-pub(in crate::vault) fn sync_index(
-    storage: &dyn Storage,
-    watch: &mut dyn FnMut(Progress),
-) -> Result<Option<Indexed>, StorageError> {
-    sync_index_within(storage, PATIENCE, watch)
-}
-
-/// Same as [`sync_index`], but waits at most `patience` for other writers each time.
+/// Indexes captures added since the last update, and rebuilds an index of another version. Waits at most `patience` for
+/// other writers each time. Returns `None` if there is no index.
 ///
 /// # Errors
 /// Same as [`build`]; also [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish.
-pub(in crate::vault) fn sync_index_within(
+pub(in crate::vault) fn sync_index(
     storage: &dyn Storage,
     patience: Duration,
     watch: &mut dyn FnMut(Progress),

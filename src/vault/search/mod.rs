@@ -21,7 +21,7 @@ use crate::storage::{
 pub use crate::storage::{Grouping, SearchIndex};
 pub(super) use compare::compare;
 pub use indexer::{Indexed, Progress};
-pub(super) use indexer::{build, sync_index, sync_index_within};
+pub(super) use indexer::{build, sync_index};
 pub use operation::CaughtUp;
 use passages::capture_passages;
 pub use request::{FieldMatch, SearchAnswer, SearchRequest};

@@ -25,7 +25,7 @@ impl Vault {
     /// # Errors
     /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
     pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
-        match search::sync_index_within(self.full_text()?, SHORT, watch) {
+        match search::sync_index(self.full_text()?, SHORT, watch) {
             Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
             Err(error)
                 if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>
@@ -69,14 +69,6 @@ impl Vault {
     /// Returns an error if the vault cannot be read or written.
     pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
         search::build(self.full_text()?, watch)
-    }
-
-    /// Indexes artifacts added since the last update. Returns `None` if there is no index.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn update_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Option<Indexed>, StorageError> {
-        search::sync_index(self.full_text()?, watch)
     }
 
     /// Returns the storage, if it has a full-text index.
