@@ -62,6 +62,27 @@ pub struct JournalHead {
     pub chain: Digest,
 }
 
+/// The actions of all entries, in alphabetical order. A later version may write others.
+pub const ACTIONS: [&str; 17] = [
+    "add",
+    "allow-removed",
+    "gc",
+    "label",
+    "link",
+    "note",
+    "pin",
+    "reindex",
+    "remove",
+    "repair",
+    "seen",
+    "signature",
+    "tag",
+    "unlabel",
+    "unlink",
+    "unpin",
+    "untag",
+];
+
 /// Number of entries of a page if none is requested.
 const PAGE: u32 = 1_000;
 

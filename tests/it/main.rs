@@ -15,6 +15,7 @@ mod backup;
 mod bad_input;
 mod bundle;
 mod captures;
+mod changes;
 mod columns;
 mod completing;
 mod concurrency;

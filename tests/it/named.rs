@@ -57,7 +57,7 @@ fn a_run_id_of_several_artifacts_is_ambiguous() {
 fn a_name_of_nothing_is_explained() {
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples/session.json")]);
-    let told = sandbox.run(["show", "nothing"]).expect(3).stderr;
+    let told = sandbox.run(["show", "nothing"]).expect(1).stderr;
     assert!(told.contains("no tag or run in the vault has the name nothing"), "{told}");
     let file = sandbox.write("file.json", "{}");
     let told = sandbox.run(["show", file.to_str().unwrap()]).expect(3).stderr;

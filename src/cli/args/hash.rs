@@ -119,13 +119,14 @@ impl Named {
         };
         match (outcome, self) {
             (Err(LookupError::NoSuchName(name)), Self::Name(given, reason)) => {
-                let file = if Path::new(given).is_file() {
-                    "; it is a file: \"runvault verify\" checks files, and \"runvault add\" stores them"
+                let message = format!("no tag or run in the vault has the name {}; {reason}", brief(&name));
+                Err(if Path::new(given).is_file() {
+                    Failure::Usage(format!(
+                        "{message}; it is a file: \"runvault verify\" checks files, and \"runvault add\" stores them"
+                    ))
                 } else {
-                    ""
-                };
-                let name = brief(&name);
-                Err(Failure::Usage(format!("no tag or run in the vault has the name {name}; {reason}{file}")))
+                    Failure::No(message)
+                })
             }
             (outcome, _) => Ok(outcome?),
         }

@@ -16,11 +16,23 @@ const RENAMED: [(&str, &[&str]); 9] = [
 ];
 
 /// Commands whose subcommands are new, with the subcommands and the one that was meant before.
-const DIVIDED: [(&str, &[&str], &str); 4] = [
+const DIVIDED: [(&str, &[&str], &str); 5] = [
     ("tag", &["set", "remove", "list"], "set"),
+    ("label", &["set", "remove", "list"], "set"),
     ("pin", &["add", "remove", "list"], "add"),
     ("link", &["add", "remove", "list"], "add"),
     ("note", &["set", "show", "remove"], "show"),
+];
+
+/// What other programs call the subcommands. The first one of them that a command has is meant.
+const SYNONYMS: [(&str, &[&str]); 7] = [
+    ("add", &["set"]),
+    ("del", &["remove"]),
+    ("delete", &["remove"]),
+    ("ls", &["list"]),
+    ("rm", &["remove"]),
+    ("set", &["add"]),
+    ("unset", &["remove"]),
 ];
 
 /// Options of all commands that are followed by a value.
@@ -80,9 +92,16 @@ fn divided(words: Vec<OsString>, at: usize) -> Vec<OsString> {
     let divided = DIVIDED.into_iter().find(|(known, ..)| *known == name);
     let Some((name, verbs, meant)) = divided else { return words };
     let arguments: Vec<usize> = positionals(&words, at + 1).collect();
-    let Some(first) = arguments.first().and_then(|first| words.get(*first)) else { return words };
-    if first.to_str().is_some_and(|first| verbs.contains(&first) || first == "help") {
+    let Some((index, first)) = arguments.first().and_then(|index| Some((*index, words.get(*index)?))) else {
         return words;
+    };
+    let is_verb = |word: &str| verbs.contains(&word);
+    if first.to_str().is_some_and(|first| is_verb(first) || first == "help") {
+        return words;
+    }
+    let synonym = SYNONYMS.iter().find(|(word, _)| first == word);
+    if let Some(verb) = synonym.and_then(|(_, meant)| meant.iter().find(|verb| is_verb(verb))) {
+        return replaced(words, index, &[verb]);
     }
     let rest = words.get(at + 1..).unwrap_or_default();
     match name {
@@ -147,6 +166,11 @@ mod tests {
             ("search --vault v --drop", "index drop --vault v"),
             ("stub 3941d3 --serve-stdio", "replay 3941d3 --serve-stdio"),
             ("help untag", "help tag remove"),
+            ("label latest a=b", "label set latest a=b"),
+            ("tag rm baseline", "tag remove baseline"),
+            ("tag add 4df877 baseline", "tag set 4df877 baseline"),
+            ("label --vault rm delete 4df877 a", "label --vault rm remove 4df877 a"),
+            ("pin set latest", "pin add latest"),
             ("reindex --help", "index rebuild --help"),
         ] {
             assert_eq!(now(then), expected);

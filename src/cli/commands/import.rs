@@ -6,7 +6,7 @@ mod recordings;
 mod task;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -152,9 +152,15 @@ impl Args {
             let add = format!("\"runvault add {name}\" adds artifacts");
             return Err(Failure::No(format!("{name} is a directory, not a bundle; {add}")));
         }
-        let file = File::open(path);
-        let file = file.map_err(|error| Failure::CouldNotRun(format!("cannot read {name}: {error}")))?;
-        Ok(bundle::read(io::BufReader::new(file), path, limit)?)
+        let failed = |error: io::Error| Failure::CouldNotRun(format!("cannot read {name}: {error}"));
+        let mut input = io::BufReader::new(File::open(path).map_err(failed)?);
+        if input.fill_buf().map_err(failed)?.starts_with(DATABASE) {
+            let copy = format!("\"runvault copy {name} VAULT\" copies a vault into another one");
+            return Err(Failure::No(format!(
+                "{name} is a vault or another SQLite database, not a bundle; {copy}"
+            )));
+        }
+        Ok(bundle::read(input, path, limit)?)
     }
 
     /// Returns `verb` in its completed form, or in a dry run in its conditional form.
@@ -224,6 +230,9 @@ impl Args {
         Ok(())
     }
 }
+
+/// The first bytes of an SQLite database.
+const DATABASE: &[u8] = b"SQLite format 3\0";
 
 fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
     let BundledLink { source, relation, target, .. } = link;

@@ -36,7 +36,7 @@ impl Args {
         for name in &self.command {
             let inner = command.find_subcommand(name);
             command = inner.ok_or_else(|| {
-                Failure::No(format!(
+                Failure::Usage(format!(
                     "there is no command {}; \"runvault help\" lists them",
                     self.command.join(" ")
                 ))

@@ -4,23 +4,37 @@ use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::storage::Upgrade;
+use runvault::vault::api::PathName;
 use runvault::{Upgraded, Vault};
+use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::index::rebuild::{Printer, print_report};
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
+use crate::cli::output::{json, stdout};
 
 /// Upgrade a vault to the current schema version
 ///
 /// A copy of the old vault is kept beside its file; a database is not copied. An interrupted upgrade can be repeated. A
 /// current vault is left unchanged. Older versions of runvault cannot open the upgraded vault.
 #[derive(ClapArgs)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Print one JSON document, and one line of JSON for each finding
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonUpgrade {
+    /// The schema versions before and after.
+    from: i64,
+    to: i64,
+    /// The copy of the old vault, if one was made.
+    copy: Option<PathName>,
+}
 
 impl Args {
-    #[expect(clippy::unused_self, reason = "all commands have the same signature")]
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let started = Instant::now();
         let path = vault.path()?;
@@ -29,16 +43,21 @@ impl Args {
         drop(printer);
         let Upgrade { from, to, copy, .. } = upgrade;
         let name = escaped(&Vault::shown_address(&path).to_string_lossy()).to_string();
-        if from < to {
+        if self.json {
+            let copy = copy.as_ref().map(PathName::from);
+            json::line(&mut stdout::raw(), &JsonUpgrade { from, to, copy })?;
+        } else if from < to {
             let kept = copy.map_or_else(String::new, |copy| {
                 format!("; a copy of the old vault is kept as {}", escaped(&copy.to_string_lossy()))
             });
             stdout::note(&format!("{name}: schema version {from} to {to}{kept}"));
         }
         if let Some(report) = report {
-            return print_report(&report, started);
+            return print_report(&report, started, self.json);
         }
-        stdout::note(&format!("{name} is current: schema version {to}"));
+        if !self.json {
+            stdout::note(&format!("{name} is current: schema version {to}"));
+        }
         Ok(Status::Done)
     }
 }

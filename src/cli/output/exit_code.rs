@@ -50,8 +50,28 @@ pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
 
 /// Returns the error for a command that does not exist here but is known from other programs.
 fn suggestion(error: &clap::Error) -> Option<String> {
+    if let (Some(ContextValue::String(path)), Some(ContextValue::StyledStr(usage))) =
+        (error.get(ContextKind::InvalidArg), error.get(ContextKind::Usage))
+        && !path.starts_with('-')
+        && usage.to_string().contains("runvault init ")
+    {
+        return Some(format!("the path of a vault is given with --vault: \"runvault init --vault {path}\""));
+    }
     let ContextValue::String(name) = error.get(ContextKind::InvalidSubcommand)? else { return None };
     Some(format!("there is no command {name}; {}", suggestions::for_command(name)?))
+}
+
+/// What the standard library says of text that is not a number, and what to say instead.
+const OF_NUMBERS: [(&str, &str); 4] = [
+    ("invalid digit found in string", "expected a whole number"),
+    ("cannot parse integer from empty string", "expected a whole number"),
+    ("number too large to fit in target type", "the number is too large"),
+    ("invalid float literal", "expected a number"),
+];
+
+/// Explains values of numeric arguments that are not valid.
+fn with_numbers_explained(text: String) -> String {
+    OF_NUMBERS.iter().fold(text, |text, (from, to)| text.replace(&format!(": {from}"), &format!(": {to}")))
 }
 
 /// Returns the text of a usage error. Arguments may be file names from untrusted sources, so they are escaped in place,
@@ -71,7 +91,7 @@ fn usage_text(mut error: clap::Error) -> String {
     for (kind, value) in context {
         error.insert(kind, value);
     }
-    let text = error.to_string();
+    let text = with_numbers_explained(error.to_string());
     let lines: Vec<String> = text.trim_end().lines().map(|line| escaped(line).to_string()).collect();
     let text = lines.join("\n");
     match text.strip_prefix("error:") {

@@ -1,12 +1,14 @@
 //! Text, tables, JSON, progress and exit statuses: everything that is printed.
 
 pub(crate) mod answers;
+pub(crate) mod change;
 pub(crate) mod columns;
 pub(crate) mod disk;
 pub(crate) mod escape;
 pub(crate) mod exit;
 pub(crate) mod exit_code;
 pub(crate) mod fields;
+pub(crate) mod findings;
 pub(crate) mod fit;
 pub(crate) mod fork_notes;
 pub(crate) mod graph;

@@ -12,7 +12,6 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::storage::check::Repair;
-use runvault::vault::api::FindingSummary;
 use runvault::vault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
 use serde::Serialize;
 
@@ -22,6 +21,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::index::rebuild as reindex;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::findings;
 use crate::cli::output::json;
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};
@@ -166,16 +166,6 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Serialize)]
-struct Line<'f> {
-    finding: &'f str,
-    about: &'f str,
-    subject: String,
-    detail: &'f str,
-    meaning: &'f str,
-    remedy: &'f str,
-}
-
-#[derive(Serialize)]
 struct RepairLine<'f> {
     repaired: &'f str,
     about: &'f str,
@@ -218,7 +208,9 @@ impl Monitor for Printer {
         if let Some(resume) = &mut self.resume {
             resume.position.findings += 1;
         }
-        self.print(|as_json| if as_json { print_json(finding) } else { print_finding(&finding.into()) });
+        self.print(|as_json| {
+            if as_json { findings::print_json(finding) } else { findings::print_text(&finding.into()) }
+        });
     }
 
     fn progress(&mut self, what: &'static str, done: u64, of: u64) {
@@ -233,30 +225,6 @@ impl Monitor for Printer {
             self.trouble.get_or_insert(error);
         }
     }
-}
-
-/// Prints a finding as a line of text.
-pub(crate) fn print_finding(finding: &FindingSummary) -> io::Result<()> {
-    let FindingSummary { finding, about, subject, detail } = finding;
-    let subject = format!("{about} {subject}");
-    let mut out = stdout::text();
-    writeln!(out, "{BAD}{finding}{BAD:#} {}: {}", escaped(&subject), escaped(detail))?;
-    out.flush()
-}
-
-fn print_json(finding: &Finding) -> io::Result<()> {
-    let Finding { info, subject, detail } = finding;
-    let mut out = stdout::raw();
-    let line = Line {
-        finding: info.id,
-        about: subject.type_name(),
-        subject: subject.name(),
-        detail,
-        meaning: info.meaning,
-        remedy: remedies::for_finding(info.id),
-    };
-    json::line(&mut out, &line)?;
-    out.flush()
 }
 
 fn print_repair(repaired: &Repair, as_json: bool) -> io::Result<()> {

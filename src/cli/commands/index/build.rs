@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
+use runvault::digest::CoreHash;
 use runvault::vault::search::{Indexed, Progress as Step};
 use runvault::{CaughtUp, Vault};
+use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, counted};
@@ -19,24 +22,37 @@ const A_WHILE: Duration = Duration::from_secs(2);
 ///
 /// The vault can be used meanwhile. If it is interrupted, the next search completes the index.
 #[derive(ClapArgs)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonBuild<'b> {
+    captures: u64,
+    /// The artifacts whose bytes are damaged and therefore not in the index.
+    damaged: BTreeSet<&'b CoreHash>,
+    bytes: u64,
+}
 
 impl Args {
-    #[expect(clippy::unused_self, reason = "every command has this form")]
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        build(&vault.open()?)
+        build(&vault.open()?, self.json)
     }
 }
 
-fn build(vault: &Vault) -> Result<Status, Failure> {
+fn build(vault: &Vault, as_json: bool) -> Result<Status, Failure> {
     let started = Instant::now();
     let indexed = make(vault)?;
+    let bytes = vault.search_index_size()?;
     let (mut captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
     if !indexed.damaged.is_empty() {
         captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged.len() as u64));
     }
-    let size = stdout::size(vault.search_index_size()?);
-    stdout::note(&format!("{captures} indexed, index size {size}; {seconds:.2} s"));
+    let note = format!("{captures} indexed, index size {}; {seconds:.2} s", stdout::size(bytes));
+    let damaged = BTreeSet::from_iter(&indexed.damaged);
+    change::print(as_json, &JsonBuild { captures: indexed.captures, damaged, bytes }, &note)?;
     Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
 }
 

@@ -1,23 +1,34 @@
 //! `runvault index drop`
 
 use clap::Args as ClapArgs;
+use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Remove the search index
 #[derive(ClapArgs)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct JsonChange {
+    /// Whether there was an index.
+    changed: bool,
+}
 
 impl Args {
-    #[expect(clippy::unused_self, reason = "every command has this form")]
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
-        if vault.open()?.drop_search()? {
-            stdout::note("removed the search index; \"runvault gc\" reclaims the space");
-            return Ok(Status::Done);
+        let answer = JsonChange { changed: vault.open()?.drop_search()? };
+        if answer.changed {
+            let note = "removed the search index; \"runvault gc\" reclaims the space";
+            return change::print(self.json, &answer, note);
         }
-        stdout::note("there is no search index");
+        change::print(self.json, &answer, "there is no search index")?;
         Ok(Status::No)
     }
 }

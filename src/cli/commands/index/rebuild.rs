@@ -1,6 +1,6 @@
 //! `runvault index rebuild`
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
@@ -11,6 +11,7 @@ use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::findings;
 use crate::cli::output::progress::Progress;
 use crate::cli::output::stdout::{self, CAUTION, counted};
 
@@ -25,6 +26,10 @@ use crate::cli::output::stdout::{self, CAUTION, counted};
 pub(crate) struct Args {
     #[command(flatten)]
     keys: KeyArgs,
+
+    /// Print one line of JSON for each finding
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -36,24 +41,32 @@ impl Args {
         printer.0.count_artifacts(&vault);
         let report = vault.reindex(&keys, &mut printer)?;
         drop(printer);
-        print_report(&report, started)
+        print_report(&report, started, self.json)
     }
 }
 
 /// Prints the report of a rebuild.
-pub(crate) fn print_report(report: &Report, started: Instant) -> Result<Status, Failure> {
-    let mut out = stdout::text();
-    for Finding { info, subject, detail } in &report.findings {
-        let subject = subject.to_string();
-        writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, escaped(&subject), escaped(detail))?;
+pub(crate) fn print_report(report: &Report, started: Instant, as_json: bool) -> Result<Status, Failure> {
+    for finding in &report.findings {
+        if as_json {
+            findings::print_json(finding)?;
+        } else {
+            print_text(finding)?;
+        }
     }
-    out.flush()?;
     let (size, seconds) = (stdout::size(report.bytes), started.elapsed().as_secs_f64());
     let left = report.findings.len() as u64 + report.omitted;
     let (artifacts, left) = (counted(report.artifacts, "artifact"), counted(left, "finding"));
     stdout::note(&format!("{artifacts} indexed, {left}; {size} in {seconds:.2} s"));
     report.signatures.iter().for_each(|counts| note_signatures(*counts));
     Ok(if report.is_clean() { Status::Done } else { Status::No })
+}
+
+fn print_text(Finding { info, subject, detail }: &Finding) -> io::Result<()> {
+    let subject = subject.to_string();
+    let mut out = stdout::text();
+    writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, escaped(&subject), escaped(detail))?;
+    out.flush()
 }
 
 /// Reports the results of checking signatures.

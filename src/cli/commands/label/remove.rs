@@ -6,8 +6,8 @@ use runvault::vault::annotate::RemoveLabelsRequest;
 use crate::cli::args::hash::Named;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Remove labels from an artifact
 #[derive(ClapArgs)]
@@ -18,6 +18,10 @@ pub(crate) struct Args {
     /// The keys of the labels
     #[arg(required = true, value_name = "KEY", value_parser = label::key)]
     keys: Vec<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -26,13 +30,12 @@ impl Args {
         let core = self.hash.locate_artifact(&vault)?.artifact.core;
         let request =
             RemoveLabelsRequest { core_hashes: vec![core], keys: self.keys.iter().cloned().collect() };
-        if !vault.run(&request)?.changed {
+        let answer = vault.run(&request)?;
+        change::print_removal(self.json, answer, "label removed", || {
             let keys = self.keys.join(" or ");
-            return Err(Failure::No(format!(
+            Failure::No(format!(
                 "{core:.12} has no label {keys}; \"runvault show {core:.12}\" lists its labels"
-            )));
-        }
-        stdout::note("label removed");
-        Ok(Status::Done)
+            ))
+        })
     }
 }

@@ -6,8 +6,8 @@ use runvault::vault::annotate::SetLabelsRequest;
 use crate::cli::args::hash::Named;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Set labels on an artifact
 ///
@@ -20,6 +20,10 @@ pub(crate) struct Args {
     /// The labels, such as commit=4f2a91c
     #[arg(required = true, value_name = "KEY=VALUE", value_parser = label::pair)]
     labels: Vec<(String, String)>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -27,8 +31,7 @@ impl Args {
         let labels = label::unique(&self.labels)?;
         let vault = vault.open()?;
         let core_hashes = vec![self.hash.locate_artifact(&vault)?.artifact.core];
-        let changed = vault.run(&SetLabelsRequest { core_hashes, labels })?.changed;
-        stdout::note(if changed { "labeled" } else { "already labeled" });
-        Ok(Status::Done)
+        let answer = vault.run(&SetLabelsRequest { core_hashes, labels })?;
+        change::print(self.json, &answer, if answer.changed { "labeled" } else { "already labeled" })
     }
 }

@@ -7,8 +7,8 @@ use runvault::vault::annotate::AddLinkRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Add a link between two artifacts manually
 ///
@@ -22,6 +22,10 @@ pub(crate) struct Args {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 /// A link as arguments.
@@ -55,8 +59,7 @@ impl Args {
         let (source, target) = self.ends.locate(&vault)?;
         let relation = self.ends.relation.clone();
         let answer = vault.run(&AddLinkRequest { source, relation, target, note: self.note.clone() })?;
-        stdout::note(if answer.changed { "linked" } else { "already linked" });
-        Ok(Status::Done)
+        change::print(self.json, &answer, if answer.changed { "linked" } else { "already linked" })
     }
 }
 

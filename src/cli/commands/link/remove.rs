@@ -5,8 +5,8 @@ use runvault::vault::annotate::RemoveLinkRequest;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::link::add::Ends;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Remove a manually added link
 ///
@@ -15,6 +15,10 @@ use crate::cli::output::stdout;
 pub(crate) struct Args {
     #[command(flatten)]
     ends: Ends,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -22,12 +26,11 @@ impl Args {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
         let relation = &self.ends.relation;
-        if !vault.run(&RemoveLinkRequest { source, relation: relation.clone(), target })?.changed {
-            return Err(Failure::No(format!(
+        let answer = vault.run(&RemoveLinkRequest { source, relation: relation.clone(), target })?;
+        change::print_removal(self.json, answer, "unlinked", || {
+            Failure::No(format!(
                 "there is no manual link {source:.12} {relation} {target:.12}; \"runvault links\" lists links"
-            )));
-        }
-        stdout::note("unlinked");
-        Ok(Status::Done)
+            ))
+        })
     }
 }

@@ -8,10 +8,11 @@ use anstream::adapter::strip_str;
 use anstyle::Style;
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
+use clap::builder::PossibleValuesParser;
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::vault::api::Timestamp;
-use runvault::vault::journal::{JournalAnswer, JournalEntry, JournalHeadRequest, JournalRequest};
+use runvault::vault::journal::{ACTIONS, JournalAnswer, JournalEntry, JournalHeadRequest, JournalRequest};
 use serde_json::{Map, Value};
 
 use crate::cli::args::vault::VaultArgs;
@@ -37,8 +38,9 @@ pub(crate) struct Args {
     /// Entries before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
-    /// Only entries of this action, such as add, link or remove
-    #[arg(long, value_name = "ACTION")]
+    /// Only entries of this action: add, seen, signature, link, unlink, tag, untag, pin, unpin, note, label, unlabel,
+    /// remove, allow-removed, gc, reindex or repair
+    #[arg(long, value_name = "ACTION", value_parser = PossibleValuesParser::new(ACTIONS), hide_possible_values = true)]
     action: Option<String>,
     /// Only the last N entries
     #[arg(long, value_name = "N")]

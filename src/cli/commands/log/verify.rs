@@ -6,8 +6,8 @@ use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::vault::journal_check::{CatalogCheck, CheckJournalAnswer, CheckJournalRequest};
 
-use crate::cli::commands::fsck::print_finding;
 use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::findings;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, HASH, counted};
 
@@ -49,7 +49,7 @@ impl Verification {
             return Ok(if check.ok { Status::Done } else { Status::No });
         }
         for finding in check.catalog.iter().flat_map(|catalog| &catalog.findings) {
-            print_finding(finding)?;
+            findings::print_text(finding)?;
         }
         let intact = self.intact(&check).map_err(Failure::No)?;
         writeln!(stdout::text(), "{intact}; the head is {HASH}{}{HASH:#}", check.head.chain)?;

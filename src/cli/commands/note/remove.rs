@@ -5,24 +5,25 @@ use runvault::vault::annotate::RemoveNoteRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Remove an artifact's note
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: Named,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
-        if !vault.run(&RemoveNoteRequest { core_hash: artifact.core })?.changed {
-            return Err(super::has_none(&artifact));
-        }
-        stdout::note("note removed");
-        Ok(Status::Done)
+        let answer = vault.run(&RemoveNoteRequest { core_hash: artifact.core })?;
+        change::print_removal(self.json, answer, "note removed", || super::has_none(&artifact))
     }
 }

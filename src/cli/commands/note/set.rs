@@ -8,8 +8,8 @@ use runvault::vault::annotate::SetNoteRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Set an artifact's note
 ///
@@ -21,6 +21,10 @@ pub(crate) struct Args {
 
     /// The text; - reads it from standard input
     text: String,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -29,8 +33,7 @@ impl Args {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let answer = vault.run(&SetNoteRequest { core_hash, text })?;
-        stdout::note(if answer.changed { "note set" } else { "note unchanged" });
-        Ok(Status::Done)
+        change::print(self.json, &answer, if answer.changed { "note set" } else { "note unchanged" })
     }
 }
 

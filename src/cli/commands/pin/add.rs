@@ -5,8 +5,8 @@ use runvault::vault::annotate::PinRequest;
 
 use crate::cli::args::hash::Named;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Protect an artifact from removal
 ///
@@ -19,6 +19,10 @@ pub(crate) struct Args {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -26,7 +30,6 @@ impl Args {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let answer = vault.run(&PinRequest { core_hash, note: self.note.clone() })?;
-        stdout::note(if answer.changed { "pinned" } else { "already pinned" });
-        Ok(Status::Done)
+        change::print(self.json, &answer, if answer.changed { "pinned" } else { "already pinned" })
     }
 }

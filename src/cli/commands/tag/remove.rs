@@ -5,8 +5,8 @@ use runvault::vault::annotate::RemoveTagRequest;
 
 use crate::cli::args::hash;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Remove a tag
 #[derive(ClapArgs)]
@@ -14,15 +14,18 @@ pub(crate) struct Args {
     /// The tag
     #[arg(value_parser = hash::tag)]
     name: String,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
         let name = &self.name;
-        if !vault.open()?.run(&RemoveTagRequest { name: name.clone() })?.changed {
-            return Err(Failure::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags")));
-        }
-        stdout::note("untagged");
-        Ok(Status::Done)
+        let answer = vault.open()?.run(&RemoveTagRequest { name: name.clone() })?;
+        change::print_removal(self.json, answer, "untagged", || {
+            Failure::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags"))
+        })
     }
 }

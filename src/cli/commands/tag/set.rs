@@ -5,8 +5,8 @@ use runvault::vault::annotate::{SetTagAnswer, SetTagRequest};
 
 use crate::cli::args::hash::{self, Named};
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::change;
 use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::stdout;
 
 /// Set a tag on an artifact
 ///
@@ -20,6 +20,10 @@ pub(crate) struct Args {
     /// The tag, such as baseline or release/1.4
     #[arg(value_parser = hash::tag)]
     name: String,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
 }
 
 impl Args {
@@ -27,13 +31,14 @@ impl Args {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let request = SetTagRequest { core_hash, name: self.name.clone() };
-        stdout::note(&match vault.run(&request)? {
+        let answer = vault.run(&request)?;
+        let note = match &answer {
             SetTagAnswer { moved_from: Some(before), .. } => {
                 format!("tagged; @{} was {before:.12}", self.name)
             }
             SetTagAnswer { changed: true, .. } => "tagged".to_owned(),
             SetTagAnswer { changed: false, .. } => "already tagged".to_owned(),
-        });
-        Ok(Status::Done)
+        };
+        change::print(self.json, &answer, &note)
     }
 }
