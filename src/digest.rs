@@ -68,7 +68,10 @@ impl Digest {
     /// Parses exactly `sha256:` and 64 lowercase hex digits: the form in which documents state digests.
     #[must_use]
     pub fn parse_prefixed(text: &str) -> Option<Self> {
-        Self::parse_hex(text.strip_prefix(PREFIX)?)
+        // Most texts of a document are examined for digests, and this compares arrays of a known size.
+        const BYTES: &[u8; 7] = PREFIX.as_bytes().first_chunk().expect("it has seven bytes");
+        let (prefix, digits) = text.as_bytes().split_first_chunk()?;
+        if prefix == BYTES { Self::from_hex_digits(digits.try_into().ok()?) } else { None }
     }
 
     /// Parses exactly 64 lowercase hex digits: the form in which trace records state digests.
@@ -110,16 +113,19 @@ fn decode_hex(text: &str) -> Option<[u8; 32]> {
 }
 
 fn decode(digits: &[u8; 64], value: impl Fn(u8) -> u8) -> Option<[u8; 32]> {
-    // Plain loops over all digits without an early exit, so that the compiler can vectorise them.
-    let mut values = [0; 64];
+    // Plain loops over all digits without an early exit, so that the compiler can vectorize them, and without `zip`, which
+    // it does not always inline.
+    let mut values = *digits;
     let mut all = 0;
-    for (decoded, digit) in values.iter_mut().zip(digits) {
-        *decoded = value(*digit);
-        all |= *decoded;
+    for digit in &mut values {
+        *digit = value(*digit);
+        all |= *digit;
     }
     let mut bytes = [0; 32];
-    for (byte, [high, low]) in bytes.iter_mut().zip(values.as_chunks().0) {
-        *byte = high << 4 | low;
+    for (index, [high, low]) in values.as_chunks().0.iter().enumerate() {
+        if let Some(byte) = bytes.get_mut(index) {
+            *byte = high << 4 | low;
+        }
     }
     (all < 16).then_some(bytes)
 }

@@ -166,7 +166,10 @@ impl Converter<'_> {
             return;
         }
         if let Some((file, location, at)) = timeless {
-            let reason = format!("the file does not say when this was asked; stated is {}", at.to_rfc3339());
+            let reason = format!(
+                "the file does not state the time of this call; {} is recorded instead",
+                at.to_rfc3339()
+            );
             converted.unmapped.push(self.unmapped(file, location, reason));
         }
         let digests = self.inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();

@@ -23,7 +23,7 @@ pub enum ExportFormat {
 #[derive(Debug, thiserror::Error)]
 pub enum NotExported {
     /// It is not a run pack that a gateway recorded or that was imported from another program.
-    #[error("it is not a run pack of calls that a gateway recorded or that were imported")]
+    #[error("only run packs of recorded or imported calls can be exported in this form")]
     NoCalls,
     /// The output cannot be written.
     #[error(transparent)]

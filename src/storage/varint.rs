@@ -2,6 +2,7 @@
 //! (LEB128).
 
 /// Appends `number`.
+#[inline]
 pub(in crate::storage) fn write(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [lowest, ..] = number.to_le_bytes();
@@ -21,6 +22,7 @@ pub(in crate::storage) fn write_signed(out: &mut Vec<u8>, number: i64) {
 }
 
 /// Reads a number from the front of `bytes`; returns `None` if they end too early or it has more than 64 bits.
+#[inline]
 pub(in crate::storage) fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {

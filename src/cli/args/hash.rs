@@ -25,7 +25,7 @@ pub(crate) enum Named {
     Hash(DigestPrefix, String),
     /// @ and a tag.
     Tag(String),
-    /// The artifact that arrived last, or a number of artifacts before it.
+    /// The artifact that was added or seen again last, or a number of artifacts before it.
     Latest(u64),
     /// A tag without @, or the id of a run, with the reason that it is none of the above.
     Name(String, String),

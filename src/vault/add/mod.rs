@@ -856,7 +856,7 @@ pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
 pub(crate) fn conflicting(core: CoreHash, conflict: &KindConflict) -> Report {
     let kind = &conflict.kind;
     let message = if conflict.core == core {
-        format!("its core hash is that of an artifact of kind {kind} in the vault")
+        format!("the vault has an artifact of kind {kind} with the same core hash")
     } else {
         format!("it contains {}, which is an artifact of kind {kind} in the vault", conflict.core)
     };

@@ -30,7 +30,7 @@ pub(super) const CONTENT: RuleInfo = rule(
     "BU4",
     "The manifest is consistent.",
     "Artifacts, members, links, tags and labels are sorted and listed once; the hash and the size of every capture follow from \
-     its members; every link has an end in the bundle. Otherwise, the manifest was changed by hand.",
+     its members; every link has an end in the bundle. Otherwise, the manifest was edited after it was written.",
 );
 pub(super) const BLOBS: RuleInfo = rule(
     "BU5",

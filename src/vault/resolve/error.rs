@@ -10,7 +10,7 @@ use crate::vault::query::HashTarget;
 #[derive(Debug, thiserror::Error)]
 pub enum LookupError {
     /// No hash in the vault begins with the prefix.
-    #[error("nothing in the vault has a hash that begins with {0}")]
+    #[error("{}", unknown(.0))]
     NotFound(DigestPrefix),
     /// The artifact or capture with this hash was removed.
     #[error("{0}")]
@@ -117,6 +117,12 @@ pub enum LookupError {
     /// A store error: the vault cannot be read or written.
     #[error(transparent)]
     Store(#[from] StorageError),
+}
+
+/// Describes that no hash begins with `prefix`, which may be a whole hash.
+fn unknown(prefix: &DigestPrefix) -> String {
+    let begins = if prefix.whole().is_some() { "the hash" } else { "a hash that begins with" };
+    format!("nothing in the vault has {begins} {prefix}")
 }
 
 /// Describes the ambiguity of `prefix`.

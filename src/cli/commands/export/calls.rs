@@ -98,8 +98,8 @@ fn pack_of(vault: &Vault, core: CoreHash, selected: &[CoreHash]) -> Result<(Core
 
 fn not_one(core: CoreHash, packs: &[(CoreHash, Vec<u8>)]) -> Failure {
     if packs.is_empty() {
-        let reason = NotExported::NoCalls;
-        return Failure::No(format!("{core:.12}: {reason}, nor the session of one"));
+        let of = "a run pack of recorded or imported calls";
+        return Failure::No(format!("{core:.12} is neither {of} nor the session of one"));
     }
     let hashes: Vec<String> = packs.iter().map(|(pack, _)| format!("{pack:.12}")).collect();
     let (count, hashes) = (hashes.len(), hashes.join(", "));

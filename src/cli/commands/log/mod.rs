@@ -55,7 +55,8 @@ pub(crate) struct Args {
         conflicts_with_all = ["since", "until", "action", "limit"])]
     verify_from: Option<KnownHead>,
 
-    /// Also compare the catalog with the journal: artifacts, captures, tags, notes, pins, manual links, tombstones
+    /// Also compare the catalog with the journal: artifacts, captures, tags, labels, notes, pins, manual links,
+    /// tombstones and the states of signatures
     #[arg(long, requires = "verify_from")]
     full: bool,
 
