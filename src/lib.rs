@@ -17,7 +17,7 @@
 //! | [`validation`] | rules, violations, reports | any other module |
 //! | [`artifact`] | what all kinds share; creates [`Admitted`](artifact::Admitted) | any specific kind |
 //! | [`formats`] | the kinds, one directory each | each other, SQL, the terminal |
-//! | [`intake`] | files, directories, archives, recognising kinds, the parallel pipeline | storage |
+//! | [`intake`] | files, directories, archives, recognizing kinds, the parallel pipeline | storage |
 //! | [`storage`] | the storage interface; engines: `memory`; `sqlite`, a vault in one file; `postgres`, a vault in a database; `objects`, its bytes in object storage | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
 //! | [`calls`] | calls of models, and the session and the run pack that they become | files of other programs, the network |

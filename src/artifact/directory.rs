@@ -41,11 +41,11 @@ pub trait ArtifactDirectory: 'static {
     fn rules() -> Vec<RuleInfo>;
 
     /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not.
-    fn recognises(names: &[&str], peek: &mut Peek<'_>) -> bool;
+    fn recognizes(names: &[&str], peek: &mut Peek<'_>) -> bool;
 
     /// Returns whether a file with this name that begins with `head` has features that only files of this kind's
     /// artifacts have.
-    fn recognises_member(name: &str, head: &[u8]) -> bool;
+    fn recognizes_member(name: &str, head: &[u8]) -> bool;
 
     /// Returns the violation for such a file outside an artifact.
     fn incomplete(name: &str) -> Violation;

@@ -1,4 +1,4 @@
-//! The rules that apply to documents of every kind, and to recognising the kind of a document.
+//! The rules that apply to documents of every kind, and to recognizing the kind of a document.
 
 use std::fmt;
 
@@ -55,17 +55,17 @@ const SURROGATE: RuleInfo = rule(
      UTF-8 form. It usually comes from text that was cut in the middle of an emoji.",
 );
 
-/// No kind recognises the document.
+/// No kind recognizes the document.
 pub const UNRECOGNISED: RuleInfo = rule(
     "KIND",
     "The document is of a known kind.",
-    "The kind is recognised by content, never by the file name. If a kind is required, its rules report what is missing.",
+    "The kind is recognized by content, never by the file name. If a kind is required, its rules report what is missing.",
 );
 
-/// Several kinds recognise the document.
+/// Several kinds recognize the document.
 pub const AMBIGUOUS: RuleInfo = rule(
     "AMBIGUOUS",
-    "One kind recognises the document.",
+    "One kind recognizes the document.",
     "Formats allow further members, so one document may be a valid artifact of two kinds, with two core hashes. The \
      content does not determine the kind. The document can be added once for each kind.",
 );
@@ -90,12 +90,12 @@ pub fn secret(secrets: &[SecretMatch]) -> Report {
     findings.into_report()
 }
 
-/// Returns the violation for a document that `kinds` recognise.
+/// Returns the violation for a document that `kinds` recognize.
 #[must_use]
 pub fn ambiguous(kinds: &[super::Kind]) -> Violation {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
     let message =
-        format!("{} kinds recognise the document: {}; specify one of them", names.len(), names.join(", "));
+        format!("{} kinds recognize the document: {}; specify one of them", names.len(), names.join(", "));
     Violation::new(AMBIGUOUS, "", message)
 }
 

@@ -54,7 +54,7 @@ pub struct Exchange {
     pub is_error: bool,
 }
 
-/// The arguments of a tool call, normalised for comparison.
+/// The arguments of a tool call, normalized for comparison.
 ///
 /// The form is canonical JSON (`json-c14n-v1`) of the arguments after these steps: a string that contains a JSON object
 /// or list is replaced by it, because APIs send arguments as JSON text; `{"args": […], "kwargs": {…}}` is replaced by
@@ -169,7 +169,7 @@ mod tests {
     }
 
     proptest! {
-        /// Normalising is idempotent: a request with the arguments of a listing is the same call.
+        /// Normalizing is idempotent: a request with the arguments of a listing is the same call.
         #[test]
         fn the_form_of_a_form_is_itself(text: String, number: i64, names in prop::collection::vec("args|kwargs|a", 0..4)) {
             let mut json = serde_json::json!([text, number]);

@@ -46,7 +46,7 @@ enum Form {
     Document {
         member: &'static str,
         file_names: &'static [&'static str],
-        recognises: fn(&str, &mut MemberNames<'_>) -> Option<Recognition>,
+        recognizes: fn(&str, &mut MemberNames<'_>) -> Option<Recognition>,
         examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
         run_events: fn(&[u8], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
@@ -61,8 +61,8 @@ enum Form {
     Directory {
         members: &'static [&'static str],
         unreadable: RuleInfo,
-        recognises: fn(&[&str], &mut Peek<'_>) -> bool,
-        recognises_member: fn(&str, &[u8]) -> bool,
+        recognizes: fn(&[&str], &mut Peek<'_>) -> bool,
+        recognizes_member: fn(&str, &[u8]) -> bool,
         incomplete: fn(&str) -> Violation,
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
@@ -112,7 +112,7 @@ impl Kind {
                     form: Form::Document {
                         member: K::MEMBER,
                         file_names: K::FILE_NAMES,
-                        recognises: K::recognises,
+                        recognizes: K::recognizes,
                         examine: K::examine,
                         write_core: K::write_core,
                         run_events: K::run_events,
@@ -155,8 +155,8 @@ impl Kind {
                     form: Form::Directory {
                         members: K::MEMBERS,
                         unreadable: K::UNREADABLE,
-                        recognises: K::recognises,
-                        recognises_member: K::recognises_member,
+                        recognizes: K::recognizes,
+                        recognizes_member: K::recognizes_member,
                         incomplete: K::incomplete,
                         examine: K::examine,
                         write_core: K::write_core,
@@ -263,9 +263,9 @@ impl Kind {
     /// Returns whether `text` is intended to be a document of this kind, valid or not. `names` are the member names of
     /// its root object as far as they could be read.
     #[must_use]
-    pub fn recognises(self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    pub fn recognizes(self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         match self.0.form {
-            Form::Document { recognises, .. } => recognises(text, names),
+            Form::Document { recognizes, .. } => recognizes(text, names),
             Form::Directory { .. } => None,
         }
     }
@@ -273,26 +273,26 @@ impl Kind {
     /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not. `peek`
     /// returns the beginning of a file in it.
     #[must_use]
-    pub fn recognises_directory(self, names: &[&str], peek: &mut Peek<'_>) -> bool {
+    pub fn recognizes_directory(self, names: &[&str], peek: &mut Peek<'_>) -> bool {
         match self.0.form {
             Form::Document { .. } => false,
-            Form::Directory { recognises, .. } => recognises(names, peek),
+            Form::Directory { recognizes, .. } => recognizes(names, peek),
         }
     }
 
     /// Returns the violation for a file with this name and beginning that is separated from the rest of its artifact,
-    /// or `None` if it is not recognised as a file of this kind or artifacts of this kind are single documents.
+    /// or `None` if it is not recognized as a file of this kind or artifacts of this kind are single documents.
     #[must_use]
     pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
         match self.0.form {
-            Form::Directory { recognises_member, incomplete, .. } if recognises_member(file_name, head) => {
+            Form::Directory { recognizes_member, incomplete, .. } if recognizes_member(file_name, head) => {
                 Some(incomplete(file_name))
             }
             Form::Directory { .. } | Form::Document { .. } => None,
         }
     }
 
-    /// Parses `document`, canonicalises it and applies every rule.
+    /// Parses `document`, canonicalizes it and applies every rule.
     ///
     /// # Errors
     /// Returns the report if a rule of severity error is broken. There are no other errors: admission does no I/O.

@@ -82,7 +82,7 @@ pub trait Artifact: 'static {
     /// How recorded responses are replayed, if artifacts of this kind record any.
     const PLAYBACK: Option<Playback> = None;
     /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a kind
-    /// only on request: they are not recognised by their content.
+    /// only on request: they are not recognized by their content.
     const TAKES_ANY_BYTES: bool = false;
     /// The searchable fields that only its artifacts have.
     const FIELDS: &'static [Field] = &[];
@@ -102,7 +102,7 @@ pub trait Artifact: 'static {
 
     /// Returns whether `text` is intended to be of this kind, valid or not. `names` are the member names of its root
     /// object as far as they can be read.
-    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition>;
+    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition>;
 
     /// Applies every rule to `document` and describes it. Returns `None` if the document cannot be described;
     /// `findings` then contains an error that says why.

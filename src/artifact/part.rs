@@ -80,7 +80,7 @@ impl PartKind {
     #[must_use]
     pub fn is_same(&self, name: &str, one: &Value<'_>, other: &Value<'_>) -> bool {
         let held = |value: &Value<'_>| {
-            // How a value is normalised depends only on the name of the member that directly holds it.
+            // How a value is normalized depends only on the name of the member that directly holds it.
             let held =
                 Value::Object(Object::from_members(vec![(Cow::Owned(name.to_owned()), value.clone())]));
             self.digest(&held)

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn normalised(text: &str) -> Option<String> {
+    fn normalized(text: &str) -> Option<String> {
         parse_timestamp(text, MissingOffset::Utc).map(timestamp_text)
     }
 
@@ -217,7 +217,7 @@ mod tests {
             ("9999-12-31T23:59:59.9999999999999999999999Z", "9999-12-31T23:59:59.999Z"),
             ("2026-02-21T14:00:00", "2026-02-21T14:00:00.000Z"),
         ] {
-            assert_eq!(normalised(text).as_deref(), Some(expected), "{text:?}");
+            assert_eq!(normalized(text).as_deref(), Some(expected), "{text:?}");
         }
     }
 
@@ -248,7 +248,7 @@ mod tests {
             "Sat, 21 Feb 2026 14:00:00 GMT",
             "２026-02-21T14:00:00Z",
         ] {
-            assert_eq!(normalised(text), None, "{text:?}");
+            assert_eq!(normalized(text), None, "{text:?}");
         }
         assert_eq!(parse_timestamp("2026-02-21T14:00:00", MissingOffset::Unknown), None);
         assert!(parse_timestamp("2026-02-21T14:00:00+00", MissingOffset::Unknown).is_some());
@@ -257,8 +257,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic_and_results_stay(text in "[0-9TWZ:.,+\\- ]{0,40}|\\PC*") {
-            if let Some(once) = normalised(&text) {
-                prop_assert_eq!(normalised(&once), Some(once));
+            if let Some(once) = normalized(&text) {
+                prop_assert_eq!(normalized(&once), Some(once));
             }
         }
 

@@ -55,8 +55,8 @@ pub(crate) fn for_violation(violation: &Violation) -> Cow<'_, str> {
     format!("{message}; {hint}").into()
 }
 
-/// The messages for documents and archives that no kind recognises.
-const UNRECOGNISED: [&str; 2] = ["no kind recognises the document", "the archive is not an artifact"];
+/// The messages for documents and archives that no kind recognizes.
+const UNRECOGNISED: [&str; 2] = ["no kind recognizes the document", "the archive is not an artifact"];
 
 /// The beginnings of messages about the limit of bytes. Other limits of bytes are fixed.
 const OF_BYTES: [&str; 4] =

@@ -47,7 +47,7 @@ pub(crate) fn main() -> ExitCode {
     if let Some(status) = completing::answer() {
         return status;
     }
-    let words = spellings::modernise(std::env::args_os().collect());
+    let words = spellings::modernize(std::env::args_os().collect());
     let cli = Cli::parse_single_command(&words).map_or_else(
         || {
             help::command_for(&words)

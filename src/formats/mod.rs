@@ -10,7 +10,7 @@ pub mod trace;
 use crate::artifact::{AttributeInfo, Field, Kind, Peek, Recognition, Versions};
 use crate::json::reader::{self, MemberNames};
 
-/// Every kind, in the order in which they recognise documents.
+/// Every kind, in the order in which they recognize documents.
 pub static ALL: [Kind; 6] = [
     Kind::new::<model_io::ModelIo>(),
     Kind::new::<rpk::Rpk>(),
@@ -87,12 +87,12 @@ pub fn versions() -> Vec<(&'static str, Versions)> {
 /// Returns the kind that a document is intended to be of, valid or not, by its content: the first that is certain, else
 /// the first that is possible.
 #[must_use]
-pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
+pub fn recognize(document: &[u8]) -> Option<(Kind, Recognition)> {
     let text = reader::lossy(document);
     let mut names = MemberNames::new(&text);
     let mut perhaps = None;
     for kind in ALL {
-        match kind.recognises(&text, &mut names) {
+        match kind.recognizes(&text, &mut names) {
             Some(Recognition::Surely) => return Some((kind, Recognition::Surely)),
             Some(Recognition::Perhaps) => perhaps = perhaps.or(Some((kind, Recognition::Perhaps))),
             None => {}
@@ -101,23 +101,23 @@ pub fn recognise(document: &[u8]) -> Option<(Kind, Recognition)> {
     perhaps
 }
 
-/// Returns every kind that certainly recognises a document by its content, whether or not it is valid. If there is
-/// none, returns the first that possibly recognises it.
+/// Returns every kind that certainly recognizes a document by its content, whether or not it is valid. If there is
+/// none, returns the first that possibly recognizes it.
 #[must_use]
-pub fn recognise_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
+pub fn recognize_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
     let text = reader::lossy(document);
     let mut names = MemberNames::new(&text);
-    let recognised = ALL.into_iter().filter_map(|kind| Some((kind, kind.recognises(&text, &mut names)?)));
+    let recognized = ALL.into_iter().filter_map(|kind| Some((kind, kind.recognizes(&text, &mut names)?)));
     let (sure, mut perhaps): (Vec<_>, Vec<_>) =
-        recognised.partition(|(_, recognition)| *recognition == Recognition::Surely);
+        recognized.partition(|(_, recognition)| *recognition == Recognition::Surely);
     perhaps.truncate(1);
     if sure.is_empty() { perhaps } else { sure }
 }
 
 /// Returns the kind of a directory with entries of these names; `peek` returns the beginning of a file in it.
 #[must_use]
-pub fn recognise_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
-    ALL.into_iter().find(|kind| kind.recognises_directory(names, peek))
+pub fn recognize_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
+    ALL.into_iter().find(|kind| kind.recognizes_directory(names, peek))
 }
 
 #[cfg(test)]

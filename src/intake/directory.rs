@@ -17,12 +17,12 @@ use crate::json::reader::Limits;
 use crate::validation::Report;
 
 /// Returns the kind of artifact that a directory with these entries is intended to be, if it is one.
-pub(super) fn recognise(directory: &OpenDir, entries: &[tree::Entry]) -> Option<Kind> {
+pub(super) fn recognize(directory: &OpenDir, entries: &[tree::Entry]) -> Option<Kind> {
     // Directories may have very many entries, of which only a few can matter.
     let readable = entries.iter().filter_map(|entry| Some((entry.name.to_str()?, entry.kind)));
     let candidates: Vec<(&str, FileKind)> = readable.filter(|(name, _)| is_member(name)).collect();
     let all: Vec<&str> = candidates.iter().map(|(name, _)| *name).collect();
-    formats::recognise_directory(&all, &mut |wanted| {
+    formats::recognize_directory(&all, &mut |wanted| {
         let is_file = candidates.contains(&(wanted, FileKind::File));
         let head = is_file.then(|| head(directory, OsStr::new(wanted)));
         head.and_then(Result::ok).unwrap_or_default()

@@ -10,22 +10,22 @@ use super::options::ExamineOptions;
 use super::packed;
 use super::verdict::{Rejection, Verdict, admitted};
 use crate::artifact::{Admitted, Kind, document};
-use crate::formats::{self, recognise_all};
+use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};
 use crate::validation::Violation;
 
-/// Returns the rejection of a directory that was named explicitly and in which nothing was recognised. `options` are
+/// Returns the rejection of a directory that was named explicitly and in which nothing was recognized. `options` are
 /// those that its files were examined with.
 #[must_use]
-pub fn nothing_recognised(options: &ExamineOptions) -> Rejection {
+pub fn nothing_recognized(options: &ExamineOptions) -> Rejection {
     let of_kind = options.kind.map(|kind| format!(" of the kind {}", kind.name())).unwrap_or_default();
-    let message = format!("neither this directory nor any file in it is recognised as an artifact{of_kind}");
+    let message = format!("neither this directory nor any file in it is recognized as an artifact{of_kind}");
     let report = Violation::new(document::UNRECOGNISED, "", message).into();
     Rejection::new(options.kind, report)
 }
 
 /// Examines a document that is intended to be an artifact, or an archive of one. `file_name` determines how an
-/// unrecognised document is reported.
+/// unrecognized document is reported.
 ///
 /// # Errors
 /// Returns a rejection with the intended kind and the violations.
@@ -53,7 +53,7 @@ pub fn examine_document(
             Err(Rejection::new(Some(kind), kind.unreadable(file_name, message)))
         }
         Some(kind) => admit(kind, bytes, options),
-        None => Err(Rejection::new(None, unrecognised(&bytes, options).into())),
+        None => Err(Rejection::new(None, unrecognized(&bytes, options).into())),
     }
 }
 
@@ -82,15 +82,15 @@ pub(super) fn examine_named(path: &Path, file: OpenFile, options: &ExamineOption
     })
 }
 
-/// Returns the kind of a document, if one is required or recognised.
+/// Returns the kind of a document, if one is required or recognized.
 ///
 /// # Errors
-/// Returns a rejection if several kinds recognise it.
+/// Returns a rejection if several kinds recognize it.
 fn meant(document: &[u8], options: &ExamineOptions) -> Result<Option<Kind>, Rejection> {
     if options.kind.is_some() {
         return Ok(options.kind);
     }
-    let kinds: Vec<Kind> = recognise_all(document).into_iter().map(|(kind, _)| kind).collect();
+    let kinds: Vec<Kind> = recognize_all(document).into_iter().map(|(kind, _)| kind).collect();
     match kinds.as_slice() {
         [] => Ok(None),
         [kind] => Ok(Some(*kind)),
@@ -98,7 +98,7 @@ fn meant(document: &[u8], options: &ExamineOptions) -> Result<Option<Kind>, Reje
     }
 }
 
-/// Returns the rejection of a document that several kinds recognise.
+/// Returns the rejection of a document that several kinds recognize.
 pub(super) fn ambiguous(kinds: &[Kind]) -> Rejection {
     Rejection::new(None, document::ambiguous(kinds).into())
 }
@@ -131,8 +131,8 @@ pub(super) fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Res
         .map_err(|rejection| Rejection { continuation: Some(Box::new(continuation)), ..rejection })
 }
 
-/// Returns the violation for a document that was named explicitly and that no kind recognises.
-pub(super) fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation {
+/// Returns the violation for a document that was named explicitly and that no kind recognizes.
+pub(super) fn unrecognized(bytes: &[u8], options: &ExamineOptions) -> Violation {
     let limits = &options.admit.limits;
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let is_jsonl = |text: &[u8]| {
@@ -146,7 +146,7 @@ pub(super) fn unrecognised(bytes: &[u8], options: &ExamineOptions) -> Violation 
     let message = match (read, first) {
         (Err(error), _) => return document::violation(&error),
         (Ok(()), None) => "the document is empty".to_owned(),
-        (Ok(()), _) => "no kind recognises the document".to_owned(),
+        (Ok(()), _) => "no kind recognizes the document".to_owned(),
     };
     Violation::new(document::UNRECOGNISED, "", message)
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use memchr::memchr;
 
-use super::document::{admit, ambiguous, file_name, owner, unread, unrecognised};
+use super::document::{admit, ambiguous, file_name, owner, unread, unrecognized};
 use super::file::{Contents, OpenFile};
 use super::options::ExamineOptions;
 use super::packed;
 use super::verdict::{Rejection, Verdict};
 use crate::artifact::{Kind, Recognition, document};
-use crate::formats::{self, recognise_all};
+use crate::formats::{self, recognize_all};
 use crate::intake::archive::{self, Format};
 use crate::validation::Violation;
 
@@ -53,7 +53,7 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
     let owner = owner(&file_name);
     if owner.is_none() && memchr(0, &file.head).is_some() && resembled(&file.head).is_empty() {
         return Ok(passed_over(options, || {
-            Violation::new(document::UNRECOGNISED, "", "no kind recognises the file, which is not text")
+            Violation::new(document::UNRECOGNISED, "", "no kind recognizes the file, which is not text")
         }));
     }
     let contents = file.read(options)?;
@@ -63,14 +63,14 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
         kinds.extend(owner);
     }
     let kind = match (options.kind, kinds.as_slice()) {
-        (_, []) => return Ok(examine_unrecognised(&file_name, bytes, options)),
+        (_, []) => return Ok(examine_unrecognized(&file_name, bytes, options)),
         (Some(wanted), kinds) if kinds.contains(&wanted) => wanted,
         (None, [kind]) => *kind,
         (None, several) => return Ok(Verdict::Rejected(ambiguous(several))),
         (Some(_), others) => {
             return Ok(passed_over(options, || {
                 let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
-                let message = format!("this is recognised as {}", names.join(" and "));
+                let message = format!("this is recognized as {}", names.join(" and "));
                 Violation::new(document::UNRECOGNISED, "", message)
             }));
         }
@@ -89,8 +89,8 @@ pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violat
 /// Returns the kinds that a document resembles. It was found, not named, so common words are not enough.
 fn resembled(bytes: &[u8]) -> Vec<Kind> {
     let sure = |bytes: &[u8]| -> Vec<Kind> {
-        let recognised = recognise_all(bytes).into_iter();
-        recognised
+        let recognized = recognize_all(bytes).into_iter();
+        recognized
             .filter(|(_, recognition)| *recognition == Recognition::Surely)
             .map(|(kind, _)| kind)
             .collect()
@@ -115,13 +115,13 @@ fn without_zeros(head: &[u8]) -> Vec<u8> {
     unmarked.iter().copied().filter(|byte| *byte != 0).collect()
 }
 
-/// Examines a file that no kind recognises: it may be a fragment of an artifact of several files.
-fn examine_unrecognised(file_name: &str, bytes: &[u8], options: &ExamineOptions) -> Verdict {
+/// Examines a file that no kind recognizes: it may be a fragment of an artifact of several files.
+fn examine_unrecognized(file_name: &str, bytes: &[u8], options: &ExamineOptions) -> Verdict {
     let wanted = formats::ALL.into_iter().filter(|kind| options.kind.is_none_or(|wanted| wanted == *kind));
     let mut orphans = wanted.filter_map(|kind| Some((kind, kind.orphan(file_name, bytes)?)));
     match orphans.next() {
         Some((kind, violation)) => Verdict::Rejected(Rejection::new(Some(kind), violation.into())),
-        None => passed_over(options, || unrecognised(bytes, options)),
+        None => passed_over(options, || unrecognized(bytes, options)),
     }
 }
 

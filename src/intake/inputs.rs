@@ -105,7 +105,7 @@ impl Inputs {
     fn enter(&mut self, path: FoundPath, opened: OpenDir, named: bool) -> Result<Option<Item>, SourceError> {
         let mut entries = opened.all_entries(self.recovers).map_err(SourceError::at(&path))?;
         if self.kind.is_none_or(Kind::is_of_directories)
-            && let Some(kind) = directory::recognise(&opened, &entries)
+            && let Some(kind) = directory::recognize(&opened, &entries)
         {
             return Ok(Some(Item::Directory { path, kind, named }));
         }

@@ -1,4 +1,4 @@
-//! From paths to verdicts: finding files, recognising kinds by content, admitting documents.
+//! From paths to verdicts: finding files, recognizing kinds by content, admitting documents.
 
 pub mod archive;
 mod beside;
@@ -23,11 +23,11 @@ mod tree;
 mod verdict;
 mod writers;
 
-pub use crate::formats::{recognise, recognise_all};
+pub use crate::formats::{recognize, recognize_all};
 
 pub(crate) use beside::attach;
 pub use continuation::{Continuation, Predecessor};
-pub use document::{examine_document, nothing_recognised};
+pub use document::{examine_document, nothing_recognized};
 pub use error::SourceError;
 pub use inputs::Inputs;
 pub use item::{Input, Item};

@@ -5,7 +5,7 @@ use crate::artifact::{AdmitOptions, Kind};
 /// Options for examining documents, and for handling those that were removed from a vault before.
 #[derive(Clone, Debug, Default)]
 pub struct ExamineOptions {
-    /// Requires this kind instead of recognising it.
+    /// Requires this kind instead of recognizing it.
     pub kind: Option<Kind>,
     /// The options of admission.
     pub admit: AdmitOptions,

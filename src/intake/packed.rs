@@ -17,16 +17,16 @@ pub(super) fn examine(
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
     let contents = read(format, input, options);
-    let kind = options.kind.or_else(|| recognise(&contents.entries));
+    let kind = options.kind.or_else(|| recognize(&contents.entries));
     judge(contents, kind, options)
 }
 
 /// Examines an archive that was found in a directory.
 pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
     let contents = read(format, input, options);
-    let recognised = recognise(&contents.entries);
+    let recognized = recognize(&contents.entries);
     let may_be_one = match &contents.error {
-        None => recognised.is_some(),
+        None => recognized.is_some(),
         // If a broken archive cannot be identified as something else, it must not be skipped silently.
         Some(ArchiveError::Broken(_)) if contents.entries.is_empty() => true,
         Some(_) => contents.entries.iter().any(|entry| is_member(&entry.name)),
@@ -40,7 +40,7 @@ pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &E
             return Verdict::NoArtifact;
         }
     }
-    judge(contents, options.kind.or(recognised), options).into()
+    judge(contents, options.kind.or(recognized), options).into()
 }
 
 /// Returns the violation for an entry that is a file of an artifact that the archive does not contain.
@@ -73,9 +73,9 @@ fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Re
     admitted(kind, kind.admit_directory(directory, &options.admit))
 }
 
-fn recognise(entries: &[Entry]) -> Option<Kind> {
+fn recognize(entries: &[Entry]) -> Option<Kind> {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    formats::recognise_directory(&names, &mut |wanted| {
+    formats::recognize_directory(&names, &mut |wanted| {
         let entry = entries.iter().find(|entry| entry.name == wanted);
         entry.and_then(Entry::bytes).unwrap_or_default().to_vec()
     })

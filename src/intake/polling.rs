@@ -250,7 +250,7 @@ impl PollingWatcher {
         let stamp = Stamp::from_files(files, entries.len());
         let known = self.directories.get(opened.path()).filter(|entered| entered.stamp == stamp);
         // Examining files in every scan would cost more than all the rest.
-        let kind = known.map_or_else(|| directory::recognise(opened, entries), |entered| entered.kind);
+        let kind = known.map_or_else(|| directory::recognize(opened, entries), |entered| entered.kind);
         self.directories.insert(opened.path().to_owned(), Entered { stamp, kind, scan: self.scans });
         kind.map(|kind| (kind, stamp))
     }

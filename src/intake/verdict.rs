@@ -19,7 +19,7 @@ pub enum Verdict {
 /// The reason a document is not an artifact.
 #[derive(Debug)]
 pub struct Rejection {
-    /// The kind that it is intended to be of, if it was recognised.
+    /// The kind that it is intended to be of, if it was recognized.
     pub kind: Option<Kind>,
     /// Its violations.
     pub report: Report,

@@ -4,7 +4,7 @@
 use super::Value;
 use super::text::push_string;
 
-/// Returns the text of `value`. Escapes are normalised.
+/// Returns the text of `value`. Escapes are normalized.
 #[must_use]
 pub fn text(value: &Value<'_>) -> String {
     let mut out = Vec::new();

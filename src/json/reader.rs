@@ -518,7 +518,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 }
 
-/// Returns whether there is a control character in `bytes`. A loop without early exit is vectorised.
+/// Returns whether there is a control character in `bytes`. A loop without early exit is vectorized.
 fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().copied().fold(u8::MAX, u8::min) < 0x20
 }

@@ -26,7 +26,7 @@ pub(super) fn push_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Returns whether any character must be escaped, which is rare. A loop without early exit is vectorised.
+/// Returns whether any character must be escaped, which is rare. A loop without early exit is vectorized.
 fn needs_escapes(text: &str) -> bool {
     text.bytes().map(|byte| u8::from(is_escaped(byte))).fold(0, |found, escape| found | escape) > 0
 }

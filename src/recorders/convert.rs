@@ -76,7 +76,7 @@ pub fn convert(
 ) -> std::result::Result<Vec<Conversion>, ConvertError> {
     let mut groups: Vec<(Format, Vec<Input>)> = Vec::new();
     for input in inputs {
-        let Some(format) = Format::recognise(&input.bytes) else {
+        let Some(format) = Format::recognize(&input.bytes) else {
             return Err(ConvertError::unknown(&input.name));
         };
         let same = groups.iter_mut().find(|(other, _)| *other == format && format == Format::Jsonl);

@@ -35,7 +35,7 @@ impl Format {
     /// Returns the format of a file, by its content, or `None` if it has none of these. A file of a format may still be
     /// damaged.
     #[must_use]
-    pub fn recognise(bytes: &[u8]) -> Option<Self> {
+    pub fn recognize(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(b"PK\x03\x04") {
             // The names of files are in the text of the archive.
             let names: [&[u8]; 2] = [b"_journal/start.json", b"header.json"];
@@ -47,7 +47,7 @@ impl Format {
         if !text.trim_start().starts_with(['{', '[']) {
             return is_cassette(text).then_some(Self::Vcr);
         }
-        if matches!(formats::recognise(bytes), Some((_, Recognition::Surely))) {
+        if matches!(formats::recognize(bytes), Some((_, Recognition::Surely))) {
             return None;
         }
         match documents(bytes, &Limits::most()) {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_recognised_by_content() {
+    fn formats_are_recognized_by_content() {
         for (text, format) in [
             ("interactions: []\nversion: 1\n", Some(Format::Vcr)),
             ("{\"version\":1,\"interactions\":[]}", Some(Format::Vcr)),
@@ -121,7 +121,7 @@ mod tests {
             ("{\"a\":1}", None),
             ("", None),
         ] {
-            assert_eq!(Format::recognise(text.as_bytes()), format, "{text}");
+            assert_eq!(Format::recognize(text.as_bytes()), format, "{text}");
         }
     }
 }

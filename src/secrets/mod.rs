@@ -1,4 +1,4 @@
-//! Recognises what looks like a key or a card number in bytes that are to be stored.
+//! Recognizes what looks like a key or a card number in bytes that are to be stored.
 //!
 //! One pass over the bytes looks for the words that keys contain, another one for long runs of digits; only what they find
 //! is compared with the rules. A match is described by its rule and its place, and never contains more

@@ -311,7 +311,7 @@ fn wrong_usage_has_a_status_of_its_own() {
     for arguments in [
         &["add"][..],
         &["nonsense"],
-        &["get", "xyz"],
+        &["get", "x:z"],
         &["get", "12345"],
         &["find", "things"],
         &["find", "--attr", "novalue"],

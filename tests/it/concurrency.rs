@@ -20,7 +20,7 @@ fn processes_that_add_at_once_lose_nothing() {
     let sandbox = Sandbox::new();
     const PROCESSES: usize = 6;
     const EACH: usize = 40;
-    // Neighbours share half of their sessions, and the vault is not created beforehand.
+    // Neighbors share half of their sessions, and the vault is not created beforehand.
     for process in 0..PROCESSES {
         for number in 0..EACH {
             let number = process * EACH / 2 + number;

@@ -276,14 +276,14 @@ fn what_is_ephemeral_counts_when_it_is_asked_for() {
 
 fn screens(sandbox: &Sandbox, arguments: &[&str]) -> String {
     let mut screens = String::new();
-    for (columns, colour) in [("80", false), ("120", false), ("80", true)] {
+    for (columns, color) in [("80", false), ("120", false), ("80", true)] {
         let mut command = sandbox.command();
         command.args(arguments).env("COLUMNS", columns);
-        if colour {
+        if color {
             command.env("CLICOLOR_FORCE", "1");
         }
         let ran: Ran = command.output().unwrap().into();
-        let title = if colour { " in colour" } else { "" };
+        let title = if color { " in color" } else { "" };
         // So that a diff of the snapshot is text.
         let text = ran.stdout.replace('\u{1b}', "␛");
         screens += &format!("=== {columns} columns{title}, status {}\n{text}{}", ran.status, ran.stderr);

@@ -60,7 +60,7 @@ fn cores(lines: &[Value], kind: &str) -> Vec<String> {
 fn files_of_the_real_programs_become_linked_artifacts() {
     for (format, name, calls, documents) in FILES {
         let bytes = std::fs::read(file(name)).unwrap();
-        assert_eq!(Format::recognise(&bytes).map(Format::name), Some(*format), "{name}");
+        assert_eq!(Format::recognize(&bytes).map(Format::name), Some(*format), "{name}");
         let input = Input { name: (*name).to_owned(), bytes };
         let converted = convert(vec![input], &ConvertOptions::default()).unwrap().remove(0);
         assert_eq!(converted.calls, *calls, "{name}: {:?}", converted.unmapped);

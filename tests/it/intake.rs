@@ -223,7 +223,7 @@ fn a_directory_that_is_named_is_never_skipped() {
     sandbox.write("notes/package.json", "{\"name\": \"x\"}");
     sandbox.write("runs/s.json", session("a", &[]));
     sandbox.write("runs/deep/er/README.md", "# Notes\n");
-    let message = "neither this directory nor any file in it is recognised as an artifact";
+    let message = "neither this directory nor any file in it is recognized as an artifact";
     for command in [&["verify", "--json"][..], &["add", "--json"], &["add", "--json", "--dry-run"]] {
         for directory in ["empty", "notes", "notes/a", "runs/deep"] {
             let ran = sandbox.run(command.iter().chain(&[directory])).expect(1);
@@ -240,7 +240,7 @@ fn a_directory_that_is_named_is_never_skipped() {
     }
     let ran = sandbox.run(["verify", "--json", "--kind", "trace", "runs"]).expect(1);
     assert!(told(&ran.json()[0])[0].starts_with(
-        "trace KIND : neither this directory nor any file in it is recognised as an artifact of the kind trace"
+        "trace KIND : neither this directory nor any file in it is recognized as an artifact of the kind trace"
     ));
     // What comes before is stored, what comes after is not looked at.
     let ran = sandbox.run(["add", "--fail-fast", "runs", "empty", "notes", "runs"]).expect(1);
@@ -300,7 +300,7 @@ fn strict_rejects_everything_that_is_no_artifact() {
     sandbox.write("t/t.ndjson", std::fs::read(repository("examples/trace.ndjson")).unwrap());
     sandbox.run(["verify", "--kind", "trace", "t"]).expect(0);
     let ran = sandbox.run(["verify", "--json", "--strict", "--kind", "trace", "t"]).expect(1);
-    assert_eq!(told(&ran.json()[0]), ["? KIND : this is recognised as model_io"]);
+    assert_eq!(told(&ran.json()[0]), ["? KIND : this is recognized as model_io"]);
     let watched = sandbox.run(["watch", "--once", "--settle", "0s", "--strict", "d"]).expect(1);
     assert!(watched.stderr.contains("rejected d/README.md"), "{}", watched.stderr);
     // A pack is one artifact, whatever is in it.

@@ -55,7 +55,7 @@ fn every_command_has_a_page_that_can_be_shown() {
 fn pages_that_are_not_there() {
     let sandbox = Sandbox::new();
     assert!(sandbox.run(["man"]).expect(0).stdout.contains(".TH runvault 1"));
-    let ran = sandbox.run(["man", "config", "nothing"]).expect(1);
+    let ran = sandbox.run(["man", "config", "nothing"]).expect(3);
     assert!(
         ran.stderr.contains("there is no command config nothing; \"runvault help\" lists them"),
         "{}",

@@ -162,7 +162,7 @@ fn errors_name_the_problem() {
         ("read_run", json!({"artifact": SESSION, "step": 99}), "there is no interaction 99"),
         ("read_run", json!({"artifact": SESSION, "cursor": "!"}), "cursor"),
         ("read_run", json!({}), "missing field `artifact`"),
-        ("read_run", json!({"artifact": SESSION, "colour": 1}), "unknown field `colour`"),
+        ("read_run", json!({"artifact": SESSION, "color": 1}), "unknown field `color`"),
         ("find_runs", json!({"kind": "recording"}), "there is no kind"),
         ("find_runs", json!({"since": "yesterday"}), "RFC 3339"),
         ("find_runs", json!({"cursor": "MTI"}), "cursor"),

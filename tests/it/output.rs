@@ -214,7 +214,7 @@ fn completions_and_manual_pages() {
     }
     assert!(sandbox.run(["man"]).expect(0).stdout.contains(".TH runvault 1"));
     assert!(sandbox.run(["man", "find"]).expect(0).stdout.contains("runvault\\-find"));
-    sandbox.run(["man", "nothing"]).expect(1);
+    sandbox.run(["man", "nothing"]).expect(3);
 }
 
 #[test]

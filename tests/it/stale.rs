@@ -24,13 +24,13 @@ fn replaced(sandbox: &Sandbox) -> (Vault, runvault::Located) {
     let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
     let options = runvault::intake::ExamineOptions::default();
     let add = |text: String| vault.add_document(text.into_bytes(), &options).unwrap().core;
-    let one = add(session("one", &[("which colour", "blue")]));
+    let one = add(session("one", &[("which color", "blue")]));
     let located = vault.locate(&one.0.into()).unwrap();
     let note =
         |core_hash, text: &str| vault.run(&SetNoteRequest { core_hash, text: text.to_owned() }).unwrap();
     note(one, "the note of the first");
     vault.run(&RemoveRequest { artifacts: vec![one], ..RemoveRequest::default() }).unwrap();
-    let other = add(session("other", &[("which colour", "red")]));
+    let other = add(session("other", &[("which color", "red")]));
     let other = vault.locate(&other.0.into()).unwrap().artifact;
     assert_eq!(located.artifact.addition, other.addition, "it has the row id of the other");
     note(other.core, "the note of the other");

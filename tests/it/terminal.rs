@@ -1,4 +1,4 @@
-//! What people see on a real terminal, at the widths that they have, with and without colour.
+//! What people see on a real terminal, at the widths that they have, with and without color.
 #![cfg(unix)]
 
 mod asking;
@@ -84,7 +84,7 @@ fn steady(text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
-/// Makes what controls the terminal visible, so that a snapshot shows where colours begin and end.
+/// Makes what controls the terminal visible, so that a snapshot shows where colors begin and end.
 fn visible(text: &str) -> String {
     text.replace("\u{1b}[", "‹").replace('\u{1b}', "‹ESC›")
 }
@@ -92,7 +92,7 @@ fn visible(text: &str) -> String {
 /// All but commands and exact bytes must fit.
 fn expect_to_fit(screen: &str, width: usize) {
     for line in screen.lines().filter(|line| !line.starts_with("$ ") && !line.starts_with('{')) {
-        let seen = pty::without_colours(line);
+        let seen = pty::without_colors(line);
         // What these tests write, counted without the program's own table of widths.
         let is_wide =
             |character: char| matches!(character, '\u{3000}'..='\u{9fff}' | '\u{1f300}'..='\u{1faff}');
@@ -103,25 +103,25 @@ fn expect_to_fit(screen: &str, width: usize) {
 
 #[test]
 fn a_session_at_80_columns() {
-    let screen = screen(&desk(), Terminal { width: 80, colour: false }, SESSION);
+    let screen = screen(&desk(), Terminal { width: 80, color: false }, SESSION);
     expect_to_fit(&screen, 80);
     insta::assert_snapshot!(screen);
 }
 
 #[test]
 fn a_session_at_120_columns() {
-    let screen = screen(&desk(), Terminal { width: 120, colour: false }, SESSION);
+    let screen = screen(&desk(), Terminal { width: 120, color: false }, SESSION);
     expect_to_fit(&screen, 120);
     insta::assert_snapshot!(screen);
 }
 
 #[test]
-fn a_session_in_colour() {
+fn a_session_in_color() {
     for width in [80, 120] {
-        let screen = screen(&desk(), Terminal { width, colour: true }, SESSION);
-        assert!(screen.contains('\u{1b}'), "there are no colours");
+        let screen = screen(&desk(), Terminal { width, color: true }, SESSION);
+        assert!(screen.contains('\u{1b}'), "there are no colors");
         expect_to_fit(&screen, width.into());
-        insta::assert_snapshot!(format!("a_session_in_colour_at_{width}_columns"), visible(&screen));
+        insta::assert_snapshot!(format!("a_session_in_color_at_{width}_columns"), visible(&screen));
     }
 }
 
@@ -177,14 +177,14 @@ fn hostile_values_fit_and_control_nothing() {
     // The run states which session it replays, and that is gone.
     sandbox.run(["--actor", "dana", "rm", "4df877dec7f4", "--force", "--with-containers"]).expect(0);
     for width in [40, 57, 80, 120] {
-        for colour in [false, true] {
-            let screen = screen(&sandbox, Terminal { width, colour }, FITTING);
+        for color in [false, true] {
+            let screen = screen(&sandbox, Terminal { width, color }, FITTING);
             expect_to_fit(&screen, width.into());
-            let seen = pty::without_colours(&screen);
+            let seen = pty::without_colors(&screen);
             let controls =
                 |character: char| character.is_control() && character != '\n' || character == '\u{202e}';
             assert!(!seen.contains(controls), "{seen:?}");
-            if width == 40 && !colour {
+            if width == 40 && !color {
                 insta::assert_snapshot!("hostile_values_at_40_columns", screen);
             }
         }
@@ -198,7 +198,7 @@ fn many_artifacts_are_listed_in_part() {
         sandbox.write(&format!("d/{number}.json"), session(&format!("adapter-{number}"), &[]));
     }
     sandbox.add([sandbox.path("d")]);
-    let terminal = Terminal { width: 80, colour: false };
+    let terminal = Terminal { width: 80, color: false };
     let shown = terminal.run(&sandbox, "find sessions");
     assert_eq!(shown.lines().count(), 101);
     assert_eq!(shown.lines().last().unwrap(), "100 of 120 sessions; --limit 120 shows all");
@@ -238,7 +238,7 @@ fn columns_says_how_wide_it_is() {
 fn rows_that_do_not_fit_a_table_are_lists() {
     let sandbox = desk();
     sandbox.add([repository("examples")]);
-    let narrow = Terminal { width: 60, colour: false };
+    let narrow = Terminal { width: 60, color: false };
     let lists = narrow.run(&sandbox, "sql 'SELECT * FROM steps LIMIT 2'");
     assert!(lists.starts_with("row 1\n  artifact ") && lists.contains("\n\nrow 2\n"), "{lists}");
     assert!(lists.contains("Summarise ticket 4711 in one sentence."), "{lists}");

@@ -59,7 +59,7 @@ fn every_kind_that_states_a_time_has_it_as_an_attribute() {
 }
 
 #[test]
-fn times_are_normalised_and_what_is_no_time_is_not_one() {
+fn times_are_normalized_and_what_is_no_time_is_not_one() {
     let sandbox = Sandbox::new();
     for (text, expected) in [
         ("2026-11-18T09:00:00+02:00", vec!["2026-11-18T07:00:00.000Z"]),

@@ -1,4 +1,4 @@
-//! One document that two kinds recognise: two artifacts with the same bytes, each with a capture of its own.
+//! One document that two kinds recognize: two artifacts with the same bytes, each with a capture of its own.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::sandbox::{Ran, Sandbox, run_pack, session};
 
 /// A valid session that is a valid contract as well.
 fn document() -> String {
-    both(&session("two", &[("which colour", "an unusual turquoise")]))
+    both(&session("two", &[("which color", "an unusual turquoise")]))
 }
 
 /// A session or run pack with what a contract has.
@@ -52,7 +52,7 @@ fn shown(sandbox: &Sandbox, hash: &str) -> Value {
 }
 
 #[test]
-fn a_document_that_two_kinds_recognise_needs_a_kind() {
+fn a_document_that_two_kinds_recognize_needs_a_kind() {
     let sandbox = Sandbox::new();
     sandbox.write("in/d.json", document());
     let expect_refusal = |ran: Ran| {

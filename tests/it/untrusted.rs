@@ -1,4 +1,4 @@
-//! Untrusted text: nothing in it moves, colours or deceives a terminal, in any command and any format, and
+//! Untrusted text: nothing in it moves, colors or deceives a terminal, in any command and any format, and
 //! programs get it as it is.
 
 use std::path::Path;
@@ -280,7 +280,7 @@ fn what_stands_in_arguments_and_names_of_files() {
         (&["find", "--attr", HOSTILE], 3),
         (&["link", &session, HOSTILE, &session], 3),
         (&["rules", HOSTILE], 1),
-        (&["man", HOSTILE], 1),
+        (&["man", HOSTILE], 3),
         (&["completions", HOSTILE], 3),
         (&[HOSTILE], 3),
         (&["gett", HOSTILE], 3),
@@ -319,13 +319,13 @@ fn terminals_get_plain_text_only() {
     assert!(!seen.contains('\u{9b}') && seen.contains("--force") && status == Some(2), "{seen}");
     let (seen, status) = on_terminal(&sandbox, &format!("get --force {raw}")).unwrap();
     assert!(seen.contains('\u{9b}') && status == Some(0), "{seen:?}");
-    // Colours are the program's own there, everything else is as harmless as in a file.
+    // Colors are the program's own there, everything else is as harmless as in a file.
     for arguments in
         [format!("show {hostile}"), "find".to_owned(), "unresolved".to_owned(), "--bad".to_owned()]
     {
         let (seen, _) = on_terminal(&sandbox, &arguments).unwrap();
         let mut own = seen.replace("\r\n", "\n");
-        assert!(own.contains("\u{1b}["), "{arguments}: no colour");
+        assert!(own.contains("\u{1b}["), "{arguments}: no color");
         for style in ["0", "1", "2", "31", "32", "33", "35"] {
             own = own.replace(&format!("\u{1b}[{style}m"), "");
         }

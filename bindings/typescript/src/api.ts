@@ -25,7 +25,7 @@ export interface AddedDocument {
   core_hash?: CoreHash | null;
   /** The key id that it states. */
   key_id?: string | null;
-  /** The id of its kind, if it was recognised. */
+  /** The id of its kind, if it was recognized. */
   kind?: string | null;
   /** What was done. */
   outcome: AddOutcome;

@@ -8,7 +8,7 @@ use runvault::storage::is_label_value;
 struct System {
     /// The value of the label `ci`.
     name: &'static str,
-    /// The variable by which its jobs are recognised, and its value; any but an empty one if `None`.
+    /// The variable by which its jobs are recognized, and its value; any but an empty one if `None`.
     marker: (&'static str, Option<&'static str>),
     repository: Template,
     commit: Template,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn every_system_is_recognised_by_its_own_variables() {
+    fn every_system_is_recognized_by_its_own_variables() {
         let (jenkins, azure, buildkite) = (
             [("JENKINS_URL", "https://j/"), ("GIT_COMMIT", "c"), ("GIT_BRANCH", "origin/main")],
             [("TF_BUILD", "True"), ("BUILD_SOURCEVERSION", "c"), ("BUILD_SOURCEBRANCH", "refs/heads/a/b")],

@@ -66,6 +66,11 @@ impl Named {
     }
 }
 
+/// Returns whether the text can only be a name: it is neither a hash with too few digits nor a form of `latest`.
+fn is_name(text: &str) -> bool {
+    is_tag(text) && !text.starts_with("latest") && !text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// Parses the rest of `latest`, such as `~2`.
 fn latest(rest: &str) -> Result<u64, String> {
     if rest.is_empty() {
@@ -124,8 +129,10 @@ impl Named {
                     Failure::Usage(format!(
                         "{message}; it is a file: \"runvault verify\" checks files, and \"runvault add\" stores them"
                     ))
-                } else {
+                } else if is_name(given) {
                     Failure::No(message)
+                } else {
+                    Failure::Usage(message)
                 })
             }
             (outcome, _) => Ok(outcome?),

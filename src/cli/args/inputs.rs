@@ -22,7 +22,7 @@ pub(crate) struct InputArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Require this kind instead of recognising it by content; attachments must be requested explicitly
+    /// Require this kind instead of recognizing it by content; attachments must be requested explicitly
     #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 
@@ -60,7 +60,7 @@ impl InputArgs {
             _ => Ok(Input::Path(path.clone())),
         };
         let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
-        // Named paths are never skipped, nor are directories in which nothing is recognised.
+        // Named paths are never skipped, nor are directories in which nothing is recognized.
         inputs.map(|inputs| inputs.with_kind(self.kind).with_ends())
     }
 

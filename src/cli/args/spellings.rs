@@ -71,7 +71,7 @@ fn positionals(words: &[OsString], first: usize) -> impl Iterator<Item = usize> 
 }
 
 /// Replaces a former spelling by the current one.
-pub(crate) fn modernise(words: Vec<OsString>) -> Vec<OsString> {
+pub(crate) fn modernize(words: Vec<OsString>) -> Vec<OsString> {
     let Some(command) = command_index(&words) else { return words };
     let at = if words.get(command).is_some_and(|word| word == "help") { command + 1 } else { command };
     let Some(name) = words.get(at).and_then(|word| word.to_str()) else { return words };
@@ -141,7 +141,7 @@ mod tests {
 
     fn now(line: &str) -> String {
         let words = std::iter::once("runvault").chain(line.split(' ')).map(OsString::from).collect();
-        let words = modernise(words).into_iter().skip(1).map(|word| word.into_string().unwrap());
+        let words = modernize(words).into_iter().skip(1).map(|word| word.into_string().unwrap());
         words.collect::<Vec<_>>().join(" ")
     }
 

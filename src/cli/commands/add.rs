@@ -37,9 +37,9 @@ use crate::cli::output::verbosity;
 
 /// Verify artifacts and store them
 ///
-/// Kinds are recognised by content. An invalid artifact does not stop the others. In directories, a file that resembles
+/// Kinds are recognized by content. An invalid artifact does not stop the others. In directories, a file that resembles
 /// an artifact but is not valid is rejected; other files are skipped. A path named on the command line is never
-/// skipped: it is rejected if it is not an artifact, and so is a directory in which no artifact is recognised. When a
+/// skipped: it is rejected if it is not an artifact, and so is a directory in which no artifact is recognized. When a
 /// line is printed, the artifact that it names has been synced to disk.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]

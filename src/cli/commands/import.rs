@@ -46,7 +46,7 @@ use crate::cli::output::time;
 /// imported unless they already name other artifacts here, and notes and labels unless the artifacts already have
 /// others.
 ///
-/// Cassettes of VCR.py, spans of OpenTelemetry, logs of Inspect, and requests and responses as JSON Lines are recognised
+/// Cassettes of VCR.py, spans of OpenTelemetry, logs of Inspect, and requests and responses as JSON Lines are recognized
 /// by content. They become sessions and run packs, which "gateway --mode replay" replays, with the original as an
 /// attachment. What cannot be mapped is listed. The original contains what the file contains, such as keys: use
 /// --no-original to leave it out.

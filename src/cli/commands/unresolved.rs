@@ -18,7 +18,7 @@ use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 ///
 /// Prints each missing hash with the artifacts that refer to it. References to objects that no format defines, such as
 /// schemas, prompts and proposals, are left out unless --all is given: they are in a vault only if they were added with
-/// "add --as attachment". They are recognised by the name of the member that holds the digest.
+/// "add --as attachment". They are recognized by the name of the member that holds the digest.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only references from artifacts of this kind

@@ -1,5 +1,5 @@
 //! Text layout in terminal columns. Wide characters, such as Chinese ones and emoji, take two columns. The text is
-//! already escaped, so it does not move the cursor, and escape sequences in it are colours.
+//! already escaped, so it does not move the cursor, and escape sequences in it are colors.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
+    fn colors_take_no_room() {
         let text = "\u{1b}[1m\u{1b}[31merror:\u{1b}[0m one two";
         assert_eq!(width(text), 14);
         assert_eq!(fold(text, 10), ["\u{1b}[1m\u{1b}[31merror:\u{1b}[0m one", "two"]);

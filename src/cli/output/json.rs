@@ -23,7 +23,7 @@ pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()
     out.write_all(&text)
 }
 
-/// Writes `value` as one line of JSON as it is serialised. Unlike [`line`], the text is not in memory as a whole.
+/// Writes `value` as one line of JSON as it is serialized. Unlike [`line`], the text is not in memory as a whole.
 pub(crate) fn stream(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Ascii))?;
     out.write_all(b"\n")

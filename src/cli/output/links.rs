@@ -72,7 +72,7 @@ pub(crate) fn target_text(target: &LinkEnd) -> String {
     format!("{kind_style}{kind:<KIND_WIDTH$}{kind_style:#} {name_style}{name}{name_style:#}")
 }
 
-/// Returns the type and the identity of the other end of a link, each with its colour.
+/// Returns the type and the identity of the other end of a link, each with its color.
 fn target_parts(target: &LinkEnd) -> [(String, Style); 2] {
     let LinkEnd { kind, core_hash, digest, name, .. } = target;
     let name = match (core_hash, digest) {

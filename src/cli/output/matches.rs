@@ -1,4 +1,4 @@
-//! Output of why artifacts were found, and of what they are recognised by.
+//! Output of why artifacts were found, and of what they are recognized by.
 
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::show::AttributeSummary;
@@ -26,7 +26,7 @@ pub(crate) fn match_text(found: &ArtifactMatch) -> String {
 /// The attributes used as labels, most specific first.
 pub(crate) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
-/// Returns the values by which a person recognises an artifact with these attributes.
+/// Returns the values by which a person recognizes an artifact with these attributes.
 pub(crate) fn label(attributes: &[AttributeSummary]) -> String {
     const VALUES: usize = 3;
     let values = TELLING.iter().flat_map(|name| {

@@ -76,7 +76,7 @@ mod system {
 
     static RUNNING: Mutex<Option<Pager>> = Mutex::new(None);
 
-    /// Options of less: end if everything fits on one screen, show colours, leave the text on the screen.
+    /// Options of less: end if everything fits on one screen, show colors, leave the text on the screen.
     const LESS: &str = "FRX";
 
     /// Characters for which a pager is started by a shell.

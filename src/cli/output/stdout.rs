@@ -1,4 +1,4 @@
-//! Output streams: data on standard output, everything else on standard error. Colour only on terminals.
+//! Output streams: data on standard output, everything else on standard error. Color only on terminals.
 
 use std::io::{self, Write};
 
@@ -25,7 +25,7 @@ pub(crate) const CAUTION: Style = AnsiColor::Magenta.on_default();
 /// Style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// Returns standard output for text. Colours are removed where they are not supported.
+/// Returns standard output for text. Colors are removed where they are not supported.
 pub(crate) fn text() -> impl Write {
     Paged(AutoStream::new(io::stdout().lock(), *CHOICE))
 }

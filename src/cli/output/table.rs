@@ -35,7 +35,7 @@ const GAP: usize = 2;
 /// The indent of lines below a row.
 pub(crate) const BELOW: usize = 4;
 
-/// The escaped text of a cell, with its colours.
+/// The escaped text of a cell, with its colors.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell(String);
 
@@ -46,7 +46,7 @@ impl Cell {
         if text.is_empty() { Self(String::new()) } else { Self(format!("{style}{}{style:#}", whole(text))) }
     }
 
-    /// Creates a cell in the default colour.
+    /// Creates a cell in the default color.
     pub(crate) fn plain(text: &str) -> Self {
         Self::new(text, Style::new())
     }

@@ -1,11 +1,11 @@
-//! The terminal on the output streams: whether there is one, its width and its colours.
+//! The terminal on the output streams: whether there is one, its width and its colors.
 
 use std::io::{self, IsTerminal};
 use std::sync::LazyLock;
 
 use anstream::{AutoStream, ColorChoice};
 
-/// Whether standard output has colours. Determining it costs several system calls, and the result does not change.
+/// Whether standard output has colors. Determining it costs several system calls, and the result does not change.
 pub(super) static CHOICE: LazyLock<ColorChoice> = LazyLock::new(|| AutoStream::choice(&io::stdout()));
 
 /// The measured width of the terminal on standard output.

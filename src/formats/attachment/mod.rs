@@ -40,7 +40,7 @@ impl Artifact for Attachment {
     }
 
     /// Returns nothing: any bytes could be an attachment, so none is one unless this is requested.
-    fn recognises(_: &str, _: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(_: &str, _: &mut MemberNames<'_>) -> Option<Recognition> {
         None
     }
 

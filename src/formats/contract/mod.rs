@@ -6,7 +6,7 @@ mod key_field;
 mod parts;
 mod passages;
 mod read;
-mod recognise;
+mod recognize;
 mod root;
 mod rules;
 mod schema;
@@ -55,11 +55,11 @@ impl Artifact for Contract {
         rules::all()
     }
 
-    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        let has_effects = recognise::has_member(text, names, &["io_refs", "effects"]);
+    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let has_effects = recognize::has_member(text, names, &["io_refs", "effects"]);
         // Other documents have effects too, but do not state whether they can be repeated.
         let is_one = has_effects
-            && (recognise::has_member(text, names, &["io_refs"]) || recognise::has_key(text, "idempotency"));
+            && (recognize::has_member(text, names, &["io_refs"]) || recognize::has_key(text, "idempotency"));
         Recognition::from_flags(is_one, has_effects)
     }
 

@@ -335,7 +335,7 @@ fn being_a_rollback_does_not_explain_a_write() {
 
 proptest! {
     #[test]
-    fn recognising_never_panics(text in "[-a-z{}\\[\\]\"':#%,\n\\\\ é\u{feff}]{0,40}") {
-        let _ = Contract::recognises(&text, &mut MemberNames::new(&text));
+    fn recognizing_never_panics(text in "[-a-z{}\\[\\]\"':#%,\n\\\\ é\u{feff}]{0,40}") {
+        let _ = Contract::recognizes(&text, &mut MemberNames::new(&text));
     }
 }

@@ -48,7 +48,7 @@ impl Artifact for ModelIo {
         rules::all()
     }
 
-    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // It is usually the first member, so the rest of the text is not read.
         if names.has("model_io_schema_version") {
             return Some(Recognition::Surely);

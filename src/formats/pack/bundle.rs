@@ -30,7 +30,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
             "BS3",
             "bundle.json: outputs are sorted by path.",
             "The hash covers the order, so the same outputs must always be listed in the same \
-             order. Strings are compared by UTF-16 code units; equal neighbours are allowed.",
+             order. Strings are compared by UTF-16 code units; equal neighbors are allowed.",
         ),
         check: |bundle, found| {
             if !is_ascending(list(bundle, "outputs"), |output| output.get("path")) {

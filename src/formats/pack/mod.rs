@@ -14,7 +14,7 @@ mod metrics;
 mod parts;
 mod passages;
 mod patch;
-mod recognise;
+mod recognize;
 mod rules;
 mod runner;
 mod transcript;
@@ -50,12 +50,12 @@ impl ArtifactDirectory for Pack {
         rules::all()
     }
 
-    fn recognises(names: &[&str], peek: &mut Peek<'_>) -> bool {
-        recognise::is_pack(names, peek)
+    fn recognizes(names: &[&str], peek: &mut Peek<'_>) -> bool {
+        recognize::is_pack(names, peek)
     }
 
-    fn recognises_member(name: &str, head: &[u8]) -> bool {
-        recognise::is_member(name, head)
+    fn recognizes_member(name: &str, head: &[u8]) -> bool {
+        recognize::is_member(name, head)
     }
 
     fn incomplete(name: &str) -> Violation {

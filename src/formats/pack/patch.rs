@@ -64,7 +64,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
     InnerRule {
         info: info(
             "PS4",
-            "patch.json: paths are normalised and do not escape.",
+            "patch.json: paths are normalized and do not escape.",
             "Up to three violations for one path: it contains .. or a backslash; it has a \
              control character other than tab and line feed, or leading or trailing white space; \
              it begins with ./, contains //, ends with a slash, is a single dot or is empty.",
@@ -190,7 +190,7 @@ fn plain_path(index: usize, path: &str, found: &mut Inner<'_, '_>) {
     }
     let odd = path.starts_with("./") || path.contains("//") || path.ends_with('/');
     if odd || path == "." || path.is_empty() {
-        found.add(format!("operations[{index}].path {shown} is not normalised"));
+        found.add(format!("operations[{index}].path {shown} is not normalized"));
     }
 }
 

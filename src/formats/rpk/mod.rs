@@ -72,7 +72,7 @@ impl Artifact for Rpk {
         rules::RULES.iter().map(|rule| rule.info).collect()
     }
 
-    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // Each of these names is common, but three together are hardly a coincidence.
         let envelope = ["version", "metadata", "payload", "checksum"];
         let three = envelope.into_iter().filter(|name| names.has(name)).count() >= 3;

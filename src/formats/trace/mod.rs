@@ -65,7 +65,7 @@ impl Artifact for Trace {
         [lines::LINE_FORMAT].into_iter().chain(records).collect()
     }
 
-    fn recognises(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         let is_header = names.has("canonicalization") && names.has("hash_algorithm");
         // Other logs have hash chains too; states are specific to traces.
         let states = OF_STATES.into_iter().filter(|name| names.has(name)).count();

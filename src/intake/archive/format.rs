@@ -1,4 +1,4 @@
-//! Archive and compression formats, recognised by the beginning of a file and by file names.
+//! Archive and compression formats, recognized by the beginning of a file and by file names.
 
 use std::io::{self, BufReader, Read};
 
@@ -21,7 +21,7 @@ pub enum Format {
 const GZIP: &[u8] = b"\x1f\x8b";
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// The leading bytes and descriptions of archive and compression formats that are recognised but not supported.
+/// The leading bytes and descriptions of archive and compression formats that are recognized but not supported.
 const UNREAD: [(&[u8], &str); 8] = [
     (b"\xfd7zXZ\0", "an xz file"),
     (b"BZh", "a bzip2 file"),
@@ -57,7 +57,7 @@ impl Format {
         if is_tar(head) {
             return Some(Self::Tar);
         }
-        // Whatever was unpacked before an error is enough to recognise the format.
+        // Whatever was unpacked before an error is enough to recognize the format.
         let mut first_block = Vec::new();
         let (format, _) = if head.starts_with(GZIP) {
             (Self::TarGz, GzDecoder::new(head).take(TAR_BLOCK as u64).read_to_end(&mut first_block))

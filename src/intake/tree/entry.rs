@@ -36,7 +36,7 @@ pub(in crate::intake) struct FileState {
 }
 
 impl FileState {
-    /// Returns the time since the last write, if known. A modification time in the future is ignored in favour of the
+    /// Returns the time since the last write, if known. A modification time in the future is ignored in favor of the
     /// system's change time.
     pub(in crate::intake) fn quiet(&self, now: SystemTime) -> Option<Duration> {
         let since = |time: Option<SystemTime>| now.duration_since(time?).ok();

@@ -11,7 +11,7 @@ use crate::digest::{Digest, Hasher};
 use crate::json::Value;
 use crate::json::text::write_string;
 
-/// The input of serialisation: a value, or a structure composed of values.
+/// The input of serialization: a value, or a structure composed of values.
 #[derive(Clone, Debug)]
 pub enum Form<'v> {
     /// A value.
@@ -154,7 +154,7 @@ mod tests {
     use proptest::prelude::*;
     use serde::ser::{Error, Serialize, SerializeMap, Serializer};
 
-    /// For the other implementation. Numbers are serialised as doubles, the only numbers in RFC 8785.
+    /// For the other implementation. Numbers are serialized as doubles, the only numbers in RFC 8785.
     impl Serialize for Value<'_> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             match self {

@@ -4,11 +4,11 @@ use memchr::memchr2;
 
 use super::{Limits, Reader};
 
-/// Maximum number of member names that are read to recognise a kind.
+/// Maximum number of member names that are read to recognize a kind.
 const MAX_MEMBER_NAMES: usize = 1_000;
 
 /// The names of the first thousand members of the root object, as far as the text can be read; none if the root is not
-/// an object. A byte order mark is skipped. Serves to recognise kinds, also of damaged documents, so the text is read
+/// an object. A byte order mark is skipped. Serves to recognize kinds, also of damaged documents, so the text is read
 /// only as far as a query requires.
 pub struct MemberNames<'t> {
     reader: Reader<'t, 'static>,

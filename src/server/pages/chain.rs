@@ -47,14 +47,14 @@ pub(super) fn drawing(answer: &ViewAnswer) -> Markup {
     }
 }
 
-/// Returns the centre of a record.
-fn centre(at: usize) -> (usize, usize) {
+/// Returns the center of a record.
+fn center(at: usize) -> (usize, usize) {
     (at % COLUMNS * ACROSS + ACROSS / 2, at / COLUMNS * DOWN + RADIUS + 4)
 }
 
 /// Draws the line from the record before to this one.
 fn joint(at: usize) -> Markup {
-    let ((from, up), (to, down)) = (centre(at - 1), centre(at));
+    let ((from, up), (to, down)) = (center(at - 1), center(at));
     let path = if up == down {
         format!("M{},{up} H{}", from + RADIUS, to - RADIUS)
     } else {
@@ -65,7 +65,7 @@ fn joint(at: usize) -> Markup {
 }
 
 fn record(at: usize, step: &ViewStep, hash: &str) -> Markup {
-    let (x, y) = centre(at);
+    let (x, y) = center(at);
     let class = if step.failed { "failed" } else { class(step) };
     let label = format!("{} {hash}", label(step));
     let drawn = html! {

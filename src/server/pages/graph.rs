@@ -110,7 +110,7 @@ fn drawing(answer: &LinksAnswer) -> Markup {
     let (first, last) =
         (positions.iter().map(column).min().unwrap_or(0), positions.iter().map(column).max().unwrap_or(0));
     let most = positions.iter().map(|position| position.1).max().unwrap_or(0);
-    // Columns are centred.
+    // Columns are centered.
     let counts = positions.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<i64, i64>, (column, _)| {
         *counts.entry(*column).or_default() += 1;
         counts

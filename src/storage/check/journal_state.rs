@@ -249,7 +249,7 @@ impl JournalState {
 pub(in crate::storage) enum EntryDefect {
     /// A break in the chain; with a description.
     Chain(String),
-    /// An entry that this program does not recognise; with the reason.
+    /// An entry that this program does not recognize; with the reason.
     Unknown(String),
     /// An `at` column that differs from the time in the entry's text.
     Time,
@@ -265,7 +265,7 @@ pub(in crate::storage) struct Replay {
 }
 
 impl Replay {
-    /// Returns whether every entry chains and was recognised, so that the state is proven by the journal.
+    /// Returns whether every entry chains and was recognized, so that the state is proven by the journal.
     pub(in crate::storage) fn is_proven(&self) -> bool {
         self.check.defect.is_none()
             && !self.defects.iter().any(|(_, defect)| matches!(defect, EntryDefect::Unknown(_)))

@@ -224,7 +224,7 @@ macro_rules! document_kind {
                 vec![RULE]
             }
 
-            fn recognises(_text: &str, _names: &mut MemberNames<'_>) -> Option<Recognition> {
+            fn recognizes(_text: &str, _names: &mut MemberNames<'_>) -> Option<Recognition> {
                 None
             }
 
@@ -270,11 +270,11 @@ impl ArtifactDirectory for FolderKind {
         vec![RULE]
     }
 
-    fn recognises(_names: &[&str], _peek: &mut Peek<'_>) -> bool {
+    fn recognizes(_names: &[&str], _peek: &mut Peek<'_>) -> bool {
         false
     }
 
-    fn recognises_member(_name: &str, _head: &[u8]) -> bool {
+    fn recognizes_member(_name: &str, _head: &[u8]) -> bool {
         false
     }
 

@@ -117,12 +117,12 @@ pub(super) fn mentioned_digests_are_found_by_prefix(vault: &Vault) {
     let wanted = digest("wanted");
     let mut last = *wanted.as_bytes();
     last[31] ^= 1;
-    let neighbour = Digest::from_bytes(last);
-    let document = Document::new("a").mention("prompt", 0, wanted).mention("response", 0, neighbour);
+    let neighbor = Digest::from_bytes(last);
+    let document = Document::new("a").mention("prompt", 0, wanted).mention("response", 0, neighbor);
     vault.add_note(&document.mention("prompt", 1, digest("other")));
     let snapshot = vault.snapshot();
     let prefix: DigestPrefix = wanted.hex()[..10].parse().unwrap();
-    let mut both = vec![wanted, neighbour];
+    let mut both = vec![wanted, neighbor];
     both.sort_unstable();
     assert_eq!(snapshot.mentioned_with_prefix(&prefix, None, 10).unwrap(), both);
     assert_eq!(snapshot.mentioned_with_prefix(&prefix, None, 1).unwrap(), both[..1]);

@@ -11,7 +11,7 @@ mod kinds;
 mod labels;
 mod mentions;
 mod names;
-mod neighbours;
+mod neighbors;
 mod paging;
 #[cfg(feature = "postgres")]
 pub(super) mod postgres;
@@ -226,7 +226,7 @@ macro_rules! suite {
                 references_within_a_batch_and_a_transaction_are_resolved
                 containers_are_found_by_statement_and_by_bytes
                 related_artifacts_share_an_attribute;
-            neighbours: a_neighbourhood_is_what_its_parts_are
+            neighbors: a_neighborhood_is_what_its_parts_are
                 sharers_are_those_of_both_digests;
             names: names_are_listed_with_their_users
                 shared_names_are_those_of_several_originals

@@ -5,7 +5,7 @@ mod backup;
 mod capabilities;
 mod log_damage;
 mod maintenance;
-mod neighbours;
+mod neighbors;
 mod query;
 mod records;
 mod search;
@@ -20,8 +20,8 @@ pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use capabilities::{Capabilities, Capability};
 pub use log_damage::{LogDamage, LogDefect};
 pub use maintenance::Maintenance;
-pub(in crate::storage) use neighbours::composed;
-pub use neighbours::{DigestPair, Neighbourhood, Neighbours, NeighboursQuery, Sharers, SharersQuery};
+pub(in crate::storage) use neighbors::composed;
+pub use neighbors::{DigestPair, Neighborhood, Neighbors, NeighborsQuery, Sharers, SharersQuery};
 pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, Paged, Period};
 pub use records::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
@@ -269,7 +269,7 @@ pub trait Snapshot: Send {
 
     /// Returns what the links of artifacts are derived from, except what needs the mentions of other artifacts. It is what
     /// the methods for each part return; a remote engine answers them together.
-    fn neighbourhood(&self, query: &NeighboursQuery<'_>) -> Result<Neighbourhood> {
+    fn neighborhood(&self, query: &NeighborsQuery<'_>) -> Result<Neighborhood> {
         composed(self, query)
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 
-use postgres::types::private::BytesMut;
+use bytes::BytesMut;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};

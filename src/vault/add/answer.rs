@@ -16,7 +16,7 @@ pub struct AddedDocument {
     /// The bytes of the name, as hex digits, if it is a path that is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path_bytes: Option<String>,
-    /// The id of its kind, if it was recognised.
+    /// The id of its kind, if it was recognized.
     pub kind: Option<String>,
     /// What was done.
     pub outcome: AddOutcome,

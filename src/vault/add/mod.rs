@@ -95,7 +95,7 @@ pub struct Examined {
     pub path: String,
     /// The bytes of the name, if it is not UTF-8: `path` then contains replacement characters.
     pub path_bytes: Option<Vec<u8>>,
-    /// Its kind, if it was recognised.
+    /// Its kind, if it was recognized.
     pub kind: Option<Kind>,
     /// The outcome.
     pub outcome: Outcome,
@@ -543,7 +543,7 @@ fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) 
             if std::mem::take(passed_over) < *items {
                 return None;
             }
-            let verdict = Finding::Rejected(intake::nothing_recognised(options));
+            let verdict = Finding::Rejected(intake::nothing_recognized(options));
             return Some(Ok(Examination {
                 path: path.clone(),
                 original: None,

@@ -67,7 +67,7 @@ impl Schema {
         Ok(self.work.for_levels(&levels))
     }
 
-    /// Returns a violation of the schema by `payload`, if any. Violations by values that `is_redacted` recognises as
+    /// Returns a violation of the schema by `payload`, if any. Violations by values that `is_redacted` recognizes as
     /// omitted are returned only if there are no others.
     pub(super) fn violation(
         &self,

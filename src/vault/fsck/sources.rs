@@ -123,7 +123,7 @@ impl Source {
 }
 
 /// Passes to `give` those of the `wanted` captures that are files below `path`. The kind of a document is known from
-/// the journal, so that documents which several kinds recognise are also found.
+/// the journal, so that documents which several kinds recognize are also found.
 fn documents(
     path: &Path,
     wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,

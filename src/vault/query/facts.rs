@@ -7,7 +7,7 @@ use super::fork::Shared;
 use super::forks;
 use super::histories::Histories;
 use crate::digest::CoreHash;
-use crate::storage::interface::{NameUse, Neighbours, NeighboursQuery};
+use crate::storage::interface::{NameUse, Neighbors, NeighborsQuery};
 use crate::storage::{ArtifactRecord, Result, Snapshot, StorageError};
 
 /// Maximum number of artifacts that are read at a time, and of the mentions that they are expected to have.
@@ -46,7 +46,7 @@ pub(super) struct Wanted {
 
 /// The facts that the links of an artifact are derived from.
 pub(super) struct Facts {
-    pub(super) neighbours: Neighbours,
+    pub(super) neighbors: Neighbors,
     pub(super) exchanges: Exchanges,
     /// The headers and run ids that it shares with other histories of its run.
     pub(super) shared: Vec<Shared>,
@@ -62,19 +62,19 @@ impl LinkReader {
     pub(super) fn read(&mut self, snapshot: &dyn Snapshot, of: &[CoreHash], wanted: Wanted) -> Result<()> {
         self.forget();
         let groups: &[&str] = if wanted.exchanges { &Exchanges::GROUPS } else { &[] };
-        let query = NeighboursQuery { of, groups, namesakes: wanted.histories, known: &self.popular };
-        let found = snapshot.neighbourhood(&query)?;
+        let query = NeighborsQuery { of, groups, namesakes: wanted.histories, known: &self.popular };
+        let found = snapshot.neighborhood(&query)?;
         self.artifacts.extend(found.artifacts);
         let popular = found.uses.iter().filter(|(_, uses)| number_of_users(uses) >= MANY);
         self.popular.extend(popular.map(|(name, _)| name.clone()));
         self.uses.extend(found.uses);
-        let mentions: usize = found.neighbours.values().flat_map(|one| &one.mentions).map(Vec::len).sum();
-        self.mentions = self.mentions.max(mentions / found.neighbours.len().max(1));
-        for (core, mut neighbours) in found.neighbours {
-            let mut mentions = std::mem::take(&mut neighbours.mentions).into_iter();
+        let mentions: usize = found.neighbors.values().flat_map(|one| &one.mentions).map(Vec::len).sum();
+        self.mentions = self.mentions.max(mentions / found.neighbors.len().max(1));
+        for (core, mut neighbors) in found.neighbors {
+            let mut mentions = std::mem::take(&mut neighbors.mentions).into_iter();
             let [prompts, responses] = [(); 2].map(|()| mentions.next().unwrap_or_default());
             let exchanges = Exchanges::new(&prompts, &responses);
-            self.facts.insert(core, Facts { neighbours, exchanges, shared: Vec::new() });
+            self.facts.insert(core, Facts { neighbors, exchanges, shared: Vec::new() });
         }
         self.learn_exchanges(snapshot)?;
         self.read_histories(snapshot)
@@ -103,9 +103,9 @@ impl LinkReader {
     }
 
     fn read_histories(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
-        let with_namesake = self.facts.iter().filter(|(_, facts)| facts.neighbours.has_namesake);
+        let with_namesake = self.facts.iter().filter(|(_, facts)| facts.neighbors.has_namesake);
         let (cores, of): (Vec<CoreHash>, Vec<_>) = with_namesake
-            .filter_map(|(core, facts)| Some((*core, (self.artifacts.get(core)?, &facts.neighbours.names))))
+            .filter_map(|(core, facts)| Some((*core, (self.artifacts.get(core)?, &facts.neighbors.names))))
             .unzip();
         let all = forks::shared_by(snapshot, &of)?;
         let mut unknown: BTreeSet<Shared> = BTreeSet::new();

@@ -18,7 +18,7 @@ use super::fork::{Fork, Shared};
 use super::location::location;
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{NameMention, Names, Neighbours};
+use crate::storage::interface::{NameMention, Names, Neighbors};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 pub(crate) use crate::storage::Direction;
@@ -155,9 +155,9 @@ pub(super) fn links_knowing(
 ) -> Result<Vec<Link>> {
     let mut found = Found { reader, selection, links: BTreeMap::new() };
     let facts = reader.facts(artifact.core)?;
-    found.manual_links(artifact, &facts.neighbours)?;
-    found.by_digest(&facts.neighbours)?;
-    found.by_name(artifact, &facts.neighbours.names)?;
+    found.manual_links(artifact, &facts.neighbors)?;
+    found.by_digest(&facts.neighbors)?;
+    found.by_name(artifact, &facts.neighbors.names)?;
     found.replays(artifact, facts)?;
     found.forks(artifact, facts);
     let links = found.links;
@@ -200,8 +200,8 @@ impl Found<'_, '_> {
         self.reader.artifact(core).cloned().map(LinkTarget::Artifact)
     }
 
-    fn manual_links(&mut self, artifact: &ArtifactRecord, neighbours: &Neighbours) -> Result<()> {
-        for edge in &neighbours.manual_links {
+    fn manual_links(&mut self, artifact: &ArtifactRecord, neighbors: &Neighbors) -> Result<()> {
+        for edge in &neighbors.manual_links {
             let origin = Origin::Stated(edge.note.clone());
             if edge.source == artifact.core {
                 self.add(Direction::Out, &edge.relation, self.artifact(edge.target)?, origin.clone());
@@ -213,8 +213,8 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn by_digest(&mut self, neighbours: &Neighbours) -> Result<()> {
-        for edge in &neighbours.outgoing {
+    fn by_digest(&mut self, neighbors: &Neighbors) -> Result<()> {
+        for edge in &neighbors.outgoing {
             let because = format!("{} states its core hash", location(&edge.mention));
             if !edge.is_resolved {
                 let target = LinkTarget::MissingDigest(edge.mention.digest);
@@ -231,7 +231,7 @@ impl Found<'_, '_> {
             }
             self.derive(Direction::Out, &edge.relation, target, because);
         }
-        for edge in &neighbours.incoming {
+        for edge in &neighbors.incoming {
             let because = format!("{} of the other artifact states this core hash", location(&edge.mention));
             if !self.selection.is_new(edge.mention.artifact) {
                 continue;

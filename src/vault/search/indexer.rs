@@ -1,4 +1,4 @@
-//! Synchronisation of the index with the vault.
+//! Synchronization of the index with the vault.
 
 use std::time::Duration;
 

@@ -264,7 +264,7 @@ impl Call<'_> {
     fn open_file(&self, number: i64) -> Option<PathBuf> {
         let path = fs::read_link(self.proc(&format!("fd/{number}"))).ok()?;
         let has_name = !path.as_os_str().as_encoded_bytes().ends_with(b" (deleted)");
-        // The memory that processes share is initialised by the first of them.
+        // The memory that processes share is initialized by the first of them.
         let is_memory = path.as_os_str().as_encoded_bytes().ends_with(b"-shm");
         (has_name && !is_memory && path.starts_with(self.root)).then_some(path)
     }

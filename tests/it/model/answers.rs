@@ -9,7 +9,7 @@ use runvault::Vault;
 use runvault::artifact::SignatureState;
 use runvault::digest::{BlobHash, CoreHash, DigestPrefix};
 use runvault::storage::interface::{
-    CaptureTarget, Condition, Containment, Direction, Filter, NeighboursQuery, Order, Page, Period, Snapshot,
+    CaptureTarget, Condition, Containment, Direction, Filter, NeighborsQuery, Order, Page, Period, Snapshot,
 };
 use runvault::storage::{Grouping, JournalQuery, Term, Terms, TimeBasis};
 
@@ -338,7 +338,7 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
         let used = snapshot.named(std::slice::from_ref(name)).unwrap();
         answer(format!("named {name}"), format!("{used:?}"));
     }
-    neighbourhood(snapshot, &mut answers);
+    neighborhood(snapshot, &mut answers);
     let mut answer = |question: String, text: String| {
         answers.insert(question, text);
     };
@@ -371,16 +371,16 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
 }
 
 /// Adds what links are derived from.
-fn neighbourhood(snapshot: &dyn Snapshot, answers: &mut Answers) {
+fn neighborhood(snapshot: &dyn Snapshot, answers: &mut Answers) {
     let groups: Vec<&str> = UNIVERSE.groups.iter().map(String::as_str).collect();
     let known = BTreeSet::new();
-    let query = NeighboursQuery { of: &UNIVERSE.cores, groups: &groups, namesakes: true, known: &known };
-    let found = snapshot.neighbourhood(&query).unwrap();
+    let query = NeighborsQuery { of: &UNIVERSE.cores, groups: &groups, namesakes: true, known: &known };
+    let found = snapshot.neighborhood(&query).unwrap();
     for (core, artifact) in found.artifacts {
-        answers.insert(format!("neighbour {core}"), format!("{artifact:?}"));
+        answers.insert(format!("neighbor {core}"), format!("{artifact:?}"));
     }
-    for (core, neighbours) in found.neighbours {
-        answers.insert(format!("neighbours of {core}"), format!("{neighbours:?}"));
+    for (core, neighbors) in found.neighbors {
+        answers.insert(format!("neighbors of {core}"), format!("{neighbors:?}"));
     }
     for (name, used) in found.uses {
         answers.insert(format!("uses of {name}"), format!("{used:?}"));

@@ -137,7 +137,7 @@ fn a_rule_that_can_match_nothing_is_wrong_usage() {
         (&["--keep-daily", "many"], "expected a number such as 7, or unlimited"),
         (&["--keep-within", ""], "expected a duration such as"),
         (&["--keep-within", "99999999999999999999d"], "expected a duration such as"),
-        (&["--keep-last", "1", "--group-by", "colour"], "use kind, label, label:KEY, accepted, adapter_id,"),
+        (&["--keep-last", "1", "--group-by", "color"], "use kind, label, label:KEY, accepted, adapter_id,"),
         (&["--keep-last", "1", "--group-by", "kind,"], "empty name in --group-by"),
         (&[], "give at least one rule"),
     ] {

@@ -12,7 +12,7 @@ const LOOKS: &[&str] = &[
 ];
 
 /// What the queries print at this width.
-fn looks(sandbox: &Sandbox, columns: Option<&str>, colour: bool) -> String {
+fn looks(sandbox: &Sandbox, columns: Option<&str>, color: bool) -> String {
     let mut all = String::new();
     for query in LOOKS {
         let mut command = sandbox.command();
@@ -20,7 +20,7 @@ fn looks(sandbox: &Sandbox, columns: Option<&str>, colour: bool) -> String {
         if let Some(columns) = columns {
             command.env("COLUMNS", columns);
         }
-        if colour {
+        if color {
             command.env("CLICOLOR_FORCE", "1");
         }
         let output = command.output().unwrap();
@@ -36,7 +36,7 @@ fn tables_fit_the_terminal() {
     let sandbox = examples();
     insta::assert_snapshot!("at_80_columns", looks(&sandbox, Some("80"), false));
     insta::assert_snapshot!("at_120_columns", looks(&sandbox, Some("120"), false));
-    insta::assert_snapshot!("in_colour", looks(&sandbox, Some("80"), true));
+    insta::assert_snapshot!("in_color", looks(&sandbox, Some("80"), true));
     insta::assert_snapshot!("in_a_pipe", looks(&sandbox, None, false));
 }
 

@@ -11,7 +11,7 @@ fn three_sessions() -> Sandbox {
 }
 
 fn forget(sandbox: &Sandbox, arguments: &str, typed: Option<&str>) -> (String, i32) {
-    Terminal { width: 100, colour: false }.dialogue(sandbox, &format!("forget {arguments}"), typed)
+    Terminal { width: 100, color: false }.dialogue(sandbox, &format!("forget {arguments}"), typed)
 }
 
 fn left(sandbox: &Sandbox) -> usize {

@@ -3,7 +3,7 @@
 use super::pty::Terminal;
 use super::{Sandbox, repository};
 
-const WIDE: Terminal = Terminal { width: 100, colour: false };
+const WIDE: Terminal = Terminal { width: 100, color: false };
 
 fn desk() -> Sandbox {
     let sandbox = Sandbox::at("2026-01-15T12:00:00Z");

@@ -17,7 +17,7 @@ const SESSION: [&str; 6] = [
 
 #[test]
 fn the_picture_in_the_readme_is_real() {
-    let (desk, terminal) = (desk(), Terminal { width: 100, colour: true });
+    let (desk, terminal) = (desk(), Terminal { width: 100, color: true });
     let mut recording = String::new();
     for command in SESSION {
         let shown = terminal.run(&desk, command);

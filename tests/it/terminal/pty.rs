@@ -17,7 +17,7 @@ const END: &[u8] = b"\0end\0";
 pub(crate) struct Terminal {
     /// In columns.
     pub(crate) width: u16,
-    pub(crate) colour: bool,
+    pub(crate) color: bool,
 }
 
 impl Terminal {
@@ -52,7 +52,7 @@ impl Terminal {
             .env("RUNVAULT_PAGER", pager);
         // The programs of the pager.
         program.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        if !self.colour {
+        if !self.color {
             program.env("NO_COLOR", "1");
         }
         program.stdin(Stdio::null());
@@ -103,12 +103,12 @@ fn last_states(text: &str) -> String {
 }
 
 /// `text` as it is seen.
-pub(crate) fn without_colours(text: &str) -> String {
+pub(crate) fn without_colors(text: &str) -> String {
     let mut seen = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("\u{1b}[") {
         seen.push_str(before);
-        // Only colours control the terminal.
+        // Only colors control the terminal.
         let end = after.find('m').unwrap();
         assert!(after[..end].bytes().all(|byte| byte.is_ascii_digit() || byte == b';'), "{after:?}");
         rest = &after[end + 1..];

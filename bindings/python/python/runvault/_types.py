@@ -30,7 +30,7 @@ class AddedDocument(TypedDict):
     key_id: NotRequired[str | None]
     """The key id that it states."""
     kind: NotRequired[str | None]
-    """The id of its kind, if it was recognised."""
+    """The id of its kind, if it was recognized."""
     outcome: AddOutcome
     """What was done."""
     path: str

@@ -40,11 +40,11 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "A B", num_args = 1..=2)]
     sides: Vec<OsString>,
 
-    /// Compare with this artifact, labelled as expected
+    /// Compare with this artifact, labeled as expected
     #[arg(long, value_name = "GOLDEN")]
     expect: Option<OsString>,
 
-    /// Read files as this kind instead of recognising it by content; attachments must be requested explicitly
+    /// Read files as this kind instead of recognizing it by content; attachments must be requested explicitly
     #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 

@@ -47,14 +47,14 @@ fn read_one(path: &Path, limit: u64) -> Result<Option<Input>, Failure> {
 
 /// Returns a text or a zip file if it is a recording. Bundles are neither.
 fn recording(input: Input) -> Result<Input, Failure> {
-    if Format::recognise(&input.bytes).is_some() {
+    if Format::recognize(&input.bytes).is_some() {
         return Ok(input);
     }
     let name = escaped(&input.name);
     let add = format!("\"runvault add {name}\" adds artifacts");
     Err(Failure::No(if input.bytes.trim_ascii().is_empty() {
         format!("{name} is empty")
-    } else if let Some((kind, _)) = formats::recognise(&input.bytes) {
+    } else if let Some((kind, _)) = formats::recognize(&input.bytes) {
         format!("{name} is a {}, not a bundle; {add}", kind.noun())
     } else {
         format!(

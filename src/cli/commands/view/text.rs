@@ -93,7 +93,7 @@ impl Printer<'_> {
         if let Some((before, after)) = &states {
             let [before, after] = [before, after].map(|digest| format!("{HASH}{digest}{HASH:#}"));
             let chain = if before == after { before } else { format!("{before} -> {after}") };
-            self.labelled("state", &[chain])?;
+            self.labeled("state", &[chain])?;
         }
         let is_shown = |body: &&ViewBody| states.is_none() || body.role != BodyRoleName::State;
         for body in step.bodies.iter().filter(is_shown) {
@@ -111,7 +111,7 @@ impl Printer<'_> {
         let style = audit::style_of(effect.verdict);
         let text = format!("{style}{}{style:#}: {}", effect.verdict.name(), escaped(&effect.because));
         let lines: Vec<String> = fit::fold(&text, room).into_iter().map(Cow::into_owned).collect();
-        self.labelled("audit", &lines)
+        self.labeled("audit", &lines)
     }
 
     /// Prints the number, the type and the title.
@@ -183,11 +183,11 @@ impl Printer<'_> {
             lines.extend(remark(&format!("{} of binary data", stdout::size(body.size)), room));
         }
         lines.extend(source(body).into_iter().flat_map(|text| remark(&text, room)));
-        self.labelled(label, &lines)
+        self.labeled(label, &lines)
     }
 
     /// Prints lines beside a label, or below it on a narrow terminal.
-    fn labelled(&mut self, label: &str, lines: &[String]) -> io::Result<()> {
+    fn labeled(&mut self, label: &str, lines: &[String]) -> io::Result<()> {
         let below = self.indent();
         let is_beside = below > INDENT + ROLE_WIDTH;
         if !is_beside {

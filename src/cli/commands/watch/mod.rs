@@ -89,7 +89,7 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_removed: bool,
 
-    /// Require this kind instead of recognising it by content
+    /// Require this kind instead of recognizing it by content
     #[arg(long, value_name = "KIND", value_parser = kind)]
     kind: Option<Kind>,
 

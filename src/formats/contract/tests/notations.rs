@@ -161,7 +161,7 @@ impl Emitter<'_> {
     fn block(&mut self, members: &Map<String, Value>, columns: usize) {
         for (key, member) in members {
             self.indent(columns);
-            // Only short keys can omit the question mark; with one at the root, a contract is not recognised.
+            // Only short keys can omit the question mark; with one at the root, a contract is not recognized.
             let explicit = columns > 0 && (key.len() > 100 || self.choose(8) == 0);
             if explicit {
                 self.out.push_str("? ");
@@ -278,8 +278,8 @@ proptest! {
         let other = admit(yaml.clone()).map_err(|report| TestCaseError::fail(format!("{report:?} in {yaml}")))?;
         prop_assert_eq!(one.core(), other.core(), "{}\n{}", json, yaml);
         prop_assert_eq!(&one.draft().mentions, &other.draft().mentions);
-        prop_assert!(Contract::recognises(&yaml, &mut MemberNames::new("")).is_some(), "{}", yaml);
-        prop_assert!(Contract::recognises(&json, &mut MemberNames::new(&json)).is_some(), "{}", json);
+        prop_assert!(Contract::recognizes(&yaml, &mut MemberNames::new("")).is_some(), "{}", yaml);
+        prop_assert!(Contract::recognizes(&json, &mut MemberNames::new(&json)).is_some(), "{}", json);
         // Line endings do not matter, except that they are not part of the text in literal scalars.
         let windows = yaml.replace('\n', "\r\n");
         prop_assert_eq!(admit(windows).unwrap().core(), one.core());

@@ -1,6 +1,6 @@
-//! The profile of rpk documents: values are normalised, then serialised like Python's `json.dumps` in ASCII.
+//! The profile of rpk documents: values are normalized, then serialized like Python's `json.dumps` in ASCII.
 //!
-//! Normalisation depends on the name of the member that directly contains a value: line endings in all strings, paths
+//! Normalization depends on the name of the member that directly contains a value: line endings in all strings, paths
 //! and timestamps in members with certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
 
 mod path;
@@ -49,7 +49,7 @@ pub enum Volatile {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pointer}: {defect}")]
 pub struct Uncanonical {
-    /// The location, as a JSON Pointer from the serialised value.
+    /// The location, as a JSON Pointer from the serialized value.
     pub pointer: String,
     /// The defect.
     pub defect: Defect,
@@ -101,7 +101,7 @@ impl<'v> Writer<'v> {
                 Some(text) => self.out.extend_from_slice(text.as_bytes()),
                 None => self.defect(Defect::Number),
             },
-            Value::String(text) => match normalised(text, key) {
+            Value::String(text) => match normalized(text, key) {
                 Ok(text) => self.string(&text),
                 Err(defect) => self.defect(defect),
             },
@@ -168,7 +168,7 @@ impl<'v> Writer<'v> {
 
     fn string(&mut self, text: &str) {
         self.out.push(b'"');
-        // A loop without early exit is vectorised.
+        // A loop without early exit is vectorized.
         if text.bytes().fold(0, |found, byte| found | u8::from(is_escaped(byte))) > 0 {
             self.escaped(text);
         } else {
@@ -230,7 +230,7 @@ fn lower_case(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defect> {
+fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defect> {
     let text = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
@@ -240,9 +240,9 @@ fn normalised<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defe
         return Ok(text);
     };
     if PATH_NAMES.contains(&&*key) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
-        Ok(Cow::Owned(path::normalise(&text)))
+        Ok(Cow::Owned(path::normalize(&text)))
     } else if TIMESTAMP_NAMES.contains(&&*key) {
-        match timestamp::normalise(&text) {
+        match timestamp::normalize(&text) {
             Ok(utc) => Ok(Cow::Owned(utc)),
             // Such a text is a timestamp and therefore short.
             Err(timestamp::OutOfRange) => Err(Defect::Timestamp(text.into_owned())),

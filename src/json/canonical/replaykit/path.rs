@@ -1,8 +1,8 @@
-//! Normalisation of the paths of any system to one POSIX form.
+//! Normalization of the paths of any system to one POSIX form.
 
 /// Returns `text` with forward slashes, a drive letter as first component, and no redundant components. A trailing
 /// slash is kept.
-pub(super) fn normalise(text: &str) -> String {
+pub(super) fn normalize(text: &str) -> String {
     let mut text = with_drive_as_component(text.replace('\\', "/"));
     while text.contains("//") {
         text = text.replace("//", "/");
@@ -73,7 +73,7 @@ mod tests {
             ("/", "/"),
             ("é:/x", "é:/x"),
         ] {
-            assert_eq!(super::normalise(text), expected, "{text:?}");
+            assert_eq!(super::normalize(text), expected, "{text:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Normalisation of timestamps with an offset to UTC with microseconds.
+//! Normalization of timestamps with an offset to UTC with microseconds.
 //!
 //! A timestamp is what Python 3.11's `datetime.fromisoformat` accepts, with all its leniencies: the hashes of existing
 //! files depend on them. `docs/formats.md` lists them.
@@ -12,7 +12,7 @@ use super::strip::strip;
 pub(super) struct OutOfRange;
 
 /// Returns `text` without surrounding white space, and in UTC if it is a timestamp with an offset.
-pub(super) fn normalise(text: &str) -> Result<String, OutOfRange> {
+pub(super) fn normalize(text: &str) -> Result<String, OutOfRange> {
     let stripped = strip(text);
     let parsed = match stripped.strip_suffix('Z') {
         Some(local) => parse(&format!("{local}+00:00")),
@@ -214,17 +214,17 @@ mod tests {
             ("", ""),
             ("Z", "Z"),
         ] {
-            assert_eq!(normalise(text).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(normalize(text).as_deref(), Ok(expected), "{text:?}");
         }
-        assert_eq!(normalise("0001-01-01T00:00:00+00:01"), Err(OutOfRange));
-        assert_eq!(normalise("9999-12-31T23:59:00-00:01"), Err(OutOfRange));
+        assert_eq!(normalize("0001-01-01T00:00:00+00:01"), Err(OutOfRange));
+        assert_eq!(normalize("9999-12-31T23:59:00-00:01"), Err(OutOfRange));
     }
 
     proptest! {
         #[test]
         fn no_text_makes_it_panic_and_results_stay(text in "[0-9TZW:.,+\\- \0é]{0,40}|\\PC*") {
-            if let Ok(once) = normalise(&text) {
-                prop_assert_eq!(normalise(&once), Ok(once));
+            if let Ok(once) = normalize(&text) {
+                prop_assert_eq!(normalize(&once), Ok(once));
             }
         }
     }

@@ -13,7 +13,7 @@ mod matches;
 mod mentioned;
 mod mentions;
 mod names;
-mod neighbours;
+mod neighbors;
 mod sharers;
 mod sorting;
 mod statistics;
@@ -30,7 +30,7 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
-    ManualLink, MemberRecord, Mention, NameUse, Names, Neighbourhood, NeighboursQuery, Order, Page, Paged,
+    ManualLink, MemberRecord, Mention, NameUse, Names, Neighborhood, NeighborsQuery, Order, Page, Paged,
     ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Snapshot, Statistics,
     UnresolvedReference,
 };
@@ -81,7 +81,7 @@ impl Snapshot for View<'_> {
         ) -> Result<BTreeSet<CoreHash>>;
         fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
         fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
-        fn neighbourhood(&self, query: &NeighboursQuery<'_>) -> Result<Neighbourhood>;
+        fn neighborhood(&self, query: &NeighborsQuery<'_>) -> Result<Neighborhood>;
         fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>>;
         fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
         fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>>;

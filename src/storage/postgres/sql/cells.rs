@@ -98,11 +98,7 @@ pub(super) fn cells(row: &Row) -> Outcome<Vec<Cell>> {
 pub(super) struct Bound<'c>(pub(super) &'c Cell);
 
 impl ToSql for Bound<'_> {
-    fn to_sql(
-        &self,
-        of: &Type,
-        out: &mut postgres::types::private::BytesMut,
-    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+    fn to_sql(&self, of: &Type, out: &mut bytes::BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self.0 {
             Cell::Null => Ok(IsNull::Yes),
             Cell::Integer(integer) => integer.to_sql(of, out),

@@ -49,14 +49,14 @@ impl Index {
             let four = bytes.get(offset..).and_then(|rest| rest.first_chunk::<4>());
             four.map_or(0, |four| u32::from_ne_bytes(*four))
         };
-        let is_initialised = first.get(12) == Some(&1);
+        let is_initialized = first.get(12) == Some(&1);
         let (mut one, mut other) = (0_u32, 0_u32);
         for pair in first.get(..40)?.as_chunks::<8>().0 {
             one = one.wrapping_add(number(pair, 0)).wrapping_add(other);
             other = other.wrapping_add(number(pair, 4)).wrapping_add(one);
         }
         let is_whole = (one, other) == (number(first, 40), number(first, 44));
-        let is_index = first == second && is_initialised && is_whole && number(first, 0) == VERSION;
+        let is_index = first == second && is_initialized && is_whole && number(first, 0) == VERSION;
         let salts = first.get(32..).and_then(|rest| rest.first_chunk()).copied()?;
         is_index.then(|| Self { salts, frames: number(first, 16), in_file: number(rest, 0) })
     }

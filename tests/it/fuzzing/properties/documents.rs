@@ -179,20 +179,20 @@ pub(super) fn packed_again(admitted: &Admitted) {
     }
 }
 
-/// What a kind admits is recognised, and what is recognised is admitted as nothing else.
+/// What a kind admits is recognized, and what is recognized is admitted as nothing else.
 pub(super) fn recognition(data: &[u8]) {
-    let recognised = formats::recognise(data).map(|(kind, _)| kind);
+    let recognized = formats::recognize(data).map(|(kind, _)| kind);
     let options = ExamineOptions::default();
     let verdict = intake::examine_document(data.to_vec(), "", &options);
-    if let (Ok(admitted), Some(recognised)) = (&verdict, recognised)
+    if let (Ok(admitted), Some(recognized)) = (&verdict, recognized)
         && Format::detect(data).is_none()
     {
-        assert_eq!(admitted.kind(), recognised);
+        assert_eq!(admitted.kind(), recognized);
     }
     for kind in formats::ALL.into_iter().filter(|kind| !kind.is_of_directories() && !kind.takes_any_bytes()) {
         if admit(kind, data).is_ok() {
             // In YAML there are unusual spellings of keys.
-            assert!(recognised.is_some() || kind.name() == "contract", "{} is not recognised", kind.name());
+            assert!(recognized.is_some() || kind.name() == "contract", "{} is not recognized", kind.name());
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn verify_and_add(data: &[u8]) {
             *place = Some(Place { vault, _directory: directory, documents: 0 });
         }
         let Some(place) = place else { return };
-        for document in repair::both(data, repair::recognised) {
+        for document in repair::both(data, repair::recognized) {
             place.documents += 1;
             agree(&place.vault, &document);
         }

@@ -154,9 +154,9 @@ pub(super) fn pack(data: &[u8]) -> Option<Vec<u8>> {
     Some(repaired)
 }
 
-/// Repairs `data` as what it is recognised as.
-pub(super) fn recognised(data: &[u8]) -> Option<Vec<u8>> {
-    match formats::recognise(data)?.0.name() {
+/// Repairs `data` as what it is recognized as.
+pub(super) fn recognized(data: &[u8]) -> Option<Vec<u8>> {
+    match formats::recognize(data)?.0.name() {
         "model_io" => session(data),
         "rpk" => run(data),
         "trace" => trace(data),

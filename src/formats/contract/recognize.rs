@@ -149,12 +149,12 @@ fn after_quoted(text: &str, quote: char) -> &str {
 mod tests {
     use super::*;
 
-    fn recognised(text: &str) -> bool {
+    fn recognized(text: &str) -> bool {
         has_member(text, &mut MemberNames::new(text), &["io_refs", "effects"])
     }
 
     #[test]
-    fn contracts_are_recognised_valid_or_not() {
+    fn contracts_are_recognized_valid_or_not() {
         for text in [
             "{\"io_refs\": []}",
             "{\"version\": 1, \"effects\": [",
@@ -169,7 +169,7 @@ mod tests {
             "text: |\n  anything, goes\n    here `too`\n\neffects:",
             "io_refs:\n\t- broken",
         ] {
-            assert!(recognised(text), "{text}");
+            assert!(recognized(text), "{text}");
         }
     }
 
@@ -194,7 +194,7 @@ mod tests {
             "# Title\n\nNote: a contract\nlooks like this\n\nio_refs: []\n",
             "A contract has\nio_refs: []\n",
         ] {
-            assert!(!recognised(text), "{text}");
+            assert!(!recognized(text), "{text}");
         }
     }
 }

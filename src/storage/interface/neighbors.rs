@@ -10,12 +10,12 @@ use crate::storage::Result;
 
 /// A query for the facts that the links of artifacts are derived from.
 #[derive(Clone, Copy, Debug)]
-pub struct NeighboursQuery<'q> {
+pub struct NeighborsQuery<'q> {
     /// The artifacts.
     pub of: &'q [CoreHash],
     /// The groups of roles whose mentions are wanted.
     pub groups: &'q [&'q str],
-    /// Whether [`Neighbours::has_namesake`] is wanted.
+    /// Whether [`Neighbors::has_namesake`] is wanted.
     pub namesakes: bool,
     /// The names whose uses are not wanted.
     pub known: &'q BTreeSet<String>,
@@ -23,18 +23,18 @@ pub struct NeighboursQuery<'q> {
 
 /// The facts that the links of artifacts are derived from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neighbourhood {
+pub struct Neighborhood {
     /// The artifacts that were asked for and are stored, and all others that are stated below.
     pub artifacts: HashMap<CoreHash, ArtifactRecord>,
     /// The facts of each stored artifact that was asked for.
-    pub neighbours: HashMap<CoreHash, Neighbours>,
+    pub neighbors: HashMap<CoreHash, Neighbors>,
     /// The artifacts that use the names that these artifacts have or refer to.
     pub uses: HashMap<String, NameUse>,
 }
 
 /// The facts that the links of one artifact are derived from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Neighbours {
+pub struct Neighbors {
     /// As in [`Snapshot::manual_links`].
     pub manual_links: Vec<ManualLink>,
     /// References to digests, as in [`Snapshot::references`].
@@ -81,22 +81,22 @@ pub struct Sharers {
     pub mentions: BTreeMap<CoreHash, [Vec<Mention>; 2]>,
 }
 
-/// Returns a neighbourhood, of answers for each part of it.
+/// Returns a neighborhood, of answers for each part of it.
 pub(in crate::storage) fn composed<S: Snapshot + ?Sized>(
     snapshot: &S,
-    query: &NeighboursQuery<'_>,
-) -> Result<Neighbourhood> {
+    query: &NeighborsQuery<'_>,
+) -> Result<Neighborhood> {
     let artifacts = snapshot.artifacts(query.of)?.into_iter().flatten();
-    let mut found = Neighbourhood {
+    let mut found = Neighborhood {
         artifacts: artifacts.map(|artifact| (artifact.core, artifact)).collect(),
-        ..Neighbourhood::default()
+        ..Neighborhood::default()
     };
     let of: Vec<CoreHash> =
         query.of.iter().filter(|core| found.artifacts.contains_key(core)).copied().collect();
-    let mut all: Vec<Neighbours> = snapshot
+    let mut all: Vec<Neighbors> = snapshot
         .manual_links(&of)?
         .into_iter()
-        .map(|manual_links| Neighbours { manual_links, ..Neighbours::default() })
+        .map(|manual_links| Neighbors { manual_links, ..Neighbors::default() })
         .collect();
     set(&mut all, snapshot.references(&of, Direction::Out)?, |one, edges| one.outgoing = edges);
     set(&mut all, snapshot.references(&of, Direction::In)?, |one, edges| one.incoming = edges);
@@ -107,8 +107,8 @@ pub(in crate::storage) fn composed<S: Snapshot + ?Sized>(
     for group in query.groups {
         set(&mut all, snapshot.mentions(&of, Some(group))?, |one, mentions| one.mentions.push(mentions));
     }
-    found.neighbours = of.into_iter().zip(all).collect();
-    let mut handles: Vec<String> = found.neighbours.values().flat_map(|one| one.handles().cloned()).collect();
+    found.neighbors = of.into_iter().zip(all).collect();
+    let mut handles: Vec<String> = found.neighbors.values().flat_map(|one| one.handles().cloned()).collect();
     handles.sort_unstable();
     handles.dedup();
     handles.retain(|handle| !query.known.contains(handle));
@@ -124,22 +124,22 @@ pub(in crate::storage) fn composed<S: Snapshot + ?Sized>(
 }
 
 /// Sets a part of each of `all`.
-fn set<T>(all: &mut [Neighbours], parts: Vec<T>, set: impl Fn(&mut Neighbours, T)) {
+fn set<T>(all: &mut [Neighbors], parts: Vec<T>, set: impl Fn(&mut Neighbors, T)) {
     all.iter_mut().zip(parts).for_each(|(one, part)| set(one, part));
 }
 
-impl Neighbours {
+impl Neighbors {
     /// Iterates over the names that the artifact has and those that it refers to.
     fn handles(&self) -> impl Iterator<Item = &String> {
         self.names.own.iter().chain(self.names.mentioned.iter().map(|NameMention { handle, .. }| handle))
     }
 }
 
-impl Neighbourhood {
+impl Neighborhood {
     /// Returns the artifacts at the other ends.
     fn others(&self) -> Vec<CoreHash> {
         let mut others = Vec::new();
-        for one in self.neighbours.values() {
+        for one in self.neighbors.values() {
             others.extend(one.manual_links.iter().flat_map(|link| [link.source, link.target]));
             let resolved = one.outgoing.iter().filter(|edge| edge.is_resolved);
             others.extend(resolved.map(|edge| CoreHash(edge.mention.digest)));

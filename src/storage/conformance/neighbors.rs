@@ -7,7 +7,7 @@ use super::{Vault, digest, unknown};
 use crate::artifact::group;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Annotation, DigestPair, Neighbourhood, NeighboursQuery, Sharers, SharersQuery, composed,
+    Annotation, DigestPair, Neighborhood, NeighborsQuery, Sharers, SharersQuery, composed,
 };
 
 const GROUPS: [&str; 2] = [group::PROMPT, group::RESPONSE];
@@ -39,7 +39,7 @@ fn fill(vault: &Vault) -> Vec<CoreHash> {
     vec![b, unknown(), a, core(note(), "c"), core(sheet(), "d")]
 }
 
-pub(super) fn a_neighbourhood_is_what_its_parts_are(vault: &Vault) {
+pub(super) fn a_neighborhood_is_what_its_parts_are(vault: &Vault) {
     let cores = fill(vault);
     let snapshot = vault.snapshot();
     let nothing = BTreeSet::new();
@@ -48,15 +48,15 @@ pub(super) fn a_neighbourhood_is_what_its_parts_are(vault: &Vault) {
         for (groups, namesakes, known) in
             [(&GROUPS[..], true, &nothing), (&GROUPS[1..], false, &known), (&[], true, &nothing)]
         {
-            let query = NeighboursQuery { of, groups, namesakes, known };
-            let found = snapshot.neighbourhood(&query).unwrap();
+            let query = NeighborsQuery { of, groups, namesakes, known };
+            let found = snapshot.neighborhood(&query).unwrap();
             assert_eq!(found, composed(&*snapshot, &query).unwrap(), "{query:?}");
         }
     }
-    let query = NeighboursQuery { of: &cores, groups: &GROUPS, namesakes: true, known: &nothing };
-    let Neighbourhood { artifacts, neighbours, uses } = snapshot.neighbourhood(&query).unwrap();
-    assert_eq!((artifacts.len(), neighbours.len(), uses.len()), (4, 4, 5));
-    let of_a = &neighbours[&cores[2]];
+    let query = NeighborsQuery { of: &cores, groups: &GROUPS, namesakes: true, known: &nothing };
+    let Neighborhood { artifacts, neighbors, uses } = snapshot.neighborhood(&query).unwrap();
+    assert_eq!((artifacts.len(), neighbors.len(), uses.len()), (4, 4, 5));
+    let of_a = &neighbors[&cores[2]];
     assert_eq!((of_a.manual_links.len(), of_a.outgoing.len(), of_a.incoming.len()), (3, 2, 3));
     assert_eq!(of_a.mentions.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
     assert!(of_a.has_namesake);

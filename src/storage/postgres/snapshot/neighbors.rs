@@ -6,8 +6,8 @@ use postgres::Row;
 
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Direction, ManualLink, Mention, NameMention, Neighbourhood, Neighbours, NeighboursQuery,
-    sort_manual_links, sort_mentions, sort_references,
+    Direction, ManualLink, Mention, NameMention, Neighborhood, Neighbors, NeighborsQuery, sort_manual_links,
+    sort_mentions, sort_references,
 };
 use crate::storage::postgres::columns::{core, optional_text, text, value};
 use crate::storage::postgres::error::Outcome;
@@ -105,7 +105,7 @@ fn statement() -> String {
 /// The facts read so far.
 #[derive(Default)]
 struct Found {
-    neighbourhood: Neighbourhood,
+    neighborhood: Neighborhood,
     manual_links: Vec<ManualLink>,
     /// The entries of lists, without those that several captures have in common.
     entries: BTreeMap<CoreHash, BTreeSet<Entry>>,
@@ -115,42 +115,42 @@ struct Found {
 }
 
 impl View<'_> {
-    pub(super) fn neighbourhood(&self, query: &NeighboursQuery<'_>) -> Outcome<Neighbourhood> {
+    pub(super) fn neighborhood(&self, query: &NeighborsQuery<'_>) -> Outcome<Neighborhood> {
         let known: Vec<_> = query.known.iter().map(|name| to_stored(name)).collect();
         let mut found = Found::default();
         // The names of kinds and roles that others have added are read when all rows are there.
         for row in self.session.rows(&statement(), &[&query.of, &known, &query.groups, &query.namesakes])? {
             self.take(&mut found, &row)?;
         }
-        let Found { mut neighbourhood, manual_links, entries, identified, referring } = found;
-        add_manual_links(&mut neighbourhood, &manual_links);
+        let Found { mut neighborhood, manual_links, entries, identified, referring } = found;
+        add_manual_links(&mut neighborhood, &manual_links);
         for (name, users) in identified {
-            let uses = neighbourhood.uses.entry(name).or_default();
+            let uses = neighborhood.uses.entry(name).or_default();
             uses.identified = users.values().map(|(artifact, _)| *artifact).collect();
             uses.originals = users.values().filter(|user| user.1).map(|(artifact, _)| *artifact).collect();
         }
         for (name, users) in referring {
-            let uses = neighbourhood.uses.entry(name).or_default();
+            let uses = neighborhood.uses.entry(name).or_default();
             uses.referring = users.into_iter().map(|(relation, _, artifact)| (relation, artifact)).collect();
         }
-        for (core, neighbours) in &mut neighbourhood.neighbours {
-            neighbours.mentions = self.by_group(*core, entries.get(core), query.groups)?;
-            sort(neighbours);
+        for (core, neighbors) in &mut neighborhood.neighbors {
+            neighbors.mentions = self.by_group(*core, entries.get(core), query.groups)?;
+            sort(neighbors);
         }
-        Ok(neighbourhood)
+        Ok(neighborhood)
     }
 
     /// Adds a row to what was found.
     fn take(&self, found: &mut Found, row: &Row) -> Outcome<()> {
         let part: i32 = value(row, 0)?;
         let artifact = core(row, 1)?;
-        let neighbours = found.neighbourhood.neighbours.entry(artifact);
+        let neighbors = found.neighborhood.neighbors.entry(artifact);
         match part {
             ARTIFACT => {
                 if value(row, 13)? {
-                    neighbours.or_default();
+                    neighbors.or_default();
                 }
-                found.neighbourhood.artifacts.insert(artifact, self.artifact_record(row, 1)?);
+                found.neighborhood.artifacts.insert(artifact, self.artifact_record(row, 1)?);
             }
             MANUAL => found.manual_links.push(ManualLink {
                 source: artifact,
@@ -158,14 +158,14 @@ impl View<'_> {
                 target: core(row, 7)?,
                 note: optional_text(row, 14)?,
             }),
-            OUTGOING => neighbours.or_default().outgoing.push(self.reference(row, 7)?),
-            INCOMING => neighbours.or_default().incoming.push(self.reference(row, 7)?),
+            OUTGOING => neighbors.or_default().outgoing.push(self.reference(row, 7)?),
+            INCOMING => neighbors.or_default().incoming.push(self.reference(row, 7)?),
             OWN => {
-                let (handle, names) = (text(row, 12)?, &mut neighbours.or_default().names);
+                let (handle, names) = (text(row, 12)?, &mut neighbors.or_default().names);
                 names.original.extend(Some(handle.clone()).filter(|_| value(row, 13).unwrap_or(false)));
                 names.own.push(handle);
             }
-            MENTIONED => neighbours.or_default().names.mentioned.push(NameMention {
+            MENTIONED => neighbors.or_default().names.mentioned.push(NameMention {
                 relation: text(row, 14)?,
                 handle: text(row, 12)?,
                 dangles: value(row, 13)?,
@@ -178,7 +178,7 @@ impl View<'_> {
                 let user = (text(row, 14)?, value(row, 9)?, artifact);
                 found.referring.entry(text(row, 12)?).or_default().insert(user);
             }
-            NAMESAKE => neighbours.or_default().has_namesake = true,
+            NAMESAKE => neighbors.or_default().has_namesake = true,
             _ => {
                 let entries = lists::decode(value(row, 7)?, value(row, 11)?)?;
                 found.entries.entry(artifact).or_default().extend(entries);
@@ -210,19 +210,19 @@ impl View<'_> {
 }
 
 /// Adds each manual link to those of its ends that were asked for.
-fn add_manual_links(neighbourhood: &mut Neighbourhood, links: &[ManualLink]) {
+fn add_manual_links(neighborhood: &mut Neighborhood, links: &[ManualLink]) {
     for link in links {
         for end in BTreeSet::from([link.source, link.target]) {
-            if let Some(neighbours) = neighbourhood.neighbours.get_mut(&end) {
-                neighbours.manual_links.push(link.clone());
+            if let Some(neighbors) = neighborhood.neighbors.get_mut(&end) {
+                neighbors.manual_links.push(link.clone());
             }
         }
     }
 }
 
 /// Sorts as the interface requires it.
-fn sort(neighbours: &mut Neighbours) {
-    let Neighbours { manual_links, outgoing, incoming, names, .. } = neighbours;
+fn sort(neighbors: &mut Neighbors) {
+    let Neighbors { manual_links, outgoing, incoming, names, .. } = neighbors;
     sort_manual_links(manual_links);
     sort_references(outgoing, Direction::Out);
     sort_references(incoming, Direction::In);

@@ -50,7 +50,7 @@ pub(super) fn is_pack(names: &[&str], peek: &mut Peek<'_>) -> bool {
     let mut candidates: Vec<&str> = names.iter().copied().filter(|name| TELLING.contains(name)).collect();
     candidates.dedup();
     candidates.len() > 1 && {
-        candidates.retain(|name| formats::recognise(&peek(name)).is_none());
+        candidates.retain(|name| formats::recognize(&peek(name)).is_none());
         candidates.len() > 1
             && candidates.iter().any(|name| CENTRAL.contains(name))
             && candidates.iter().any(|name| is_member(name, &peek(name)))
