@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use runvault::digest::{Digest, DigestPrefix};
+use runvault::digest::{Digest, DigestPrefix, PREFIX};
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
 use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
 use runvault::vault::resolve::ResolveRequest;
@@ -38,9 +38,9 @@ impl FromStr for Named {
         // As hashes are pasted: with spaces around them, an ellipsis at the end, the algorithm in capitals.
         let text = text.trim().trim_end_matches('…');
         let text = text.strip_suffix("...").unwrap_or(text);
-        let text = &match text.split_at_checked("sha256:".len()) {
-            Some((algorithm, digits)) if algorithm.eq_ignore_ascii_case("sha256:") => {
-                format!("sha256:{digits}")
+        let text = &match text.split_at_checked(PREFIX.len()) {
+            Some((algorithm, digits)) if algorithm.eq_ignore_ascii_case(PREFIX) => {
+                format!("{PREFIX}{digits}")
             }
             _ => text.to_owned(),
         };

@@ -24,15 +24,15 @@ const DIVIDED: [(&str, &[&str], &str); 5] = [
     ("note", &["set", "show", "remove"], "show"),
 ];
 
-/// What other programs call the subcommands. The first one of them that a command has is meant.
-const SYNONYMS: [(&str, &[&str]); 7] = [
-    ("add", &["set"]),
-    ("del", &["remove"]),
-    ("delete", &["remove"]),
-    ("ls", &["list"]),
-    ("rm", &["remove"]),
-    ("set", &["add"]),
-    ("unset", &["remove"]),
+/// Names of subcommands in other programs, and the subcommand that is meant, if the command has it.
+const SYNONYMS: [(&str, &str); 7] = [
+    ("add", "set"),
+    ("del", "remove"),
+    ("delete", "remove"),
+    ("ls", "list"),
+    ("rm", "remove"),
+    ("set", "add"),
+    ("unset", "remove"),
 ];
 
 /// Options of all commands that are followed by a value.
@@ -99,8 +99,7 @@ fn divided(words: Vec<OsString>, at: usize) -> Vec<OsString> {
     if first.to_str().is_some_and(|first| is_verb(first) || first == "help") {
         return words;
     }
-    let synonym = SYNONYMS.iter().find(|(word, _)| first == word);
-    if let Some(verb) = synonym.and_then(|(_, meant)| meant.iter().find(|verb| is_verb(verb))) {
+    if let Some((_, verb)) = SYNONYMS.iter().find(|(word, verb)| first == word && is_verb(verb)) {
         return replaced(words, index, &[verb]);
     }
     let rest = words.get(at + 1..).unwrap_or_default();

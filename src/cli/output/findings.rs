@@ -2,13 +2,14 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
 use runvault::vault::api::FindingSummary;
 use runvault::vault::fsck::Finding;
 use serde::Serialize;
 
 use crate::cli::output::escape::escaped;
 use crate::cli::output::json;
-use crate::cli::output::stdout::{self, BAD};
+use crate::cli::output::stdout;
 use crate::cli::remedies;
 
 #[derive(Serialize)]
@@ -21,12 +22,12 @@ struct Line<'f> {
     remedy: &'f str,
 }
 
-/// Prints a finding as a line of text.
-pub(crate) fn print_text(finding: &FindingSummary) -> io::Result<()> {
+/// Prints a finding as a line of text, its type in `style`.
+pub(crate) fn print_text(finding: &FindingSummary, style: Style) -> io::Result<()> {
     let FindingSummary { finding, about, subject, detail } = finding;
     let subject = format!("{about} {subject}");
     let mut out = stdout::text();
-    writeln!(out, "{BAD}{finding}{BAD:#} {}: {}", escaped(&subject), escaped(detail))?;
+    writeln!(out, "{style}{finding}{style:#} {}: {}", escaped(&subject), escaped(detail))?;
     out.flush()
 }
 

@@ -209,7 +209,7 @@ impl Monitor for Printer {
             resume.position.findings += 1;
         }
         self.print(|as_json| {
-            if as_json { findings::print_json(finding) } else { findings::print_text(&finding.into()) }
+            if as_json { findings::print_json(finding) } else { findings::print_text(&finding.into(), BAD) }
         });
     }
 

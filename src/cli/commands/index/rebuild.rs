@@ -1,6 +1,5 @@
 //! `runvault index rebuild`
 
-use std::io::{self, Write};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
@@ -9,7 +8,6 @@ use runvault::vault::fsck::{Finding, Monitor, Report, SignatureCounts};
 
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::findings;
 use crate::cli::output::progress::Progress;
@@ -51,7 +49,7 @@ pub(crate) fn print_report(report: &Report, started: Instant, as_json: bool) -> 
         if as_json {
             findings::print_json(finding)?;
         } else {
-            print_text(finding)?;
+            findings::print_text(&finding.into(), CAUTION)?;
         }
     }
     let (size, seconds) = (stdout::size(report.bytes), started.elapsed().as_secs_f64());
@@ -60,13 +58,6 @@ pub(crate) fn print_report(report: &Report, started: Instant, as_json: bool) -> 
     stdout::note(&format!("{artifacts} indexed, {left}; {size} in {seconds:.2} s"));
     report.signatures.iter().for_each(|counts| note_signatures(*counts));
     Ok(if report.is_clean() { Status::Done } else { Status::No })
-}
-
-fn print_text(Finding { info, subject, detail }: &Finding) -> io::Result<()> {
-    let subject = subject.to_string();
-    let mut out = stdout::text();
-    writeln!(out, "{CAUTION}{}{CAUTION:#} {}: {}", info.id, escaped(&subject), escaped(detail))?;
-    out.flush()
 }
 
 /// Reports the results of checking signatures.

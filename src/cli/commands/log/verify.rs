@@ -9,7 +9,7 @@ use runvault::vault::journal_check::{CatalogCheck, CheckJournalAnswer, CheckJour
 use crate::cli::output::exit::{Failure, Status};
 use crate::cli::output::findings;
 use crate::cli::output::json;
-use crate::cli::output::stdout::{self, HASH, counted};
+use crate::cli::output::stdout::{self, BAD, HASH, counted};
 
 /// A recorded head of the journal.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ impl Verification {
             return Ok(if check.ok { Status::Done } else { Status::No });
         }
         for finding in check.catalog.iter().flat_map(|catalog| &catalog.findings) {
-            findings::print_text(finding)?;
+            findings::print_text(finding, BAD)?;
         }
         let intact = self.intact(&check).map_err(Failure::No)?;
         writeln!(stdout::text(), "{intact}; the head is {HASH}{}{HASH:#}", check.head.chain)?;
