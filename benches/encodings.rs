@@ -23,7 +23,7 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::sqlite::encodings::{self, Encoding};
 use runvault::storage::{Condition, Filter, Order, Page};
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 
 const SESSIONS: usize = 4_000;
 const NIGHTS: usize = 100;
@@ -140,9 +140,9 @@ fn sample(vault: &Vault) -> (Vec<CoreHash>, Vec<Digest>) {
 
 struct Expecting;
 
-impl Monitor for Expecting {
-    fn examined(&mut self, examined: &Examined) {
-        assert!(!matches!(examined.outcome, Outcome::Rejected), "{:?}", examined.report);
+impl AddMonitor for Expecting {
+    fn examined(&mut self, examined: &DocumentResult) {
+        assert!(!matches!(examined.outcome, DocumentOutcome::Rejected), "{:?}", examined.report);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -14,7 +14,7 @@ use runvault::artifact::timestamp_text;
 use runvault::digest::Digest;
 use runvault::intake::ExamineOptions;
 use runvault::storage::TimeBasis;
-use runvault::storage::{Condition, Filter, Order, Page, Period};
+use runvault::storage::{Condition, Filter, Order, Page, TimePeriod};
 use rusqlite::Connection;
 
 const ARTIFACTS: i64 = 1_000_000;
@@ -112,7 +112,7 @@ fn queries() -> Vec<(&'static str, Query)> {
     };
     let (since, until) = (Some(time(300_000)), Some(time(300_100)));
     let period = |basis| {
-        let filter = Filter { period: Some(Period { basis, since, until }), ..Filter::default() };
+        let filter = Filter { period: Some(TimePeriod { basis, since, until }), ..Filter::default() };
         Query { filter, ..newest(basis) }
     };
     vec![

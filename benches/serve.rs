@@ -24,16 +24,16 @@ use corpus::many;
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::reader::{self, Limits};
-use runvault::server::{Server, ServerOptions};
+use runvault::server::{ServerOptions, WebServer};
 use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
 use serde_json::{Value, json};
 
 const RUNS: usize = 100_000;
 const STEPS: usize = 1_000;
 
-fn hash(value: &Value, names: &[&'static str], volatile: Volatile) -> String {
+fn hash(value: &Value, names: &[&'static str], volatile: VolatilePolicy) -> String {
     let text = value.to_string();
     let value = reader::read(text.as_bytes(), &Limits::default()).expect("JSON");
     let members: Vec<_> = names.iter().map(|name| (*name, value.get(name).expect("a member"))).collect();
@@ -54,7 +54,7 @@ fn run(number: usize, steps: usize, changed: usize) -> Vec<u8> {
             };
             step["id"] = format!("step-{index}").into();
             step["metadata"] = json!({"timestamp": format!("2026-11-18T09:{:02}:{:02}Z", index / 60 % 60, index % 60)});
-            step["hash"] = hash(&step, &["type", "input", "output", "metadata"], Volatile::Dropped).into();
+            step["hash"] = hash(&step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit).into();
             step
         })
         .collect();
@@ -67,7 +67,7 @@ fn run(number: usize, steps: usize, changed: usize) -> Vec<u8> {
         "payload": {"run": {"id": format!("run-{number}"), "timestamp": time, "environment_fingerprint": {},
             "runtime_versions": {}, "steps": steps}},
     });
-    pack["checksum"] = hash(&pack, &["version", "metadata", "payload"], Volatile::Kept).into();
+    pack["checksum"] = hash(&pack, &["version", "metadata", "payload"], VolatilePolicy::Include).into();
     pack.to_string().into_bytes()
 }
 
@@ -98,7 +98,7 @@ fn pages(criterion: &mut Criterion) {
         (page_of(&vault, &format!("run-{RUNS}")), page_of(&vault, &format!("run-{}", RUNS + 1)));
     let hash = |page: &str| page.trim_start_matches("/artifact/").to_owned();
     let diff = format!("/diff?one={}&other={}", hash(&one), hash(&other));
-    let server = Server::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
+    let server = WebServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
     let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
     let is_stopped = Arc::clone(&stop);
     let serving = thread::spawn(move || {

@@ -22,8 +22,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::artifact::Cell;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{Examined, Monitor};
-use runvault::vault::sql::{self, Reader, SaveForm, SaveOptions};
+use runvault::vault::add::{AddMonitor, DocumentResult};
+use runvault::vault::sql::{self, SaveForm, SaveOptions, VaultSqlReader};
 
 const SESSIONS: usize = 10_000;
 
@@ -52,12 +52,12 @@ fn links_of_recordings() {
 
 struct Silent;
 
-impl Monitor for Silent {
-    fn examined(&mut self, _: &Examined) {}
+impl AddMonitor for Silent {
+    fn examined(&mut self, _: &DocumentResult) {}
     fn unreadable(&mut self, _: &SourceError) {}
 }
 
-fn count(reader: &Reader<'_>, query: &str, parameters: &[(&str, Cell)]) -> usize {
+fn count(reader: &VaultSqlReader<'_>, query: &str, parameters: &[(&str, Cell)]) -> usize {
     let mut statement = reader.prepare(query, parameters).expect("a query");
     statement.rows().inspect(|row| assert!(row.is_ok(), "{row:?}")).count()
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::captures::CapturesRequest;
 use runvault::vault::find::{ArtifactFilter, ArtifactMatch, FindCondition, FindRequest};
 use runvault::vault::links::{LinkDirection, LinksRequest};
@@ -18,12 +18,12 @@ use runvault::vault::links::{LinkDirection, LinksRequest};
 /// Prints what becomes of every file.
 struct Printer;
 
-impl Monitor for Printer {
-    fn examined(&mut self, examined: &Examined) {
+impl AddMonitor for Printer {
+    fn examined(&mut self, examined: &DocumentResult) {
         let (Some(kind), Some(core)) = (examined.kind, examined.core) else { return };
         let outcome = match examined.outcome {
-            Outcome::Added => "added",
-            Outcome::NewCapture => "new capture",
+            DocumentOutcome::Added => "added",
+            DocumentOutcome::NewCapture => "new capture",
             _ => "there already",
         };
         println!("  {outcome:<15} {:<9} {core:.12}  {}", kind.name(), examined.path);

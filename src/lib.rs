@@ -65,7 +65,8 @@ pub mod vault;
 pub(crate) mod yaml;
 
 pub use vault::{
-    AddError, CaughtUp, Located, LookupError, PinnedArtifact, Referenced, RemoveError, Upgraded, Vault,
+    AddError, LocatedCapture, LookupError, PinnedArtifact, ReferencedArtifact, RemoveError,
+    SearchIndexUpdate, Vault, VaultUpgrade,
 };
 
 /// The README's Rust code, compiled by the tests.

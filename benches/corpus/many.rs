@@ -3,7 +3,7 @@
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use serde_json::{Value, json};
 
 const EXCHANGES: usize = 10;
@@ -58,9 +58,9 @@ pub fn fill(vault: &Vault, documents: impl IntoIterator<Item = Vec<u8>>) {
 
 struct Expecting;
 
-impl Monitor for Expecting {
-    fn examined(&mut self, examined: &Examined) {
-        assert_eq!(examined.outcome, Outcome::Added, "{:?}", examined.report);
+impl AddMonitor for Expecting {
+    fn examined(&mut self, examined: &DocumentResult) {
+        assert_eq!(examined.outcome, DocumentOutcome::Added, "{:?}", examined.report);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -5,7 +5,7 @@ use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::json::canonical::c14n_v1;
 use runvault::json::reader::{self, Limits};
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::resolve::ResolveRequest;
 use serde_json::{Value, json};
@@ -19,9 +19,13 @@ const TIME: &str = "2026-11-18T09:00:00Z";
 
 struct Expecting;
 
-impl Monitor for Expecting {
-    fn examined(&mut self, examined: &Examined) {
-        assert!(matches!(examined.outcome, Outcome::Added | Outcome::NewCapture), "{:?}", examined.report);
+impl AddMonitor for Expecting {
+    fn examined(&mut self, examined: &DocumentResult) {
+        assert!(
+            matches!(examined.outcome, DocumentOutcome::Added | DocumentOutcome::NewCapture),
+            "{:?}",
+            examined.report
+        );
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -229,9 +229,9 @@ fn truncated(number: f64) -> i64 {
 
 /// The sum of the numbers that the parts of an artifact state, if at least one does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Total(Option<i64>);
+pub struct OptionalSum(Option<i64>);
 
-impl Total {
+impl OptionalSum {
     /// Adds the number of a part.
     pub fn add(&mut self, number: Option<i64>) {
         if let Some(number) = number {

@@ -41,7 +41,7 @@ pub trait ArtifactDirectory: 'static {
     fn rules() -> Vec<RuleInfo>;
 
     /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not.
-    fn recognizes(names: &[&str], peek: &mut Peek<'_>) -> bool;
+    fn recognizes(names: &[&str], peek: &mut HeadReader<'_>) -> bool;
 
     /// Returns whether a file with this name that begins with `head` has features that only files of this kind's
     /// artifacts have.
@@ -97,18 +97,18 @@ pub trait ArtifactDirectory: 'static {
 }
 
 /// A function that returns the beginning of a file in a directory by its name, or no bytes if it cannot be read.
-pub type Peek<'p> = dyn FnMut(&str) -> Vec<u8> + 'p;
+pub type HeadReader<'p> = dyn FnMut(&str) -> Vec<u8> + 'p;
 
 /// The contents of a directory or archive, one level deep.
 #[derive(Debug, Default)]
 pub struct Directory {
     /// The entries. In an archive, several entries may have the same name.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DirectoryEntry>,
 }
 
 /// An entry of a directory.
 #[derive(Debug)]
-pub struct Entry {
+pub struct DirectoryEntry {
     /// Its name. Names in archives are untrusted.
     pub name: String,
     /// Its type and content.
@@ -128,7 +128,7 @@ pub enum EntryContent {
     Other,
 }
 
-impl Entry {
+impl DirectoryEntry {
     /// Returns the bytes of a file that was read.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
@@ -142,7 +142,7 @@ impl Entry {
 impl Directory {
     /// Returns the entry with this name, the first if there are several.
     #[must_use]
-    pub fn entry(&self, name: &str) -> Option<&Entry> {
+    pub fn entry(&self, name: &str) -> Option<&DirectoryEntry> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 }

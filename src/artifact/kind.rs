@@ -1,14 +1,15 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::directory::{ArtifactDirectory, Directory, EntryContent, Peek, capture_hash};
+use super::directory::{ArtifactDirectory, Directory, EntryContent, HeadReader, capture_hash};
 use super::member::MemberBytes;
-use super::passage::{OfDirectory, OfDocument};
+use super::passage::{DirectoryPassagesFn, DocumentPassagesFn};
 use super::transcript;
-use super::value_budget::Room;
+use super::value_budget::ValueReservation;
 use super::{
     AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,
-    Joined, Member, Part, Passage, Playback, Recognition, Rest, StatedContent, StepVisitor, Table, Versions,
+    JoinedDocument, Member, MentionedContent, Part, Passage, Playback, PredecessorReference, Recognition,
+    StepVisitor, SuccessorCriteria, Table,
 };
 use crate::digest::{BlobHash, CaptureHash};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -28,21 +29,21 @@ struct KindTable {
     stated_by: Option<&'static str>,
     attributes: &'static [AttributeInfo],
     is_run: bool,
-    versions: Option<Versions>,
+    versions: Option<SuccessorCriteria>,
     can_be_signed: bool,
     playback: Option<Playback>,
     fields: &'static [Field],
     view: ArtifactView,
-    contents: &'static [StatedContent],
+    contents: &'static [MentionedContent],
     tables: &'static [Table],
     step_noun: &'static str,
     records_prompts: bool,
     rules: fn() -> Vec<RuleInfo>,
-    form: Form,
+    form: KindOperations,
 }
 
 /// The form of the artifacts of a kind.
-enum Form {
+enum KindOperations {
     Document {
         member: &'static str,
         file_names: &'static [&'static str],
@@ -51,25 +52,25 @@ enum Form {
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
         run_events: fn(&[u8], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
-        continues: fn(&[u8], &Limits) -> Option<Rest>,
-        join: fn(&[u8], &Rest, &[u8], &Limits) -> Option<Joined>,
+        continues: fn(&[u8], &Limits) -> Option<PredecessorReference>,
+        join: fn(&[u8], &PredecessorReference, &[u8], &Limits) -> Option<JoinedDocument>,
         quote: fn(&[u8], usize) -> Option<String>,
         parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
-        passages: OfDocument,
-        transcript: transcript::OfDocument,
+        passages: DocumentPassagesFn,
+        transcript: transcript::DocumentTranscriptFn,
     },
     Directory {
         members: &'static [&'static str],
         unreadable: RuleInfo,
-        recognizes: fn(&[&str], &mut Peek<'_>) -> bool,
+        recognizes: fn(&[&str], &mut HeadReader<'_>) -> bool,
         recognizes_member: fn(&str, &[u8]) -> bool,
         incomplete: fn(&str) -> Violation,
         examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
         write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
         run_events: fn(&[MemberBytes<'_>], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
-        passages: OfDirectory,
-        transcript: transcript::OfDirectory,
+        passages: DirectoryPassagesFn,
+        transcript: transcript::DirectoryTranscriptFn,
     },
 }
 
@@ -109,7 +110,7 @@ impl Kind {
                     step_noun: K::STEP_NOUN,
                     records_prompts: K::RECORDS_PROMPTS,
                     rules: K::rules,
-                    form: Form::Document {
+                    form: KindOperations::Document {
                         member: K::MEMBER,
                         file_names: K::FILE_NAMES,
                         recognizes: K::recognizes,
@@ -152,7 +153,7 @@ impl Kind {
                     step_noun: K::STEP_NOUN,
                     records_prompts: false,
                     rules: K::rules,
-                    form: Form::Directory {
+                    form: KindOperations::Directory {
                         members: K::MEMBERS,
                         unreadable: K::UNREADABLE,
                         recognizes: K::recognizes,
@@ -210,8 +211,8 @@ impl Kind {
     #[must_use]
     pub fn document_member(self) -> Option<&'static str> {
         match self.0.form {
-            Form::Document { member, .. } => Some(member),
-            Form::Directory { .. } => None,
+            KindOperations::Document { member, .. } => Some(member),
+            KindOperations::Directory { .. } => None,
         }
     }
 
@@ -236,22 +237,22 @@ impl Kind {
     /// Returns whether its artifacts are directories and not single documents.
     #[must_use]
     pub fn is_of_directories(self) -> bool {
-        matches!(self.0.form, Form::Directory { .. })
+        matches!(self.0.form, KindOperations::Directory { .. })
     }
 
     /// Returns the file names that its artifacts can contain.
     #[must_use]
     pub fn members(self) -> &'static [&'static str] {
         match &self.0.form {
-            Form::Document { member, .. } => std::slice::from_ref(member),
-            Form::Directory { members, .. } => members,
+            KindOperations::Document { member, .. } => std::slice::from_ref(member),
+            KindOperations::Directory { members, .. } => members,
         }
     }
 
     /// Returns whether the file name is one that the format defines for its documents.
     #[must_use]
     pub fn owns_file_name(self, file_name: &str) -> bool {
-        let Form::Document { file_names, .. } = &self.0.form else {
+        let KindOperations::Document { file_names, .. } = &self.0.form else {
             return false;
         };
         file_names.iter().any(|pattern| match pattern.strip_prefix('*') {
@@ -265,18 +266,18 @@ impl Kind {
     #[must_use]
     pub fn recognizes(self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         match self.0.form {
-            Form::Document { recognizes, .. } => recognizes(text, names),
-            Form::Directory { .. } => None,
+            KindOperations::Document { recognizes, .. } => recognizes(text, names),
+            KindOperations::Directory { .. } => None,
         }
     }
 
     /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not. `peek`
     /// returns the beginning of a file in it.
     #[must_use]
-    pub fn recognizes_directory(self, names: &[&str], peek: &mut Peek<'_>) -> bool {
+    pub fn recognizes_directory(self, names: &[&str], peek: &mut HeadReader<'_>) -> bool {
         match self.0.form {
-            Form::Document { .. } => false,
-            Form::Directory { recognizes, .. } => recognizes(names, peek),
+            KindOperations::Document { .. } => false,
+            KindOperations::Directory { recognizes, .. } => recognizes(names, peek),
         }
     }
 
@@ -285,10 +286,12 @@ impl Kind {
     #[must_use]
     pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
         match self.0.form {
-            Form::Directory { recognizes_member, incomplete, .. } if recognizes_member(file_name, head) => {
+            KindOperations::Directory { recognizes_member, incomplete, .. }
+                if recognizes_member(file_name, head) =>
+            {
                 Some(incomplete(file_name))
             }
-            Form::Directory { .. } | Form::Document { .. } => None,
+            KindOperations::Directory { .. } | KindOperations::Document { .. } => None,
         }
     }
 
@@ -297,12 +300,13 @@ impl Kind {
     /// # Errors
     /// Returns the report if a rule of severity error is broken. There are no other errors: admission does no I/O.
     pub fn admit(self, document: Vec<u8>, options: &AdmitOptions) -> Result<Admitted, Report> {
-        let Form::Document { member, examine, .. } = self.0.form else {
+        let KindOperations::Document { member, examine, .. } = self.0.form else {
             return Err(self.unreadable("", "this is a document, neither a directory nor an archive"));
         };
         let mut findings = Findings::default();
         // Bytes that are not parsed have no values.
-        let room = Room::take((!self.takes_any_bytes()).then_some(document.as_slice()).into_iter());
+        let room =
+            ValueReservation::take((!self.takes_any_bytes()).then_some(document.as_slice()).into_iter());
         let draft = examine(&document, options, &mut findings);
         drop(room);
         let known = draft.as_ref().filter(|_| self.takes_any_bytes()).map(|draft| BlobHash(draft.core.0));
@@ -317,10 +321,10 @@ impl Kind {
 
     /// Returns what `document` continues if it is only the rest of a longer document of this kind.
     #[must_use]
-    pub fn continues(self, document: &[u8], limits: &Limits) -> Option<Rest> {
+    pub fn continues(self, document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
         match self.0.form {
-            Form::Document { continues, .. } => continues(document, limits),
-            Form::Directory { .. } => None,
+            KindOperations::Document { continues, .. } => continues(document, limits),
+            KindOperations::Directory { .. } => None,
         }
     }
 
@@ -331,16 +335,16 @@ impl Kind {
     pub fn admit_joined(
         self,
         beginning: &[u8],
-        rest: &Rest,
+        rest: &PredecessorReference,
         document: &[u8],
         options: &AdmitOptions,
     ) -> Result<Admitted, Report> {
         let limits = &options.limits;
         let joined = match self.0.form {
-            Form::Document { join, .. } => join(beginning, rest, document, limits),
-            Form::Directory { .. } => None,
+            KindOperations::Document { join, .. } => join(beginning, rest, document, limits),
+            KindOperations::Directory { .. } => None,
         };
-        let Some(Joined { document, lines }) = joined else {
+        let Some(JoinedDocument { document, lines }) = joined else {
             let message = format!("the {} that it continues was not found", rest.what);
             return Err(Violation::new(rest.rule, rest.path.clone(), message).into());
         };
@@ -356,7 +360,7 @@ impl Kind {
     /// # Errors
     /// Returns the report if a rule of severity error is broken.
     pub fn admit_directory(self, directory: Directory, options: &AdmitOptions) -> Result<Admitted, Report> {
-        let Form::Directory { members: names, examine, .. } = self.0.form else {
+        let KindOperations::Directory { members: names, examine, .. } = self.0.form else {
             return Err(Violation::new(super::document::UNRECOGNISED, "", "this is not a document").into());
         };
         let mut findings = Findings::default();
@@ -364,7 +368,7 @@ impl Kind {
             EntryContent::File(bytes) => Some(bytes.as_slice()),
             EntryContent::Unexpected | EntryContent::Link | EntryContent::Other => None,
         });
-        let room = Room::take(files);
+        let room = ValueReservation::take(files);
         let draft = examine(&directory, options, &mut findings);
         drop(room);
         self.admitted((draft, findings), options.secrets, || {
@@ -409,8 +413,8 @@ impl Kind {
     #[must_use]
     pub fn unreadable(self, path: &str, message: &str) -> Report {
         let rule = match self.0.form {
-            Form::Document { .. } => super::document::UNRECOGNISED,
-            Form::Directory { unreadable, .. } => unreadable,
+            KindOperations::Document { .. } => super::document::UNRECOGNISED,
+            KindOperations::Directory { unreadable, .. } => unreadable,
         };
         Violation::new(rule, path, message).into()
     }
@@ -426,9 +430,9 @@ impl Kind {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match (&self.0.form, members) {
-            (Form::Document { write_core, .. }, [only]) => write_core(only.bytes, limits, out),
-            (Form::Document { .. }, _) => Err(io::ErrorKind::InvalidData.into()),
-            (Form::Directory { write_core, .. }, members) => write_core(members, limits, out),
+            (KindOperations::Document { write_core, .. }, [only]) => write_core(only.bytes, limits, out),
+            (KindOperations::Document { .. }, _) => Err(io::ErrorKind::InvalidData.into()),
+            (KindOperations::Directory { write_core, .. }, members) => write_core(members, limits, out),
         }
     }
 }
@@ -442,7 +446,7 @@ impl Kind {
 
     /// Returns how a longer version of an artifact is detected, if documents of this kind are written incrementally.
     #[must_use]
-    pub fn versions(self) -> Option<Versions> {
+    pub fn versions(self) -> Option<SuccessorCriteria> {
         self.0.versions
     }
 
@@ -463,9 +467,9 @@ impl Kind {
         visit: &mut EventVisitor<'_>,
     ) -> Result<(), ReadError> {
         match (&self.0.form, members) {
-            (Form::Document { run_events, .. }, [only]) => run_events(only.bytes, limits, visit),
-            (Form::Document { .. }, _) => Ok(()),
-            (Form::Directory { run_events, .. }, members) => run_events(members, limits, visit),
+            (KindOperations::Document { run_events, .. }, [only]) => run_events(only.bytes, limits, visit),
+            (KindOperations::Document { .. }, _) => Ok(()),
+            (KindOperations::Directory { run_events, .. }, members) => run_events(members, limits, visit),
         }
     }
 
@@ -483,7 +487,7 @@ impl Kind {
 
     /// Returns the contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
     #[must_use]
-    pub fn contents(self) -> &'static [StatedContent] {
+    pub fn contents(self) -> &'static [MentionedContent] {
         self.0.contents
     }
 
@@ -505,8 +509,8 @@ impl Kind {
     /// Returns an error if the document cannot be read.
     pub fn exchanges(self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         match self.0.form {
-            Form::Document { exchanges, .. } => exchanges(document, limits),
-            Form::Directory { .. } => Ok(Vec::new()),
+            KindOperations::Document { exchanges, .. } => exchanges(document, limits),
+            KindOperations::Directory { .. } => Ok(Vec::new()),
         }
     }
 
@@ -515,8 +519,8 @@ impl Kind {
     #[must_use]
     pub fn quote(self, document: &[u8], index: usize) -> Option<String> {
         match self.0.form {
-            Form::Document { quote, .. } => quote(document, index),
-            Form::Directory { .. } => None,
+            KindOperations::Document { quote, .. } => quote(document, index),
+            KindOperations::Directory { .. } => None,
         }
     }
 
@@ -526,9 +530,9 @@ impl Kind {
     /// Returns an error if a member cannot be read.
     pub fn parts<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         match (&self.0.form, members) {
-            (Form::Document { parts, .. }, [only]) => parts(only.bytes, limits),
-            (Form::Document { .. }, _) => Ok(Vec::new()),
-            (Form::Directory { parts, .. }, members) => parts(members, limits),
+            (KindOperations::Document { parts, .. }, [only]) => parts(only.bytes, limits),
+            (KindOperations::Document { .. }, _) => Ok(Vec::new()),
+            (KindOperations::Directory { parts, .. }, members) => parts(members, limits),
         }
     }
 
@@ -539,9 +543,9 @@ impl Kind {
     /// Returns an error if a member cannot be read.
     pub fn passages(self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         match (&self.0.form, members) {
-            (Form::Document { passages, .. }, [only]) => passages(only.bytes, limits),
-            (Form::Document { .. }, _) => Ok(Vec::new()),
-            (Form::Directory { passages, .. }, members) => passages(members, limits),
+            (KindOperations::Document { passages, .. }, [only]) => passages(only.bytes, limits),
+            (KindOperations::Document { .. }, _) => Ok(Vec::new()),
+            (KindOperations::Directory { passages, .. }, members) => passages(members, limits),
         }
     }
 
@@ -568,9 +572,9 @@ impl Kind {
         visit: &mut StepVisitor<'_>,
     ) -> Result<(), ReadError> {
         match (&self.0.form, members) {
-            (Form::Document { transcript, .. }, [only]) => transcript(only.bytes, limits, visit),
-            (Form::Document { .. }, _) => Ok(()),
-            (Form::Directory { transcript, .. }, members) => transcript(members, limits, visit),
+            (KindOperations::Document { transcript, .. }, [only]) => transcript(only.bytes, limits, visit),
+            (KindOperations::Document { .. }, _) => Ok(()),
+            (KindOperations::Directory { transcript, .. }, members) => transcript(members, limits, visit),
         }
     }
 }

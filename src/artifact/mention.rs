@@ -67,7 +67,7 @@ pub const REFERENCE: Role = Role {
 
 /// A location in an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum ArtifactLocation {
     /// The number of the interaction, step or record, from 0.
     Index(u32),
     /// A JSON Pointer; in JSON Lines, `line 7` and a pointer into it.
@@ -116,7 +116,7 @@ const OF_NO_KIND: &[&str] = &[
     "tree",
 ];
 
-impl Place {
+impl ArtifactLocation {
     /// Returns whether the name of the innermost member shows that the digest identifies something that no format
     /// defines: a schema, a proposal, a prompt. It can be in a vault, but is usually not expected to be. Without such a
     /// name it may identify an artifact of any kind.
@@ -148,7 +148,7 @@ fn words(name: &str) -> impl Iterator<Item = String> {
     words.into_iter()
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ArtifactLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Index(index) => write!(f, "{index}"),
@@ -163,7 +163,7 @@ pub struct Mention {
     /// The role.
     pub role: &'static Role,
     /// The location.
-    pub place: Place,
+    pub place: ArtifactLocation,
     /// The digest.
     pub digest: Digest,
 }
@@ -173,7 +173,7 @@ impl Mention {
     /// can count.
     #[must_use]
     pub fn at(role: &'static Role, index: usize, digest: Digest) -> Self {
-        Self { role, place: Place::Index(u32::try_from(index).unwrap_or(u32::MAX)), digest }
+        Self { role, place: ArtifactLocation::Index(u32::try_from(index).unwrap_or(u32::MAX)), digest }
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn digests_of_what_no_kind_stores_are_told_by_their_names() {
-        let place = |pointer: &str| Place::Pointer(pointer.to_owned()).is_of_no_kind();
+        let place = |pointer: &str| ArtifactLocation::Pointer(pointer.to_owned()).is_of_no_kind();
         for pointer in [
             "/schema_hash",
             "/io/0/schemaDigest",
@@ -198,6 +198,6 @@ mod tests {
         {
             assert!(!place(pointer), "{pointer}");
         }
-        assert!(!Place::Index(3).is_of_no_kind());
+        assert!(!ArtifactLocation::Index(3).is_of_no_kind());
     }
 }

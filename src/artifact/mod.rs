@@ -36,25 +36,25 @@ use crate::validation::{Findings, RuleInfo};
 
 pub use admitted::Admitted;
 pub use attribute::{Attribute, AttributeInfo, ValueType};
-pub use directory::{ArtifactDirectory, Directory, Entry, EntryContent, Peek, is_capture_of};
+pub use directory::{ArtifactDirectory, Directory, DirectoryEntry, EntryContent, HeadReader, is_capture_of};
 pub use draft::{Completeness, Draft, NameHandle};
 pub use exchange::{Arguments, Exchange, Playback, Responder};
 pub use file_reference::FileReference;
 pub use kind::Kind;
 pub use member::{Member, MemberBytes};
-pub use mention::{Mention, Place, REFERENCE, REFERS_TO, Relation, Role, group, relation};
-pub use part::{Content, Part, PartKind, differ, same_place};
-pub use passage::{Field, Passage, Passages, words_of};
-pub use run_event::{Answer, Call, CallNames, EventVisitor, RunEvent};
+pub use mention::{ArtifactLocation, Mention, REFERENCE, REFERS_TO, Relation, Role, group, relation};
+pub use part::{Part, PartContent, PartKind, differ, same_place};
+pub use passage::{Field, Passage, PassageCollector, words_of};
+pub use run_event::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
 pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,
 };
-pub use stated_content::StatedContent;
-pub use table::{ArtifactView, Cell, Cells, Column, ColumnType, Reference, Table};
+pub use stated_content::MentionedContent;
+pub use table::{ArtifactView, Cell, Column, ColumnType, ForeignKey, Table, TableRow};
 pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
-pub use version::{KnownMajors, is_semver};
+pub use version::{SupportedMajors, is_semver};
 
 /// A kind of artifact, as defined in its folder.
 pub trait Artifact: 'static {
@@ -76,7 +76,7 @@ pub trait Artifact: 'static {
     const IS_RUN: bool = false;
     /// How a longer version of a document is detected, if documents are written incrementally: then a document may also
     /// [continue](Self::continues) another.
-    const VERSIONS: Option<Versions> = None;
+    const VERSIONS: Option<SuccessorCriteria> = None;
     /// Whether its artifacts can be signed.
     const CAN_BE_SIGNED: bool = false;
     /// How recorded responses are replayed, if artifacts of this kind record any.
@@ -89,7 +89,7 @@ pub trait Artifact: 'static {
     /// The SQL view of its artifacts.
     const VIEW: ArtifactView;
     /// The contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
-    const CONTENTS: &'static [StatedContent] = &[];
+    const CONTENTS: &'static [MentionedContent] = &[];
     /// The SQL tables of its contents.
     const TABLES: &'static [Table] = &[];
     /// The noun for a step of the transcript of an artifact, such as `interaction`.
@@ -117,7 +117,7 @@ pub trait Artifact: 'static {
     /// Returns what `document` continues if it is only the rest of a longer document of this kind. Only its beginning
     /// is examined.
     #[must_use]
-    fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
+    fn continues(document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
         let _ = (document, limits);
         None
     }
@@ -125,7 +125,12 @@ pub trait Artifact: 'static {
     /// Appends a document that [continues](Self::continues) another one to the part of the admitted `beginning` that
     /// precedes it. Returns `None` if there is no such part.
     #[must_use]
-    fn join(beginning: &[u8], rest: &Rest, document: &[u8], limits: &Limits) -> Option<Joined> {
+    fn join(
+        beginning: &[u8],
+        rest: &PredecessorReference,
+        document: &[u8],
+        limits: &Limits,
+    ) -> Option<JoinedDocument> {
         let _ = (beginning, rest, document, limits);
         None
     }
@@ -177,7 +182,7 @@ pub trait Artifact: 'static {
 
 /// How a longer version of a document is detected.
 #[derive(Clone, Copy, Debug)]
-pub struct Versions {
+pub struct SuccessorCriteria {
     /// The relation of the longer document to the shorter one.
     pub relation: &'static str,
     /// The attribute that has the same value in both.
@@ -188,7 +193,7 @@ pub struct Versions {
 
 /// A document that is the rest of a longer one.
 #[derive(Clone, Debug)]
-pub struct Rest {
+pub struct PredecessorReference {
     /// The core hash of the document that it continues.
     pub after: Digest,
     /// The group of the roles under which longer documents mention that hash.
@@ -203,7 +208,7 @@ pub struct Rest {
 
 /// A document that was joined from its beginning and its rest.
 #[derive(Debug)]
-pub struct Joined {
+pub struct JoinedDocument {
     /// The bytes.
     pub document: Vec<u8>,
     /// The number of lines before those of the rest.

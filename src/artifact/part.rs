@@ -15,14 +15,14 @@ pub struct Part<'d> {
     /// Keys that align two parts that differ, the more specific one first.
     pub keys: [Digest; 2],
     /// The content.
-    pub content: Content<'d>,
+    pub content: PartContent<'d>,
     /// The comparison functions.
     pub sort: &'static PartKind,
 }
 
 /// The content of a part, parsed or still to be parsed: a long trace need not be in memory as values.
 #[derive(Clone, Debug)]
-pub enum Content<'d> {
+pub enum PartContent<'d> {
     /// A value.
     Value(Value<'d>),
     /// The text of a value, which was parsed without error before.
@@ -46,15 +46,15 @@ impl<'d> Part<'d> {
     #[must_use]
     pub fn new(label: String, keys: [Digest; 2], value: Value<'d>, sort: &'static PartKind) -> Self {
         let identity = sort.identity(&value);
-        Self { label, identity, keys, content: Content::Value(value), sort }
+        Self { label, identity, keys, content: PartContent::Value(value), sort }
     }
 
     /// The content.
     #[must_use]
     pub fn value(&self) -> Cow<'_, Value<'d>> {
         match &self.content {
-            Content::Value(value) => Cow::Borrowed(value),
-            Content::Text(text) => {
+            PartContent::Value(value) => Cow::Borrowed(value),
+            PartContent::Text(text) => {
                 let limits = Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, ..Limits::default() };
                 Cow::Owned(reader::read_keeping_overflow(text, &limits).unwrap_or(Value::Null))
             }

@@ -1,5 +1,5 @@
 use super::member::MemberBytes;
-use super::mention::Place;
+use super::mention::ArtifactLocation;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
@@ -12,7 +12,7 @@ pub struct Passage {
     /// The unit of the location, such as `step`; empty if it is a pointer.
     pub unit: &'static str,
     /// The location.
-    pub place: Place,
+    pub place: ArtifactLocation,
     /// The text.
     pub text: String,
 }
@@ -51,20 +51,20 @@ impl Field {
 
 /// A collector of the passages of an artifact, in document order.
 #[derive(Default)]
-pub struct Passages {
+pub struct PassageCollector {
     gathered: Vec<Passage>,
 }
 
-impl Passages {
+impl PassageCollector {
     /// Adds a text at the interaction, step or record `index`, unless it is blank.
     pub fn add_at(&mut self, field: Field, unit: &'static str, index: usize, text: impl Into<String>) {
-        let place = Place::Index(u32::try_from(index).unwrap_or(u32::MAX));
+        let place = ArtifactLocation::Index(u32::try_from(index).unwrap_or(u32::MAX));
         self.add(Passage { field, unit, place, text: text.into() });
     }
 
     /// Adds a text at a JSON Pointer, unless it is blank.
     pub fn add_pointer(&mut self, field: Field, pointer: String, text: impl Into<String>) {
-        self.add(Passage { field, unit: "", place: Place::Pointer(pointer), text: text.into() });
+        self.add(Passage { field, unit: "", place: ArtifactLocation::Pointer(pointer), text: text.into() });
     }
 
     fn add(&mut self, passage: Passage) {
@@ -114,10 +114,10 @@ fn write_line(text: &str, name: &str, words: &mut String) {
 }
 
 /// A function that returns the passages of a document.
-pub(super) type OfDocument = fn(&[u8], &Limits) -> Result<Vec<Passage>, ReadError>;
+pub(super) type DocumentPassagesFn = fn(&[u8], &Limits) -> Result<Vec<Passage>, ReadError>;
 
 /// A function that returns the passages of a directory.
-pub(super) type OfDirectory = fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Passage>, ReadError>;
+pub(super) type DirectoryPassagesFn = fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Passage>, ReadError>;
 
 #[cfg(test)]
 mod tests {
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn blank_texts_are_no_passages() {
-        let mut passages = Passages::default();
+        let mut passages = PassageCollector::default();
         passages.add_at(Field::RESPONSE, "interaction", 0, " \n\t");
         passages.add_pointer(Field::new("pack"), "run.json".to_owned(), "");
         assert_eq!(passages.into_vec(), []);

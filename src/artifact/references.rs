@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, MAX_POINTER_BYTES};
 use super::file_reference::FileReference;
-use super::mention::{Mention, Place, REFERENCE};
+use super::mention::{ArtifactLocation, Mention, REFERENCE};
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::pointer::{self, Token};
@@ -12,19 +12,19 @@ impl Draft {
     /// digits, and the [files](FileReference) whose paths are beside such digests. `prefix` is prepended to the pointers. Locations that match one of `indexed`, in which `*` matches any
     /// one token, are skipped: the kind indexes them under a role of their own.
     pub fn collect_references(&mut self, value: &Value<'_>, prefix: &str, indexed: &[&str]) {
-        let mut collector = Collector { prefix, indexed, tokens: Vec::new(), draft: self };
+        let mut collector = ReferenceCollector { prefix, indexed, tokens: Vec::new(), draft: self };
         collector.visit(value);
     }
 }
 
-struct Collector<'v, 'c> {
+struct ReferenceCollector<'v, 'c> {
     prefix: &'c str,
     indexed: &'c [&'c str],
     tokens: Vec<Token<'v>>,
     draft: &'c mut Draft,
 }
 
-impl<'v> Collector<'v, '_> {
+impl<'v> ReferenceCollector<'v, '_> {
     fn visit(&mut self, value: &'v Value<'_>) {
         match value {
             Value::String(text) => self.text(text),
@@ -58,7 +58,7 @@ impl<'v> Collector<'v, '_> {
         };
         if !self.indexed.iter().any(|pattern| matches(pattern, &self.tokens)) {
             let at = pointer::format(&self.tokens);
-            let place = Place::Pointer(format!("{}{at}", self.prefix));
+            let place = ArtifactLocation::Pointer(format!("{}{at}", self.prefix));
             self.draft.pointer_bytes += at.len();
             self.draft.mentions.push(Mention { role: &REFERENCE, place, digest });
         }

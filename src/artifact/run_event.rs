@@ -6,7 +6,7 @@ use crate::json::Value;
 #[derive(Clone, Debug)]
 pub enum RunEvent<'v, 'd> {
     /// A call to something outside the agent: a tool call, a step of an engine, an action of a runner.
-    Call(Box<Call<'v, 'd>>),
+    Call(Box<RunCall<'v, 'd>>),
     /// A statement of the recorder about the run. Requests to models and their responses are not statements.
     Statement(&'v Value<'d>),
 }
@@ -16,7 +16,7 @@ pub type EventVisitor<'f> = dyn for<'v, 'd> FnMut(RunEvent<'v, 'd>) + 'f;
 
 /// A call and its result.
 #[derive(Clone, Debug)]
-pub struct Call<'v, 'd> {
+pub struct RunCall<'v, 'd> {
     /// The location of the request, such as `step 5`, or that of the result if there is no request.
     pub place: String,
     /// The names of the target as recorded.
@@ -28,12 +28,12 @@ pub struct Call<'v, 'd> {
     /// Whether it is part of a result that is also recorded as a whole, so that it counts only if the target is known.
     pub is_part: bool,
     /// The result of the call.
-    pub answer: Answer<'v, 'd>,
+    pub answer: RunCallResult<'v, 'd>,
 }
 
 /// The result of a call.
 #[derive(Clone, Debug)]
-pub enum Answer<'v, 'd> {
+pub enum RunCallResult<'v, 'd> {
     /// No result is recorded.
     None,
     /// A result that counts as evidence.

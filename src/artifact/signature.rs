@@ -124,10 +124,10 @@ impl fmt::Debug for SigningKey {
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct KeyRing(Arc<Keys>);
+pub struct KeyRing(Arc<SigningKeys>);
 
 #[derive(Clone, Default)]
-struct Keys {
+struct SigningKeys {
     /// Several keys may share an id, such as an old one and a new one.
     with_id: BTreeMap<String, Vec<SigningKey>>,
     without_id: Vec<SigningKey>,

@@ -2,7 +2,7 @@ use crate::json::reader::Limits;
 
 /// A content whose digest artifacts of a kind state, such as a state. Kinds declare their contents as constants.
 #[derive(Clone, Copy, Debug)]
-pub struct StatedContent {
+pub struct MentionedContent {
     /// The group of the roles under which artifacts mention the digest.
     pub group: &'static str,
     /// The noun for it, such as `reasoning state`.

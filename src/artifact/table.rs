@@ -16,7 +16,7 @@ pub struct Table {
     pub columns: &'static [Column],
     /// Returns the rows of an admitted artifact of these members, in document order. Each has a cell for every column.
     /// It is an error if a member cannot be read.
-    pub rows: fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Cells>, ReadError>,
+    pub rows: fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<TableRow>, ReadError>,
 }
 
 /// The SQL view with a row for each artifact of a kind. Kinds declare their views as constants.
@@ -45,7 +45,7 @@ pub struct Column {
     /// Whether the value identifies the row. It is a number.
     pub is_key: bool,
     /// The key that has this value, if it is not NULL.
-    pub references: Option<Reference>,
+    pub references: Option<ForeignKey>,
     /// Whether few values are common to many rows, so that rows can be counted and filtered by them.
     pub is_facet: bool,
     /// Whether the value is text in which words are searched.
@@ -68,7 +68,7 @@ impl Column {
     /// Returns the column, as a reference to `key` of `table`.
     #[must_use]
     pub const fn referring_to(self, table: &'static str, key: &'static str) -> Self {
-        Self { references: Some(Reference { table, key }), ..self }
+        Self { references: Some(ForeignKey { table, key }), ..self }
     }
 
     /// Returns the column, as one that rows are counted and filtered by.
@@ -86,7 +86,7 @@ impl Column {
 
 /// A reference to the key of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reference {
+pub struct ForeignKey {
     /// The name of the table.
     pub table: &'static str,
     /// The name of its key.
@@ -129,7 +129,7 @@ impl ColumnType {
 }
 
 /// A row: a cell for every column.
-pub type Cells = Vec<Cell>;
+pub type TableRow = Vec<Cell>;
 
 /// A SQL value.
 #[derive(Clone, Debug, PartialEq)]

@@ -25,7 +25,7 @@ pub enum MissingOffset {
 /// none of the years 0 to 9999 in UTC. A leap second is the first second after it.
 #[must_use]
 pub fn parse_timestamp(text: &str, missing_offset: MissingOffset) -> Option<DateTime<Utc>> {
-    let mut cursor = Cursor(text.trim().as_bytes());
+    let mut cursor = TimestampParser(text.trim().as_bytes());
     let date = cursor.date()?;
     cursor.take(b"Tt ")?;
     let clock = cursor.clock()?;
@@ -54,16 +54,16 @@ pub fn timestamp_text(time: DateTime<Utc>) -> String {
 }
 
 /// A time of day.
-struct Clock {
+struct TimeOfDay {
     /// The time since midnight, without a leap second.
     since_midnight: TimeDelta,
     is_leap_second: bool,
 }
 
 /// The remaining input.
-struct Cursor<'t>(&'t [u8]);
+struct TimestampParser<'t>(&'t [u8]);
 
-impl Cursor<'_> {
+impl TimestampParser<'_> {
     /// Returns the number of digits at the start of the input.
     fn digits_ahead(&self) -> usize {
         self.0.iter().take_while(|byte| byte.is_ascii_digit()).count()
@@ -111,7 +111,7 @@ impl Cursor<'_> {
         if is_extended { self.take(separator).map(drop) } else { Some(()) }
     }
 
-    fn clock(&mut self) -> Option<Clock> {
+    fn clock(&mut self) -> Option<TimeOfDay> {
         let hours = self.number(2)?;
         let is_extended = self.0.first() == Some(&b':');
         let (mut minutes, mut seconds, mut unit) = (0, 0, TimeDelta::hours(1));
@@ -132,7 +132,7 @@ impl Cursor<'_> {
         }
         let is_leap_second = seconds == 60;
         let whole = i64::from(hours * 3600 + minutes * 60 + seconds) - i64::from(is_leap_second);
-        Some(Clock { since_midnight: TimeDelta::seconds(whole) + fraction, is_leap_second })
+        Some(TimeOfDay { since_midnight: TimeDelta::seconds(whole) + fraction, is_leap_second })
     }
 
     /// Reads a decimal fraction of `unit`, if there is one, to the millisecond.

@@ -196,7 +196,8 @@ impl<'v> BodyContent<'v> {
 pub type StepVisitor<'f> = dyn for<'v> FnMut(TranscriptStep<'v>) + 'f;
 
 /// A function that passes the steps of a document to a visitor.
-pub(super) type OfDocument = fn(&[u8], &Limits, &mut StepVisitor<'_>) -> Result<(), ReadError>;
+pub(super) type DocumentTranscriptFn = fn(&[u8], &Limits, &mut StepVisitor<'_>) -> Result<(), ReadError>;
 
 /// A function that passes the steps of a directory to a visitor.
-pub(super) type OfDirectory = fn(&[MemberBytes<'_>], &Limits, &mut StepVisitor<'_>) -> Result<(), ReadError>;
+pub(super) type DirectoryTranscriptFn =
+    fn(&[MemberBytes<'_>], &Limits, &mut StepVisitor<'_>) -> Result<(), ReadError>;

@@ -13,7 +13,7 @@ const BUDGET: usize = 4 << 20;
 /// Smaller documents, in bytes, are not counted: one per thread is harmless.
 const SMALL: usize = 256 << 10;
 
-static TAKEN: Mutex<usize> = Mutex::new(0);
+static RESERVED_VALUES: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
 
 thread_local! {
@@ -23,11 +23,11 @@ thread_local! {
 
 /// A reservation for the values of a document, released on drop.
 #[must_use]
-pub(super) struct Room {
+pub(super) struct ValueReservation {
     values: usize,
 }
 
-impl Room {
+impl ValueReservation {
     /// Waits for room for the values of these texts. A document with more values than the budget waits until it is the
     /// only one.
     pub(super) fn take<'t>(texts: impl Iterator<Item = &'t [u8]>) -> Self {
@@ -36,7 +36,7 @@ impl Room {
         if values == 0 || HAS_ROOM.replace(true) {
             return Self { values: 0 };
         }
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner);
         while *taken + values > BUDGET {
             taken = GIVEN_BACK.wait(taken).unwrap_or_else(PoisonError::into_inner);
         }
@@ -45,11 +45,11 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for ValueReservation {
     fn drop(&mut self) {
         if self.values > 0 {
             HAS_ROOM.set(false);
-            *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) -= self.values;
+            *RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner) -= self.values;
             GIVEN_BACK.notify_all();
         }
     }
@@ -76,9 +76,9 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    let _room = Room::take([text.as_slice()].into_iter());
+                    let _room = ValueReservation::take([text.as_slice()].into_iter());
                     // A part of the document needs no reservation of its own.
-                    let _part = Room::take([text.as_slice()].into_iter());
+                    let _part = ValueReservation::take([text.as_slice()].into_iter());
                     most.fetch_max(reading.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                     thread::yield_now();
                     reading.fetch_sub(1, Ordering::SeqCst);

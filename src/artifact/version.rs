@@ -3,9 +3,9 @@
 /// The supported major versions of a format. Minor versions and patches of a supported major version are additions that
 /// do not change the meaning of other members.
 #[derive(Clone, Copy, Debug)]
-pub struct KnownMajors(&'static [&'static str]);
+pub struct SupportedMajors(&'static [&'static str]);
 
-impl KnownMajors {
+impl SupportedMajors {
     /// Creates a set of major versions, in decimal without leading zeros.
     #[must_use]
     pub const fn new(majors: &'static [&'static str]) -> Self {
@@ -31,7 +31,7 @@ impl KnownMajors {
     }
 }
 
-impl std::fmt::Display for KnownMajors {
+impl std::fmt::Display for SupportedMajors {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, major) in self.0.iter().enumerate() {
             let separator = if index == 0 { "" } else { ", " };
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn unknown_majors_are_named_with_the_known_ones() {
-        let known = KnownMajors::new(&["0", "1"]);
+        let known = SupportedMajors::new(&["0", "1"]);
         for version in ["0.1", "1.0.0", "01.20.300", "00.1", "1.", "", "1", "v2.0", ".1", "x.1", "2"] {
             assert_eq!(known.objection(version), None, "{version}");
         }

@@ -1,6 +1,6 @@
 //! The text of an answer, assembled from the members of a body or the events of a stream.
 
-use super::call::{Answer, Form};
+use super::call::{CallResponse, ResponseForm};
 use super::values::at;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};
@@ -14,10 +14,10 @@ const IN_EVENTS: &[&[&str]] = &[
 ];
 
 /// Returns the text of an answer; `None` if it has none, such as an answer that only calls tools.
-pub(crate) fn text(answer: &Answer) -> Option<String> {
-    let text = match Form::of(answer.content_type.as_deref()) {
-        Form::Stream => events(&answer.body).map(|event| of_event(&event)).collect(),
-        Form::Whole => of_body(&reader::read(answer.body.as_bytes(), &Limits::default()).ok()?),
+pub(crate) fn text(answer: &CallResponse) -> Option<String> {
+    let text = match ResponseForm::of(answer.content_type.as_deref()) {
+        ResponseForm::Stream => events(&answer.body).map(|event| of_event(&event)).collect(),
+        ResponseForm::Whole => of_body(&reader::read(answer.body.as_bytes(), &Limits::default()).ok()?),
     };
     Some(text).filter(|text: &String| !text.is_empty())
 }
@@ -77,7 +77,7 @@ mod tests {
     fn assembled(content_type: &str, body: &str) -> Option<String> {
         let content_type = Some(content_type.to_owned());
         let body = body.to_owned();
-        text(&Answer { status: 200, content_type, retry_after: None, body, chunks: Vec::new() })
+        text(&CallResponse { status: 200, content_type, retry_after: None, body, chunks: Vec::new() })
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::json::reader::{self, Limits};
 
 /// A call as it is written to disk before its last byte is sent to the client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct CallRecord {
     /// Its number in the run, in the order in which calls arrived.
     pub(crate) number: u64,
     pub(crate) asked_at: DateTime<Utc>,
@@ -23,15 +23,15 @@ pub(crate) struct Call {
     pub(crate) request: String,
     /// How long it took in milliseconds until all of the answer had arrived.
     pub(crate) latency_ms: u64,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: CallOutcome,
 }
 
 /// The response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub(crate) enum CallOutcome {
     /// The answer, complete.
-    Answered(Answer),
+    Answered(CallResponse),
     /// No answer, or only its beginning.
     Failed {
         /// Why, for people.
@@ -43,7 +43,7 @@ pub(crate) enum Outcome {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct CallResponse {
     pub(crate) status: u16,
     pub(crate) content_type: Option<String>,
     /// The value of `retry-after`: clients wait as long before they ask again.
@@ -67,14 +67,14 @@ const STREAMS: [&str; 4] =
 
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Form {
+pub(crate) enum ResponseForm {
     /// In one piece.
     Whole,
     /// As a stream of events or lines.
     Stream,
 }
 
-impl Form {
+impl ResponseForm {
     /// Returns the form that an answer with this type of content has.
     pub(crate) fn of(content_type: Option<&str>) -> Self {
         let media_type = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
@@ -92,7 +92,7 @@ impl Form {
     }
 }
 
-impl Call {
+impl CallRecord {
     /// Returns when all of the answer had arrived.
     pub(crate) fn ended_at(&self) -> DateTime<Utc> {
         let latency = TimeDelta::milliseconds(i64::try_from(self.latency_ms).unwrap_or(0));
@@ -112,15 +112,15 @@ impl Call {
     }
 
     /// Returns the answer if it is complete and not an error.
-    pub(crate) fn success(&self) -> Option<&Answer> {
+    pub(crate) fn success(&self) -> Option<&CallResponse> {
         match &self.outcome {
-            Outcome::Answered(answer) if answer.is_success() => Some(answer),
+            CallOutcome::Answered(answer) if answer.is_success() => Some(answer),
             _ => None,
         }
     }
 }
 
-impl Answer {
+impl CallResponse {
     /// Returns whether the status is one of success.
     pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)

@@ -40,14 +40,14 @@ pub enum InvalidRule {
 /// The rules by which requests are compared and stored.
 #[derive(Clone, Debug, Default)]
 pub struct MatchingRules {
-    ignored: Vec<Location>,
+    ignored: Vec<PointerPattern>,
     replaced: Vec<Replacement>,
     redacted: Vec<Regex>,
 }
 
 /// A JSON Pointer in which `*` matches every name and index.
 #[derive(Clone, Debug)]
-struct Location {
+struct PointerPattern {
     text: String,
     tokens: Vec<String>,
 }
@@ -55,7 +55,7 @@ struct Location {
 /// A replacement of text in the strings at a location.
 #[derive(Clone, Debug)]
 struct Replacement {
-    location: Option<Location>,
+    location: Option<PointerPattern>,
     pattern: Regex,
     with: String,
 }
@@ -67,7 +67,7 @@ impl MatchingRules {
     /// # Errors
     /// Returns an error if `location` is neither.
     pub fn ignore(&mut self, location: &str) -> Result<(), InvalidRule> {
-        self.ignored.push(Location::parse(location)?);
+        self.ignored.push(PointerPattern::parse(location)?);
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl MatchingRules {
     /// # Errors
     /// Returns an error if the location or the expression is not valid.
     pub fn replace(&mut self, location: Option<&str>, pattern: &str, with: &str) -> Result<(), InvalidRule> {
-        let location = location.map(Location::parse).transpose()?;
+        let location = location.map(PointerPattern::parse).transpose()?;
         self.replaced.push(Replacement { location, pattern: compiled(pattern)?, with: with.to_owned() });
         Ok(())
     }
@@ -205,7 +205,7 @@ impl MatchingRules {
 
     /// Returns the rules in the form in which run packs state them. Redacted patterns are only counted: they may contain
     /// what they protect.
-    pub(crate) fn stated(&self) -> Value<'_> {
+    pub(crate) fn to_json(&self) -> Value<'_> {
         let ignored = self.ignored.iter().map(|location| text(location.text.as_str())).collect();
         let replaced = self.replaced.iter().map(|rule| {
             let location = rule.location.as_ref().map_or("", |location| &location.text);
@@ -223,7 +223,7 @@ impl MatchingRules {
     }
 }
 
-impl Location {
+impl PointerPattern {
     fn parse(text: &str) -> Result<Self, InvalidRule> {
         let invalid = || InvalidRule::Location(excerpt(text));
         let tokens: Vec<String> = match text.strip_prefix('/') {

@@ -1,21 +1,21 @@
 //! Replacements as text: `[POINTER=]s/PATTERN/TEXT/`, or `[POINTER=]NAME` with the name of a known pattern.
 
 /// A pattern that is known by a name, and what replaces it.
-struct Named {
+struct NamedPattern {
     name: &'static str,
     pattern: &'static str,
     with: &'static str,
 }
 
 /// The values that most often differ between two runs with the same requests.
-const NAMED: [Named; 3] = [
-    Named {
+const NAMED: [NamedPattern; 3] = [
+    NamedPattern {
         name: "timestamp",
         pattern: r"\b\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?",
         with: "TIMESTAMP",
     },
-    Named { name: "date", pattern: r"\b\d{4}-\d\d-\d\d\b", with: "DATE" },
-    Named {
+    NamedPattern { name: "date", pattern: r"\b\d{4}-\d\d-\d\d\b", with: "DATE" },
+    NamedPattern {
         name: "uuid",
         pattern: r"\b[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b",
         with: "UUID",
@@ -24,13 +24,13 @@ const NAMED: [Named; 3] = [
 
 /// A replacement: the JSON Pointer of a location, or `None` for all strings; a regular expression; and the text that
 /// takes the place of what matches.
-pub(super) type Replaced = (Option<String>, String, String);
+pub(super) type ParsedReplacement = (Option<String>, String, String);
 
 /// Parses a replacement. Any character that is neither a letter nor a digit can take the place of the slashes around the
 /// pattern. Returns `None` if it has another form.
-pub(super) fn parse(text: &str) -> Option<Replaced> {
+pub(super) fn parse(text: &str) -> Option<ParsedReplacement> {
     let by_name = |text: &str| NAMED.iter().find(|named| named.name == text);
-    if let Some(Named { pattern, with, .. }) = by_name(text) {
+    if let Some(NamedPattern { pattern, with, .. }) = by_name(text) {
         return Some((None, (*pattern).to_owned(), (*with).to_owned()));
     }
     if !text.starts_with('/') {
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str) -> Option<Replaced> {
     text.match_indices('=').find_map(|(at, _)| {
         let (location, rule) = (text.get(..at)?, text.get(at + 1..)?);
         let (pattern, with) = match by_name(rule) {
-            Some(Named { pattern, with, .. }) => ((*pattern).to_owned(), (*with).to_owned()),
+            Some(NamedPattern { pattern, with, .. }) => ((*pattern).to_owned(), (*with).to_owned()),
             None => substitution(rule)?,
         };
         Some((Some(location.to_owned()), pattern, with))

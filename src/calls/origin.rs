@@ -11,22 +11,22 @@ pub(crate) const PROFILE: u64 = 1;
 pub(crate) const SOURCE: &str = "source";
 
 /// The sources of run packs that have the profile, in the order in which recordings are looked for.
-pub(crate) const SOURCES: [&str; 2] = [Origin::Gateway.source(), IMPORT];
+pub(crate) const SOURCES: [&str; 2] = [CallOrigin::Gateway.source(), IMPORT];
 
 const IMPORT: &str = "runvault-import";
 
 /// Where the calls of a run are from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Origin<'o> {
+pub(crate) enum CallOrigin<'o> {
     /// A gateway of this machine forwarded them.
     Gateway,
     /// A file of another program.
-    File(&'o Original),
+    File(&'o ImportSource),
 }
 
 /// A file of another program.
 #[derive(Clone, Debug)]
-pub(crate) struct Original {
+pub(crate) struct ImportSource {
     /// The format of the file.
     pub(crate) format: &'static str,
     /// The digests of the file, or of the files.
@@ -35,7 +35,7 @@ pub(crate) struct Original {
     pub(crate) details: Vec<(&'static str, Value<'static>)>,
 }
 
-impl Origin<'_> {
+impl CallOrigin<'_> {
     /// Returns the adapter that sessions state, with the number of the profile.
     pub(crate) const fn adapter(self) -> &'static str {
         match self {
@@ -77,7 +77,7 @@ impl Origin<'_> {
 
     /// Returns what the documents state of the file.
     pub(crate) fn import(self) -> Option<Value<'static>> {
-        let Self::File(Original { format, digests, details }) = self else { return None };
+        let Self::File(ImportSource { format, digests, details }) = self else { return None };
         let digests = digests.iter().map(|digest| text(digest.to_string())).collect();
         let stated = [("format", text(*format)), ("originals", Value::Array(digests))];
         let stated = stated.into_iter().chain(details.iter().cloned());

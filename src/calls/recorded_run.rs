@@ -3,12 +3,12 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::assembled;
-use super::call::{Answer, Call, Chunk, Form, Outcome};
+use super::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm};
 use super::head::RunHead;
-use super::origin::{Origin, PROFILE, SOURCE};
+use super::origin::{CallOrigin, PROFILE, SOURCE};
 use super::values::{at, integer, object, text};
 use crate::digest::Digest;
-use crate::json::canonical::replaykit::{self, Volatile};
+use crate::json::canonical::replaykit::{self, VolatilePolicy};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
@@ -27,15 +27,19 @@ const CHUNK_TIMES: &str = "captured_ns";
 /// The reason that a run has no run pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what was recorded has no canonical form")]
-pub(crate) struct Uncanonical;
+pub(crate) struct NonCanonicalRun;
 
 /// Returns the run pack of a run.
-pub(crate) fn document(origin: Origin<'_>, head: &RunHead, calls: &[Call]) -> Result<Vec<u8>, Uncanonical> {
+pub(crate) fn document(
+    origin: CallOrigin<'_>,
+    head: &RunHead,
+    calls: &[CallRecord],
+) -> Result<Vec<u8>, NonCanonicalRun> {
     let mut steps = Vec::new();
     for call in calls {
         steps.extend(call_steps(call)?);
     }
-    let rules = reader::read(head.rules.as_bytes(), &Limits::most()).map_err(|_| Uncanonical)?;
+    let rules = reader::read(head.rules.as_bytes(), &Limits::most()).map_err(|_| NonCanonicalRun)?;
     let metadata = [
         ("created_at", text(time(head.started_at))),
         (GATEWAY, object([("matching", rules), ("profile", integer(PROFILE))])),
@@ -54,7 +58,7 @@ pub(crate) fn document(origin: Origin<'_>, head: &RunHead, calls: &[Call]) -> Re
     let payload = object([("run", run)]);
     let version = text("1.0");
     let core = [("version", &version), ("metadata", &metadata), ("payload", &payload)];
-    let checksum = digest(&core, Volatile::Kept)?;
+    let checksum = digest(&core, VolatilePolicy::Include)?;
     let pack = object([
         ("checksum", text(checksum.to_string())),
         ("metadata", metadata),
@@ -68,14 +72,14 @@ fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
-fn digest(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Digest, Uncanonical> {
-    let canonical = replaykit::object(members, volatile).map_err(|_| Uncanonical)?;
+fn digest(members: &[(&str, &Value<'_>)], volatile: VolatilePolicy) -> Result<Digest, NonCanonicalRun> {
+    let canonical = replaykit::object(members, volatile).map_err(|_| NonCanonicalRun)?;
     Ok(Digest::from_content(&canonical))
 }
 
 /// Returns the steps of a call: what was asked, and what came back.
-fn call_steps(call: &Call) -> Result<[Value<'_>; 2], Uncanonical> {
-    let request = reader::read(call.request.as_bytes(), &Limits::most()).map_err(|_| Uncanonical)?;
+fn call_steps(call: &CallRecord) -> Result<[Value<'_>; 2], NonCanonicalRun> {
+    let request = reader::read(call.request.as_bytes(), &Limits::most()).map_err(|_| NonCanonicalRun)?;
     let asked = object([
         ("endpoint", text(call.endpoint.as_str())),
         ("model", text(call.model())),
@@ -96,13 +100,13 @@ fn call_steps(call: &Call) -> Result<[Value<'_>; 2], Uncanonical> {
         [asked, object([("status", text("sent"))]), metadata(Vec::new())],
     )?;
     let (step_type, input, output, chunks) = match &call.outcome {
-        Outcome::Answered(answer) => (
+        CallOutcome::Answered(answer) => (
             "model.response",
             object([("model", text(call.model()))]),
             answered(answer),
             answer.chunks.as_slice(),
         ),
-        Outcome::Failed { reason, partial } => {
+        CallOutcome::Failed { reason, partial } => {
             let target = object([("boundary", text("model")), ("target", text(call.model()))]);
             let output = [("message", text(reason.as_str())), ("partial", text(partial.as_str()))];
             ("error.event", target, object(output), [].as_slice())
@@ -120,7 +124,7 @@ fn call_steps(call: &Call) -> Result<[Value<'_>; 2], Uncanonical> {
     Ok([request, response])
 }
 
-fn answered(answer: &Answer) -> Value<'_> {
+fn answered(answer: &CallResponse) -> Value<'_> {
     let mut output = Vec::new();
     if let Some(assembled) = assembled::text(answer).filter(|_| answer.is_success()) {
         output.push(("assembled_text", text(assembled)));
@@ -152,10 +156,10 @@ fn step<'v>(
     step_type: &'static str,
     at: DateTime<Utc>,
     [input, output, metadata]: [Value<'v>; 3],
-) -> Result<Value<'v>, Uncanonical> {
+) -> Result<Value<'v>, NonCanonicalRun> {
     let step_type = text(step_type);
     let members = [("type", &step_type), ("input", &input), ("output", &output), ("metadata", &metadata)];
-    let hash = digest(&members, Volatile::Dropped)?;
+    let hash = digest(&members, VolatilePolicy::Omit)?;
     Ok(object([
         ("hash", text(hash.to_string())),
         ("id", text(format!("step-{number:06}"))),
@@ -169,7 +173,7 @@ fn step<'v>(
 
 /// A recorded answer and the request that it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recorded {
+pub(crate) struct AnsweredCall {
     /// The number of the step with the request.
     pub(crate) step: usize,
     pub(crate) provider: String,
@@ -183,13 +187,13 @@ pub(crate) struct Recorded {
     /// The body of the request.
     pub(crate) request: String,
     /// The form in which the request asked for its answer.
-    pub(crate) form: Form,
-    pub(crate) answer: Answer,
+    pub(crate) form: ResponseForm,
+    pub(crate) answer: CallResponse,
 }
 
 /// A request without a complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unanswered {
+pub(crate) struct UnansweredCall {
     /// The number of the step with the request.
     pub(crate) step: usize,
     pub(crate) provider: String,
@@ -202,13 +206,13 @@ pub(crate) struct Unanswered {
 /// The calls of a run pack, in the order of their requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordedCalls {
-    pub(crate) recorded: Vec<Recorded>,
-    pub(crate) unanswered: Vec<Unanswered>,
+    pub(crate) recorded: Vec<AnsweredCall>,
+    pub(crate) unanswered: Vec<UnansweredCall>,
 }
 
 /// Returns the complete answers in a run pack that has the profile, in the order of their requests; `None` if it has
 /// another form.
-pub(crate) fn read(document: &[u8]) -> Option<Vec<Recorded>> {
+pub(crate) fn read(document: &[u8]) -> Option<Vec<AnsweredCall>> {
     read_all(document).map(|run| run.recorded)
 }
 
@@ -234,20 +238,21 @@ pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
     Some(run)
 }
 
-fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Option<Unanswered> {
+fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Option<UnansweredCall> {
     let asked = |name: &str| text_at(request, &["input", name]);
     let reason = text_at(event, &["output", "message"])?;
     let (provider, endpoint, prompt) = (asked("provider")?, asked("endpoint")?, asked("prompt")?);
-    Some(Unanswered { step, provider, endpoint, prompt, reason })
+    Some(UnansweredCall { step, provider, endpoint, prompt, reason })
 }
 
-fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<Recorded> {
+fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<AnsweredCall> {
     let asked = |name: &str| text_at(request, &["input", name]);
     let output = |name: &str| text_at(response, &["output", name]);
     let status = number(at(response, &["output", "status_code"])?)?;
     let (payload, content_type) = (at(request, &["input", "payload"])?, output("content_type"));
-    let form = Form::requested(&asked("path")?, payload).unwrap_or_else(|| Form::of(content_type.as_deref()));
-    Some(Recorded {
+    let form = ResponseForm::requested(&asked("path")?, payload)
+        .unwrap_or_else(|| ResponseForm::of(content_type.as_deref()));
+    Some(AnsweredCall {
         step,
         provider: asked("provider")?,
         endpoint: asked("endpoint")?,
@@ -261,7 +266,7 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<R
         prompt: asked("prompt")?,
         request: compact::text(payload),
         form,
-        answer: Answer {
+        answer: CallResponse {
             status: u16::try_from(status).ok()?,
             content_type,
             retry_after: output("retry_after"),
@@ -294,8 +299,8 @@ mod tests {
     use crate::artifact::AdmitOptions;
     use crate::formats;
 
-    fn call(number: u64, outcome: Outcome) -> Call {
-        Call {
+    fn call(number: u64, outcome: CallOutcome) -> CallRecord {
+        CallRecord {
             number,
             asked_at: DateTime::UNIX_EPOCH,
             provider: "openai".to_owned(),
@@ -308,10 +313,16 @@ mod tests {
         }
     }
 
-    fn answer(status: u16, content_type: &str, body: &str) -> Answer {
+    fn answer(status: u16, content_type: &str, body: &str) -> CallResponse {
         let chunks = vec![Chunk { at_us: 1, bytes: 2 }, Chunk { at_us: 5, bytes: body.len() as u64 - 2 }];
         let content_type = Some(content_type.to_owned());
-        Answer { status, content_type, retry_after: Some("2".to_owned()), body: body.to_owned(), chunks }
+        CallResponse {
+            status,
+            content_type,
+            retry_after: Some("2".to_owned()),
+            body: body.to_owned(),
+            chunks,
+        }
     }
 
     #[test]
@@ -329,14 +340,14 @@ mod tests {
         );
         let error = answer(429, "application/json", r#"{"error":{"message":"slow down"}}"#);
         let aborted =
-            Outcome::Failed { reason: "the connection was lost".to_owned(), partial: "da".to_owned() };
+            CallOutcome::Failed { reason: "the connection was lost".to_owned(), partial: "da".to_owned() };
         let calls = [
-            call(0, Outcome::Answered(stream.clone())),
-            call(1, Outcome::Answered(whole.clone())),
+            call(0, CallOutcome::Answered(stream.clone())),
+            call(1, CallOutcome::Answered(whole.clone())),
             call(2, aborted),
-            call(3, Outcome::Answered(error.clone())),
+            call(3, CallOutcome::Answered(error.clone())),
         ];
-        let document = document(Origin::Gateway, &head, &calls).unwrap();
+        let document = document(CallOrigin::Gateway, &head, &calls).unwrap();
         let kind = formats::named("rpk").unwrap();
         assert!(kind.admit(document.clone(), &AdmitOptions::default()).is_ok());
         let read = read(&document).unwrap();

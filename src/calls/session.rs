@@ -3,9 +3,9 @@
 use chrono::SecondsFormat;
 use serde_json::json;
 
-use super::call::{Answer, Call};
+use super::call::{CallRecord, CallResponse};
 use super::head::RunHead;
-use super::origin::Origin;
+use super::origin::CallOrigin;
 use crate::digest::Digest;
 use crate::json::compact;
 
@@ -16,15 +16,15 @@ const MAX_SESSION_BYTES: usize = 100_000_000;
 
 /// Returns the sessions of a run: one, unless its answers are more than the format permits. Errors and answers that are
 /// longer than it permits are in the run pack alone.
-pub(crate) fn documents(origin: Origin<'_>, head: &RunHead, calls: &[Call]) -> Vec<Vec<u8>> {
+pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[CallRecord]) -> Vec<Vec<u8>> {
     let answered = calls.iter().filter_map(|call| Some((call, call.success()?)));
-    let fitting: Vec<(&Call, &Answer)> =
+    let fitting: Vec<(&CallRecord, &CallResponse)> =
         answered.filter(|(_, answer)| answer.body.len() <= MAX_RESPONSE_BYTES).collect();
     let mut documents = Vec::new();
     let mut rest = fitting.as_slice();
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fits = |(_, answer): &&(&Call, &Answer)| {
+        let fits = |(_, answer): &&(&CallRecord, &CallResponse)| {
             bytes += answer.body.len();
             bytes <= MAX_SESSION_BYTES
         };
@@ -36,7 +36,7 @@ pub(crate) fn documents(origin: Origin<'_>, head: &RunHead, calls: &[Call]) -> V
     documents
 }
 
-fn document(origin: Origin<'_>, head: &RunHead, answered: &[(&Call, &Answer)]) -> Vec<u8> {
+fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&CallRecord, &CallResponse)]) -> Vec<u8> {
     let interactions = answered.iter().enumerate().map(|(index, (call, answer))| {
         json!({
             "i": index,
@@ -65,7 +65,7 @@ fn document(origin: Origin<'_>, head: &RunHead, answered: &[(&Call, &Answer)]) -
 }
 
 /// Returns the models that were asked, by name, in the order of their names.
-fn models(answered: &[(&Call, &Answer)]) -> String {
+fn models(answered: &[(&CallRecord, &CallResponse)]) -> String {
     let mut models: Vec<String> = answered.iter().map(|(call, _)| call.model()).collect();
     models.sort_unstable();
     models.dedup();
@@ -77,12 +77,12 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::calls::call::Outcome;
+    use crate::calls::call::CallOutcome;
     use crate::formats;
 
-    fn call(number: u64, status: u16, body: String) -> Call {
-        let answer = Answer { status, content_type: None, retry_after: None, body, chunks: Vec::new() };
-        Call {
+    fn call(number: u64, status: u16, body: String) -> CallRecord {
+        let answer = CallResponse { status, content_type: None, retry_after: None, body, chunks: Vec::new() };
+        CallRecord {
             number,
             asked_at: DateTime::UNIX_EPOCH,
             provider: "openai".to_owned(),
@@ -91,13 +91,13 @@ mod tests {
             prompt: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             request: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             latency_ms: 5,
-            outcome: Outcome::Answered(answer),
+            outcome: CallOutcome::Answered(answer),
         }
     }
 
-    fn sessions(calls: &[Call]) -> Vec<Vec<u8>> {
+    fn sessions(calls: &[CallRecord]) -> Vec<Vec<u8>> {
         let head = RunHead::new(None, 0, DateTime::UNIX_EPOCH, "{}".to_owned());
-        let documents = documents(Origin::Gateway, &head, calls);
+        let documents = documents(CallOrigin::Gateway, &head, calls);
         for document in &documents {
             let kind = formats::named("model_io").unwrap();
             let admitted = kind.admit(document.clone(), &crate::artifact::AdmitOptions::default());
@@ -130,7 +130,7 @@ mod tests {
     fn the_limits_of_the_format_are_kept() {
         let long = "x".repeat(MAX_RESPONSE_BYTES + 1);
         assert!(sessions(&[call(0, 200, long)]).is_empty());
-        let calls: Vec<Call> = (0..10_001).map(|number| call(number, 200, "x".to_owned())).collect();
+        let calls: Vec<CallRecord> = (0..10_001).map(|number| call(number, 200, "x".to_owned())).collect();
         assert_eq!(sessions(&calls).len(), 2);
     }
 }

@@ -19,7 +19,7 @@ use args::vault::VaultArgs;
 use args::{completing, help, spellings};
 use clap::Args;
 use commands::Command;
-use output::exit::{Failure, Status};
+use output::exit::{CommandError, Status};
 use output::exit_code;
 use output::{pager, time};
 
@@ -79,7 +79,7 @@ impl Cli {
         Self::from_arg_matches(&matches).ok()
     }
 
-    fn run(self) -> Result<Status, Failure> {
+    fn run(self) -> Result<Status, CommandError> {
         self.output.apply(self.command.name());
         self.command.run(&self.vault)
     }

@@ -10,20 +10,20 @@ const BRIEF_CHARACTERS: usize = 120;
 
 /// Untrusted text. Control characters and those that reorder or hide text are shown as escapes, and the middle of long
 /// texts is replaced by a mark with the number of omitted characters.
-pub struct Escaped<'t> {
+pub struct EscapedText<'t> {
     text: &'t str,
     most: usize,
 }
 
 /// Returns `text` for display, up to 1,000 characters.
 #[must_use]
-pub fn escaped(text: &str) -> Escaped<'_> {
-    Escaped { text, most: SHOWN_CHARACTERS }
+pub fn escaped(text: &str) -> EscapedText<'_> {
+    EscapedText { text, most: SHOWN_CHARACTERS }
 }
 
 /// Returns `text` for display on a line with other text.
 #[must_use]
-pub fn brief(text: &str) -> Escaped<'_> {
+pub fn brief(text: &str) -> EscapedText<'_> {
     escaped(text).up_to(BRIEF_CHARACTERS)
 }
 
@@ -33,7 +33,7 @@ pub fn whole(text: &str) -> String {
     escaped(text).up_to(usize::MAX).to_string()
 }
 
-impl Escaped<'_> {
+impl EscapedText<'_> {
     /// Limits the display to `most` characters, half from the start and half from the end.
     #[must_use]
     pub fn up_to(self, most: usize) -> Self {
@@ -41,7 +41,7 @@ impl Escaped<'_> {
     }
 }
 
-impl Display for Escaped<'_> {
+impl Display for EscapedText<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let half = self.most / 2;
         let head = self.text.char_indices().nth(half).map_or(self.text.len(), |(at, _)| at);

@@ -4,7 +4,7 @@ mod escape;
 
 use chrono::{DateTime, Duration, Utc};
 
-pub use escape::{Escaped, brief, escaped, is_hidden, is_plain, whole, write_escape};
+pub use escape::{EscapedText, brief, escaped, is_hidden, is_plain, whole, write_escape};
 
 /// Returns `count` and `thing`, with an `s` unless the count is 1.
 #[must_use]

@@ -24,7 +24,7 @@ pub(crate) use opened::{in_use, is_in_use};
 pub use protected::is_of_vault;
 pub use staged::{StagedDirectory, StagedFile, write, write_directory};
 pub(crate) use staged::{check_target, staging_for};
-pub(crate) use staging::{Replace, StagingDir, place};
+pub(crate) use staging::{ReplacePolicy, StagingDir, place};
 
 /// The permissions of a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct WriteOptions<'v> {
 
 /// The reason that a file was not written. Existing content at its path is unchanged.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum FileWriteError {
     /// The file exists and must not be replaced.
     #[error("cannot write {}: it already exists", path.display())]
     Exists {
@@ -76,7 +76,7 @@ pub enum WriteError {
     },
 }
 
-impl WriteError {
+impl FileWriteError {
     fn refused(path: &Path, reason: impl Into<String>) -> Self {
         Self::Refused { path: path.to_owned(), reason: reason.into() }
     }

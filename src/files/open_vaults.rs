@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The identity of a file, regardless of its name.
-type Identity = (u64, u64);
+type DeviceInode = (u64, u64);
 
 /// The suffixes of the names of a vault's files: the database, its log, the memory that processes share, and the journal of
 /// SQLite's other mode, which SQLite would roll back into the database.
@@ -30,7 +30,7 @@ pub(crate) fn files_of(path: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The open vaults.
-static OPEN: Mutex<BTreeMap<Identity, OpenVault>> = Mutex::new(BTreeMap::new());
+static OPEN: Mutex<BTreeMap<DeviceInode, OpenVault>> = Mutex::new(BTreeMap::new());
 
 struct OpenVault {
     /// The number of registrations.
@@ -49,7 +49,7 @@ impl OpenVault {
 
 /// A registration of an open vault, which counts as open until this is dropped.
 pub(crate) struct Registration {
-    identity: Option<Identity>,
+    identity: Option<DeviceInode>,
 }
 
 impl Registration {
@@ -74,7 +74,7 @@ impl Registration {
         Ok((Self::in_open(&path, &mut open), seen))
     }
 
-    fn in_open(path: &Path, open: &mut BTreeMap<Identity, OpenVault>) -> Self {
+    fn in_open(path: &Path, open: &mut BTreeMap<DeviceInode, OpenVault>) -> Self {
         let identity = identity(path);
         if let Some(identity) = identity {
             open.entry(identity).or_insert_with(|| OpenVault::new(path)).count += 1;
@@ -142,19 +142,19 @@ pub(crate) fn has_open_file(device: u64, number: u64) -> bool {
     open.values().flat_map(|vault| &vault.files).any(|file| identity(file) == Some((device, number)))
 }
 
-fn open() -> MutexGuard<'static, BTreeMap<Identity, OpenVault>> {
+fn open() -> MutexGuard<'static, BTreeMap<DeviceInode, OpenVault>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(unix)]
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<DeviceInode> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// On other platforms, locks belong to the file handle.
 #[cfg(not(unix))]
-fn identity(_: &Path) -> Option<Identity> {
+fn identity(_: &Path) -> Option<DeviceInode> {
     None
 }
 

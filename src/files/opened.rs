@@ -24,14 +24,14 @@ pub fn open(path: &Path) -> io::Result<File> {
 
 /// Returns the error for opening a file of a vault that this process has open.
 pub(crate) fn in_use() -> io::Error {
-    io::Error::other(InUse)
+    io::Error::other(VaultFileInUse)
 }
 
 /// Returns whether an error is that of [`in_use`].
 pub(crate) fn is_in_use(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<InUse>)
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<VaultFileInUse>)
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("this is the vault itself, or one of its files")]
-struct InUse;
+struct VaultFileInUse;

@@ -78,7 +78,7 @@ mod recovery {
     use crate::files::open_vaults;
 
     /// A file that was set aside.
-    struct Found {
+    struct OrphanedFile {
         name: OsString,
         original: OsString,
         is_confirmed: bool,
@@ -95,25 +95,26 @@ mod recovery {
         }
     }
 
-    fn find(directory: BorrowedFd<'_>) -> io::Result<BTreeMap<u64, Vec<Found>>> {
-        let mut artifacts: BTreeMap<u64, Vec<Found>> = BTreeMap::new();
+    fn find(directory: BorrowedFd<'_>) -> io::Result<BTreeMap<u64, Vec<OrphanedFile>>> {
+        let mut artifacts: BTreeMap<u64, Vec<OrphanedFile>> = BTreeMap::new();
         for entry in Dir::read_from(directory)? {
             let name = OsString::from_vec(entry?.file_name().to_bytes().to_vec());
             if let Some((is_confirmed, number, start)) = parse(&name) {
                 let original = name.as_bytes().get(start..).unwrap_or_default().to_vec();
                 let original = OsString::from_vec(original);
-                artifacts.entry(number).or_default().push(Found { name, original, is_confirmed });
+                artifacts.entry(number).or_default().push(OrphanedFile { name, original, is_confirmed });
             }
         }
         Ok(artifacts)
     }
 
-    fn recover_artifact(directory: BorrowedFd<'_>, files: &[Found]) -> io::Result<()> {
+    fn recover_artifact(directory: BorrowedFd<'_>, files: &[OrphanedFile]) -> io::Result<()> {
         let locked =
             files.iter().map(|file| lock(directory, &file.name)).collect::<io::Result<Vec<File>>>()?;
         if files.iter().any(|file| file.is_confirmed) {
             // The one that confirms is the last.
-            let (last, others): (Vec<&Found>, Vec<&Found>) = files.iter().partition(|file| file.is_confirmed);
+            let (last, others): (Vec<&OrphanedFile>, Vec<&OrphanedFile>) =
+                files.iter().partition(|file| file.is_confirmed);
             for file in others.into_iter().chain(last) {
                 fs::unlinkat(directory, &file.name, AtFlags::empty())?;
             }
@@ -161,8 +162,8 @@ mod recovery {
     }
 
     /// Gives a file its name back, or removes it if a file with the same content has the name.
-    fn give_back(directory: BorrowedFd<'_>, file: &Found, contents: File) -> io::Result<()> {
-        let Found { name, original, .. } = file;
+    fn give_back(directory: BorrowedFd<'_>, file: &OrphanedFile, contents: File) -> io::Result<()> {
+        let OrphanedFile { name, original, .. } = file;
         match fs::linkat(directory, name, directory, original, AtFlags::empty()) {
             Ok(()) => {}
             Err(rustix::io::Errno::EXIST) => {

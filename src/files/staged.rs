@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::directory::parent;
-use super::staging::{Replace, StagingDir, place};
-use super::{Permissions, WriteError, WriteOptions, is_of_vault};
+use super::staging::{ReplacePolicy, StagingDir, place};
+use super::{FileWriteError, Permissions, WriteOptions, is_of_vault};
 
 /// A file with a temporary name until all of it is synced to disk. It is removed if it is dropped before
 /// [`StagedFile::commit`].
@@ -22,14 +22,14 @@ impl<'v> StagedFile<'v> {
     /// Starts writing the file `path`.
     ///
     /// # Errors
-    /// Returns [`WriteError::Exists`] if the file exists and must not be replaced, [`WriteError::Refused`] if `path` is
-    /// a file of the vault, is not a file, or is not the name of a file in an existing, writable directory, and
-    /// [`WriteError::Io`] on other system errors, such as a full disk.
-    pub fn create(path: &Path, options: &WriteOptions<'v>) -> Result<Self, WriteError> {
+    /// Returns [`FileWriteError::Exists`] if the file exists and must not be replaced, [`FileWriteError::Refused`] if
+    /// `path` is a file of the vault, is not a file, or is not the name of a file in an existing, writable directory,
+    /// and [`FileWriteError::Io`] on other system errors, such as a full disk.
+    pub fn create(path: &Path, options: &WriteOptions<'v>) -> Result<Self, FileWriteError> {
         check_target(path, options)?;
         let staging = staging_for(path)?;
         let staged = staging.path("new");
-        let file = create(&staged, options.permissions).map_err(WriteError::io(path))?;
+        let file = create(&staged, options.permissions).map_err(FileWriteError::io(path))?;
         Ok(Self { file, staged, staging, path: path.to_owned(), options: *options })
     }
 
@@ -37,8 +37,8 @@ impl<'v> StagedFile<'v> {
     ///
     /// # Errors
     /// Same as [`StagedFile::create`]: the file at the path may have changed since.
-    pub fn commit(self) -> Result<(), WriteError> {
-        let failed = WriteError::io(&self.path);
+    pub fn commit(self) -> Result<(), FileWriteError> {
+        let failed = FileWriteError::io(&self.path);
         set_permissions(&self.file, self.options.permissions).map_err(&failed)?;
         self.file.sync_all().map_err(&failed)?;
         check_target(&self.path, &self.options)?;
@@ -60,9 +60,9 @@ impl Write for StagedFile<'_> {
 ///
 /// # Errors
 /// Same as [`StagedFile::create`].
-pub fn write(path: &Path, options: &WriteOptions<'_>, bytes: &[u8]) -> Result<(), WriteError> {
+pub fn write(path: &Path, options: &WriteOptions<'_>, bytes: &[u8]) -> Result<(), FileWriteError> {
     let mut file = StagedFile::create(path, options)?;
-    file.write_all(bytes).map_err(WriteError::io(path))?;
+    file.write_all(bytes).map_err(FileWriteError::io(path))?;
     file.commit()
 }
 
@@ -82,10 +82,10 @@ impl<'v> StagedDirectory<'v> {
     /// anything else is not replaced.
     ///
     /// # Errors
-    /// Returns [`WriteError::Exists`] if `path` exists and must not be replaced, [`WriteError::Refused`] if it is not a
-    /// directory, contains a file of the vault, or is not in an existing, writable directory, and [`WriteError::Io`] on
-    /// other system errors, such as a full disk.
-    pub fn create(path: &Path, options: &WriteOptions<'v>) -> Result<Self, WriteError> {
+    /// Returns [`FileWriteError::Exists`] if `path` exists and must not be replaced, [`FileWriteError::Refused`] if it
+    /// is not a directory, contains a file of the vault, or is not in an existing, writable directory, and
+    /// [`FileWriteError::Io`] on other system errors, such as a full disk.
+    pub fn create(path: &Path, options: &WriteOptions<'v>) -> Result<Self, FileWriteError> {
         Self::start(path, options, false)
     }
 
@@ -93,11 +93,11 @@ impl<'v> StagedDirectory<'v> {
     ///
     /// # Errors
     /// Same as [`StagedDirectory::create`].
-    pub fn create_or_fill(path: &Path, options: &WriteOptions<'v>) -> Result<Self, WriteError> {
+    pub fn create_or_fill(path: &Path, options: &WriteOptions<'v>) -> Result<Self, FileWriteError> {
         Self::start(path, options, is_empty_directory(path))
     }
 
-    fn start(path: &Path, options: &WriteOptions<'v>, fills: bool) -> Result<Self, WriteError> {
+    fn start(path: &Path, options: &WriteOptions<'v>, fills: bool) -> Result<Self, FileWriteError> {
         // Without a trailing slash, with which a link would be followed.
         let path: PathBuf = path.components().collect();
         if !fills {
@@ -105,43 +105,43 @@ impl<'v> StagedDirectory<'v> {
         }
         let staging = staging_for(&path)?;
         let staged = staging.path("new");
-        fs::DirBuilder::new().create(&staged).map_err(WriteError::io(&path))?;
+        fs::DirBuilder::new().create(&staged).map_err(FileWriteError::io(&path))?;
         Ok(Self { staged, staging, path, options: *options, fills })
     }
 
     /// Writes the file `name` in it, and syncs it to disk.
     ///
     /// # Errors
-    /// Returns [`WriteError::Io`] if the file cannot be written or exists.
-    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+    /// Returns [`FileWriteError::Io`] if the file cannot be written or exists.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), FileWriteError> {
         let mut file = self.create_file(name)?;
-        file.write_all(bytes).map_err(WriteError::io(&self.path))?;
+        file.write_all(bytes).map_err(FileWriteError::io(&self.path))?;
         self.close_file(&file)
     }
 
     /// Creates the file `name` in it.
     ///
     /// # Errors
-    /// Returns [`WriteError::Io`] if the file cannot be created or exists.
-    pub fn create_file(&self, name: &str) -> Result<File, WriteError> {
-        create(&self.staged.join(name), self.options.permissions).map_err(WriteError::io(&self.path))
+    /// Returns [`FileWriteError::Io`] if the file cannot be created or exists.
+    pub fn create_file(&self, name: &str) -> Result<File, FileWriteError> {
+        create(&self.staged.join(name), self.options.permissions).map_err(FileWriteError::io(&self.path))
     }
 
     /// Sets the permissions of a complete file, and syncs it to disk.
     ///
     /// # Errors
-    /// Returns [`WriteError::Io`] on a system error, such as a full disk.
-    pub fn close_file(&self, file: &File) -> Result<(), WriteError> {
+    /// Returns [`FileWriteError::Io`] on a system error, such as a full disk.
+    pub fn close_file(&self, file: &File) -> Result<(), FileWriteError> {
         let closed = set_permissions(file, self.options.permissions).and_then(|()| file.sync_all());
-        closed.map_err(WriteError::io(&self.path))
+        closed.map_err(FileWriteError::io(&self.path))
     }
 
     /// Renames the directory to its final name. Its content and its name are synced to disk when this returns.
     ///
     /// # Errors
     /// Same as [`StagedDirectory::create`]: what is at the path may have changed since.
-    pub fn commit(self) -> Result<(), WriteError> {
-        let failed = WriteError::io(&self.path);
+    pub fn commit(self) -> Result<(), FileWriteError> {
+        let failed = FileWriteError::io(&self.path);
         let sync = || {
             let directory = File::open(&self.staged)?;
             set_directory_permissions(&directory, self.options.permissions)?;
@@ -173,7 +173,7 @@ pub fn write_directory<'f>(
     path: &Path,
     options: &WriteOptions<'_>,
     files: impl IntoIterator<Item = (&'f str, &'f [u8])>,
-) -> Result<(), WriteError> {
+) -> Result<(), FileWriteError> {
     let mut directory = StagedDirectory::create(path, options)?;
     for (name, bytes) in files {
         directory.write(name, bytes)?;
@@ -182,43 +182,47 @@ pub fn write_directory<'f>(
 }
 
 /// Creates the staging directory for the file `path`.
-pub(crate) fn staging_for(path: &Path) -> Result<StagingDir, WriteError> {
+pub(crate) fn staging_for(path: &Path) -> Result<StagingDir, FileWriteError> {
     let directory = parent(path);
     if !directory.is_dir() {
-        return Err(WriteError::refused(path, "there is no such directory"));
+        return Err(FileWriteError::refused(path, "there is no such directory"));
     }
     // The error would contain the name of the staging directory, which the caller does not know.
     StagingDir::new_in(directory).map_err(|error| match error.kind() {
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => WriteError::io(path)(error),
-        kind => WriteError::refused(path, format!("cannot write to its directory: {kind}")),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FileWriteError::io(path)(error),
+        kind => FileWriteError::refused(path, format!("cannot write to its directory: {kind}")),
     })
 }
 
-fn finish(staging: &StagingDir, staged: &Path, path: &Path, replace: bool) -> Result<(), WriteError> {
-    let replace = if replace { Replace::Existing } else { Replace::Never };
+fn finish(staging: &StagingDir, staged: &Path, path: &Path, replace: bool) -> Result<(), FileWriteError> {
+    let replace = if replace { ReplacePolicy::Existing } else { ReplacePolicy::Never };
     place(staging, staged, path, replace).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => WriteError::Exists { path: path.to_owned() },
-        _ => WriteError::io(path)(error),
+        ErrorKind::AlreadyExists => FileWriteError::Exists { path: path.to_owned() },
+        _ => FileWriteError::io(path)(error),
     })
 }
 
 /// Checks that a file may be written to `path`.
-pub(crate) fn check_target(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteError> {
+pub(crate) fn check_target(path: &Path, options: &WriteOptions<'_>) -> Result<(), FileWriteError> {
     let ends_in_slash = path.as_os_str().as_encoded_bytes().ends_with(b"/");
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(WriteError::io(path)(error)),
+        Err(error) => return Err(FileWriteError::io(path)(error)),
         Ok(there) if !is_replaceable(path, &there) => {
-            return Err(WriteError::refused(path, "it exists and is not a file"));
+            return Err(FileWriteError::refused(path, "it exists and is not a file"));
         }
         Ok(_) if ends_in_slash => {}
         Ok(_) => {
             check_not_of_vault(path, options)?;
-            return if options.replace { Ok(()) } else { Err(WriteError::Exists { path: path.to_owned() }) };
+            return if options.replace {
+                Ok(())
+            } else {
+                Err(FileWriteError::Exists { path: path.to_owned() })
+            };
         }
     }
     if path.file_name().is_none() || ends_in_slash {
-        return Err(WriteError::refused(path, "this is not a file name"));
+        return Err(FileWriteError::refused(path, "this is not a file name"));
     }
     check_not_of_vault(path, options)
 }
@@ -231,12 +235,12 @@ fn is_replaceable(path: &Path, there: &fs::Metadata) -> bool {
 }
 
 /// Checks that a directory may be written to `path`.
-fn check_directory(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteError> {
-    let refused = |reason: &str| Err(WriteError::refused(path, reason));
+fn check_directory(path: &Path, options: &WriteOptions<'_>) -> Result<(), FileWriteError> {
+    let refused = |reason: &str| Err(FileWriteError::refused(path, reason));
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(WriteError::io(path)(error)),
-        Ok(_) if !options.replace => return Err(WriteError::Exists { path: path.to_owned() }),
+        Err(error) => return Err(FileWriteError::io(path)(error)),
+        Ok(_) if !options.replace => return Err(FileWriteError::Exists { path: path.to_owned() }),
         Ok(there) if !there.is_dir() => return refused("it exists and is not a directory"),
         Ok(_) if path.file_name().is_none() => {
             return refused("it cannot be replaced under this path; use one that ends in its name");
@@ -246,10 +250,10 @@ fn check_directory(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteE
     check_not_of_vault(path, options)
 }
 
-fn check_not_of_vault(path: &Path, options: &WriteOptions<'_>) -> Result<(), WriteError> {
+fn check_not_of_vault(path: &Path, options: &WriteOptions<'_>) -> Result<(), FileWriteError> {
     if options.vault.is_some_and(|vault| is_of_vault(path, vault)) {
         let reason = "this is the vault itself, or one of its files";
-        return Err(WriteError::refused(path, reason));
+        return Err(FileWriteError::refused(path, reason));
     }
     Ok(())
 }

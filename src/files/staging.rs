@@ -66,7 +66,7 @@ fn restrict_to_owner(_: &Path) -> io::Result<()> {
 
 /// How an existing file or directory of that name is handled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Replace {
+pub(crate) enum ReplacePolicy {
     /// It is kept, and the error is [`ErrorKind::AlreadyExists`].
     Never,
     /// A file is replaced, and a directory is replaced by a directory.
@@ -77,12 +77,17 @@ pub(crate) enum Replace {
 /// every moment `path` has its old or its complete new content, with one exception: where the file system cannot
 /// exchange directories, a directory that is being replaced is briefly missing. If the process is killed in that
 /// moment, the next staging directory beside it restores the old content.
-pub(crate) fn place(staging: &StagingDir, staged: &Path, path: &Path, replace: Replace) -> io::Result<()> {
+pub(crate) fn place(
+    staging: &StagingDir,
+    staged: &Path,
+    path: &Path,
+    replace: ReplacePolicy,
+) -> io::Result<()> {
     let is_directory = staged.is_dir();
     match replace {
-        Replace::Never => rename_to_free(staged, path, is_directory)?,
-        Replace::Existing if is_directory && path.exists() => exchange(staging, staged, path)?,
-        Replace::Existing => fs::rename(staged, path)?,
+        ReplacePolicy::Never => rename_to_free(staged, path, is_directory)?,
+        ReplacePolicy::Existing if is_directory && path.exists() => exchange(staging, staged, path)?,
+        ReplacePolicy::Existing => fs::rename(staged, path)?,
     }
     sync_directory(parent(path))
 }
@@ -211,9 +216,9 @@ mod tests {
         fs::write(directory.path().join(".runvault-aside-0123456789abcdef"), "moved aside").unwrap();
         let other = StagingDir::new_in(directory.path()).unwrap();
         assert_eq!(fs::read(working.path("new")).unwrap(), b"half");
-        place(&working, &working.path("new"), &directory.path().join("file"), Replace::Never).unwrap();
+        place(&working, &working.path("new"), &directory.path().join("file"), ReplacePolicy::Never).unwrap();
         fs::write(other.path("new"), "other").unwrap();
-        let refused = place(&other, &other.path("new"), &directory.path().join("file"), Replace::Never);
+        let refused = place(&other, &other.path("new"), &directory.path().join("file"), ReplacePolicy::Never);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::AlreadyExists);
         drop((working, other));
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);

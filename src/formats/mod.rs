@@ -7,7 +7,7 @@ pub mod pack;
 pub mod rpk;
 pub mod trace;
 
-use crate::artifact::{AttributeInfo, Field, Kind, Peek, Recognition, Versions};
+use crate::artifact::{AttributeInfo, Field, HeadReader, Kind, Recognition, SuccessorCriteria};
 use crate::json::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they recognize documents.
@@ -20,14 +20,16 @@ pub static ALL: [Kind; 6] = [
     Kind::new::<attachment::Attachment>(),
 ];
 
-/// The kind whose artifacts state the [`Terms`] that runs are audited against.
+/// The kind whose artifacts state the [`ContractTerms`] that runs are audited against.
 pub const TERMS: Kind = Kind::new::<contract::Contract>();
 
 /// The kind whose artifacts are read as a [`Session`].
 pub const SESSIONS: Kind = Kind::new::<model_io::ModelIo>();
 
-pub use contract::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms, comparable};
-pub use model_io::{INTERACTIONS, Interaction, Mode, Session};
+pub use contract::{
+    Bounds, ContractTerms, Effect, Evidence, IoRef, ParsedMember, RangeBound, SchemaSource, comparable,
+};
+pub use model_io::{INTERACTIONS, Interaction, Session, SessionMode};
 pub use rpk::STEPS;
 
 /// Returns the searchable fields of all kinds.
@@ -80,7 +82,7 @@ pub fn names() -> String {
 
 /// Returns the names of the kinds whose documents have longer versions, each with how these are detected.
 #[must_use]
-pub fn versions() -> Vec<(&'static str, Versions)> {
+pub fn versions() -> Vec<(&'static str, SuccessorCriteria)> {
     ALL.into_iter().filter_map(|kind| Some((kind.name(), kind.versions()?))).collect()
 }
 
@@ -116,7 +118,7 @@ pub fn recognize_all(document: &[u8]) -> Vec<(Kind, Recognition)> {
 
 /// Returns the kind of a directory with entries of these names; `peek` returns the beginning of a file in it.
 #[must_use]
-pub fn recognize_directory(names: &[&str], peek: &mut Peek<'_>) -> Option<Kind> {
+pub fn recognize_directory(names: &[&str], peek: &mut HeadReader<'_>) -> Option<Kind> {
     ALL.into_iter().find(|kind| kind.recognizes_directory(names, peek))
 }
 

@@ -18,7 +18,7 @@ use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
 /// A client of upstream servers.
-pub(super) type Upstream = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(super) type UpstreamClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// Headers of a connection, which end at each server; `keep-alive` is one without a constant.
 const OF_CONNECTIONS: [HeaderName; 7] =
@@ -28,7 +28,7 @@ const OF_CONNECTIONS: [HeaderName; 7] =
 pub(super) const OWN_HEADERS: &str = "x-runvault-";
 
 /// Creates a client. Certificates of servers are verified with the authorities that the system trusts.
-pub(super) fn client() -> io::Result<Upstream> {
+pub(super) fn client() -> io::Result<UpstreamClient> {
     let mut roots = RootCertStore::empty();
     // Without authorities, servers without encryption can still be reached.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -8,18 +8,18 @@ const SHOWN: usize = 80;
 /// Returns what differs between a recorded request and the one that was made, one line for each value, up to `limit`;
 /// and the number of all differences.
 pub(super) fn differences(recorded: &Value<'_>, requested: &Value<'_>, limit: usize) -> (Vec<String>, usize) {
-    let mut found = Found { lines: Vec::new(), count: 0, limit };
+    let mut found = DifferenceCollector { lines: Vec::new(), count: 0, limit };
     found.compare("", recorded, requested);
     (found.lines, found.count)
 }
 
-struct Found {
+struct DifferenceCollector {
     lines: Vec<String>,
     count: usize,
     limit: usize,
 }
 
-impl Found {
+impl DifferenceCollector {
     fn compare(&mut self, at: &str, recorded: &Value<'_>, requested: &Value<'_>) {
         match (recorded, requested) {
             (Value::Object(one), Value::Object(other)) => {

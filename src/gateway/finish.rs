@@ -5,9 +5,9 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::spool::Spool;
-use crate::calls::call::{Call, Outcome};
+use crate::calls::call::{CallOutcome, CallRecord};
 use crate::calls::head::RunHead;
-use crate::calls::origin::Origin;
+use crate::calls::origin::CallOrigin;
 use crate::calls::recorded_run;
 use crate::calls::session;
 use crate::digest::CoreHash;
@@ -58,8 +58,8 @@ impl From<StorageError> for FinishError {
 /// The spool contains a refused call only if the process that recorded it did not refuse it.
 pub(super) fn store(
     vault: &Vault,
-    (spool, head, mut calls): (Spool, RunHead, Vec<Call>),
-    is_refused: impl Fn(&Call) -> bool,
+    (spool, head, mut calls): (Spool, RunHead, Vec<CallRecord>),
+    is_refused: impl Fn(&CallRecord) -> bool,
 ) -> Result<Option<FinishedRun>, FinishError> {
     calls.retain(|call| !is_refused(call));
     calls.sort_unstable_by_key(|call| call.number);
@@ -67,11 +67,11 @@ pub(super) fn store(
         spool.remove()?;
         return Ok(None);
     }
-    let pack = recorded_run::document(Origin::Gateway, &head, &calls)
+    let pack = recorded_run::document(CallOrigin::Gateway, &head, &calls)
         .map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
     let options = ExamineOptions::default();
     let mut sessions = Vec::new();
-    for document in session::documents(Origin::Gateway, &head, &calls) {
+    for document in session::documents(CallOrigin::Gateway, &head, &calls) {
         sessions.push(vault.add_document(document, &options)?.core);
     }
     let run_pack = vault.add_document(pack, &options)?.core;
@@ -80,7 +80,8 @@ pub(super) fn store(
         let core_hashes = sessions.iter().copied().chain([run_pack]).collect();
         vault.run(&SetLabelsRequest { core_hashes, labels })?;
     }
-    let failed = calls.iter().filter(|call| matches!(call.outcome, Outcome::Failed { .. })).count() as u64;
+    let failed =
+        calls.iter().filter(|call| matches!(call.outcome, CallOutcome::Failed { .. })).count() as u64;
     spool.remove()?;
     let calls = calls.len() as u64;
     Ok(Some(FinishedRun { run_id: head.id, name: head.name, run_pack, sessions, calls, failed }))

@@ -18,10 +18,10 @@ use super::connection::{forwarded, returned};
 use super::events::GatewayEvent;
 use super::problem::problem_for;
 use super::route::Route;
-use super::run::Run;
+use super::run::GatewayRun;
 use super::secrets::has_secrets;
-use super::shared::Shared;
-use crate::calls::call::{Answer, Call, Chunk, Form, Outcome};
+use super::shared::GatewayState;
+use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm};
 use crate::secrets::SecretPolicy;
 
 /// Number of chunks that wait for a slow client.
@@ -43,7 +43,7 @@ const LAST_LINES: [&[u8]; 5] = [
 ];
 
 /// A call that is being recorded.
-pub(super) struct Recording {
+pub(super) struct PendingCallRecord {
     pub(super) run: OpenCall,
     pub(super) asked_at: DateTime<Utc>,
     pub(super) endpoint: &'static str,
@@ -53,7 +53,7 @@ pub(super) struct Recording {
 
 /// A call that a run waits for.
 pub(super) struct OpenCall {
-    pub(super) run: Arc<Run>,
+    pub(super) run: Arc<GatewayRun>,
     pub(super) number: u64,
 }
 
@@ -64,7 +64,7 @@ impl Drop for OpenCall {
 }
 
 /// A request as it arrived.
-pub(super) struct Received {
+pub(super) struct ReceivedRequest {
     pub(super) method: Method,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
@@ -72,10 +72,10 @@ pub(super) struct Received {
 
 /// Forwards a request. The answer is passed on while it arrives, and recorded if `recording` is given.
 pub(super) async fn forward(
-    shared: Arc<Shared>,
+    shared: Arc<GatewayState>,
     route: Route,
-    received: Received,
-    recording: Option<Recording>,
+    received: ReceivedRequest,
+    recording: Option<PendingCallRecord>,
 ) -> Response<Body> {
     let started = Instant::now();
     let mut relay = Relay { shared, route, recording, started, body: Vec::new(), chunks: Vec::new() };
@@ -100,16 +100,16 @@ pub(super) async fn forward(
 
 /// An answer on its way to the client.
 struct Relay {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayState>,
     route: Route,
-    recording: Option<Recording>,
+    recording: Option<PendingCallRecord>,
     started: Instant,
     body: Vec<u8>,
     chunks: Vec<Chunk>,
 }
 
 /// The reason that passing on ended.
-enum End {
+enum RelayEnd {
     /// All of the answer arrived.
     Complete,
     /// The server broke it off.
@@ -119,9 +119,9 @@ enum End {
 }
 
 impl Relay {
-    async fn send(&self, received: Received) -> Result<Response<Incoming>, String> {
+    async fn send(&self, received: ReceivedRequest) -> Result<Response<Incoming>, String> {
         let client = self.shared.upstream.as_ref().ok_or("replaying never asks a server")?;
-        let Received { method, headers, body } = received;
+        let ReceivedRequest { method, headers, body } = received;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = self.route.url.parse().map_err(|_| "the path is not valid")?;
@@ -138,9 +138,9 @@ impl Relay {
         mut sender: Sender<Bytes, io::Error>,
     ) {
         let mut held = Vec::new();
-        let form = Form::of(text(&headers, &CONTENT_TYPE).as_deref());
+        let form = ResponseForm::of(text(&headers, &CONTENT_TYPE).as_deref());
         match self.relay(form, incoming, &mut sender, &mut held).await {
-            End::Complete => {
+            RelayEnd::Complete => {
                 if let Err(error) = self.complete(status, &headers).await {
                     let reason = format!("the call could not be recorded: {error}");
                     self.shared.report(&GatewayEvent::Failed { reason: &reason });
@@ -153,59 +153,59 @@ impl Relay {
                     }
                 }
             }
-            End::Broken(reason) => {
+            RelayEnd::Broken(reason) => {
                 let reason = format!("the answer was broken off: {reason}");
                 self.not_answered(reason.clone()).await;
                 sender.abort(io::Error::other(reason));
             }
-            End::ClientLeft => self.not_answered("the client closed the connection".to_owned()).await,
+            RelayEnd::ClientLeft => self.not_answered("the client closed the connection".to_owned()).await,
         }
     }
 
     async fn relay(
         &mut self,
-        form: Form,
+        form: ResponseForm,
         mut incoming: Incoming,
         sender: &mut Sender<Bytes, io::Error>,
         held: &mut Vec<Bytes>,
-    ) -> End {
+    ) -> RelayEnd {
         let mut is_ending = false;
         loop {
             let frame = if is_ending {
                 match timeout(AFTER_END, incoming.frame()).await {
                     Ok(frame) => frame,
-                    Err(_) => return End::Complete,
+                    Err(_) => return RelayEnd::Complete,
                 }
             } else {
                 incoming.frame().await
             };
             let data = match frame {
-                None => return End::Complete,
-                Some(Err(error)) => return End::Broken(described(&error)),
+                None => return RelayEnd::Complete,
+                Some(Err(error)) => return RelayEnd::Broken(described(&error)),
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) => data,
                     Err(_) => continue,
                 },
             };
-            self.keep(&data);
-            is_ending = is_ending || form == Form::Stream && self.has_last_line(data.len());
-            if form == Form::Whole {
+            self.record_chunk(&data);
+            is_ending = is_ending || form == ResponseForm::Stream && self.has_last_line(data.len());
+            if form == ResponseForm::Whole {
                 // Clients need all of it, so that its last part can wait, whichever it is.
                 for before in held.drain(..) {
                     if sender.send_data(before).await.is_err() {
-                        return End::ClientLeft;
+                        return RelayEnd::ClientLeft;
                     }
                 }
             }
-            if is_ending || form == Form::Whole {
+            if is_ending || form == ResponseForm::Whole {
                 held.push(data);
             } else if sender.send_data(data).await.is_err() {
-                return End::ClientLeft;
+                return RelayEnd::ClientLeft;
             }
         }
     }
 
-    fn keep(&mut self, data: &Bytes) {
+    fn record_chunk(&mut self, data: &Bytes) {
         if self.recording.is_none() || self.body.len() > MAX_ANSWER {
             return;
         }
@@ -243,14 +243,14 @@ impl Relay {
             self.not_recorded(reason);
             return Ok(());
         };
-        let answer = Answer {
+        let answer = CallResponse {
             status: status.as_u16(),
             content_type: text(headers, &CONTENT_TYPE),
             retry_after: text(headers, &RETRY_AFTER),
             body: self.shared.rules.redacted(&body).into_owned(),
             chunks: std::mem::take(&mut self.chunks),
         };
-        if !self.record(recording, Outcome::Answered(answer)).await? {
+        if !self.record(recording, CallOutcome::Answered(answer)).await? {
             return Ok(());
         }
         let Route { provider, path, .. } = &self.route;
@@ -265,16 +265,16 @@ impl Relay {
         let partial = String::from_utf8_lossy(&std::mem::take(&mut self.body)).into_owned();
         let partial = self.shared.rules.redacted(&partial).into_owned();
         let reason = self.shared.rules.redacted(&reason).into_owned();
-        if let Err(error) = self.record(recording, Outcome::Failed { reason, partial }).await {
+        if let Err(error) = self.record(recording, CallOutcome::Failed { reason, partial }).await {
             let reason = format!("the failure of a call could not be recorded: {error}");
             self.shared.report(&GatewayEvent::Failed { reason: &reason });
         }
     }
 
     /// Records a call, and returns whether it was: not if secrets are refused and it has one.
-    async fn record(&self, recording: Recording, outcome: Outcome) -> io::Result<bool> {
-        let Recording { run: open, asked_at, endpoint, prompt, request } = recording;
-        let call = Call {
+    async fn record(&self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
+        let PendingCallRecord { run: open, asked_at, endpoint, prompt, request } = recording;
+        let call = CallRecord {
             number: open.number,
             asked_at,
             provider: self.route.provider.clone(),

@@ -24,11 +24,11 @@ use super::connection;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun};
 use super::http;
-use super::recordings::Recordings;
+use super::recordings::RunPackCache;
 use super::replay::pack_of;
 use super::route::{Upstream, Upstreams};
 use super::secrets::is_refused;
-use super::shared::{Mode, Pace, Report, Shared};
+use super::shared::{GatewayEventHandler, GatewayMode, GatewayState, Pace};
 use super::spool::Spool;
 use super::usage::{ReplayedCalls, replayed_calls};
 use crate::calls::matching::MatchingRules;
@@ -58,7 +58,7 @@ pub enum ReplaySource {
 #[derive(Clone)]
 pub struct GatewayOptions {
     /// The mode: how it handles calls.
-    pub mode: Mode,
+    pub mode: GatewayMode,
     /// The recordings that calls are replayed from.
     pub source: ReplaySource,
     /// How fast streams are replayed.
@@ -77,13 +77,13 @@ pub struct GatewayOptions {
     /// A run is finished when it had no call for so long.
     pub idle: Duration,
     /// Receives what the gateway reports.
-    pub report: Report,
+    pub report: GatewayEventHandler,
 }
 
 impl GatewayOptions {
     /// Returns the default options for a mode, with a directory for the calls of runs that are not finished.
     #[must_use]
-    pub fn new(mode: Mode, spool: &Path) -> Self {
+    pub fn new(mode: GatewayMode, spool: &Path) -> Self {
         Self {
             mode,
             source: ReplaySource::All,
@@ -123,7 +123,7 @@ pub enum StartError {
 
 /// A gateway that runs on a thread of its own.
 pub struct Gateway {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayState>,
     handle: Handle,
     stop: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
@@ -154,18 +154,21 @@ impl Gateway {
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         recover(&vault, &options)?;
-        let recordings = Recordings::default();
+        let recordings = RunPackCache::default();
         let only = only(&vault, &recordings, options.source)?;
-        let upstream =
-            if options.mode == Mode::Replay { None } else { Some(connection::client().map_err(failed)?) };
-        let shared = Arc::new(Shared {
+        let upstream = if options.mode == GatewayMode::Replay {
+            None
+        } else {
+            Some(connection::client().map_err(failed)?)
+        };
+        let shared = Arc::new(GatewayState {
             vault,
             address,
             mode: options.mode,
             pace: options.pace,
             only,
             rules: options.rules,
-            upstreams: Upstreams::new(&options.upstreams, options.mode == Mode::Replay),
+            upstreams: Upstreams::new(&options.upstreams, options.mode == GatewayMode::Replay),
             upstream,
             spool: options.spool,
             recordings,
@@ -213,7 +216,7 @@ impl Gateway {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn replayed(&self, run: Option<&str>) -> Result<ReplayedCalls, LookupError> {
-        let Shared { vault, recordings, only, .. } = &*self.shared;
+        let GatewayState { vault, recordings, only, .. } = &*self.shared;
         replayed_calls(vault, recordings, *only, self.shared.usage(run))
     }
 
@@ -265,7 +268,7 @@ fn recover(vault: &Vault, options: &GatewayOptions) -> Result<(), FinishError> {
 /// Returns the only run pack to replay from, if one was chosen.
 fn only(
     vault: &Vault,
-    recordings: &Recordings,
+    recordings: &RunPackCache,
     source: ReplaySource,
 ) -> Result<Option<CoreHash>, StartError> {
     let mut found = None;
@@ -287,7 +290,7 @@ fn only(
     Ok(found)
 }
 
-fn serve(runtime: &Runtime, listener: std::net::TcpListener, shared: &Arc<Shared>, stop: &Notify) {
+fn serve(runtime: &Runtime, listener: std::net::TcpListener, shared: &Arc<GatewayState>, stop: &Notify) {
     runtime.block_on(async {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
         let listener = listener.tap_io(|stream| {
@@ -303,12 +306,12 @@ fn serve(runtime: &Runtime, listener: std::net::TcpListener, shared: &Arc<Shared
     });
 }
 
-async fn handle(State(shared): State<Arc<Shared>>, request: Request<Body>) -> Response<Body> {
+async fn handle(State(shared): State<Arc<GatewayState>>, request: Request<Body>) -> Response<Body> {
     http::answer(shared, request).await
 }
 
 /// Finishes runs that had no call for a while.
-async fn finish_idle(shared: Arc<Shared>) {
+async fn finish_idle(shared: Arc<GatewayState>) {
     loop {
         sleep(IDLE_CHECK.min(shared.idle)).await;
         let idle: Vec<Option<String>> = {

@@ -13,17 +13,17 @@ use tokio::task;
 use tokio::time::Instant;
 
 use super::events::GatewayEvent;
-use super::forward::{OpenCall, Received, Recording, forward};
-use super::miss::Miss;
+use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward};
+use super::miss::RecordingMiss;
 use super::play::play;
 use super::problem::{for_clients, json_problem, json_response, problem, problem_for};
-use super::recordings::Wanted;
-use super::replay::{self, Found, ReplayFailure};
-use super::route::{Destination, Route, Target, target};
-use super::run::Run;
-use super::shared::{Mode, Shared};
+use super::recordings::RecordingLookup;
+use super::replay::{self, RecordingMatch, ReplayFailure};
+use super::route::{Destination, GatewayPath, Route, target};
+use super::run::GatewayRun;
+use super::shared::{GatewayMode, GatewayState};
 use super::usage::replayed_calls;
-use crate::calls::call::Form;
+use crate::calls::call::ResponseForm;
 use crate::calls::provider::{self, Endpoint};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
@@ -42,12 +42,12 @@ const LABEL: &str = "x-runvault-label";
 const RECORDING: &str = "x-runvault-recording";
 
 /// Answers a request.
-pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Response<Body> {
+pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) -> Response<Body> {
     if let Some((status, why)) = refusal(&shared, request.headers()) {
         return problem(status, "refused", why);
     }
     let (parts, body) = request.into_parts();
-    let Target { run, mut labels, recording, destination } = target(&shared.upstreams, &parts.uri);
+    let GatewayPath { run, mut labels, recording, destination } = target(&shared.upstreams, &parts.uri);
     let run = header(&parts.headers, RUN).or(run);
     let recording = header(&parts.headers, RECORDING).or(recording);
     let only = recording.as_deref().map(|text| Digest::parse_either(text).map(CoreHash));
@@ -69,7 +69,7 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
         return problem(StatusCode::PAYLOAD_TOO_LARGE, "not read", &reason);
     };
     let body = body.to_bytes();
-    let client = Client { run, labels, only };
+    let client = ClientRunProperties { run, labels, only };
     match destination {
         Destination::Own(command) => command_of(&shared, &parts.method, &command, &client).await,
         Destination::Upstream(route) => call(shared, route, client, parts, body).await,
@@ -81,7 +81,7 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Body>) -> Respo
 }
 
 /// Returns why a request is refused. Pages of other sites that a browser shows cannot use the gateway.
-fn refusal(shared: &Shared, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+fn refusal(shared: &GatewayState, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     if shared.address.ip().is_loopback() && !host.is_some_and(|host| is_own_host(host, shared.address)) {
         return Some((
@@ -108,7 +108,7 @@ fn labels_of(headers: &HeaderMap) -> Option<BTreeMap<String, String>> {
 }
 
 /// The properties of a run, as its client states them.
-struct Client {
+struct ClientRunProperties {
     run: Option<String>,
     labels: BTreeMap<String, String>,
     /// The only recording to replay from. With it, nothing is forwarded.
@@ -116,7 +116,12 @@ struct Client {
 }
 
 /// Runs a command to the gateway itself.
-async fn command_of(shared: &Arc<Shared>, method: &Method, command: &str, client: &Client) -> Response<Body> {
+async fn command_of(
+    shared: &Arc<GatewayState>,
+    method: &Method,
+    command: &str,
+    client: &ClientRunProperties,
+) -> Response<Body> {
     match (command, method) {
         ("finish", &Method::POST) => finish(shared, client).await,
         ("status", &Method::GET) => json_response(StatusCode::OK, &status(shared)),
@@ -131,14 +136,14 @@ async fn command_of(shared: &Arc<Shared>, method: &Method, command: &str, client
 const UNREADABLE: &str = "the request is not a JSON object that has a canonical form";
 
 /// Returns the mode, the variables that point clients at the gateway, and those in which they expect a key.
-fn status(shared: &Shared) -> Json {
+fn status(shared: &GatewayState) -> Json {
     let variables: BTreeMap<&str, String> = provider::base_url_variables(shared.address).collect();
     let keys: Vec<&str> = provider::key_variables().collect();
     json!({"mode": shared.mode.name(), "variables": variables, "keys": keys})
 }
 
 /// Finishes a run. The response states what was recorded, and what was replayed.
-async fn finish(shared: &Arc<Shared>, client: &Client) -> Response<Body> {
+async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Response<Body> {
     let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not finished", reason);
     let usage = shared.usage(client.run.as_deref());
     let finished = match shared.finish(client.run.as_deref(), &client.labels).await {
@@ -147,7 +152,7 @@ async fn finish(shared: &Arc<Shared>, client: &Client) -> Response<Body> {
     };
     let (for_thread, only) = (Arc::clone(shared), client.only);
     let replayed = task::spawn_blocking(move || {
-        let Shared { vault, recordings, .. } = &*for_thread;
+        let GatewayState { vault, recordings, .. } = &*for_thread;
         let only = match only {
             Some(core) => replay::pack_of(vault, recordings, core)?,
             None => for_thread.only,
@@ -165,18 +170,19 @@ async fn finish(shared: &Arc<Shared>, client: &Client) -> Response<Body> {
 
 /// Answers a call of a provider.
 async fn call(
-    shared: Arc<Shared>,
+    shared: Arc<GatewayState>,
     route: Route,
-    client: Client,
+    client: ClientRunProperties,
     parts: Parts,
     body: Bytes,
 ) -> Response<Body> {
     let arrived = Instant::now();
-    let received = Received { method: parts.method, headers: parts.headers, body };
-    let only_replays = shared.mode == Mode::Replay || client.only.is_some();
+    let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
+    let only_replays = shared.mode == GatewayMode::Replay || client.only.is_some();
     let comparable = route.endpoint.filter(|_| received.method == Method::POST);
-    let asked = comparable.and_then(|endpoint| Asked::new(&shared, endpoint, &route, &received.body));
-    let Some(asked) = asked.filter(|_| only_replays || shared.mode != Mode::Pass) else {
+    let asked =
+        comparable.and_then(|endpoint| ParsedApiRequest::new(&shared, endpoint, &route, &received.body));
+    let Some(asked) = asked.filter(|_| only_replays || shared.mode != GatewayMode::Pass) else {
         if only_replays {
             let reason = if comparable.is_some() {
                 UNREADABLE.to_owned()
@@ -187,7 +193,7 @@ async fn call(
             shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
             return problem_for(provider, StatusCode::NOT_FOUND, "not recorded", &reason);
         }
-        if comparable.is_some() && shared.mode != Mode::Pass {
+        if comparable.is_some() && shared.mode != GatewayMode::Pass {
             let Route { provider, path, .. } = &route;
             shared.report(&GatewayEvent::NotRecorded { provider, path, reason: UNREADABLE });
         }
@@ -195,7 +201,7 @@ async fn call(
     };
     let (run, number) = shared.begin(client.run.as_deref(), &client.labels);
     let open = OpenCall { run: Arc::clone(&run), number };
-    if only_replays || shared.mode == Mode::Auto {
+    if only_replays || shared.mode == GatewayMode::Auto {
         match replayed(&shared, &route, &asked, (Arc::clone(&run), client.only)).await {
             Ok(Ok(found)) => {
                 let Route { provider, path, .. } = &route;
@@ -218,41 +224,43 @@ async fn call(
             }
         }
     }
-    let Asked { endpoint, prompt, request, .. } = asked;
-    let recording = Recording { run: open, asked_at: clock::now(), endpoint: endpoint.name, prompt, request };
+    let ParsedApiRequest { endpoint, prompt, request, .. } = asked;
+    let recording =
+        PendingCallRecord { run: open, asked_at: clock::now(), endpoint: endpoint.name, prompt, request };
     forward(shared, route, received, Some(recording)).await
 }
 
 /// A parsed request.
-struct Asked {
+struct ParsedApiRequest {
     endpoint: &'static Endpoint,
     prompt: String,
     /// The body, as it is stored.
     request: String,
-    form: Form,
+    form: ResponseForm,
 }
 
-impl Asked {
+impl ParsedApiRequest {
     /// Reads a body. Returns `None` if it is not a JSON object with a canonical form.
-    fn new(shared: &Shared, endpoint: &'static Endpoint, route: &Route, body: &[u8]) -> Option<Self> {
+    fn new(shared: &GatewayState, endpoint: &'static Endpoint, route: &Route, body: &[u8]) -> Option<Self> {
         let value = reader::read(body, &Limits::default()).ok()?;
         value.as_object()?;
         let stored = shared.rules.redacted_value(&value);
         let prompt = shared.rules.prompt(endpoint, &route.path, &stored)?;
         // Without this parameter, Gemini sends the events as one JSON array.
-        let of_query = || if route.url.contains("alt=sse") { Form::Stream } else { Form::Whole };
-        let form = Form::requested(&route.path, &value).unwrap_or_else(of_query);
+        let of_query =
+            || if route.url.contains("alt=sse") { ResponseForm::Stream } else { ResponseForm::Whole };
+        let form = ResponseForm::requested(&route.path, &value).unwrap_or_else(of_query);
         Some(Self { endpoint, prompt, request: compact::text(&stored), form })
     }
 }
 
 async fn replayed(
-    shared: &Arc<Shared>,
+    shared: &Arc<GatewayState>,
     route: &Route,
-    asked: &Asked,
-    (run, only): (Arc<Run>, Option<CoreHash>),
-) -> Result<Result<Found, Miss>, ReplayFailure> {
-    let wanted = Wanted {
+    asked: &ParsedApiRequest,
+    (run, only): (Arc<GatewayRun>, Option<CoreHash>),
+) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
+    let wanted = RecordingLookup {
         provider: route.provider.clone(),
         endpoint: asked.endpoint.name,
         prompt: asked.prompt.clone(),
@@ -260,11 +268,11 @@ async fn replayed(
     };
     let shared = Arc::clone(shared);
     let found = task::spawn_blocking(move || {
-        let Shared { vault, recordings, .. } = &*shared;
+        let GatewayState { vault, recordings, .. } = &*shared;
         let only = match only {
             Some(core) => match replay::pack_of(vault, recordings, core)? {
                 Some(pack) => Some(pack),
-                None => return Ok(Err(Miss::NoRecording(core))),
+                None => return Ok(Err(RecordingMiss::NoRecording(core))),
             },
             None => shared.only,
         };

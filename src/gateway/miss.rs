@@ -3,9 +3,9 @@
 use serde_json::{Value as Json, json};
 
 use super::difference::differences;
-use super::recordings::Wanted;
-use crate::calls::call::Form;
-use crate::calls::recorded_run::{Recorded, Unanswered};
+use super::recordings::RecordingLookup;
+use crate::calls::call::ResponseForm;
+use crate::calls::recorded_run::{AnsweredCall, UnansweredCall};
 use crate::digest::CoreHash;
 use crate::json::reader::{self, Limits};
 
@@ -14,7 +14,7 @@ const LISTED: usize = 5;
 
 /// The reason that there is no recorded answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Miss {
+pub(super) enum RecordingMiss {
     /// No request of the API was recorded.
     Nothing,
     /// The recording to replay from was not made by a gateway.
@@ -24,15 +24,19 @@ pub(super) enum Miss {
     /// Another request was recorded.
     Different { run: CoreHash, step: usize, lines: Vec<String>, count: usize },
     /// The request was recorded, with an answer in the other form.
-    OtherForm { run: CoreHash, step: usize, recorded: Form },
+    OtherForm { run: CoreHash, step: usize, recorded: ResponseForm },
     /// The request was recorded without a complete answer.
     Unanswered { run: CoreHash, step: usize, reason: String },
 }
 
-impl Miss {
+impl RecordingMiss {
     /// Compares a request with a recorded one. Returns how many values differ, and the reason; `None` if one of them cannot
     /// be read.
-    pub(super) fn compared(run: CoreHash, recorded: &Recorded, wanted: &Wanted) -> Option<(usize, Self)> {
+    pub(super) fn compared(
+        run: CoreHash,
+        recorded: &AnsweredCall,
+        wanted: &RecordingLookup,
+    ) -> Option<(usize, Self)> {
         let step = recorded.step;
         if recorded.prompt == wanted.prompt {
             return Some((0, Self::OtherForm { run, step, recorded: recorded.form }));
@@ -44,8 +48,8 @@ impl Miss {
     }
 
     /// Returns the reason for a request that was recorded without a complete answer.
-    pub(super) fn unanswered(run: CoreHash, unanswered: &Unanswered) -> Self {
-        let Unanswered { step, reason, .. } = unanswered;
+    pub(super) fn unanswered(run: CoreHash, unanswered: &UnansweredCall) -> Self {
+        let UnansweredCall { step, reason, .. } = unanswered;
         Self::Unanswered { run, step: *step, reason: reason.clone() }
     }
 
@@ -61,10 +65,10 @@ impl Miss {
                 let more = if more > 0 { format!("; and {more} more differences") } else { String::new() };
                 format!("{}{more}", lines.join("; "))
             }
-            Self::OtherForm { recorded: Form::Stream, .. } => {
+            Self::OtherForm { recorded: ResponseForm::Stream, .. } => {
                 "the request was recorded with a streamed answer, and was made without streaming".to_owned()
             }
-            Self::OtherForm { recorded: Form::Whole, .. } => {
+            Self::OtherForm { recorded: ResponseForm::Whole, .. } => {
                 "the request was recorded with an answer in one piece, and was made with streaming".to_owned()
             }
             Self::Unanswered { reason, .. } => {

@@ -45,5 +45,5 @@ pub use finish::{FinishError, FinishedRun};
 pub use handle::{Gateway, GatewayOptions, ReplaySource, StartError};
 pub use recordings::{RecordedCall, recorded_calls};
 pub use route::{InvalidUpstream, Upstream};
-pub use shared::{Mode, Pace};
+pub use shared::{GatewayMode, Pace};
 pub use usage::{ReplayedCalls, UnusedRecording};

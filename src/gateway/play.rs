@@ -9,9 +9,9 @@ use http_body_util::channel::{Channel, Sender};
 use tokio::task;
 use tokio::time::{Instant, sleep_until};
 
-use super::replay::Found;
+use super::replay::RecordingMatch;
 use super::shared::Pace;
-use crate::calls::call::{Answer, Form};
+use crate::calls::call::{CallResponse, ResponseForm};
 
 /// The header of an answer that was replayed: the run pack that it is from.
 pub(super) const REPLAYED: &str = "x-runvault-replayed";
@@ -21,10 +21,10 @@ const EARLY: Duration = Duration::from_millis(1);
 
 /// Sends a recorded answer, a stream in the chunks in which it arrived. With the recorded pace, they are due as long after
 /// `asked`, when the request arrived, as they were when they were recorded.
-pub(super) fn play(found: Found, pace: Pace, asked: Instant) -> Response<Body> {
-    let Found { from, recorded } = found;
-    let Answer { status, content_type, retry_after, body, chunks } = recorded.answer;
-    let is_whole = Form::of(content_type.as_deref()) == Form::Whole;
+pub(super) fn play(found: RecordingMatch, pace: Pace, asked: Instant) -> Response<Body> {
+    let RecordingMatch { from, recorded } = found;
+    let CallResponse { status, content_type, retry_after, body, chunks } = recorded.answer;
+    let is_whole = ResponseForm::of(content_type.as_deref()) == ResponseForm::Whole;
     let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;
     let mut response = if is_whole || !fits {
         Response::new(Body::from(body))

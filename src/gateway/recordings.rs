@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::Form;
+use crate::calls::call::ResponseForm;
 use crate::calls::origin::{SOURCE, SOURCES};
-use crate::calls::recorded_run::{self, KIND, Recorded, RecordedCalls, Unanswered};
+use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, UnansweredCall};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
 use crate::vault::{LookupError, Vault};
 
 /// Maximum number of run packs that are kept in memory.
-const KEPT: usize = 32;
+const MAX_CACHED_PACKS: usize = 32;
 
 /// Number of run packs that are read at a time.
 const PAGE: usize = 16;
@@ -38,35 +38,39 @@ pub struct RecordedCall {
 /// Returns an error if the artifact is not in the vault or cannot be read.
 pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<RecordedCall>>, LookupError> {
     let document = vault.get(&run_pack.0.into())?;
-    let call =
-        |Recorded { step, provider, endpoint, prompt, .. }| RecordedCall { step, provider, endpoint, prompt };
+    let call = |AnsweredCall { step, provider, endpoint, prompt, .. }| RecordedCall {
+        step,
+        provider,
+        endpoint,
+        prompt,
+    };
     Ok(recorded_run::read(&document).map(|recorded| recorded.into_iter().map(call).collect()))
 }
 
 /// A run pack that a gateway recorded, or that was imported.
 #[derive(Clone, Debug)]
-pub(super) struct Pack {
+pub(super) struct RecordedRunPack {
     pub(super) core: CoreHash,
-    pub(super) recorded: Arc<Vec<Recorded>>,
+    pub(super) recorded: Arc<Vec<AnsweredCall>>,
     /// The requests without a complete answer.
-    pub(super) unanswered: Arc<Vec<Unanswered>>,
+    pub(super) unanswered: Arc<Vec<UnansweredCall>>,
 }
 
 /// A request to look up.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct RecordingLookup {
     pub(super) provider: String,
     pub(super) endpoint: &'static str,
     pub(super) prompt: String,
-    pub(super) form: Form,
+    pub(super) form: ResponseForm,
 }
 
-impl Wanted {
+impl RecordingLookup {
     pub(super) fn digest(&self) -> Digest {
         Digest::from_content(self.prompt.as_bytes())
     }
 
-    pub(super) fn is_answered_by(&self, recorded: &Recorded) -> bool {
+    pub(super) fn is_answered_by(&self, recorded: &AnsweredCall) -> bool {
         self.is_same_api(recorded)
             && recorded.prompt == self.prompt
             // Errors are sent in one piece, also to clients that expect a stream.
@@ -74,29 +78,29 @@ impl Wanted {
     }
 
     /// Returns whether it is a request that was recorded without an answer.
-    pub(super) fn is(&self, unanswered: &Unanswered) -> bool {
-        let Unanswered { provider, endpoint, prompt, .. } = unanswered;
+    pub(super) fn is(&self, unanswered: &UnansweredCall) -> bool {
+        let UnansweredCall { provider, endpoint, prompt, .. } = unanswered;
         *provider == self.provider && endpoint == self.endpoint && *prompt == self.prompt
     }
 
     /// Returns whether a recorded request is one of the same API.
-    pub(super) fn is_same_api(&self, recorded: &Recorded) -> bool {
+    pub(super) fn is_same_api(&self, recorded: &AnsweredCall) -> bool {
         recorded.provider == self.provider && recorded.endpoint == self.endpoint
     }
 }
 
 /// Reads run packs, and keeps those that were read last.
 #[derive(Debug, Default)]
-pub(super) struct Recordings {
-    kept: Mutex<VecDeque<Pack>>,
+pub(super) struct RunPackCache {
+    kept: Mutex<VecDeque<RecordedRunPack>>,
 }
 
-impl Recordings {
+impl RunPackCache {
     /// Returns a run pack, or `None` if it does not have the profile of a gateway.
     ///
     /// # Errors
     /// Returns an error if it is not in the vault or cannot be read.
-    pub(super) fn pack(&self, vault: &Vault, core: CoreHash) -> Result<Option<Pack>, LookupError> {
+    pub(super) fn pack(&self, vault: &Vault, core: CoreHash) -> Result<Option<RecordedRunPack>, LookupError> {
         let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pack) = lock().iter().find(|pack| pack.core == core) {
             return Ok(Some(pack.clone()));
@@ -104,9 +108,9 @@ impl Recordings {
         let document = vault.get(&core.0.into())?;
         let Some(run) = recorded_run::read_all(&document) else { return Ok(None) };
         let RecordedCalls { recorded, unanswered } = run;
-        let pack = Pack { core, recorded: Arc::new(recorded), unanswered: Arc::new(unanswered) };
+        let pack = RecordedRunPack { core, recorded: Arc::new(recorded), unanswered: Arc::new(unanswered) };
         let mut kept = lock();
-        kept.truncate(KEPT - 1);
+        kept.truncate(MAX_CACHED_PACKS - 1);
         kept.push_front(pack.clone());
         Ok(Some(pack))
     }
@@ -117,7 +121,7 @@ impl Recordings {
         &self,
         vault: &Vault,
         prompt: Option<Digest>,
-        visit: &mut dyn FnMut(Pack) -> bool,
+        visit: &mut dyn FnMut(RecordedRunPack) -> bool,
     ) -> Result<(), LookupError> {
         if !vault.is_created() {
             return Ok(());
@@ -136,7 +140,7 @@ impl Recordings {
         &self,
         vault: &Vault,
         (prompt, source): (Option<Digest>, Option<&str>),
-        visit: &mut dyn FnMut(Pack) -> bool,
+        visit: &mut dyn FnMut(RecordedRunPack) -> bool,
     ) -> Result<bool, LookupError> {
         let filter = filter(prompt, source);
         let mut page = Page::first(PAGE);

@@ -1,9 +1,9 @@
 //! Finds the recorded answer to a request.
 
-use super::miss::Miss;
-use super::recordings::{Pack, Recordings, Wanted};
-use super::run::Run;
-use crate::calls::recorded_run::Recorded;
+use super::miss::RecordingMiss;
+use super::recordings::{RecordedRunPack, RecordingLookup, RunPackCache};
+use super::run::GatewayRun;
+use crate::calls::recorded_run::AnsweredCall;
 use crate::digest::CoreHash;
 use crate::vault::LookupError;
 use crate::vault::Vault;
@@ -22,9 +22,9 @@ impl From<LookupError> for ReplayFailure {
 
 /// A recorded answer, with the run pack that it is from.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct RecordingMatch {
     pub(super) from: CoreHash,
-    pub(super) recorded: Recorded,
+    pub(super) recorded: AnsweredCall,
 }
 
 /// Finds the answer to a request: in the run pack `only`, or in all, last seen first. The n-th request for a prompt in a
@@ -34,18 +34,18 @@ pub(super) struct Found {
 /// The outer error says that the vault cannot be read, the inner one that the answer was not recorded.
 pub(super) fn find(
     vault: &Vault,
-    recordings: &Recordings,
+    recordings: &RunPackCache,
     only: Option<CoreHash>,
-    (run, wanted): (&Run, &Wanted),
-) -> Result<Result<Found, Miss>, ReplayFailure> {
+    (run, wanted): (&GatewayRun, &RecordingLookup),
+) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
     let key = (only, wanted.digest(), format!("{}/{}", wanted.provider, wanted.endpoint), wanted.form);
     let nth = run.times_asked(key.clone());
     let mut before = 0;
     let mut found = None;
-    let mut look = |pack: Pack| {
+    let mut look = |pack: RecordedRunPack| {
         for recorded in pack.recorded.iter().filter(|recorded| wanted.is_answered_by(recorded)) {
             if before == nth {
-                found = Some(Found { from: pack.core, recorded: recorded.clone() });
+                found = Some(RecordingMatch { from: pack.core, recorded: recorded.clone() });
                 return false;
             }
             before += 1;
@@ -65,7 +65,7 @@ pub(super) fn find(
     }
     run.was_not_answered(&key);
     if before > 0 {
-        return Ok(Err(Miss::Exhausted { recordings: before }));
+        return Ok(Err(RecordingMiss::Exhausted { recordings: before }));
     }
     nearest(vault, recordings, only, wanted).map(Err)
 }
@@ -76,19 +76,19 @@ const SEARCHED: usize = 32;
 /// Returns what differs from the recorded request that differs least.
 fn nearest(
     vault: &Vault,
-    recordings: &Recordings,
+    recordings: &RunPackCache,
     only: Option<CoreHash>,
-    wanted: &Wanted,
-) -> Result<Miss, ReplayFailure> {
-    let mut nearest: Option<(usize, Miss)> = None;
+    wanted: &RecordingLookup,
+) -> Result<RecordingMiss, ReplayFailure> {
+    let mut nearest: Option<(usize, RecordingMiss)> = None;
     let mut searched = 0;
-    let mut look = |pack: Pack| {
+    let mut look = |pack: RecordedRunPack| {
         if let Some(unanswered) = pack.unanswered.iter().find(|unanswered| wanted.is(unanswered)) {
-            nearest = Some((0, Miss::unanswered(pack.core, unanswered)));
+            nearest = Some((0, RecordingMiss::unanswered(pack.core, unanswered)));
             return false;
         }
         for recorded in pack.recorded.iter().filter(|recorded| wanted.is_same_api(recorded)) {
-            let Some((count, miss)) = Miss::compared(pack.core, recorded, wanted) else { continue };
+            let Some((count, miss)) = RecordingMiss::compared(pack.core, recorded, wanted) else { continue };
             if nearest.as_ref().is_none_or(|(least, _)| count < *least) {
                 nearest = Some((count, miss));
             }
@@ -104,7 +104,7 @@ fn nearest(
         }
         None => recordings.visit(vault, None, &mut look)?,
     }
-    Ok(nearest.map_or(Miss::Nothing, |(_, miss)| miss))
+    Ok(nearest.map_or(RecordingMiss::Nothing, |(_, miss)| miss))
 }
 
 /// Returns the run pack from which a recording is replayed: itself, or that of a session that a gateway recorded.
@@ -113,7 +113,7 @@ fn nearest(
 /// Returns an error if the artifact is not in the vault or cannot be read.
 pub(super) fn pack_of(
     vault: &Vault,
-    recordings: &Recordings,
+    recordings: &RunPackCache,
     core: CoreHash,
 ) -> Result<Option<CoreHash>, LookupError> {
     if recordings.pack(vault, core)?.is_some() {

@@ -115,7 +115,7 @@ impl Upstreams {
 
 /// The parts of the path of a request.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct GatewayPath {
     /// The run that it names.
     pub(super) run: Option<String>,
     /// The labels that it states.
@@ -150,9 +150,13 @@ pub(super) struct Route {
 }
 
 /// Reads the path and query of a request.
-pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> Target {
-    let mut target =
-        Target { run: None, labels: BTreeMap::new(), recording: None, destination: Destination::Unknown };
+pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> GatewayPath {
+    let mut target = GatewayPath {
+        run: None,
+        labels: BTreeMap::new(),
+        recording: None,
+        destination: Destination::Unknown,
+    };
     let mut rest = uri.path();
     loop {
         let (segment, after) = first(rest);

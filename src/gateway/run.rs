@@ -9,18 +9,18 @@ use std::time::Instant;
 use tokio::sync::Notify;
 
 use super::spool::Spool;
-use super::usage::Usage;
-use crate::calls::call::{Call, Form};
+use super::usage::RecordingUsage;
+use crate::calls::call::{CallRecord, ResponseForm};
 use crate::calls::head::RunHead;
 use crate::digest::{CoreHash, Digest};
 
 /// A request that was asked before in a run: how often decides which recording answers it.
-pub(super) type Asked = (Option<CoreHash>, Digest, String, Form);
+pub(super) type ReplayRequestKey = (Option<CoreHash>, Digest, String, ResponseForm);
 
 /// A run.
 #[derive(Debug)]
-pub(super) struct Run {
-    state: Mutex<State>,
+pub(super) struct GatewayRun {
+    state: Mutex<GatewayRunState>,
     /// The calls on disk. It is locked while one is synced, and apart from the state, so that other calls begin and end
     /// meanwhile; it is locked first.
     spool: Mutex<Option<Spool>>,
@@ -29,34 +29,34 @@ pub(super) struct Run {
 }
 
 #[derive(Debug)]
-struct State {
+struct GatewayRunState {
     head: RunHead,
     next: u64,
     open: usize,
     last_activity: Instant,
-    calls: Vec<Call>,
-    asked: HashMap<Asked, usize>,
-    usage: Usage,
+    calls: Vec<CallRecord>,
+    asked: HashMap<ReplayRequestKey, usize>,
+    usage: RecordingUsage,
     is_closed: bool,
 }
 
-impl Run {
+impl GatewayRun {
     pub(super) fn new(head: RunHead) -> Self {
-        let state = State {
+        let state = GatewayRunState {
             head,
             next: 0,
             open: 0,
             last_activity: Instant::now(),
             calls: Vec::new(),
             asked: HashMap::new(),
-            usage: Usage::default(),
+            usage: RecordingUsage::default(),
             is_closed: false,
         };
         Self { state: Mutex::new(state), spool: Mutex::new(None), ended: Notify::new() }
     }
 
     /// A panic of another thread leaves nothing half changed.
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, GatewayRunState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -88,7 +88,7 @@ impl Run {
     }
 
     /// Writes a call to disk, in `directory`.
-    pub(super) fn record(&self, directory: &Path, call: Call) -> io::Result<()> {
+    pub(super) fn record(&self, directory: &Path, call: CallRecord) -> io::Result<()> {
         let mut spool = self.lock_spool();
         if spool.is_none() {
             let head = self.lock().head.clone();
@@ -107,7 +107,7 @@ impl Run {
     }
 
     /// Returns how often a request was made before in this run, and counts it.
-    pub(super) fn times_asked(&self, asked: Asked) -> usize {
+    pub(super) fn times_asked(&self, asked: ReplayRequestKey) -> usize {
         let mut state = self.lock();
         let times = state.asked.entry(asked).or_default();
         *times += 1;
@@ -115,19 +115,19 @@ impl Run {
     }
 
     /// Takes back the last count of a request that was not answered.
-    pub(super) fn was_not_answered(&self, asked: &Asked) {
+    pub(super) fn was_not_answered(&self, asked: &ReplayRequestKey) {
         if let Some(times) = self.lock().asked.get_mut(asked) {
             *times = times.saturating_sub(1);
         }
     }
 
     /// Counts what was replayed, or was not recorded.
-    pub(super) fn count(&self, count: impl FnOnce(&mut Usage)) {
+    pub(super) fn count(&self, count: impl FnOnce(&mut RecordingUsage)) {
         count(&mut self.lock().usage);
     }
 
     /// Returns what was replayed so far.
-    pub(super) fn usage(&self) -> Usage {
+    pub(super) fn usage(&self) -> RecordingUsage {
         self.lock().usage.clone()
     }
 
@@ -145,7 +145,7 @@ impl Run {
     }
 
     /// Takes what was recorded. The labels of the file on disk are brought up to date first.
-    pub(super) fn take(&self) -> io::Result<Option<(Spool, RunHead, Vec<Call>)>> {
+    pub(super) fn take(&self) -> io::Result<Option<(Spool, RunHead, Vec<CallRecord>)>> {
         let mut spool = self.lock_spool();
         let Some(mut taken) = spool.take() else { return Ok(None) };
         let (head, calls) = {

@@ -11,14 +11,14 @@ use std::time::Duration;
 use tokio::task;
 use tokio::time::timeout;
 
-use super::connection::Upstream as Client;
+use super::connection::UpstreamClient as Client;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun};
-use super::recordings::Recordings;
+use super::recordings::RunPackCache;
 use super::route::Upstreams;
-use super::run::Run;
+use super::run::GatewayRun;
 use super::secrets::is_refused;
-use super::usage::Usage;
+use super::usage::RecordingUsage;
 use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
 use crate::clock;
@@ -32,7 +32,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 /// The mode of a gateway: how it handles calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum GatewayMode {
     /// It forwards and records all of them.
     Record,
     /// It answers from recordings, and never asks a server.
@@ -43,7 +43,7 @@ pub enum Mode {
     Pass,
 }
 
-impl Mode {
+impl GatewayMode {
     /// Returns the name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -67,13 +67,13 @@ pub enum Pace {
 }
 
 /// A receiver of what a gateway reports. It is called on the threads of the gateway.
-pub(super) type Report = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
+pub(super) type GatewayEventHandler = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
 
 /// The state that all requests share.
-pub(super) struct Shared {
+pub(super) struct GatewayState {
     pub(super) vault: Arc<Vault>,
     pub(super) address: SocketAddr,
-    pub(super) mode: Mode,
+    pub(super) mode: GatewayMode,
     pub(super) pace: Pace,
     /// The only run pack to replay from, if there is one.
     pub(super) only: Option<CoreHash>,
@@ -82,28 +82,32 @@ pub(super) struct Shared {
     /// The client; there is none if only recordings are replayed.
     pub(super) upstream: Option<Client>,
     pub(super) spool: PathBuf,
-    pub(super) recordings: Recordings,
+    pub(super) recordings: RunPackCache,
     pub(super) secrets: SecretPolicy,
     /// Labels of all runs.
     pub(super) labels: BTreeMap<String, String>,
     pub(super) idle: Duration,
-    pub(super) receiver: Report,
-    pub(super) runs: Mutex<HashMap<Option<String>, Arc<Run>>>,
+    pub(super) receiver: GatewayEventHandler,
+    pub(super) runs: Mutex<HashMap<Option<String>, Arc<GatewayRun>>>,
     pub(super) numbers: AtomicU64,
 }
 
-impl Shared {
+impl GatewayState {
     pub(super) fn report(&self, event: &GatewayEvent<'_>) {
         (self.receiver)(event);
     }
 
     /// A panic of another thread leaves nothing half changed.
-    pub(super) fn lock_runs(&self) -> std::sync::MutexGuard<'_, HashMap<Option<String>, Arc<Run>>> {
+    pub(super) fn lock_runs(&self) -> std::sync::MutexGuard<'_, HashMap<Option<String>, Arc<GatewayRun>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a call in a run, which is created by its first one.
-    pub(super) fn begin(&self, name: Option<&str>, labels: &BTreeMap<String, String>) -> (Arc<Run>, u64) {
+    pub(super) fn begin(
+        &self,
+        name: Option<&str>,
+        labels: &BTreeMap<String, String>,
+    ) -> (Arc<GatewayRun>, u64) {
         let mut runs = self.lock_runs();
         loop {
             let run = runs.entry(name.map(str::to_owned)).or_insert_with(|| Arc::new(self.new_run(name)));
@@ -116,16 +120,16 @@ impl Shared {
     }
 
     /// Returns what a run replayed so far: nothing if there is no such run.
-    pub(super) fn usage(&self, name: Option<&str>) -> Usage {
+    pub(super) fn usage(&self, name: Option<&str>) -> RecordingUsage {
         let run = self.lock_runs().get(&name.map(str::to_owned)).cloned();
         run.map(|run| run.usage()).unwrap_or_default()
     }
 
-    fn new_run(&self, name: Option<&str>) -> Run {
+    fn new_run(&self, name: Option<&str>) -> GatewayRun {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.rules.stated()));
+        let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.rules.to_json()));
         head.labels.clone_from(&self.labels);
-        Run::new(head)
+        GatewayRun::new(head)
     }
 
     /// Finishes a run, after the calls that are being answered.

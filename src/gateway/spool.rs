@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::Call;
+use crate::calls::call::CallRecord;
 use crate::calls::head::RunHead;
 use crate::files;
 
@@ -18,9 +18,9 @@ const ENDING: &str = "calls";
 /// A line of a file.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Line<'l> {
+enum SpoolRecord<'l> {
     Run(std::borrow::Cow<'l, RunHead>),
-    Call(std::borrow::Cow<'l, Call>),
+    Call(std::borrow::Cow<'l, CallRecord>),
 }
 
 /// The file of a run.
@@ -50,27 +50,27 @@ impl Spool {
             }
         };
         file.file.try_lock().map_err(io::Error::from).map_err(naming(&file.path))?;
-        file.write(&Line::Run(std::borrow::Cow::Borrowed(head)))?;
+        file.write(&SpoolRecord::Run(std::borrow::Cow::Borrowed(head)))?;
         files::sync_directory(directory).map_err(naming(directory))?;
         Ok(file)
     }
 
     /// Appends a call. It survives a crash when this function returns.
-    pub(super) fn append(&mut self, call: &Call) -> io::Result<()> {
-        self.write(&Line::Call(std::borrow::Cow::Borrowed(call)))
+    pub(super) fn append(&mut self, call: &CallRecord) -> io::Result<()> {
+        self.write(&SpoolRecord::Call(std::borrow::Cow::Borrowed(call)))
     }
 
     /// Records the labels and the name that a run has now.
     pub(super) fn update(&mut self, head: &RunHead) -> io::Result<()> {
-        self.write(&Line::Run(std::borrow::Cow::Borrowed(head)))
+        self.write(&SpoolRecord::Run(std::borrow::Cow::Borrowed(head)))
     }
 
-    fn write(&mut self, line: &Line<'_>) -> io::Result<()> {
+    fn write(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
         let written = self.write_line(line);
         written.map_err(naming(&self.path))
     }
 
-    fn write_line(&mut self, line: &Line<'_>) -> io::Result<()> {
+    fn write_line(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
         // A write that failed, such as on a full disk, may have left a part of a line.
@@ -89,7 +89,7 @@ impl Spool {
     }
 
     /// Returns the runs in `directory` that no process works on, and locks them.
-    pub(super) fn left_behind(directory: &Path) -> io::Result<Vec<(Self, RunHead, Vec<Call>)>> {
+    pub(super) fn left_behind(directory: &Path) -> io::Result<Vec<(Self, RunHead, Vec<CallRecord>)>> {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -125,7 +125,7 @@ impl Spool {
     }
 
     /// Reads the file. A line that is not complete was not acknowledged.
-    fn read(&mut self) -> io::Result<Option<(RunHead, Vec<Call>)>> {
+    fn read(&mut self) -> io::Result<Option<(RunHead, Vec<CallRecord>)>> {
         let mut reader = BufReader::new(File::open(&self.path)?);
         let (mut head, mut calls) = (None, Vec::new());
         let mut line = Vec::new();
@@ -137,8 +137,8 @@ impl Spool {
             }
             self.length += line.len() as u64;
             match serde_json::from_slice(&line) {
-                Ok(Line::Run(run)) => head = Some(run.into_owned()),
-                Ok(Line::Call(call)) => calls.push(call.into_owned()),
+                Ok(SpoolRecord::Run(run)) => head = Some(run.into_owned()),
+                Ok(SpoolRecord::Call(call)) => calls.push(call.into_owned()),
                 Err(error) => {
                     let message = format!("line {number} is damaged: {error}");
                     return Err(io::Error::new(io::ErrorKind::InvalidData, message));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::recordings::Recordings;
+use super::recordings::RunPackCache;
 use crate::digest::CoreHash;
 use crate::vault::{LookupError, Vault};
 
@@ -16,7 +16,7 @@ const SHOWN: usize = 200;
 
 /// The recordings that a run used so far, and the requests that were not recorded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct RecordingUsage {
     /// The steps with the requests that were answered, by run pack.
     used: BTreeMap<CoreHash, BTreeSet<usize>>,
     replayed: u64,
@@ -52,7 +52,7 @@ pub struct UnusedRecording {
     pub prompt: String,
 }
 
-impl Usage {
+impl RecordingUsage {
     /// Counts an answer of the recording with the request at `step` of a run pack.
     pub(super) fn replayed(&mut self, from: CoreHash, step: usize) {
         self.used.entry(from).or_default().insert(step);
@@ -71,9 +71,9 @@ impl Usage {
 /// Returns what a run replayed; the recordings of the run pack `only` are expected to be used even if none was.
 pub(super) fn replayed_calls(
     vault: &Vault,
-    recordings: &Recordings,
+    recordings: &RunPackCache,
     only: Option<CoreHash>,
-    mut usage: Usage,
+    mut usage: RecordingUsage,
 ) -> Result<ReplayedCalls, LookupError> {
     if let Some(only) = only {
         usage.used.entry(only).or_default();

@@ -11,9 +11,9 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use super::options::ExamineOptions;
-use super::original::Place;
-use super::tree::{self, OpenDir, Reopened};
-use super::verdict::{Rejection, Verdict};
+use super::original::InputLocation;
+use super::tree::{self, OpenDir, ReopenResult};
+use super::verdict::{DocumentVerdict, Rejection};
 use crate::artifact::{AdmitOptions, Admitted, FileReference, document};
 use crate::formats;
 use crate::secrets::SecretPolicy;
@@ -25,12 +25,12 @@ const MAX_BYTES: u64 = 64 << 20;
 /// cannot be read or have another digest are left out: the references to them remain unresolved. Calls `room` with the
 /// size of each file before it is read. If secrets are refused, an artifact is rejected for one in such a file as well.
 pub(crate) fn attach(
-    verdict: &mut Verdict,
-    place: Option<&Place>,
+    verdict: &mut DocumentVerdict,
+    place: Option<&InputLocation>,
     options: &ExamineOptions,
     room: &dyn Fn(u64),
 ) {
-    let (Verdict::Admitted(admitted), Some(place)) = (&mut *verdict, place) else { return };
+    let (DocumentVerdict::Admitted(admitted), Some(place)) = (&mut *verdict, place) else { return };
     let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes());
     let Some(kind) = any.filter(|_| !admitted.draft().files.is_empty()) else { return };
     let Ok(directory) = directory(place) else { return };
@@ -52,7 +52,8 @@ pub(crate) fn attach(
         }
     }
     if policy == SecretPolicy::Refuse && !secrets.is_empty() {
-        *verdict = Verdict::Rejected(Rejection::new(Some(admitted.kind()), document::secret(&secrets)));
+        *verdict =
+            DocumentVerdict::Rejected(Rejection::new(Some(admitted.kind()), document::secret(&secrets)));
         return;
     }
     admitted.attach(found);
@@ -61,13 +62,13 @@ pub(crate) fn attach(
 
 /// Opens the directory that contains the file or directory at `place`. Fails if it is no longer the one in which the
 /// file was found.
-fn directory(place: &Place) -> io::Result<OpenDir> {
+fn directory(place: &InputLocation) -> io::Result<OpenDir> {
     let parent = tree::parent(place.path());
     match place.directory_of_file() {
         None => OpenDir::open(parent),
         Some(id) => match OpenDir::reopen(parent, id)? {
-            Reopened::Same(directory) => Ok(directory),
-            Reopened::Replaced => Err(tree::replaced()),
+            ReopenResult::Same(directory) => Ok(directory),
+            ReopenResult::Replaced => Err(tree::replaced()),
         },
     }
 }

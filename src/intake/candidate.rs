@@ -11,7 +11,7 @@ use super::document::examine_named;
 use super::file::OpenFile;
 use super::original::{KeepReason, MoveOptions};
 use super::tree::{self, FileState, OpenDir};
-use super::verdict::Verdict;
+use super::verdict::DocumentVerdict;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::files::set_aside;
 
@@ -20,7 +20,7 @@ use crate::files::set_aside;
 const LATELY: Duration = Duration::from_secs(1);
 
 /// A file to be removed.
-pub(super) struct Candidate<'o> {
+pub(super) struct RemovalCandidate<'o> {
     /// The position of the original that it belongs to.
     pub(super) owner: usize,
     /// The number of the original in the temporary names of its files.
@@ -42,33 +42,33 @@ pub(super) enum Proof<'o> {
 }
 
 /// The result of renaming a file.
-pub(super) enum Attempt<'o> {
-    Aside(Aside<'o>),
+pub(super) enum RenameResult<'o> {
+    Aside(SetAsideFile<'o>),
     /// It is at this path, and is kept for this reason.
     Kept(PathBuf, KeepReason),
 }
 
 /// An error, and the location of the file if that is not its path.
-pub(super) type Failure = (Option<PathBuf>, io::Error);
+pub(super) type RenameFailure = (Option<PathBuf>, io::Error);
 
 /// A temporarily renamed file.
-pub(super) struct Aside<'o> {
-    pub(super) candidate: Candidate<'o>,
+pub(super) struct SetAsideFile<'o> {
+    pub(super) candidate: RemovalCandidate<'o>,
     pub(super) name: OsString,
     /// Its lock. While it is held, other processes do not [recover](set_aside) the file.
     _lock: File,
 }
 
-impl<'o> Candidate<'o> {
+impl<'o> RemovalCandidate<'o> {
     /// Renames the file if it is the one that was stored.
-    pub(super) fn set_aside(self, options: &MoveOptions) -> Result<Attempt<'o>, Failure> {
+    pub(super) fn set_aside(self, options: &MoveOptions) -> Result<RenameResult<'o>, RenameFailure> {
         let in_place = |error| (None, error);
         let lock = self.directory.open_file(&self.name).map_err(in_place)?;
         if is_locked(&lock) {
-            return Ok(Attempt::Kept(self.path, KeepReason::InUse));
+            return Ok(RenameResult::Kept(self.path, KeepReason::InUse));
         }
         if !self.is_still(&self.name, options).map_err(in_place)? {
-            return Ok(Attempt::Kept(self.path, KeepReason::Changed));
+            return Ok(RenameResult::Kept(self.path, KeepReason::Changed));
         }
         // Hashing takes a while for large files, and the file may have been written to in the meantime. The change time
         // differs even if the modification time was reset, or if another process renamed the file.
@@ -76,7 +76,7 @@ impl<'o> Candidate<'o> {
         // A file that takes this name in the meantime must not be lost. No other program knows the new name.
         let name = self.rename().map_err(in_place)?;
         let before = self.state;
-        let mut aside = Aside { candidate: self, name, _lock: lock };
+        let mut aside = SetAsideFile { candidate: self, name, _lock: lock };
         let path = aside.path();
         let elsewhere = |error| (Some(path.clone()), error);
         let now = aside.candidate.directory.state(&aside.name).map_err(elsewhere)?;
@@ -85,10 +85,10 @@ impl<'o> Candidate<'o> {
         let is_same = before.has_same_contents(&now)
             && (is_certain || aside.candidate.is_still(&aside.name, options).map_err(elsewhere)?);
         if is_same {
-            return Ok(Attempt::Aside(aside));
+            return Ok(RenameResult::Aside(aside));
         }
         let path = aside.put_back().map_err(elsewhere)?;
-        Ok(Attempt::Kept(path, KeepReason::Changed))
+        Ok(RenameResult::Kept(path, KeepReason::Changed))
     }
 
     /// Gives the file a temporary name, and returns it.
@@ -112,20 +112,20 @@ impl<'o> Candidate<'o> {
             Proof::Capture(capture) => {
                 let file = OpenFile::new(file, None)?;
                 let verdict = examine_named(&self.path, file, &options.examine)?;
-                Ok(matches!(verdict, Verdict::Admitted(admitted) if admitted.capture() == *capture))
+                Ok(matches!(verdict, DocumentVerdict::Admitted(admitted) if admitted.capture() == *capture))
             }
         }
     }
 }
 
-impl Aside<'_> {
+impl SetAsideFile<'_> {
     pub(super) fn path(&self) -> PathBuf {
         self.candidate.directory.path().join(&self.name)
     }
 
     /// Renames the file back, unless its name has been taken, and returns its location.
     pub(super) fn put_back(&self) -> io::Result<PathBuf> {
-        let Self { candidate: Candidate { directory, name, path, .. }, name: aside, .. } = self;
+        let Self { candidate: RemovalCandidate { directory, name, path, .. }, name: aside, .. } = self;
         match directory.link(aside, name) {
             Ok(()) => directory.remove_file(aside).map(|()| path.clone()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(self.path()),

@@ -1,6 +1,6 @@
 //! Documents whose beginning is elsewhere, as written by a program that continues after its file was moved away.
 
-use crate::artifact::{AdmitOptions, Admitted, Kind, Rest};
+use crate::artifact::{AdmitOptions, Admitted, Kind, PredecessorReference};
 use crate::digest::Digest;
 use crate::validation::{Report, Violation};
 
@@ -19,13 +19,13 @@ pub struct Predecessor {
 #[derive(Debug)]
 pub struct Continuation {
     kind: Kind,
-    rest: Rest,
+    rest: PredecessorReference,
     document: Vec<u8>,
 }
 
 impl Continuation {
     /// Creates the continuation for `document`, which states its predecessor.
-    pub(super) fn new(kind: Kind, rest: Rest, document: Vec<u8>) -> Self {
+    pub(super) fn new(kind: Kind, rest: PredecessorReference, document: Vec<u8>) -> Self {
         Self { kind, rest, document }
     }
 
@@ -37,7 +37,7 @@ impl Continuation {
 
     /// Returns the predecessor that it continues.
     #[must_use]
-    pub fn wanted(&self) -> Predecessor {
+    pub fn predecessor(&self) -> Predecessor {
         Predecessor { kind: self.kind, after: self.rest.after, group: self.rest.group }
     }
 
@@ -58,7 +58,7 @@ impl Continuation {
     /// Returns the report for a document whose beginning is missing.
     #[must_use]
     pub fn unmatched(&self) -> Report {
-        let Rest { rule, path, what, after, .. } = &self.rest;
+        let PredecessorReference { rule, path, what, after, .. } = &self.rest;
         let message = format!(
             "continues the {what} {}, but nothing in the vault ends \
              with it; add the file with the beginning first, or both together",

@@ -10,14 +10,14 @@ use super::file::HEAD_BYTES;
 use super::options::ExamineOptions;
 use super::packed::is_member;
 use super::tree::{self, FileId, FileKind, FoundPath, OpenDir};
-use crate::artifact::{Directory, Entry, EntryContent, Kind, document};
+use crate::artifact::{Directory, DirectoryEntry, EntryContent, Kind, document};
 use crate::formats;
 use crate::intake::archive::ArchiveError;
 use crate::json::reader::Limits;
 use crate::validation::Report;
 
 /// Returns the kind of artifact that a directory with these entries is intended to be, if it is one.
-pub(super) fn recognize(directory: &OpenDir, entries: &[tree::Entry]) -> Option<Kind> {
+pub(super) fn recognize(directory: &OpenDir, entries: &[tree::OpenDirEntry]) -> Option<Kind> {
     // Directories may have very many entries, of which only a few can matter.
     let readable = entries.iter().filter_map(|entry| Some((entry.name.to_str()?, entry.kind)));
     let candidates: Vec<(&str, FileKind)> = readable.filter(|(name, _)| is_member(name)).collect();
@@ -42,12 +42,12 @@ pub(super) fn weigh(path: &Path, kind: Kind) -> u64 {
 }
 
 /// A directory that was read: its files or the rejection, and its identity.
-pub(super) struct ReadDirectory {
+pub(super) struct LoadedDirectory {
     pub(super) contents: Result<Directory, Report>,
     pub(super) id: Option<FileId>,
 }
 
-impl From<Report> for ReadDirectory {
+impl From<Report> for LoadedDirectory {
     fn from(report: Report) -> Self {
         Self { contents: Err(report), id: None }
     }
@@ -59,7 +59,7 @@ pub(super) fn read(
     path: &FoundPath,
     kind: Kind,
     options: &ExamineOptions,
-) -> Result<ReadDirectory, SourceError> {
+) -> Result<LoadedDirectory, SourceError> {
     let shown = path.to_string_lossy();
     let most = options.admit.limits.entries;
     let (opened, entries) = match list(path, most) {
@@ -93,13 +93,13 @@ pub(super) fn read(
                 None => return Ok(Report::from(document::files_too_large(limit)).into()),
             }
         }
-        directory.entries.push(Entry { name, content });
+        directory.entries.push(DirectoryEntry { name, content });
     }
-    Ok(ReadDirectory { contents: Ok(directory), id: Some(opened.id()) })
+    Ok(LoadedDirectory { contents: Ok(directory), id: Some(opened.id()) })
 }
 
 /// Opens a directory and lists its entries, only as many as needed to detect more than `most`.
-fn list(path: &FoundPath, most: usize) -> io::Result<(OpenDir, Vec<tree::Entry>)> {
+fn list(path: &FoundPath, most: usize) -> io::Result<(OpenDir, Vec<tree::OpenDirEntry>)> {
     let opened = match (path.parent_id(), path.file_name()) {
         (Some(_), Some(name)) => OpenDir::parent_of(path)?.open_directory(name)?,
         _ => OpenDir::open_no_follow(path)?,

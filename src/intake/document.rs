@@ -3,12 +3,12 @@
 use std::io::{self, Cursor};
 use std::path::Path;
 
-use super::archive::{self, Format};
+use super::archive::{self, ArchiveFormat};
 use super::continuation::Continuation;
-use super::file::{Contents, OpenFile};
+use super::file::{FileContents, OpenFile};
 use super::options::ExamineOptions;
 use super::packed;
-use super::verdict::{Rejection, Verdict, admitted};
+use super::verdict::{DocumentVerdict, Rejection, admitted};
 use crate::artifact::{Admitted, Kind, document};
 use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};
@@ -37,7 +37,7 @@ pub fn examine_document(
     let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
     let is_too_large = bytes.len() as u64 > limit;
     if options.may_be_archive()
-        && let Some(format) = Format::detect(&bytes).filter(|_| !is_too_large)
+        && let Some(format) = ArchiveFormat::detect(&bytes).filter(|_| !is_too_large)
     {
         return packed::examine(format, Cursor::new(bytes), options);
     }
@@ -58,26 +58,30 @@ pub fn examine_document(
 }
 
 /// Examines a file that was named explicitly.
-pub(super) fn examine_named(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
+pub(super) fn examine_named(
+    path: &Path,
+    file: OpenFile,
+    options: &ExamineOptions,
+) -> io::Result<DocumentVerdict> {
     let file_name = file_name(path);
     if let Some(what) = archive::unread(&file.head).filter(|_| options.kind_of_any_bytes().is_none()) {
-        return Ok(Verdict::Rejected(unread(options.kind.or_else(|| owner(&file_name)), what)));
+        return Ok(DocumentVerdict::Rejected(unread(options.kind.or_else(|| owner(&file_name)), what)));
     }
     if options.may_be_archive() {
-        if let Some(format) = Format::detect(&file.head) {
+        if let Some(format) = ArchiveFormat::detect(&file.head) {
             return Ok(packed::examine(format, file.file, options).into());
         }
         if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {
             let message = "this is a file, neither a directory nor an archive";
             let report = kind.unreadable(&path.to_string_lossy(), message);
-            return Ok(Verdict::Rejected(Rejection::new(Some(kind), report)));
+            return Ok(DocumentVerdict::Rejected(Rejection::new(Some(kind), report)));
         }
     }
     Ok(match file.read(options)? {
-        Contents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
-        Contents::TooLarge { head, report } => {
+        FileContents::Whole(bytes) => examine_document(bytes, &file_name, options).into(),
+        FileContents::TooLarge { head, report } => {
             let kind = meant(&head, options).unwrap_or_default().or_else(|| owner(&file_name));
-            Verdict::Rejected(Rejection::new(kind, report))
+            DocumentVerdict::Rejected(Rejection::new(kind, report))
         }
     })
 }

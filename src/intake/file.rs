@@ -7,7 +7,7 @@ use std::path::Path;
 use super::options::ExamineOptions;
 use super::tree::{self, FileId, FoundPath, OpenDir};
 use crate::artifact::document;
-use crate::intake::archive::Format;
+use crate::intake::archive::ArchiveFormat;
 use crate::json::reader::Limits;
 use crate::validation::Report;
 
@@ -24,7 +24,7 @@ pub(super) struct OpenFile {
     pub(super) directory: Option<FileId>,
 }
 
-pub(super) enum Contents {
+pub(super) enum FileContents {
     Whole(Vec<u8>),
     TooLarge { head: Vec<u8>, report: Report },
 }
@@ -54,30 +54,30 @@ impl OpenFile {
     /// Returns the approximate memory needed to examine the file, in bytes. A compressed file counts as the maximum,
     /// because its size is unknown.
     pub(super) fn weight(&self) -> u64 {
-        if Format::can_grow(&self.head) { u64::MAX } else { self.size }
+        if ArchiveFormat::can_grow(&self.head) { u64::MAX } else { self.size }
     }
 
     /// Reads the rest, up to the limit: a file may also grow while it is read.
-    pub(super) fn read(self, options: &ExamineOptions) -> io::Result<Contents> {
+    pub(super) fn read(self, options: &ExamineOptions) -> io::Result<FileContents> {
         let Self { file, size, head, .. } = self;
         let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
         let too_large = |head, size| {
             let report = document::too_large(size, limit).into();
-            Ok(Contents::TooLarge { head, report })
+            Ok(FileContents::TooLarge { head, report })
         };
         if size > limit {
             return too_large(head, size);
         }
         let mut bytes = head;
         if bytes.len() as u64 == size && size > 0 {
-            return Ok(Contents::Whole(bytes));
+            return Ok(FileContents::Whole(bytes));
         }
         bytes.reserve_exact(usize::try_from(size).unwrap_or(0).saturating_sub(bytes.len()));
         let left = (limit + 1).saturating_sub(bytes.len() as u64);
         file.take(left).read_to_end(&mut bytes)?;
         match bytes.len() as u64 {
             size if size > limit => too_large(bytes, size),
-            _ => Ok(Contents::Whole(bytes)),
+            _ => Ok(FileContents::Whole(bytes)),
         }
     }
 }

@@ -7,17 +7,17 @@ use std::path::Path;
 use memchr::memchr;
 
 use super::document::{admit, ambiguous, file_name, owner, unread, unrecognized};
-use super::file::{Contents, OpenFile};
+use super::file::{FileContents, OpenFile};
 use super::options::ExamineOptions;
 use super::packed;
-use super::verdict::{Rejection, Verdict};
+use super::verdict::{DocumentVerdict, Rejection};
 use crate::artifact::{Kind, Recognition, document};
 use crate::formats::{self, recognize_all};
-use crate::intake::archive::{self, Format};
+use crate::intake::archive::{self, ArchiveFormat};
 use crate::validation::Violation;
 
 /// Examines an entry that is neither a file nor a directory by its name.
-pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> Verdict {
+pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> DocumentVerdict {
     let violation = || {
         let message =
             "is a link, device or pipe; these are not opened in directories; to add it, name it explicitly";
@@ -25,25 +25,27 @@ pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> Verdict {
     };
     match owner(&file_name(path)) {
         None => passed_over(options, violation),
-        kind => Verdict::Rejected(Rejection::new(kind, violation().into())),
+        kind => DocumentVerdict::Rejected(Rejection::new(kind, violation().into())),
     }
 }
 
 /// Returns the verdict on a file of a vault in use, which is not opened; `error` is the reason.
-pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> Verdict {
+pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> DocumentVerdict {
     passed_over(options, || Violation::new(document::UNRECOGNISED, "", error.to_string()))
 }
 
-pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<Verdict> {
+pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<DocumentVerdict> {
     if let Some(kind) = options.kind_of_any_bytes() {
         return Ok(match file.read(options)? {
-            Contents::Whole(bytes) => admit(kind, bytes, options).into(),
-            Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection::new(Some(kind), report)),
+            FileContents::Whole(bytes) => admit(kind, bytes, options).into(),
+            FileContents::TooLarge { report, .. } => {
+                DocumentVerdict::Rejected(Rejection::new(Some(kind), report))
+            }
         });
     }
     let file_name = file_name(path);
     if options.may_be_archive()
-        && let Some(format) = Format::detect(&file.head)
+        && let Some(format) = ArchiveFormat::detect(&file.head)
     {
         return Ok(packed::examine_found(format, file.file, options));
     }
@@ -57,7 +59,7 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
         }));
     }
     let contents = file.read(options)?;
-    let (Contents::Whole(bytes) | Contents::TooLarge { head: bytes, .. }) = &contents;
+    let (FileContents::Whole(bytes) | FileContents::TooLarge { head: bytes, .. }) = &contents;
     let mut kinds = resembled(bytes);
     if kinds.is_empty() {
         kinds.extend(owner);
@@ -66,7 +68,7 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
         (_, []) => return Ok(examine_unrecognized(&file_name, bytes, options)),
         (Some(wanted), kinds) if kinds.contains(&wanted) => wanted,
         (None, [kind]) => *kind,
-        (None, several) => return Ok(Verdict::Rejected(ambiguous(several))),
+        (None, several) => return Ok(DocumentVerdict::Rejected(ambiguous(several))),
         (Some(_), others) => {
             return Ok(passed_over(options, || {
                 let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
@@ -76,14 +78,20 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
         }
     };
     Ok(match contents {
-        Contents::Whole(bytes) => admit(kind, bytes, options).into(),
-        Contents::TooLarge { report, .. } => Verdict::Rejected(Rejection::new(Some(kind), report)),
+        FileContents::Whole(bytes) => admit(kind, bytes, options).into(),
+        FileContents::TooLarge { report, .. } => {
+            DocumentVerdict::Rejected(Rejection::new(Some(kind), report))
+        }
     })
 }
 
 /// Returns the verdict on a file that is not an artifact: rejected in strict mode, else skipped.
-pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violation) -> Verdict {
-    if options.strict { Verdict::Rejected(Rejection::new(None, why().into())) } else { Verdict::NoArtifact }
+pub(super) fn passed_over(options: &ExamineOptions, why: impl FnOnce() -> Violation) -> DocumentVerdict {
+    if options.strict {
+        DocumentVerdict::Rejected(Rejection::new(None, why().into()))
+    } else {
+        DocumentVerdict::NoArtifact
+    }
 }
 
 /// Returns the kinds that a document resembles. It was found, not named, so common words are not enough.
@@ -116,21 +124,25 @@ fn without_zeros(head: &[u8]) -> Vec<u8> {
 }
 
 /// Examines a file that no kind recognizes: it may be a fragment of an artifact of several files.
-fn examine_unrecognized(file_name: &str, bytes: &[u8], options: &ExamineOptions) -> Verdict {
+fn examine_unrecognized(file_name: &str, bytes: &[u8], options: &ExamineOptions) -> DocumentVerdict {
     let wanted = formats::ALL.into_iter().filter(|kind| options.kind.is_none_or(|wanted| wanted == *kind));
     let mut orphans = wanted.filter_map(|kind| Some((kind, kind.orphan(file_name, bytes)?)));
     match orphans.next() {
-        Some((kind, violation)) => Verdict::Rejected(Rejection::new(Some(kind), violation.into())),
+        Some((kind, violation)) => DocumentVerdict::Rejected(Rejection::new(Some(kind), violation.into())),
         None => passed_over(options, || unrecognized(bytes, options)),
     }
 }
 
 /// Examines a file in an unsupported archive or compression format by its name.
-fn examine_unread(file_name: &str, what: &str, options: &ExamineOptions) -> Verdict {
+fn examine_unread(file_name: &str, what: &str, options: &ExamineOptions) -> DocumentVerdict {
     let inside = archive::decompressed_name(file_name).and_then(owner);
     let kind = owner(file_name).or(inside);
     let is_meant = archive::is_tar_name(file_name) && options.may_be_archive()
         || kind.is_some_and(|kind| options.kind.is_none_or(|wanted| wanted == kind));
     let rejection = unread(kind, what);
-    if is_meant || options.strict { Verdict::Rejected(rejection) } else { Verdict::NoArtifact }
+    if is_meant || options.strict {
+        DocumentVerdict::Rejected(rejection)
+    } else {
+        DocumentVerdict::NoArtifact
+    }
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::stated::Stated;
+use super::stated::DeclaredCapture;
 use super::tree::FoundPath;
 use crate::artifact::Kind;
 
@@ -23,7 +23,7 @@ pub enum Input {
 
 /// A file or document that [`Inputs`](super::Inputs) found.
 #[derive(Debug)]
-pub enum Item {
+pub enum InputItem {
     /// A file that was named explicitly: it is an artifact or rejected.
     Named(PathBuf),
     /// A file in a directory: it need not be an artifact.
@@ -55,10 +55,10 @@ pub enum Item {
         bytes: Vec<u8>,
     },
     /// A byte form with declared hashes.
-    Stated(Stated),
+    Declared(DeclaredCapture),
 }
 
-impl Item {
+impl InputItem {
     /// Returns the number of items in the directory whose end it is, or `None` if it is not an end.
     pub(crate) fn items(&self) -> Option<u64> {
         match self {
@@ -76,7 +76,7 @@ impl Item {
             }
             Self::Found(path) | Self::Directory { path, .. } => path.as_os_str().to_owned(),
             Self::Document { name, .. } => name.into(),
-            Self::Stated(Stated { name, .. }) => name.clone(),
+            Self::Declared(DeclaredCapture { name, .. }) => name.clone(),
         }
     }
 }

@@ -3,17 +3,17 @@ use std::io;
 use super::document::{examine_document, examine_named};
 use super::error::SourceError;
 use super::file::OpenFile;
-use super::item::Item;
+use super::item::InputItem;
 use super::options::ExamineOptions;
-use super::original::Place;
-use super::verdict::{Rejection, Verdict, admitted};
+use super::original::InputLocation;
+use super::verdict::{DocumentVerdict, Rejection, admitted};
 use super::{directory, found, stated};
 use crate::files;
 
-impl Item {
+impl InputItem {
     /// Opens a file, so that its size is known; other items are not accessed.
     #[must_use]
-    pub fn open(self) -> Opened {
+    pub fn open(self) -> OpenedInput {
         let file = match &self {
             Self::Named(path) => Some(OpenFile::open_named(path)),
             Self::Found(path) => Some(OpenFile::open_found(path)),
@@ -21,23 +21,23 @@ impl Item {
             | Self::Directory { .. }
             | Self::End { .. }
             | Self::Document { .. }
-            | Self::Stated(_) => None,
+            | Self::Declared(_) => None,
         };
-        Opened { item: self, file }
+        OpenedInput { item: self, file }
     }
 }
 
 /// An item ready to be examined.
 #[derive(Debug)]
-pub struct Opened {
-    item: Item,
+pub struct OpenedInput {
+    item: InputItem,
     /// The file if the item is one, or the error of opening it.
     file: Option<io::Result<OpenFile>>,
 }
 
-impl Opened {
+impl OpenedInput {
     /// Creates an item that is not accessed before it is examined.
-    pub(super) fn later(item: Item) -> Self {
+    pub(super) fn later(item: InputItem) -> Self {
         Self { item, file: None }
     }
 
@@ -46,10 +46,13 @@ impl Opened {
     pub fn size(&self) -> u64 {
         match (&self.item, &self.file) {
             (_, Some(file)) => file.as_ref().map_or(0, OpenFile::weight),
-            (Item::Directory { path, kind, .. }, _) => directory::weigh(path, *kind),
-            (Item::Document { bytes, .. }, _) => bytes.len() as u64,
-            (Item::Stated(stated), _) => stated.size(),
-            (Item::Named(_) | Item::Found(_) | Item::NotAFile(_) | Item::End { .. }, _) => 0,
+            (InputItem::Directory { path, kind, .. }, _) => directory::weigh(path, *kind),
+            (InputItem::Document { bytes, .. }, _) => bytes.len() as u64,
+            (InputItem::Declared(stated), _) => stated.size(),
+            (
+                InputItem::Named(_) | InputItem::Found(_) | InputItem::NotAFile(_) | InputItem::End { .. },
+                _,
+            ) => 0,
         }
     }
 
@@ -57,7 +60,7 @@ impl Opened {
     ///
     /// # Errors
     /// Returns an error if it cannot be read.
-    pub fn examine(self, options: &ExamineOptions) -> Result<Verdict, SourceError> {
+    pub fn examine(self, options: &ExamineOptions) -> Result<DocumentVerdict, SourceError> {
         self.examine_in_place(options).map(|(verdict, _)| verdict)
     }
 
@@ -65,37 +68,37 @@ impl Opened {
     pub(crate) fn examine_in_place(
         self,
         options: &ExamineOptions,
-    ) -> Result<(Verdict, Option<Place>), SourceError> {
+    ) -> Result<(DocumentVerdict, Option<InputLocation>), SourceError> {
         match self.item {
-            Item::Document { name, bytes } => Ok((examine_document(bytes, &name, options).into(), None)),
-            Item::Stated(stated) => Ok((stated::examine(stated, options).into(), None)),
-            Item::Named(path) => {
+            InputItem::Document { name, bytes } => Ok((examine_document(bytes, &name, options).into(), None)),
+            InputItem::Declared(stated) => Ok((stated::examine(stated, options).into(), None)),
+            InputItem::Named(path) => {
                 let at = SourceError::at(&path);
                 let file = self.file.unwrap_or_else(|| OpenFile::open_named(&path)).map_err(at)?;
-                let place = Place::from_file(path.clone(), file.directory, true);
+                let place = InputLocation::from_file(path.clone(), file.directory, true);
                 let verdict = examine_named(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))
             }
-            Item::Found(path) => {
+            InputItem::Found(path) => {
                 let file = match self.file.unwrap_or_else(|| OpenFile::open_found(&path)) {
                     Err(error) if files::is_in_use(&error) => {
                         return Ok((found::examine_own(&error, options), None));
                     }
                     file => file.map_err(SourceError::at(&path))?,
                 };
-                let place = Place::from_file(path.to_path_buf(), file.directory, false);
+                let place = InputLocation::from_file(path.to_path_buf(), file.directory, false);
                 let verdict = found::examine(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))
             }
-            Item::NotAFile(path) => Ok((found::examine_other(&path, options), None)),
-            Item::End { .. } => Ok((Verdict::NoArtifact, None)),
-            Item::Directory { path, kind, .. } => {
+            InputItem::NotAFile(path) => Ok((found::examine_other(&path, options), None)),
+            InputItem::End { .. } => Ok((DocumentVerdict::NoArtifact, None)),
+            InputItem::Directory { path, kind, .. } => {
                 let read = directory::read(&path, kind, options)?;
                 let verdict = match read.contents {
                     Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
-                    Err(report) => Verdict::Rejected(Rejection::new(Some(kind), report)),
+                    Err(report) => DocumentVerdict::Rejected(Rejection::new(Some(kind), report)),
                 };
-                Ok((verdict, Some(Place::from_directory(path.into(), read.id))))
+                Ok((verdict, Some(InputLocation::from_directory(path.into(), read.id))))
             }
         }
     }
@@ -105,6 +108,6 @@ impl Opened {
 ///
 /// # Errors
 /// Returns an error if it cannot be read.
-pub fn examine(item: Item, options: &ExamineOptions) -> Result<Verdict, SourceError> {
-    Opened::later(item).examine(options)
+pub fn examine(item: InputItem, options: &ExamineOptions) -> Result<DocumentVerdict, SourceError> {
+    OpenedInput::later(item).examine(options)
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::SourceError;
-use super::item::Item;
+use super::item::InputItem;
 use super::options::ExamineOptions;
 use super::tree::{FileId, FoundPath};
 use crate::artifact::{Admitted, Completeness};
@@ -12,9 +12,9 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 /// The location and content that an artifact was read from.
 #[derive(Clone, Debug)]
-pub struct Original {
+pub struct ArtifactSource {
     pub(super) path: PathBuf,
-    pub(super) form: Form,
+    pub(super) form: SourceForm,
     /// The directory that a file was read from, or the directory itself.
     pub(super) directory: Option<FileId>,
     core: CoreHash,
@@ -26,7 +26,7 @@ pub struct Original {
 
 /// The form of the original.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum SourceForm {
     /// A file that is the only member.
     Document,
     /// An archive of the members.
@@ -91,14 +91,14 @@ impl KeepReason {
     }
 }
 
-impl Original {
+impl ArtifactSource {
     /// Creates the original that was read at `place`, or `None` if it was not a file or directory.
-    pub(crate) fn new(place: Option<Place>, admitted: &Admitted) -> Option<Self> {
-        let Place { path, directory, sort } = place?;
+    pub(crate) fn new(place: Option<InputLocation>, admitted: &Admitted) -> Option<Self> {
+        let InputLocation { path, directory, sort } = place?;
         let form = match (sort, admitted.kind().is_of_directories()) {
-            (FileType::Directory, _) => Form::Directory,
-            (_, true) => Form::Archive,
-            (_, false) => Form::Document,
+            (LocationType::Directory, _) => SourceForm::Directory,
+            (_, true) => SourceForm::Archive,
+            (_, false) => SourceForm::Document,
         };
         let members = admitted.members().iter().map(|member| (member.name().to_owned(), member.blob()));
         let (core, capture, completeness) = (admitted.core(), admitted.capture(), admitted.completeness());
@@ -107,7 +107,7 @@ impl Original {
 
     /// Creates the original for a file with the bytes `rest`, which were stored as the last part of the document
     /// `joined`.
-    pub(crate) fn from_rest(place: Option<Place>, rest: &[u8], joined: &Admitted) -> Option<Self> {
+    pub(crate) fn from_rest(place: Option<InputLocation>, rest: &[u8], joined: &Admitted) -> Option<Self> {
         let original = Self::new(place, joined)?;
         let members =
             original.members.into_iter().map(|(name, _)| (name, BlobHash(Digest::from_content(rest))));
@@ -121,9 +121,9 @@ impl Original {
     }
 
     /// Returns the location of the document, for reading it again, or `None` for archives and directories.
-    pub(crate) fn place(&self) -> Option<Place> {
-        let place = || Place::from_file(self.path.clone(), self.directory, true);
-        (self.form == Form::Document).then(place)
+    pub(crate) fn place(&self) -> Option<InputLocation> {
+        let place = || InputLocation::from_file(self.path.clone(), self.directory, true);
+        (self.form == SourceForm::Document).then(place)
     }
 
     /// Returns the core hash of the stored artifact.
@@ -156,26 +156,26 @@ impl MoveOutcome {
 
 /// The file or directory that an item was read from.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct InputLocation {
     path: PathBuf,
     directory: Option<FileId>,
-    sort: FileType,
+    sort: LocationType,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileType {
+enum LocationType {
     NamedFile,
     FoundFile,
     Directory,
 }
 
-impl Place {
+impl InputLocation {
     pub(super) fn from_file(path: PathBuf, directory: Option<FileId>, named: bool) -> Self {
-        Self { path, directory, sort: if named { FileType::NamedFile } else { FileType::FoundFile } }
+        Self { path, directory, sort: if named { LocationType::NamedFile } else { LocationType::FoundFile } }
     }
 
     pub(super) fn from_directory(path: PathBuf, directory: Option<FileId>) -> Self {
-        Self { path, directory, sort: FileType::Directory }
+        Self { path, directory, sort: LocationType::Directory }
     }
 
     /// Returns the path.
@@ -185,15 +185,15 @@ impl Place {
 
     /// Returns the directory that the file was opened in, or `None` if it is a directory or this is unknown.
     pub(super) fn directory_of_file(&self) -> Option<FileId> {
-        self.directory.filter(|_| self.sort != FileType::Directory)
+        self.directory.filter(|_| self.sort != LocationType::Directory)
     }
 
     /// Returns the file, to be read again, or `None` if it is a directory.
-    pub(crate) fn into_file(self) -> Option<Item> {
+    pub(crate) fn into_file(self) -> Option<InputItem> {
         match self.sort {
-            FileType::NamedFile => Some(Item::Named(self.path)),
-            FileType::FoundFile => Some(Item::Found(FoundPath::again(self.path, self.directory))),
-            FileType::Directory => None,
+            LocationType::NamedFile => Some(InputItem::Named(self.path)),
+            LocationType::FoundFile => Some(InputItem::Found(FoundPath::again(self.path, self.directory))),
+            LocationType::Directory => None,
         }
     }
 }

@@ -3,16 +3,16 @@
 use std::io::{Read, Seek};
 
 use super::options::ExamineOptions;
-use super::verdict::{Rejection, Verdict, admitted};
-use crate::artifact::{Admitted, Directory, Entry, Kind, document};
+use super::verdict::{DocumentVerdict, Rejection, admitted};
+use crate::artifact::{Admitted, Directory, DirectoryEntry, Kind, document};
 use crate::formats;
-use crate::intake::archive::{self, ArchiveError, Contents, Format};
+use crate::intake::archive::{self, ArchiveContents, ArchiveError, ArchiveFormat};
 use crate::json::reader::Limits;
 use crate::validation::{Report, Violation};
 
 /// Examines an archive that is intended to be an artifact.
 pub(super) fn examine(
-    format: Format,
+    format: ArchiveFormat,
     input: impl Read + Seek,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
@@ -22,7 +22,11 @@ pub(super) fn examine(
 }
 
 /// Examines an archive that was found in a directory.
-pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Verdict {
+pub(super) fn examine_found(
+    format: ArchiveFormat,
+    input: impl Read + Seek,
+    options: &ExamineOptions,
+) -> DocumentVerdict {
     let contents = read(format, input, options);
     let recognized = recognize(&contents.entries);
     let may_be_one = match &contents.error {
@@ -34,17 +38,17 @@ pub(super) fn examine_found(format: Format, input: impl Read + Seek, options: &E
     if !may_be_one {
         let orphan = contents.entries.iter().find_map(orphan).filter(|_| contents.error.is_none());
         if let Some((kind, violation)) = orphan {
-            return Verdict::Rejected(Rejection::new(Some(kind), violation.into()));
+            return DocumentVerdict::Rejected(Rejection::new(Some(kind), violation.into()));
         }
         if !options.strict {
-            return Verdict::NoArtifact;
+            return DocumentVerdict::NoArtifact;
         }
     }
     judge(contents, options.kind.or(recognized), options).into()
 }
 
 /// Returns the violation for an entry that is a file of an artifact that the archive does not contain.
-fn orphan(entry: &Entry) -> Option<(Kind, Violation)> {
+fn orphan(entry: &DirectoryEntry) -> Option<(Kind, Violation)> {
     let bytes = entry.bytes()?;
     formats::ALL.into_iter().find_map(|kind| Some((kind, kind.orphan(&entry.name, bytes)?)))
 }
@@ -55,13 +59,18 @@ pub(super) fn is_member(name: &str) -> bool {
     kinds.any(|kind| kind.members().contains(&name))
 }
 
-fn read(format: Format, input: impl Read + Seek, options: &ExamineOptions) -> Contents {
+fn read(format: ArchiveFormat, input: impl Read + Seek, options: &ExamineOptions) -> ArchiveContents {
     let limits = &options.admit.limits;
-    let limits = archive::Limits { bytes: limits.bytes.min(Limits::MAX_BYTES), entries: limits.entries };
+    let limits =
+        archive::ArchiveLimits { bytes: limits.bytes.min(Limits::MAX_BYTES), entries: limits.entries };
     archive::read(format, input, &is_member, limits)
 }
 
-fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+fn judge(
+    contents: ArchiveContents,
+    kind: Option<Kind>,
+    options: &ExamineOptions,
+) -> Result<Admitted, Rejection> {
     if let Some(error) = contents.error {
         return Err(Rejection::new(kind, report(&error)));
     }
@@ -73,11 +82,11 @@ fn judge(contents: Contents, kind: Option<Kind>, options: &ExamineOptions) -> Re
     admitted(kind, kind.admit_directory(directory, &options.admit))
 }
 
-fn recognize(entries: &[Entry]) -> Option<Kind> {
+fn recognize(entries: &[DirectoryEntry]) -> Option<Kind> {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     formats::recognize_directory(&names, &mut |wanted| {
         let entry = entries.iter().find(|entry| entry.name == wanted);
-        entry.and_then(Entry::bytes).unwrap_or_default().to_vec()
+        entry.and_then(DirectoryEntry::bytes).unwrap_or_default().to_vec()
     })
 }
 

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::directory;
 use super::error::SourceError;
 use super::inputs::open_found;
-use super::item::Item;
+use super::item::InputItem;
 use super::packed::is_member;
 use super::tree::{self, FileKind, FileState, FoundPath, OpenDir};
 use crate::artifact::Kind;
@@ -21,20 +21,20 @@ use crate::artifact::Kind;
 /// reads only the beginnings of files that make a directory a pack.
 #[derive(Debug)]
 pub struct PollingWatcher {
-    roots: Vec<Root>,
+    roots: Vec<WatchedDirectory>,
     settle: Duration,
     kind: Option<Kind>,
     ignored: Vec<PathBuf>,
     /// Whether files that an interrupted move has set aside are recovered.
     recovers: bool,
     scans: u64,
-    seen: HashMap<PathBuf, Seen>,
-    directories: HashMap<PathBuf, Entered>,
+    seen: HashMap<PathBuf, WatchedFileState>,
+    directories: HashMap<PathBuf, VisitedDirectory>,
 }
 
 /// A directory that is watched.
 #[derive(Debug)]
-struct Root {
+struct WatchedDirectory {
     path: PathBuf,
     /// Whether it was a link when it was named: only then is a link followed.
     is_link: bool,
@@ -44,7 +44,7 @@ struct Root {
 #[derive(Debug, Default)]
 pub struct Scan {
     /// Items that have settled and have not been processed, oldest first.
-    pub settled: Vec<(PathBuf, Item)>,
+    pub settled: Vec<(PathBuf, InputItem)>,
     /// The number of files and packs that have not settled yet.
     pub unsettled: usize,
     /// The number of these with times in the future, so that only another scan shows whether they have settled.
@@ -55,8 +55,8 @@ pub struct Scan {
 
 /// The state of a file or pack at the last scan.
 #[derive(Debug)]
-struct Seen {
-    stamp: Stamp,
+struct WatchedFileState {
+    stamp: FileStamp,
     /// The time at which it has settled, unless it changes.
     due: Instant,
     is_done: bool,
@@ -66,37 +66,37 @@ struct Seen {
 
 /// A directory that was entered, and the result.
 #[derive(Debug)]
-struct Entered {
-    stamp: Stamp,
+struct VisitedDirectory {
+    stamp: FileStamp,
     kind: Option<Kind>,
     scan: u64,
 }
 
 /// The results collected during a scan.
 #[derive(Default)]
-struct Found {
-    settled: Vec<(Stamp, PathBuf, Item)>,
+struct ScanCollector {
+    settled: Vec<(FileStamp, PathBuf, InputItem)>,
     unsettled: usize,
     timeless: usize,
 }
 
 /// The state that changes when a file is written or replaced. For a pack, that of all its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Stamp {
+struct FileStamp {
     size: u64,
     modified: Option<SystemTime>,
     number: u64,
 }
 
 /// A file in a directory, or a pack.
-struct File {
+struct ScannedFile {
     path: FoundPath,
-    stamp: Stamp,
+    stamp: FileStamp,
     /// The time since the last write at the scan; `None` if its times are in the future.
     quiet: Option<Duration>,
 }
 
-impl Root {
+impl WatchedDirectory {
     /// Opens the directory. Fails if it has been replaced by a link.
     fn open(&self) -> io::Result<OpenDir> {
         if self.is_link {
@@ -119,7 +119,7 @@ impl PollingWatcher {
             plain.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())
         };
         Self {
-            roots: roots.into_iter().map(|path| Root { is_link: is_link(&path), path }).collect(),
+            roots: roots.into_iter().map(|path| WatchedDirectory { is_link: is_link(&path), path }).collect(),
             settle,
             kind: None,
             ignored: Vec::new(),
@@ -152,7 +152,7 @@ impl PollingWatcher {
     /// settled.
     pub fn scan(&mut self) -> Scan {
         self.scans += 1;
-        let (mut scan, mut found) = (Scan::default(), Found::default());
+        let (mut scan, mut found) = (Scan::default(), ScanCollector::default());
         let mut waiting: Vec<FoundPath> = Vec::new();
         for number in 0..self.roots.len() {
             let Some(root) = self.roots.get(number) else { break };
@@ -173,9 +173,10 @@ impl PollingWatcher {
         let scans = self.scans;
         self.seen.retain(|_, seen| seen.scan == scans);
         self.directories.retain(|_, entered| entered.scan == scans);
-        let Found { mut settled, unsettled, timeless } = found;
-        settled
-            .sort_by_cached_key(|(stamp, path, _): &(Stamp, PathBuf, Item)| (stamp.modified, path.clone()));
+        let ScanCollector { mut settled, unsettled, timeless } = found;
+        settled.sort_by_cached_key(|(stamp, path, _): &(FileStamp, PathBuf, InputItem)| {
+            (stamp.modified, path.clone())
+        });
         scan.settled = settled.into_iter().map(|(_, path, item)| (path, item)).collect();
         (scan.unsettled, scan.timeless) = (unsettled, timeless);
         scan
@@ -194,7 +195,11 @@ impl PollingWatcher {
     }
 
     /// Enters a directory that was found in another one. Files may be removed concurrently.
-    fn enter_found(&mut self, path: &FoundPath, found: &mut Found) -> Result<Vec<FoundPath>, SourceError> {
+    fn enter_found(
+        &mut self,
+        path: &FoundPath,
+        found: &mut ScanCollector,
+    ) -> Result<Vec<FoundPath>, SourceError> {
         let entered = open_found(path).map_err(SourceError::at(path));
         match entered.and_then(|opened| self.enter(path, &opened, found)) {
             Err(error) if error.source.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -207,7 +212,7 @@ impl PollingWatcher {
         &mut self,
         path: &FoundPath,
         opened: &OpenDir,
-        found: &mut Found,
+        found: &mut ScanCollector,
     ) -> Result<Vec<FoundPath>, SourceError> {
         let now = tree::now();
         let (mut files, mut further) = (Vec::new(), Vec::new());
@@ -218,7 +223,11 @@ impl PollingWatcher {
                 FileKind::Directory => further.push(path),
                 FileKind::File => match opened.state(&entry.name) {
                     Ok(state) => {
-                        files.push(File { stamp: Stamp::from_state(&state), quiet: state.quiet(now), path });
+                        files.push(ScannedFile {
+                            stamp: FileStamp::from_state(&state),
+                            quiet: state.quiet(now),
+                            path,
+                        });
                     }
                     Err(error) if error.kind() == ErrorKind::NotFound => {}
                     Err(error) => return Err(SourceError::at(&path)(error)),
@@ -228,44 +237,54 @@ impl PollingWatcher {
         }
         files.retain(|file| !self.ignored.iter().any(|ignored| **ignored == *file.path));
         if let Some((kind, stamp)) = self.pack(opened, &entries, &files) {
-            let item = |path: FoundPath| Item::Directory { path, kind, named: false };
+            let item = |path: FoundPath| InputItem::Directory { path, kind, named: false };
             // It has been unchanged for as long as the file that was written last.
             let quiet = files.iter().map(|file| file.quiet).min().unwrap_or_default();
-            self.observe(File { path: path.clone(), stamp, quiet }, item, found);
+            self.observe(ScannedFile { path: path.clone(), stamp, quiet }, item, found);
             return Ok(Vec::new());
         }
         for file in files {
-            self.observe(file, Item::Found, found);
+            self.observe(file, InputItem::Found, found);
         }
         Ok(further)
     }
 
     /// Returns the kind and state of a directory that is an artifact.
-    fn pack(&mut self, opened: &OpenDir, entries: &[tree::Entry], files: &[File]) -> Option<(Kind, Stamp)> {
+    fn pack(
+        &mut self,
+        opened: &OpenDir,
+        entries: &[tree::OpenDirEntry],
+        files: &[ScannedFile],
+    ) -> Option<(Kind, FileStamp)> {
         let is_candidate =
-            |file: &File| file.path.file_name().and_then(|name| name.to_str()).is_some_and(is_member);
+            |file: &ScannedFile| file.path.file_name().and_then(|name| name.to_str()).is_some_and(is_member);
         if !self.kind.is_none_or(Kind::is_of_directories) || !files.iter().any(is_candidate) {
             return None;
         }
-        let stamp = Stamp::from_files(files, entries.len());
+        let stamp = FileStamp::from_files(files, entries.len());
         let known = self.directories.get(opened.path()).filter(|entered| entered.stamp == stamp);
         // Examining files in every scan would cost more than all the rest.
         let kind = known.map_or_else(|| directory::recognize(opened, entries), |entered| entered.kind);
-        self.directories.insert(opened.path().to_owned(), Entered { stamp, kind, scan: self.scans });
+        self.directories.insert(opened.path().to_owned(), VisitedDirectory { stamp, kind, scan: self.scans });
         kind.map(|kind| (kind, stamp))
     }
 
-    fn observe(&mut self, file: File, item: impl FnOnce(FoundPath) -> Item, found: &mut Found) {
-        let File { path, stamp, quiet } = file;
+    fn observe(
+        &mut self,
+        file: ScannedFile,
+        item: impl FnOnce(FoundPath) -> InputItem,
+        found: &mut ScanCollector,
+    ) {
+        let ScannedFile { path, stamp, quiet } = file;
         let now = Instant::now();
         let is_first = self.scans == 1;
         // Before the first scan nothing was observed, so the file times are used. Times in the future are ignored.
         let known = if is_first { quiet.unwrap_or_default() } else { Duration::ZERO };
         let due = now + self.settle.saturating_sub(known);
-        let fresh = || Seen { stamp, due, is_done: false, scan: 0 };
+        let fresh = || WatchedFileState { stamp, due, is_done: false, scan: 0 };
         let seen = self.seen.entry(path.to_path_buf()).or_insert_with(fresh);
         if seen.stamp != stamp {
-            *seen = Seen { stamp, due: now + self.settle, is_done: false, scan: 0 };
+            *seen = WatchedFileState { stamp, due: now + self.settle, is_done: false, scan: 0 };
         }
         // One watched directory may be inside another.
         if seen.scan == self.scans {
@@ -283,7 +302,7 @@ impl PollingWatcher {
     }
 }
 
-impl Stamp {
+impl FileStamp {
     fn from_state(state: &FileState) -> Self {
         let mut hasher = DefaultHasher::new();
         state.id.hash(&mut hasher);
@@ -291,8 +310,8 @@ impl Stamp {
     }
 
     /// Creates the stamp of all files of a directory with this number of entries.
-    fn from_files(files: &[File], entries: usize) -> Self {
-        let mut sorted: Vec<&File> = files.iter().collect();
+    fn from_files(files: &[ScannedFile], entries: usize) -> Self {
+        let mut sorted: Vec<&ScannedFile> = files.iter().collect();
         sorted.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         let mut hasher = DefaultHasher::new();
         entries.hash(&mut hasher);
@@ -378,7 +397,7 @@ mod tests {
         assert!(watcher.scan().settled.is_empty(), "run.json alone would have settled");
         std::thread::sleep(SETTLE);
         let scan = watcher.scan();
-        assert!(matches!(scan.settled.as_slice(), [(path, Item::Directory { .. })] if *path == pack));
+        assert!(matches!(scan.settled.as_slice(), [(path, InputItem::Directory { .. })] if *path == pack));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Removal of original files after storing. See [`Original::remove_all`].
+//! Removal of original files after storing. See [`ArtifactSource::remove_all`].
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use super::candidate::{Aside, Attempt, Candidate, Proof};
+use super::candidate::{Proof, RemovalCandidate, RenameResult, SetAsideFile};
 use super::error::SourceError;
-use super::original::{Form, KeepReason, MoveOptions, MoveOutcome, Original};
-use super::tree::{self, FileId, FileKind, FileState, OpenDir, Reopened};
+use super::original::{ArtifactSource, KeepReason, MoveOptions, MoveOutcome, SourceForm};
+use super::tree::{self, FileId, FileKind, FileState, OpenDir, ReopenResult};
 use super::writers;
 use crate::artifact::Completeness;
 use crate::files::set_aside;
@@ -20,8 +20,8 @@ use crate::files::set_aside;
 /// scans all processes. Between the first step and the last, they are open and have another name.
 const GROUP: usize = 64;
 
-impl Original {
-    /// Removes the original like [`Original::remove_all`].
+impl ArtifactSource {
+    /// Removes the original like [`ArtifactSource::remove_all`].
     #[must_use]
     pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> MoveOutcome {
         Self::remove_all(&[self], options, now).pop().unwrap_or_default()
@@ -43,7 +43,7 @@ impl Original {
         let mut rest = originals;
         while !rest.is_empty() {
             let (group, others) = rest.split_at(group_size(rest));
-            outcomes.extend(Group::new(group, options, now).remove());
+            outcomes.extend(RemovalBatch::new(group, options, now).remove());
             rest = others;
         }
         outcomes
@@ -51,18 +51,18 @@ impl Original {
 }
 
 /// Returns the number of the first originals that have at most [`GROUP`] files together, and at least one.
-fn group_size(originals: &[&Original]) -> usize {
+fn group_size(originals: &[&ArtifactSource]) -> usize {
     let mut files = 0;
-    let fits = |original: &&&Original| {
-        files += if original.form == Form::Archive { 1 } else { original.members.len().max(1) };
+    let fits = |original: &&&ArtifactSource| {
+        files += if original.form == SourceForm::Archive { 1 } else { original.members.len().max(1) };
         files <= GROUP
     };
     originals.iter().take_while(fits).count().max(1).min(originals.len())
 }
 
 /// Originals that are removed together, and the outcome of each so far.
-struct Group<'o> {
-    originals: &'o [&'o Original],
+struct RemovalBatch<'o> {
+    originals: &'o [&'o ArtifactSource],
     options: &'o MoveOptions,
     now: SystemTime,
     taken: Vec<MoveOutcome>,
@@ -70,8 +70,8 @@ struct Group<'o> {
     directories: Vec<Option<Rc<OpenDir>>>,
 }
 
-impl<'o> Group<'o> {
-    fn new(originals: &'o [&'o Original], options: &'o MoveOptions, now: SystemTime) -> Self {
+impl<'o> RemovalBatch<'o> {
+    fn new(originals: &'o [&'o ArtifactSource], options: &'o MoveOptions, now: SystemTime) -> Self {
         let taken = originals.iter().map(|_| MoveOutcome::default()).collect();
         Self { originals, options, now, taken, directories: originals.iter().map(|_| None).collect() }
     }
@@ -127,17 +127,17 @@ impl<'o> Group<'o> {
     fn candidates(
         &mut self,
         owner: usize,
-        original: &'o Original,
-        candidates: &mut Vec<Candidate<'o>>,
+        original: &'o ArtifactSource,
+        candidates: &mut Vec<RemovalCandidate<'o>>,
     ) -> io::Result<()> {
         let path = original.path.as_path();
-        let is_directory = original.form == Form::Directory;
+        let is_directory = original.form == SourceForm::Directory;
         let at = if is_directory { path } else { tree::parent(path) };
         let directory = match original.directory {
             None => OpenDir::open(at)?,
             Some(id) => match OpenDir::reopen(at, id)? {
-                Reopened::Same(directory) => directory,
-                Reopened::Replaced => {
+                ReopenResult::Same(directory) => directory,
+                ReopenResult::Replaced => {
                     self.keep(owner, path.to_owned(), KeepReason::Replaced);
                     return Ok(());
                 }
@@ -150,9 +150,11 @@ impl<'o> Group<'o> {
         let number = RandomState::new().build_hasher().finish();
         for (member, blob) in &original.members {
             let (name, path, proof) = match original.form {
-                Form::Directory => (OsStr::new(member), path.join(member), Proof::Bytes(blob)),
-                Form::Document => (path.file_name().unwrap_or_default(), path.to_owned(), Proof::Bytes(blob)),
-                Form::Archive => {
+                SourceForm::Directory => (OsStr::new(member), path.join(member), Proof::Bytes(blob)),
+                SourceForm::Document => {
+                    (path.file_name().unwrap_or_default(), path.to_owned(), Proof::Bytes(blob))
+                }
+                SourceForm::Archive => {
                     let name = path.file_name().unwrap_or_default();
                     (name, path.to_owned(), Proof::Capture(&original.capture))
                 }
@@ -160,12 +162,12 @@ impl<'o> Group<'o> {
             match self.candidate(original, &directory, name) {
                 Ok(Ok(state)) => {
                     let (directory, name) = (Rc::clone(&directory), name.to_owned());
-                    candidates.push(Candidate { owner, number, directory, name, path, proof, state });
+                    candidates.push(RemovalCandidate { owner, number, directory, name, path, proof, state });
                 }
                 Ok(Err(why)) => self.keep(owner, path, why),
                 Err(error) => self.fail(owner, &path, error),
             }
-            if original.form == Form::Archive {
+            if original.form == SourceForm::Archive {
                 break;
             }
         }
@@ -175,7 +177,7 @@ impl<'o> Group<'o> {
     /// Returns the state of the file `name`, or the reason it is kept regardless of its content.
     fn candidate(
         &self,
-        original: &Original,
+        original: &ArtifactSource,
         directory: &OpenDir,
         name: &OsStr,
     ) -> io::Result<Result<FileState, KeepReason>> {
@@ -194,19 +196,19 @@ impl<'o> Group<'o> {
     }
 
     /// Renames a file to a temporary name if it is the one that was stored.
-    fn set_aside(&mut self, candidate: Candidate<'o>) -> Option<Aside<'o>> {
+    fn set_aside(&mut self, candidate: RemovalCandidate<'o>) -> Option<SetAsideFile<'o>> {
         let (owner, path) = (candidate.owner, candidate.path.clone());
         match candidate.set_aside(self.options) {
-            Ok(Attempt::Aside(aside)) => return Some(aside),
-            Ok(Attempt::Kept(path, why)) => self.keep(owner, path, why),
+            Ok(RenameResult::Aside(aside)) => return Some(aside),
+            Ok(RenameResult::Kept(path, why)) => self.keep(owner, path, why),
             Err(error) => self.fail(owner, &error.0.unwrap_or(path), error.1),
         }
         None
     }
 
     /// Returns whether a file that was set aside can be removed. Otherwise renames it back.
-    fn is_confirmed(&mut self, aside: &Aside<'o>, in_use: &HashSet<FileId>) -> bool {
-        let Aside { candidate, name, .. } = aside;
+    fn is_confirmed(&mut self, aside: &SetAsideFile<'o>, in_use: &HashSet<FileId>) -> bool {
+        let SetAsideFile { candidate, name, .. } = aside;
         let why = match candidate.directory.state(name) {
             _ if in_use.contains(&candidate.state.id) => KeepReason::InUse,
             // A process that had it open until now may have written to it.
@@ -226,9 +228,9 @@ impl<'o> Group<'o> {
 
     /// Removes the files of one original that were set aside. The first of several is renamed to confirm that all of
     /// them can be removed, and is removed last: if the process is killed, the others are [removed](set_aside) too.
-    fn remove_files(&mut self, files: &[Aside<'o>]) {
+    fn remove_files(&mut self, files: &[SetAsideFile<'o>]) {
         let Some((first, others)) = files.split_first() else { return };
-        let Candidate { number, directory, name, .. } = &first.candidate;
+        let RemovalCandidate { number, directory, name, .. } = &first.candidate;
         let confirmed = set_aside::confirmed_name(*number, name);
         let is_renamed = !others.is_empty() && directory.rename(&first.name, &confirmed).is_ok();
         for file in others {
@@ -237,8 +239,8 @@ impl<'o> Group<'o> {
         self.remove_file(&first.candidate, if is_renamed { &confirmed } else { &first.name });
     }
 
-    fn remove_file(&mut self, candidate: &Candidate<'o>, name: &OsStr) {
-        let Candidate { owner, directory, path, .. } = candidate;
+    fn remove_file(&mut self, candidate: &RemovalCandidate<'o>, name: &OsStr) {
+        let RemovalCandidate { owner, directory, path, .. } = candidate;
         match directory.remove_file(name) {
             Ok(()) => self.note(*owner, |taken| taken.removed.push(path.clone())),
             Err(error) => self.fail(*owner, &directory.path().join(name), error),

@@ -4,13 +4,13 @@ use std::ffi::OsString;
 
 use super::options::ExamineOptions;
 use super::verdict::Rejection;
-use crate::artifact::{Admitted, Directory, Entry, EntryContent, Kind, document};
+use crate::artifact::{Admitted, Directory, DirectoryEntry, EntryContent, Kind, document};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::validation::{Report, RuleInfo, Severity, Violation};
 
 /// The rule that such a byte form has the declared kind and hashes.
-pub const STATED: RuleInfo = RuleInfo {
+pub const DECLARED_IDENTITY: RuleInfo = RuleInfo {
     id: "BU6",
     severity: Severity::Error,
     summary: "An artifact in a bundle has the kind, the core hash and the capture hashes stated in the manifest.",
@@ -21,7 +21,7 @@ pub const STATED: RuleInfo = RuleInfo {
 
 /// A byte form of an artifact with its declared identity.
 #[derive(Debug)]
-pub struct Stated {
+pub struct DeclaredCapture {
     /// The name for reports.
     pub name: OsString,
     /// The name of its kind.
@@ -34,7 +34,7 @@ pub struct Stated {
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-impl Stated {
+impl DeclaredCapture {
     /// Returns the total size of its files in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
@@ -43,7 +43,7 @@ impl Stated {
 }
 
 /// Examines a byte form, and rejects it unless it is of the declared kind and has the declared hashes.
-pub(super) fn examine(stated: Stated, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+pub(super) fn examine(stated: DeclaredCapture, options: &ExamineOptions) -> Result<Admitted, Rejection> {
     let reject = |kind, report: Report| Err(Rejection::new(kind, report));
     let Some(kind) = formats::named(&stated.kind) else {
         let message = format!("this version of runvault does not know the kind {}", stated.kind);
@@ -53,11 +53,11 @@ pub(super) fn examine(stated: Stated, options: &ExamineOptions) -> Result<Admitt
     if stated.size() > limit {
         return reject(Some(kind), document::files_too_large(limit).into());
     }
-    let Stated { core, capture, files, .. } = stated;
+    let DeclaredCapture { core, capture, files, .. } = stated;
     let admitted = admit(kind, files, options).or_else(|report| reject(Some(kind), report))?;
     let differs = |what: &str, stated: String, found: String| {
         let message = format!("its {what} is {found}, but the bundle states {stated}");
-        reject(Some(kind), Violation::new(STATED, "", message).into())
+        reject(Some(kind), Violation::new(DECLARED_IDENTITY, "", message).into())
     };
     if admitted.core() != core {
         return differs("core hash", core.to_string(), admitted.core().to_string());
@@ -77,7 +77,7 @@ fn admit(
         return match (files.pop(), files.is_empty()) {
             (Some((name, bytes)), true) if name == expected => kind.admit(bytes, &options.admit),
             _ => Err(Violation::new(
-                STATED,
+                DECLARED_IDENTITY,
                 "",
                 format!("artifacts of this kind consist of one file, {expected}"),
             )
@@ -87,7 +87,7 @@ fn admit(
     let is_member = |name: &str| kind.members().contains(&name);
     let entry = |(name, bytes): (String, Vec<u8>)| {
         let content = if is_member(&name) { EntryContent::File(bytes) } else { EntryContent::Unexpected };
-        Entry { name, content }
+        DirectoryEntry { name, content }
     };
     let entries = files.into_iter().map(entry).collect();
     kind.admit_directory(Directory { entries }, &options.admit)

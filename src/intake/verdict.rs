@@ -7,7 +7,7 @@ use crate::validation::Report;
 /// The result of examining a document.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "each is taken apart where it is made; there are never many")]
-pub enum Verdict {
+pub enum DocumentVerdict {
     /// It is an artifact.
     Admitted(Admitted),
     /// It is intended to be an artifact but is not valid.
@@ -35,7 +35,7 @@ impl Rejection {
     }
 }
 
-impl From<Result<Admitted, Rejection>> for Verdict {
+impl From<Result<Admitted, Rejection>> for DocumentVerdict {
     fn from(outcome: Result<Admitted, Rejection>) -> Self {
         match outcome {
             Ok(admitted) => Self::Admitted(admitted),

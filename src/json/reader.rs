@@ -115,7 +115,7 @@ impl ReadError {
 /// # Errors
 /// Returns the first defect, with its line and column.
 pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
-    Reader::new(utf8(bytes, limits)?, limits, false).document()
+    JsonReader::new(utf8(bytes, limits)?, limits, false).document()
 }
 
 /// Like [`read`], but numbers that overflow to infinity are kept: `model_io` tolerates them outside its core.
@@ -123,7 +123,7 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError
 /// # Errors
 /// Returns the first defect, with its line and column.
 pub fn read_keeping_overflow<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
-    Reader::new(utf8(bytes, limits)?, limits, true).document()
+    JsonReader::new(utf8(bytes, limits)?, limits, true).document()
 }
 
 /// Checks the size, the encoding and the absence of a byte order mark.
@@ -174,7 +174,7 @@ const SURELY_FINITE: usize = 300;
 /// Maximum size in bytes of a string without escapes that is copied.
 const MAX_COPIED: usize = 64 << 10;
 
-struct Reader<'a, 'l> {
+struct JsonReader<'a, 'l> {
     text: &'a str,
     offset: usize,
     depth: usize,
@@ -187,15 +187,15 @@ struct Reader<'a, 'l> {
     unescaped: String,
 }
 
-type Outcome<T> = Result<T, ReadError>;
+type JsonReadResult<T> = Result<T, ReadError>;
 
-impl<'a, 'l> Reader<'a, 'l> {
+impl<'a, 'l> JsonReader<'a, 'l> {
     fn new(text: &'a str, limits: &'l Limits, keep_overflow: bool) -> Self {
         let unescaped = String::new();
         Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow, usual_members: 0, unescaped }
     }
 
-    fn document(mut self) -> Outcome<Value<'a>> {
+    fn document(mut self) -> JsonReadResult<Value<'a>> {
         self.skip_whitespace();
         let value = self.value()?;
         self.skip_whitespace();
@@ -207,7 +207,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
     }
 
-    fn value(&mut self) -> Outcome<Value<'a>> {
+    fn value(&mut self) -> JsonReadResult<Value<'a>> {
         self.values += 1;
         if self.values > self.limits.values {
             let limit = self.limits.values;
@@ -226,7 +226,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Outcome<Value<'a>>) -> Outcome<Value<'a>> {
+    fn nested(&mut self, read: fn(&mut Self) -> JsonReadResult<Value<'a>>) -> JsonReadResult<Value<'a>> {
         let limit = self.limits.depth.min(Limits::MAX_DEPTH);
         if self.depth >= limit {
             return Err(self.defect(Defect::TooDeep, too_deep(limit)));
@@ -238,7 +238,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         Ok(value)
     }
 
-    fn array(&mut self) -> Outcome<Value<'a>> {
+    fn array(&mut self) -> JsonReadResult<Value<'a>> {
         let mut elements = Vec::new();
         self.skip_whitespace();
         if self.take(b']') {
@@ -257,7 +257,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
     }
 
-    fn object(&mut self) -> Outcome<Value<'a>> {
+    fn object(&mut self) -> JsonReadResult<Value<'a>> {
         self.skip_whitespace();
         if self.take(b'}') {
             return Ok(Value::Object(Object::default()));
@@ -299,7 +299,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         }
     }
 
-    fn colon(&mut self) -> Outcome<()> {
+    fn colon(&mut self) -> JsonReadResult<()> {
         self.skip_whitespace();
         if !self.take(b':') {
             return Err(self.unexpected("\":\""));
@@ -309,7 +309,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     /// Reads a string; the next byte is its opening quote.
-    fn string(&mut self) -> Outcome<Cow<'a, str>> {
+    fn string(&mut self) -> JsonReadResult<Cow<'a, str>> {
         let opening = self.offset;
         self.offset += 1;
         let mut start = self.offset;
@@ -356,7 +356,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     /// Reads an escape; the next byte is its backslash.
-    fn escape(&mut self) -> Outcome<char> {
+    fn escape(&mut self) -> JsonReadResult<char> {
         let start = self.offset;
         self.offset += 1;
         let character = match self.peek() {
@@ -375,7 +375,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         Ok(character)
     }
 
-    fn unicode_escape(&mut self, start: usize) -> Outcome<char> {
+    fn unicode_escape(&mut self, start: usize) -> JsonReadResult<char> {
         self.offset += 1;
         let unit = self.four_hex_digits()?;
         let code = match unit {
@@ -394,7 +394,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         })
     }
 
-    fn four_hex_digits(&mut self) -> Outcome<u32> {
+    fn four_hex_digits(&mut self) -> JsonReadResult<u32> {
         let digits = self.rest().and_then(<[u8]>::first_chunk::<4>);
         let digit = |unit: u32, digit: &u8| Some(unit << 4 | char::from(*digit).to_digit(16)?);
         let Some(unit) = digits.and_then(|digits| digits.iter().try_fold(0, digit)) else {
@@ -404,7 +404,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         Ok(unit)
     }
 
-    fn number(&mut self) -> Outcome<Value<'a>> {
+    fn number(&mut self) -> JsonReadResult<Value<'a>> {
         let start = self.offset;
         if self.take(b'-') && !matches!(self.peek(), Some(b'0'..=b'9')) {
             if self.goes_on_with("Infinity") {
@@ -449,7 +449,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         Ok(Value::Number(number))
     }
 
-    fn digits(&mut self) -> Outcome<()> {
+    fn digits(&mut self) -> JsonReadResult<()> {
         let start = self.offset;
         while matches!(self.peek(), Some(b'0'..=b'9')) {
             self.offset += 1;
@@ -457,7 +457,7 @@ impl<'a, 'l> Reader<'a, 'l> {
         if self.offset == start { Err(self.unexpected("a digit")) } else { Ok(()) }
     }
 
-    fn literal(&mut self, literal: &str, value: Value<'a>) -> Outcome<Value<'a>> {
+    fn literal(&mut self, literal: &str, value: Value<'a>) -> JsonReadResult<Value<'a>> {
         if self.goes_on_with(literal) {
             self.offset += literal.len();
             return Ok(value);
@@ -500,7 +500,7 @@ impl<'a, 'l> Reader<'a, 'l> {
 
     /// Returns the text from offset `start` to the current offset. Strings and numbers are hashed as returned here: a
     /// wrong offset must be an error, never a substitute value.
-    fn since(&self, start: usize) -> Outcome<&'a str> {
+    fn since(&self, start: usize) -> JsonReadResult<&'a str> {
         let read = self.text.get(start..self.offset);
         read.ok_or_else(|| self.defect(Defect::Syntax, "a token ends within a character"))
     }

@@ -17,9 +17,9 @@ pub(super) fn encode<T: Serialize>(cursor: &T) -> Result<String, ToolError> {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(crate = "rmcp::schemars", inline)]
-pub(super) struct Cursor(Option<String>);
+pub(super) struct McpCursor(Option<String>);
 
-impl Cursor {
+impl McpCursor {
     pub(super) fn new(text: Option<&str>) -> Self {
         Self(text.map(str::to_owned))
     }
@@ -40,9 +40,9 @@ mod tests {
     fn cursors_are_read_as_they_were_written() {
         let text = encode(&(7_u64, "é")).unwrap();
         assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')));
-        let cursor = |text: &str| Cursor(Some(text.to_owned()));
+        let cursor = |text: &str| McpCursor(Some(text.to_owned()));
         assert_eq!(cursor(&text).decode::<(u64, String)>().unwrap(), Some((7, "é".to_owned())));
-        assert!(Cursor(None).decode::<u64>().unwrap().is_none());
+        assert!(McpCursor(None).decode::<u64>().unwrap().is_none());
         for other in ["", "!", "AAAA", &text] {
             assert!(matches!(cursor(other).decode::<u64>(), Err(ToolError::Cursor)), "{other}");
         }

@@ -8,11 +8,11 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::cursor::{self, Cursor};
+use super::cursor::{self, McpCursor};
 use super::failure::ToolError;
 use super::page::MAX_RESULT_BYTES;
 use super::text::NOTICE;
-use super::work::Work;
+use super::work::ToolContext;
 use crate::digest::DigestPrefix;
 use crate::formats;
 use crate::storage::ErrorKind;
@@ -45,9 +45,9 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 /// Returns a page of the list of artifacts, those last seen first.
-pub(super) fn list(work: &Work<'_>, cursor: Option<&str>) -> Result<ListResourcesResult, ToolError> {
+pub(super) fn list(work: &ToolContext<'_>, cursor: Option<&str>) -> Result<ListResourcesResult, ToolError> {
     let request = FindRequest {
-        after: Cursor::new(cursor).decode()?,
+        after: McpCursor::new(cursor).decode()?,
         all_versions: true,
         limit: Some(LISTED),
         ..FindRequest::default()
@@ -63,7 +63,7 @@ pub(super) fn list(work: &Work<'_>, cursor: Option<&str>) -> Result<ListResource
 }
 
 /// Returns the bytes at an address.
-pub(super) fn read(work: &Work<'_>, uri: &str) -> Result<ReadResourceResult, ToolError> {
+pub(super) fn read(work: &ToolContext<'_>, uri: &str) -> Result<ReadResourceResult, ToolError> {
     let invalid =
         || ToolError::Invalid(format!("{uri} is not the address of an artifact, such as {ARTIFACT}sha256:…"));
     let name = uri.strip_prefix(ARTIFACT).ok_or_else(invalid)?;
@@ -93,8 +93,8 @@ pub(super) fn read(work: &Work<'_>, uri: &str) -> Result<ReadResourceResult, Too
     meta.insert("runvault/size".to_owned(), bytes.len().into());
     meta.insert("runvault/next".to_owned(), next.map_or(Value::Null, Value::from));
     let contents = match part {
-        Part::Text(text) => ResourceContents::text(text, uri).with_mime_type("text/plain"),
-        Part::Bytes(bytes) => {
+        ResourcePart::Text(text) => ResourceContents::text(text, uri).with_mime_type("text/plain"),
+        ResourcePart::Bytes(bytes) => {
             ResourceContents::blob(STANDARD.encode(bytes), uri).with_mime_type("application/octet-stream")
         }
     };
@@ -102,12 +102,12 @@ pub(super) fn read(work: &Work<'_>, uri: &str) -> Result<ReadResourceResult, Too
 }
 
 /// A part of an artifact.
-enum Part<'b> {
+enum ResourcePart<'b> {
     Text(&'b str),
     Bytes(&'b [u8]),
 }
 
-impl Part<'_> {
+impl ResourcePart<'_> {
     fn len(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -118,7 +118,7 @@ impl Part<'_> {
 
 /// Returns the bytes from an offset on that fit into a result: as text if all of them are and the offset is not within a
 /// character. `None` if the offset is behind the end.
-fn part_of(bytes: &[u8], from: usize) -> Option<Part<'_>> {
+fn part_of(bytes: &[u8], from: usize) -> Option<ResourcePart<'_>> {
     if let Some(text) = std::str::from_utf8(bytes).ok().and_then(|text| text.get(from..)) {
         let mut used = 0;
         let fits = |character: char| {
@@ -134,10 +134,10 @@ fn part_of(bytes: &[u8], from: usize) -> Option<Part<'_>> {
             move |character| fits(*character)
         });
         let len = len.map(char::len_utf8).sum::<usize>();
-        return text.get(..len).map(Part::Text);
+        return text.get(..len).map(ResourcePart::Text);
     }
     let rest = bytes.get(from..)?;
-    Some(Part::Bytes(rest.get(..ROOM / 4 * 3).unwrap_or(rest)))
+    Some(ResourcePart::Bytes(rest.get(..ROOM / 4 * 3).unwrap_or(rest)))
 }
 
 /// Returns the error of the protocol for a resource that cannot be listed or read.
@@ -165,11 +165,11 @@ mod tests {
         let (mut all, mut parts) = (Vec::new(), 0);
         while let Some(part) = part_of(bytes, all.len()).filter(|part| part.len() > 0) {
             match part {
-                Part::Text(text) => {
+                ResourcePart::Text(text) => {
                     assert!(serde_json::to_string(text).unwrap().len() <= ROOM + 2);
                     all.extend(text.as_bytes());
                 }
-                Part::Bytes(bytes) => {
+                ResourcePart::Bytes(bytes) => {
                     assert!(STANDARD.encode(bytes).len() <= ROOM);
                     all.extend(bytes);
                 }

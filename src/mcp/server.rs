@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::failure::ToolError;
 use super::page::error_result;
-use super::work::Work;
+use super::work::ToolContext;
 use super::{resource, tools};
 use crate::vault::Vault;
 
@@ -62,10 +62,10 @@ pub enum McpError {
 
 /// A server of the Model Context Protocol for one client.
 pub struct McpServer {
-    shared: Arc<Shared>,
+    shared: Arc<McpServerState>,
 }
 
-struct Shared {
+struct McpServerState {
     vault: Vault,
     options: McpOptions,
     permits: Arc<Semaphore>,
@@ -76,7 +76,7 @@ impl McpServer {
     #[must_use]
     pub fn new(vault: Vault, options: McpOptions) -> Self {
         let permits = Arc::new(Semaphore::new(AT_A_TIME));
-        Self { shared: Arc::new(Shared { vault, options, permits }) }
+        Self { shared: Arc::new(McpServerState { vault, options, permits }) }
     }
 
     /// Answers requests on standard input until it ends or `is_stopped` returns true. Requests that are being answered
@@ -113,7 +113,7 @@ impl McpServer {
     async fn work<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        work: impl FnOnce(&Work<'_>) -> Result<T, ToolError> + Send + 'static,
+        work: impl FnOnce(&ToolContext<'_>) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<Result<T, ToolError>, ErrorData> {
         let permit = Arc::clone(&self.shared.permits).acquire_owned();
         let Some(Ok(permit)) = context.ct.run_until_cancelled(permit).await else {
@@ -123,7 +123,7 @@ impl McpServer {
         let done = spawn_blocking(move || {
             let _permit = permit;
             let is_cancelled = || ct.is_cancelled();
-            work(&Work::new(&shared.vault, shared.options.allow_write, &is_cancelled))
+            work(&ToolContext::new(&shared.vault, shared.options.allow_write, &is_cancelled))
         });
         done.await.map_err(|error| ErrorData::internal_error(format!("the work ended: {error}"), None))
     }

@@ -8,14 +8,14 @@ use crate::vault::resolve::ResolveRequest;
 use super::failure::ToolError;
 
 /// The work on a request.
-pub(super) struct Work<'w> {
+pub(super) struct ToolContext<'w> {
     pub(super) vault: &'w Vault,
     /// Whether the vault may be changed.
     pub(super) may_write: bool,
     is_cancelled: &'w dyn Fn() -> bool,
 }
 
-impl<'w> Work<'w> {
+impl<'w> ToolContext<'w> {
     pub(super) fn new(vault: &'w Vault, may_write: bool, is_cancelled: &'w dyn Fn() -> bool) -> Self {
         Self { vault, may_write, is_cancelled }
     }

@@ -4,11 +4,11 @@ use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use super::error::{Fault, LIMITS, Result};
+use super::error::{Fault, LIMITS, RecorderResult};
 
 /// The number of bytes that may still be decompressed.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(super) struct DecodingBudget {
     left: u64,
     limit: u64,
 }
@@ -17,9 +17,9 @@ pub(super) struct Budget {
 const PART: usize = 4096;
 
 /// The reason that bytes are not decoded.
-pub(super) type Undecoded = String;
+pub(super) type DecodeFailure = String;
 
-impl Budget {
+impl DecodingBudget {
     pub(super) fn new(limit: u64) -> Self {
         Self { left: limit, limit }
     }
@@ -33,7 +33,7 @@ impl Budget {
         body: Vec<u8>,
         encodings: &str,
         location: &str,
-    ) -> Result<std::result::Result<Vec<u8>, Undecoded>> {
+    ) -> RecorderResult<std::result::Result<Vec<u8>, DecodeFailure>> {
         let mut body = body;
         for encoding in encodings.rsplit(',').map(|encoding| encoding.trim().to_ascii_lowercase()) {
             let reader: Box<dyn Read + '_> = match encoding.as_str() {
@@ -149,9 +149,10 @@ mod tests {
 
     #[test]
     fn bodies_are_decompressed_within_the_limit() {
-        let mut budget = Budget::new(100);
-        let decoded =
-            |budget: &mut Budget, body: &[u8], encoding| budget.decoded(body.to_vec(), encoding, "here");
+        let mut budget = DecodingBudget::new(100);
+        let decoded = |budget: &mut DecodingBudget, body: &[u8], encoding| {
+            budget.decoded(body.to_vec(), encoding, "here")
+        };
         assert_eq!(decoded(&mut budget, &gzip(b"abc"), "gzip").unwrap().unwrap(), b"abc");
         assert_eq!(decoded(&mut budget, &gzip(&gzip(b"abc")), "gzip, gzip").unwrap().unwrap(), b"abc");
         assert_eq!(decoded(&mut budget, b"{}", "gzip").unwrap().unwrap(), b"{}");

@@ -13,7 +13,7 @@ pub(super) struct Chat {
     pub(super) messages: Vec<Value<'static>>,
     /// Other members of the request.
     pub(super) members: Vec<(&'static str, Value<'static>)>,
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<ChatChoice>,
     pub(super) id: Option<String>,
     pub(super) response_model: Option<String>,
     pub(super) ended_at: Option<DateTime<Utc>>,
@@ -24,7 +24,7 @@ pub(super) struct Chat {
 
 /// An answer of the model.
 #[derive(Debug)]
-pub(super) struct Choice {
+pub(super) struct ChatChoice {
     pub(super) message: Value<'static>,
     pub(super) finish_reason: String,
 }

@@ -4,22 +4,22 @@ use std::fmt::Write;
 
 use chrono::{DateTime, Utc};
 
-use super::error::{ConvertError, Result};
-use super::format::Format;
-use super::recording::{Input, RecordedRun, Recording};
+use super::error::{ConvertError, RecorderResult};
+use super::format::RecorderFormat;
+use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
 use super::{inspect, jsonl, otel, vcr};
 use crate::artifact::Kind;
-use crate::calls::call::Call;
+use crate::calls::call::CallRecord;
 use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
-use crate::calls::origin::{Origin, Original};
+use crate::calls::origin::{CallOrigin, ImportSource};
 use crate::calls::{recorded_run, session};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
-use crate::intake::{Item, Stated};
+use crate::intake::{DeclaredCapture, InputItem};
 use crate::json::compact;
 use crate::json::reader::Limits;
-use crate::vault::add::Found;
+use crate::vault::add::InputResult;
 
 /// How files are converted.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct ConvertOptions {
 
 /// A value that cannot be mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unmapped {
+pub struct UnmappedValue {
     /// The file.
     pub file: String,
     /// The location in the file.
@@ -47,19 +47,19 @@ pub struct Unmapped {
 #[derive(Debug)]
 pub struct Conversion {
     /// The format.
-    pub format: Format,
+    pub format: RecorderFormat,
     /// Number of runs.
     pub runs: u64,
     /// Number of calls in them.
     pub calls: u64,
     /// The values that cannot be mapped, in the order of the files.
-    pub unmapped: Vec<Unmapped>,
-    documents: Vec<Document>,
+    pub unmapped: Vec<UnmappedValue>,
+    documents: Vec<ConvertedDocument>,
 }
 
 /// A document, with its name for reports.
 #[derive(Debug)]
-struct Document {
+struct ConvertedDocument {
     name: String,
     bytes: Vec<u8>,
     is_original: bool,
@@ -71,15 +71,15 @@ struct Document {
 /// # Errors
 /// Returns an error if a file is not of a known format, is damaged, or exceeds the limits. Nothing is converted then.
 pub fn convert(
-    inputs: Vec<Input>,
+    inputs: Vec<ConvertInput>,
     options: &ConvertOptions,
 ) -> std::result::Result<Vec<Conversion>, ConvertError> {
-    let mut groups: Vec<(Format, Vec<Input>)> = Vec::new();
+    let mut groups: Vec<(RecorderFormat, Vec<ConvertInput>)> = Vec::new();
     for input in inputs {
-        let Some(format) = Format::recognize(&input.bytes) else {
+        let Some(format) = RecorderFormat::recognize(&input.bytes) else {
             return Err(ConvertError::unknown(&input.name));
         };
-        let same = groups.iter_mut().find(|(other, _)| *other == format && format == Format::Jsonl);
+        let same = groups.iter_mut().find(|(other, _)| *other == format && format == RecorderFormat::Jsonl);
         match same {
             Some((_, group)) => group.push(input),
             None => groups.push((format, vec![input])),
@@ -93,8 +93,8 @@ pub fn convert(
 }
 
 struct Converter<'c> {
-    format: Format,
-    inputs: &'c [Input],
+    format: RecorderFormat,
+    inputs: &'c [ConvertInput],
     options: &'c ConvertOptions,
 }
 
@@ -115,7 +115,7 @@ impl Converter<'_> {
             self.convert(run, &mut converted);
         }
         if converted.calls > 0 && !self.options.without_originals {
-            let originals = self.inputs.iter().map(|input| Document {
+            let originals = self.inputs.iter().map(|input| ConvertedDocument {
                 name: input.name.clone(),
                 bytes: input.bytes.clone(),
                 is_original: true,
@@ -125,31 +125,31 @@ impl Converter<'_> {
         Ok(converted)
     }
 
-    fn read(&self) -> std::result::Result<Recording, ConvertError> {
+    fn read(&self) -> std::result::Result<ImportedRuns, ConvertError> {
         let limits = &self.options.limits;
-        if self.format == Format::Jsonl {
+        if self.format == RecorderFormat::Jsonl {
             return jsonl::read(self.inputs, limits);
         }
-        let [input] = self.inputs else { return Ok(Recording::default()) };
-        let recording: Result<Recording> = match self.format {
-            Format::Vcr => vcr::read(&input.bytes, limits),
-            Format::Inspect => inspect::read(&input.bytes, limits),
-            Format::Otel => otel::read(&input.bytes, limits),
-            Format::Jsonl => Ok(Recording::default()),
+        let [input] = self.inputs else { return Ok(ImportedRuns::default()) };
+        let recording: RecorderResult<ImportedRuns> = match self.format {
+            RecorderFormat::Vcr => vcr::read(&input.bytes, limits),
+            RecorderFormat::Inspect => inspect::read(&input.bytes, limits),
+            RecorderFormat::Otel => otel::read(&input.bytes, limits),
+            RecorderFormat::Jsonl => Ok(ImportedRuns::default()),
         };
         recording.map_err(|fault| fault.in_file(&input.name))
     }
 
-    fn unmapped(&self, file: usize, location: String, reason: String) -> Unmapped {
+    fn unmapped(&self, file: usize, location: String, reason: String) -> UnmappedValue {
         let file = self.inputs.get(file).map(|input| input.name.clone()).unwrap_or_default();
-        Unmapped { file, location, reason }
+        UnmappedValue { file, location, reason }
     }
 
     /// Makes the documents of a run.
-    fn convert(&self, run: RecordedRun, converted: &mut Conversion) {
-        let RecordedRun { name, details, exchanges } = run;
+    fn convert(&self, run: ImportedRun, converted: &mut Conversion) {
+        let ImportedRun { name, details, exchanges } = run;
         let mut at = exchanges.iter().find_map(|(_, exchange)| exchange.at).unwrap_or(DateTime::UNIX_EPOCH);
-        let mut calls: Vec<Call> = Vec::new();
+        let mut calls: Vec<CallRecord> = Vec::new();
         let mut timeless = None;
         for (file, exchange) in exchanges {
             let (location, is_timeless) = (exchange.location.clone(), exchange.at.is_none());
@@ -173,7 +173,7 @@ impl Converter<'_> {
             converted.unmapped.push(self.unmapped(file, location, reason));
         }
         let digests = self.inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
-        let original = Original { format: self.format.name(), digests, details };
+        let original = ImportSource { format: self.format.name(), digests, details };
         let head = self.head(name.as_deref(), &original, &calls);
         let Some(documents) = self.documents(&head, &original, &calls) else {
             let reason = format!("the run {} has no canonical form", head.id);
@@ -185,7 +185,7 @@ impl Converter<'_> {
         converted.documents.extend(documents);
     }
 
-    fn head(&self, name: Option<&str>, original: &Original, calls: &[Call]) -> RunHead {
+    fn head(&self, name: Option<&str>, original: &ImportSource, calls: &[CallRecord]) -> RunHead {
         let started_at: DateTime<Utc> =
             calls.iter().map(|call| call.asked_at).min().unwrap_or(DateTime::UNIX_EPOCH);
         let mut id = self.format.name().to_owned();
@@ -202,16 +202,22 @@ impl Converter<'_> {
             name: None,
             started_at,
             labels: std::collections::BTreeMap::new(),
-            rules: compact::text(&self.options.rules.stated()),
+            rules: compact::text(&self.options.rules.to_json()),
         }
     }
 
-    fn documents(&self, head: &RunHead, original: &Original, calls: &[Call]) -> Option<Vec<Document>> {
-        let origin = Origin::File(original);
+    fn documents(
+        &self,
+        head: &RunHead,
+        original: &ImportSource,
+        calls: &[CallRecord],
+    ) -> Option<Vec<ConvertedDocument>> {
+        let origin = CallOrigin::File(original);
         let file = self.inputs.first().map(|input| input.name.as_str()).unwrap_or_default();
         let pack = recorded_run::document(origin, head, calls).ok()?;
         let documents = session::documents(origin, head, calls).into_iter().chain([pack]);
-        let named = |bytes| Document { name: format!("{file}#{}", head.id), bytes, is_original: false };
+        let named =
+            |bytes| ConvertedDocument { name: format!("{file}#{}", head.id), bytes, is_original: false };
         Some(documents.map(named).collect())
     }
 }
@@ -219,22 +225,22 @@ impl Converter<'_> {
 impl Conversion {
     /// Returns the documents, as items to examine: the files themselves, unless they are left out, and the sessions and
     /// run packs.
-    pub fn into_items(self) -> impl Iterator<Item = Found> + Send {
+    pub fn into_items(self) -> impl Iterator<Item = InputResult> + Send {
         self.documents.into_iter().map(|document| {
-            let Document { name, bytes, is_original } = document;
+            let ConvertedDocument { name, bytes, is_original } = document;
             let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes()).filter(|_| is_original);
             Ok(match any {
-                Some(kind) => Item::Stated(original(kind, name, bytes)),
-                None => Item::Document { name, bytes },
+                Some(kind) => InputItem::Declared(original(kind, name, bytes)),
+                None => InputItem::Document { name, bytes },
             })
         })
     }
 }
 
 /// Returns a file as an artifact of the kind that takes any bytes.
-fn original(kind: Kind, name: String, bytes: Vec<u8>) -> Stated {
+fn original(kind: Kind, name: String, bytes: Vec<u8>) -> DeclaredCapture {
     let digest = Digest::from_content(&bytes);
-    Stated {
+    DeclaredCapture {
         name: name.into(),
         kind: kind.name().to_owned(),
         core: CoreHash(digest),

@@ -1,11 +1,11 @@
 //! Files of one or several JSON texts.
 
-use super::error::{Fault, Result, SYNTAX};
+use super::error::{Fault, RecorderResult, SYNTAX};
 use crate::json::Value;
 use crate::json::reader::{self, Defect, Limits};
 
 /// Returns the JSON texts of a file, each with the number of its first line: one, or one in each line.
-pub(super) fn documents<'b>(bytes: &'b [u8], limits: &Limits) -> Result<Vec<(usize, Value<'b>)>> {
+pub(super) fn documents<'b>(bytes: &'b [u8], limits: &Limits) -> RecorderResult<Vec<(usize, Value<'b>)>> {
     let whole = match reader::read(bytes, limits) {
         Ok(document) => return Ok(vec![(1, document)]),
         Err(error) => error,

@@ -28,7 +28,7 @@ pub(super) struct Fault {
     message: String,
 }
 
-pub(super) type Result<T> = std::result::Result<T, Fault>;
+pub(super) type RecorderResult<T> = std::result::Result<T, Fault>;
 
 impl Fault {
     pub(super) fn new(rule: RuleInfo, location: impl Into<String>, message: impl Into<String>) -> Self {

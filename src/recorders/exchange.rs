@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
-use super::target::Target;
-use crate::calls::call::{Answer, Call, Chunk, Outcome};
+use super::target::ApiTarget;
+use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk};
 use crate::calls::matching::MatchingRules;
 use crate::json::Value;
 use crate::json::compact;
@@ -13,27 +13,27 @@ use crate::json::reader::{self, Limits};
 
 /// A request and its response.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub(super) struct ImportedExchange {
     /// Where it is in the file.
     pub(super) location: String,
-    pub(super) request: Request,
-    pub(super) reply: Reply,
+    pub(super) request: ImportedRequest,
+    pub(super) reply: ImportedResponse,
     pub(super) at: Option<DateTime<Utc>>,
     pub(super) latency_ms: u64,
 }
 
 /// The request.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum ImportedRequest {
     /// As HTTP.
     Http { method: String, url: String, body: Vec<u8> },
     /// As JSON, to an API.
-    Json { target: Target, body: Value<'static> },
+    Json { target: ApiTarget, body: Value<'static> },
 }
 
 /// The response.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum ImportedResponse {
     Answer {
         status: u16,
         content_type: Option<String>,
@@ -46,7 +46,7 @@ pub(super) enum Reply {
     Unmapped(String),
 }
 
-impl Reply {
+impl ImportedResponse {
     /// Returns an answer that is JSON.
     pub(super) fn json(status: u16, body: &Value<'_>) -> Self {
         let content_type = Some("application/json".to_owned());
@@ -60,23 +60,23 @@ impl Reply {
     }
 }
 
-impl Exchange {
+impl ImportedExchange {
     /// Returns the call. The error says why it cannot be mapped.
     pub(super) fn into_call(
         self,
         number: u64,
         before: DateTime<Utc>,
         rules: &MatchingRules,
-    ) -> Result<Call, String> {
+    ) -> Result<CallRecord, String> {
         let Self { request, reply, at, latency_ms, .. } = self;
         let (target, body) = match &request {
-            Request::Json { target, body } => (target.clone(), Cow::Borrowed(body)),
-            Request::Http { method, url, body } => {
+            ImportedRequest::Json { target, body } => (target.clone(), Cow::Borrowed(body)),
+            ImportedRequest::Http { method, url, body } => {
                 if !method.eq_ignore_ascii_case("POST") {
                     return Err(format!("requests with {method} are not calls of a model"));
                 }
-                let target = Target::from_url(url)?;
-                if let Reply::Unmapped(reason) = &reply {
+                let target = ApiTarget::from_url(url)?;
+                if let ImportedResponse::Unmapped(reason) = &reply {
                     return Err(reason.clone());
                 }
                 let body = reader::read(body, &Limits::default())
@@ -87,10 +87,10 @@ impl Exchange {
         if body.as_object().is_none() {
             return Err(format!("the body of the request is {}, not an object", body.type_name()));
         }
-        let Target { provider, endpoint, path } = target;
+        let ApiTarget { provider, endpoint, path } = target;
         let stored = rules.redacted_value(&body);
         let prompt = rules.prompt(endpoint, &path, &stored).ok_or("a number in the request overflows")?;
-        Ok(Call {
+        Ok(CallRecord {
             number,
             asked_at: at.unwrap_or(before),
             provider,
@@ -104,19 +104,19 @@ impl Exchange {
     }
 }
 
-fn outcome(reply: Reply, rules: &MatchingRules) -> Result<Outcome, String> {
+fn outcome(reply: ImportedResponse, rules: &MatchingRules) -> Result<CallOutcome, String> {
     Ok(match reply {
-        Reply::Unmapped(reason) => return Err(reason),
-        Reply::Failed(reason) => {
-            Outcome::Failed { reason: rules.redacted(&reason).into_owned(), partial: String::new() }
+        ImportedResponse::Unmapped(reason) => return Err(reason),
+        ImportedResponse::Failed(reason) => {
+            CallOutcome::Failed { reason: rules.redacted(&reason).into_owned(), partial: String::new() }
         }
-        Reply::Answer { status, content_type, retry_after, body } => {
+        ImportedResponse::Answer { status, content_type, retry_after, body } => {
             let body = String::from_utf8(body)
                 .map_err(|_| "the response is not text in UTF-8: it has no place in a session".to_owned())?;
             let body = rules.redacted(&body).into_owned();
             // The files do not say when the parts of a body arrived.
             let chunks = vec![Chunk { at_us: 0, bytes: body.len() as u64 }];
-            Outcome::Answered(Answer { status, content_type, retry_after, body, chunks })
+            CallOutcome::Answered(CallResponse { status, content_type, retry_after, body, chunks })
         }
     })
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use chrono::SecondsFormat;
 
 use crate::calls::provider::Provider;
-use crate::calls::recorded_run::{self, Recorded};
+use crate::calls::recorded_run::{self, AnsweredCall};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
@@ -21,7 +21,7 @@ pub enum ExportFormat {
 
 /// The reason that the calls of an artifact are not written.
 #[derive(Debug, thiserror::Error)]
-pub enum NotExported {
+pub enum CallExportError {
     /// It is not a run pack that a gateway recorded or that was imported from another program.
     #[error("only run packs of recorded or imported calls can be exported in this form")]
     NoCalls,
@@ -39,12 +39,12 @@ pub fn has_calls(document: &[u8]) -> bool {
 /// Writes the complete calls of run packs, and returns their number. Calls without a complete answer are left out.
 ///
 /// # Errors
-/// Returns [`NotExported::NoCalls`] if one of the documents is not a run pack with calls, before anything is written; and
-/// [`NotExported::Io`] if the output cannot be written.
-pub fn write(format: ExportFormat, packs: &[Vec<u8>], out: &mut dyn Write) -> Result<u64, NotExported> {
+/// Returns [`CallExportError::NoCalls`] if one of the documents is not a run pack with calls, before anything is
+/// written; and [`CallExportError::Io`] if the output cannot be written.
+pub fn write(format: ExportFormat, packs: &[Vec<u8>], out: &mut dyn Write) -> Result<u64, CallExportError> {
     let mut calls = Vec::new();
     for pack in packs {
-        calls.extend(recorded_run::read(pack).ok_or(NotExported::NoCalls)?);
+        calls.extend(recorded_run::read(pack).ok_or(CallExportError::NoCalls)?);
     }
     match format {
         ExportFormat::Vcr => cassette(&calls, out)?,
@@ -53,14 +53,14 @@ pub fn write(format: ExportFormat, packs: &[Vec<u8>], out: &mut dyn Write) -> Re
     Ok(calls.len() as u64)
 }
 
-fn url(call: &Recorded) -> String {
+fn url(call: &AnsweredCall) -> String {
     match Provider::named(&call.provider) {
         Some(provider) => format!("{}{}", provider.url, call.path),
         None => format!("http://{}{}", call.provider, call.path),
     }
 }
 
-fn cassette(calls: &[Recorded], out: &mut dyn Write) -> io::Result<()> {
+fn cassette(calls: &[AnsweredCall], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "interactions:{}", if calls.is_empty() { " []" } else { "" })?;
     for call in calls {
         let answer = &call.answer;
@@ -125,7 +125,7 @@ fn phrase(status: u16) -> &'static str {
     }
 }
 
-fn line(call: &Recorded, out: &mut dyn Write) -> io::Result<()> {
+fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
     let string = |text: &str| compact::text(&Value::String(text.into()));
     let answer = &call.answer;
     // A body that would not be read as the same bytes is written as a string.
@@ -168,6 +168,6 @@ mod tests {
     #[test]
     fn other_documents_have_no_calls() {
         let error = write(ExportFormat::Vcr, &[b"{}".to_vec()], &mut Vec::new()).unwrap_err();
-        assert!(matches!(error, NotExported::NoCalls));
+        assert!(matches!(error, CallExportError::NoCalls));
     }
 }

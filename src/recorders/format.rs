@@ -9,7 +9,7 @@ use crate::json::reader::{self, Limits, has_key};
 
 /// A format of recorded calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Format {
+pub enum RecorderFormat {
     /// A cassette of VCR.py, as YAML or JSON.
     Vcr,
     /// A log of Inspect, as JSON or a zip file.
@@ -20,7 +20,7 @@ pub enum Format {
     Jsonl,
 }
 
-impl Format {
+impl RecorderFormat {
     /// Returns the name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -68,31 +68,31 @@ fn is_cassette(text: &str) -> bool {
 }
 
 /// Returns the format of a text that cannot be read.
-fn of_fragment(text: &str) -> Option<Format> {
+fn of_fragment(text: &str) -> Option<RecorderFormat> {
     let has = |name: &str| has_key(text, name);
     if has("interactions") && has("version") {
-        Some(Format::Vcr)
+        Some(RecorderFormat::Vcr)
     } else if has("resourceSpans") {
-        Some(Format::Otel)
+        Some(RecorderFormat::Otel)
     } else if has("eval") && has("status") && has("samples") {
-        Some(Format::Inspect)
+        Some(RecorderFormat::Inspect)
     } else if has("custom_id") || has("request") && has("response") {
-        Some(Format::Jsonl)
+        Some(RecorderFormat::Jsonl)
     } else {
         None
     }
 }
 
-fn of_document(document: &Value<'_>) -> Option<Format> {
+fn of_document(document: &Value<'_>) -> Option<RecorderFormat> {
     let has = |name: &str| document.get(name).is_some();
     if has("interactions") && has("version") {
-        Some(Format::Vcr)
+        Some(RecorderFormat::Vcr)
     } else if has("resourceSpans") || has("resourceLogs") {
-        Some(Format::Otel)
+        Some(RecorderFormat::Otel)
     } else if has("eval") && has("status") && has("version") {
-        Some(Format::Inspect)
+        Some(RecorderFormat::Inspect)
     } else if jsonl::is_line(document) {
-        Some(Format::Jsonl)
+        Some(RecorderFormat::Jsonl)
     } else {
         None
     }
@@ -105,23 +105,26 @@ mod tests {
     #[test]
     fn formats_are_recognized_by_content() {
         for (text, format) in [
-            ("interactions: []\nversion: 1\n", Some(Format::Vcr)),
-            ("{\"version\":1,\"interactions\":[]}", Some(Format::Vcr)),
+            ("interactions: []\nversion: 1\n", Some(RecorderFormat::Vcr)),
+            ("{\"version\":1,\"interactions\":[]}", Some(RecorderFormat::Vcr)),
             (
                 "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/responses\",\"body\":{}}\n",
-                Some(Format::Jsonl),
+                Some(RecorderFormat::Jsonl),
             ),
-            ("{\"request\":{},\"response\":{}}\n{\"request\":{},\"response\":{}}\n", Some(Format::Jsonl)),
-            ("{\"resourceSpans\":[]}\n{\"resourceSpans\":[]}\n", Some(Format::Otel)),
-            ("{\"version\":2,\"status\":\"success\",\"eval\":{}}", Some(Format::Inspect)),
-            ("{\"resourceSpans\":[}", Some(Format::Otel)),
-            ("[{\"model\":\"m\"},{\"object\":\"chat.completion\"}]\n", Some(Format::Jsonl)),
+            (
+                "{\"request\":{},\"response\":{}}\n{\"request\":{},\"response\":{}}\n",
+                Some(RecorderFormat::Jsonl),
+            ),
+            ("{\"resourceSpans\":[]}\n{\"resourceSpans\":[]}\n", Some(RecorderFormat::Otel)),
+            ("{\"version\":2,\"status\":\"success\",\"eval\":{}}", Some(RecorderFormat::Inspect)),
+            ("{\"resourceSpans\":[}", Some(RecorderFormat::Otel)),
+            ("[{\"model\":\"m\"},{\"object\":\"chat.completion\"}]\n", Some(RecorderFormat::Jsonl)),
             ("{\"interactions\":[],\"adapter_id\":\"a\"}", None),
             ("contract: interactions:\n", None),
             ("{\"a\":1}", None),
             ("", None),
         ] {
-            assert_eq!(Format::recognize(text.as_bytes()), format, "{text}");
+            assert_eq!(RecorderFormat::recognize(text.as_bytes()), format, "{text}");
         }
     }
 }

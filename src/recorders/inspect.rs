@@ -5,15 +5,15 @@ use std::io::Cursor;
 
 use chrono::{DateTime, Utc};
 
-use super::chat::{Chat, Choice, message, tool, tool_call};
-use super::error::{Fault, LIMITS, Result, SHAPE, SYNTAX};
-use super::exchange::{Exchange, Reply, Request};
-use super::forms::{Formed, formed};
-use super::node::Node;
-use super::recording::{RecordedRun, Recording};
-use super::target::Target;
+use super::chat::{Chat, ChatChoice, message, tool, tool_call};
+use super::error::{Fault, LIMITS, RecorderResult, SHAPE, SYNTAX};
+use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
+use super::forms::{ApiExchange, formed};
+use super::node::LocatedValue;
+use super::recording::{ImportedRun, ImportedRuns};
+use super::target::ApiTarget;
 use crate::calls::values::text;
-use crate::intake::archive::{self, ArchiveError, Format};
+use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
 
@@ -36,12 +36,12 @@ const OPTIONS: &[(&str, &str)] = &[
 ];
 
 /// Reads a log: JSON, or a zip file.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
-    let mut recording = Recording::default();
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
+    let mut recording = ImportedRuns::default();
     if !bytes.starts_with(b"PK") {
         let root = reader::read(bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
-        let root = Node::new(&root, "");
-        let header = Header::read(&root)?;
+        let root = LocatedValue::new(&root, "");
+        let header = InspectLogHeader::read(&root)?;
         match root.member("samples") {
             Some(samples) => {
                 samples.elements()?.try_for_each(|sample| header.sample(&sample, &mut recording))?;
@@ -50,8 +50,9 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
         }
         return Ok(recording);
     }
-    let bounds = archive::Limits { bytes: limits.bytes, entries: limits.entries };
-    let files = archive::read_files(Format::Zip, Cursor::new(bytes), &|name| name.ends_with(ENDING), bounds);
+    let bounds = archive::ArchiveLimits { bytes: limits.bytes, entries: limits.entries };
+    let files =
+        archive::read_files(ArchiveFormat::Zip, Cursor::new(bytes), &|name| name.ends_with(ENDING), bounds);
     let files = files.map_err(|error| {
         let rule = if matches!(error, ArchiveError::Broken(_)) { SYNTAX } else { LIMITS };
         Fault::new(rule, "the archive", error.to_string())
@@ -61,28 +62,28 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
         return Err(Fault::new(SHAPE, "the archive", "the required file header.json is missing"));
     };
     let root = reader::read(header, limits).map_err(|error| Fault::of_text(&error, 1).inside(name))?;
-    let header = Header::read(&Node::new(&root, "")).map_err(|fault| fault.inside(name))?;
+    let header = InspectLogHeader::read(&LocatedValue::new(&root, "")).map_err(|fault| fault.inside(name))?;
     let mut samples: Vec<_> = files.iter().filter(|(path, _)| path.starts_with("samples/")).collect();
     samples.sort_unstable();
     for (path, sample) in samples {
         let sample = reader::read(sample, limits).map_err(|error| Fault::of_text(&error, 1).inside(path))?;
-        header.sample(&Node::new(&sample, path.as_str()), &mut recording)?;
+        header.sample(&LocatedValue::new(&sample, path.as_str()), &mut recording)?;
     }
     Ok(recording)
 }
 
-fn list(recording: &mut Recording, location: impl Into<String>, reason: impl Into<String>) {
+fn list(recording: &mut ImportedRuns, location: impl Into<String>, reason: impl Into<String>) {
     recording.unmapped.push((0, location.into(), reason.into()));
 }
 
 /// The properties that all samples of a log share.
-struct Header {
+struct InspectLogHeader {
     run: String,
     task: String,
 }
 
-impl Header {
-    fn read(root: &Node<'_>) -> Result<Self> {
+impl InspectLogHeader {
+    fn read(root: &LocatedValue<'_>) -> RecorderResult<Self> {
         let eval = root.required("eval")?;
         let run = eval.member("run_id").or_else(|| eval.member("eval_id"));
         let run = run.map_or(Ok(String::new()), |run| run.text().map(str::to_owned))?;
@@ -90,16 +91,16 @@ impl Header {
     }
 
     /// Reads a sample, whose calls are a run.
-    fn sample(&self, sample: &Node<'_>, recording: &mut Recording) -> Result<()> {
+    fn sample(&self, sample: &LocatedValue<'_>, recording: &mut ImportedRuns) -> RecorderResult<()> {
         let id = sample.required("id")?;
         let id = match id.value {
             Value::String(text) => text.clone().into_owned(),
             _ => id.integer()?.to_string(),
         };
         let epoch = sample.member("epoch").map_or(Ok(1), |epoch| epoch.integer())?;
-        let pools = Pools::new(sample);
+        let pools = SamplePools::new(sample);
         let mut exchanges = Vec::new();
-        for event in sample.member("events").iter().flat_map(Node::elements).flatten() {
+        for event in sample.member("events").iter().flat_map(LocatedValue::elements).flatten() {
             if event.member("event").and_then(|kind| kind.value.as_str()) == Some("model") {
                 exchanges.push((0, pools.exchange(&event, recording)?));
             }
@@ -122,20 +123,20 @@ impl Header {
             ("sample", text(id)),
             ("task", text(self.task.clone())),
         ];
-        recording.runs.push(RecordedRun { name, details, exchanges });
+        recording.runs.push(ImportedRun { name, details, exchanges });
         Ok(())
     }
 }
 
 /// The values that the events of a sample refer to.
-struct Pools<'v> {
+struct SamplePools<'v> {
     attachments: Option<&'v Object<'v>>,
     messages: &'v [Value<'v>],
     calls: &'v [Value<'v>],
 }
 
-impl<'v> Pools<'v> {
-    fn new(sample: &Node<'v>) -> Self {
+impl<'v> SamplePools<'v> {
+    fn new(sample: &LocatedValue<'v>) -> Self {
         let data = sample.value.get("events_data");
         let pool = |name| data.and_then(|data| data.get(name)).and_then(Value::as_array).unwrap_or_default();
         let attachments = sample.value.get("attachments").and_then(Value::as_object);
@@ -162,15 +163,16 @@ impl<'v> Pools<'v> {
     }
 
     /// Returns the elements of a pool that a list of ranges refers to.
-    fn referred(&self, pool: &[Value<'_>], ranges: &Node<'_>) -> Result<Vec<Value<'static>>> {
+    fn referred(&self, pool: &[Value<'_>], ranges: &LocatedValue<'_>) -> RecorderResult<Vec<Value<'static>>> {
         let mut found = Vec::new();
         for range in ranges.elements()? {
             let mut ends = range.elements()?;
             let (Some(start), Some(end)) = (ends.next(), ends.next()) else {
                 return Err(range.fault("a range has a start and an end"));
             };
-            let index =
-                |node: &Node<'_>| Ok::<_, Fault>(usize::try_from(node.integer()?).unwrap_or(usize::MAX));
+            let index = |node: &LocatedValue<'_>| {
+                Ok::<_, Fault>(usize::try_from(node.integer()?).unwrap_or(usize::MAX))
+            };
             let Some(elements) = pool.get(index(&start)?..index(&end)?) else {
                 return Err(range.fault("the range is not one of the messages that events_data has"));
             };
@@ -182,7 +184,11 @@ impl<'v> Pools<'v> {
         Ok(found)
     }
 
-    fn exchange(&self, event: &Node<'_>, recording: &mut Recording) -> Result<Exchange> {
+    fn exchange(
+        &self,
+        event: &LocatedValue<'_>,
+        recording: &mut ImportedRuns,
+    ) -> RecorderResult<ImportedExchange> {
         let at = event.member("timestamp").and_then(|time| time.time());
         let completed = event.member("completed").and_then(|time| time.time());
         let latency = at.zip(completed).map(|(at, completed)| (completed - at).num_milliseconds());
@@ -191,18 +197,22 @@ impl<'v> Pools<'v> {
         let (request, reply) = if let Some(raw) = self.raw(event, recording)? {
             raw
         } else {
-            let Formed { request, reply, unmapped } = formed(&self.chat(event, completed)?);
+            let ApiExchange { request, reply, unmapped } = formed(&self.chat(event, completed)?);
             for reason in unmapped {
                 list(recording, event.location.clone(), reason);
             }
             (request, reply)
         };
-        let reply = failure.map_or(reply, Reply::Failed);
-        Ok(Exchange { location: event.location.clone(), request, reply, at, latency_ms })
+        let reply = failure.map_or(reply, ImportedResponse::Failed);
+        Ok(ImportedExchange { location: event.location.clone(), request, reply, at, latency_ms })
     }
 
     /// Returns what was sent and received, if the log has it and the form is that of an API that is known.
-    fn raw(&self, event: &Node<'_>, recording: &mut Recording) -> Result<Option<(Request, Reply)>> {
+    fn raw(
+        &self,
+        event: &LocatedValue<'_>,
+        recording: &mut ImportedRuns,
+    ) -> RecorderResult<Option<(ImportedRequest, ImportedResponse)>> {
         let Some(call) = event.member("call") else { return Ok(None) };
         let (Some(request), Some(response)) = (call.member("request"), call.member("response")) else {
             return Ok(None);
@@ -225,12 +235,13 @@ impl<'v> Pools<'v> {
         let response = self.resolved(response.value);
         // Other APIs are stated in the form of Inspect.
         let is_known = response.get("object").or_else(|| response.get("type")).is_some();
-        let target = Target::from_bodies(&body, Some(&response)).filter(|_| is_known);
-        Ok(target.map(|target| (Request::Json { target, body }, Reply::json(200, &response))))
+        let target = ApiTarget::from_bodies(&body, Some(&response)).filter(|_| is_known);
+        Ok(target
+            .map(|target| (ImportedRequest::Json { target, body }, ImportedResponse::json(200, &response))))
     }
 
     /// Returns what Inspect states in its own form.
-    fn chat(&self, event: &Node<'_>, ended_at: Option<DateTime<Utc>>) -> Result<Chat> {
+    fn chat(&self, event: &LocatedValue<'_>, ended_at: Option<DateTime<Utc>>) -> RecorderResult<Chat> {
         let model = event.required("model")?.text()?;
         let (provider, model) = model.split_once('/').unwrap_or(("inspect", model));
         let mut input: Vec<Value<'static>> = Vec::new();
@@ -243,7 +254,8 @@ impl<'v> Pools<'v> {
         let mut chat =
             Chat { provider: provider.to_owned(), model: model.to_owned(), ended_at, ..Chat::default() };
         for (index, one) in input.iter().enumerate() {
-            chat.messages.push(in_chat(&Node::new(one, format!("{}.input[{index}]", event.location)))?);
+            chat.messages
+                .push(in_chat(&LocatedValue::new(one, format!("{}.input[{index}]", event.location)))?);
         }
         if let Some(config) = event.member("config") {
             let option = |(name, member): &(&str, &'static str)| {
@@ -260,12 +272,12 @@ impl<'v> Pools<'v> {
         let output = event.required("output")?;
         chat.response_model =
             output.member("model").and_then(|model| model.value.as_str().map(str::to_owned));
-        for choice in output.member("choices").iter().flat_map(Node::elements).flatten() {
+        for choice in output.member("choices").iter().flat_map(LocatedValue::elements).flatten() {
             let resolved = self.resolved(choice.required("message")?.value);
-            let message = in_chat(&Node::new(&resolved, format!("{}.message", choice.location)))?;
+            let message = in_chat(&LocatedValue::new(&resolved, format!("{}.message", choice.location)))?;
             let reason = choice.member("stop_reason").map_or(Ok("stop"), |reason| reason.text())?;
             let finish_reason = if reason == "max_tokens" { "length" } else { reason }.to_owned();
-            chat.choices.push(Choice { message, finish_reason });
+            chat.choices.push(ChatChoice { message, finish_reason });
         }
         if let Some(usage) = output.member("usage") {
             let tokens = |name| usage.member(name).map_or(Ok(0), |tokens| tokens.integer());
@@ -276,7 +288,7 @@ impl<'v> Pools<'v> {
 }
 
 /// Returns the content of a message: a text, or parts that are not all texts.
-fn said(content: &Node<'_>) -> Result<Value<'static>> {
+fn said(content: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
     if let Value::String(_) = content.value {
         return Ok(content.value.to_owned_value());
     }
@@ -291,11 +303,11 @@ fn said(content: &Node<'_>) -> Result<Value<'static>> {
 }
 
 /// Returns a message of Inspect as one of a chat.
-fn in_chat(node: &Node<'_>) -> Result<Value<'static>> {
+fn in_chat(node: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
     let role = node.required("role")?.text()?;
     let content = node.member("content").map_or(Ok(text("")), |content| said(&content))?;
     let mut calls = Vec::new();
-    for call in node.member("tool_calls").iter().flat_map(Node::elements).flatten() {
+    for call in node.member("tool_calls").iter().flat_map(LocatedValue::elements).flatten() {
         let arguments = call.member("arguments").map_or(&Value::Null, |arguments| arguments.value);
         calls.push(tool_call(call.required("id")?.text()?, call.required("function")?.text()?, arguments));
     }
@@ -303,7 +315,7 @@ fn in_chat(node: &Node<'_>) -> Result<Value<'static>> {
     Ok(message(role, content, calls, id))
 }
 
-fn tool_of(node: &Node<'_>) -> Result<Value<'static>> {
+fn tool_of(node: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
     let description = node.member("description").map(|description| description.text()).transpose()?;
     let parameters = node.member("parameters");
     Ok(tool(
@@ -332,7 +344,7 @@ mod tests {
         let run = &recording.runs[0];
         assert_eq!(run.name.as_deref(), Some("1-2"));
         let (_, exchange) = &run.exchanges[0];
-        let Request::Json { body, .. } = &exchange.request else { panic!() };
+        let ImportedRequest::Json { body, .. } = &exchange.request else { panic!() };
         assert_eq!(
             compact::text(body),
             r#"{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"a long text"}],"temperature":0.0}"#

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 
 use super::documents::documents;
-use super::error::{ConvertError, Fault, Result};
-use super::exchange::{Exchange, Reply, Request};
-use super::node::Node;
-use super::recording::{Input, RecordedRun, Recording};
-use super::target::Target;
+use super::error::{ConvertError, Fault, RecorderResult};
+use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
+use super::node::LocatedValue;
+use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
+use super::target::ApiTarget;
 use crate::json::reader::{Limits, excerpt};
 use crate::json::{Value, compact};
 
@@ -40,12 +40,15 @@ pub(super) fn is_line(document: &Value<'_>) -> bool {
 
 /// Reads files of lines. Lines of the batch API with the same `custom_id` are a request and its response, in any order
 /// and in any of the files.
-pub(super) fn read(inputs: &[Input], limits: &Limits) -> std::result::Result<Recording, ConvertError> {
-    let mut lines = Lines::default();
+pub(super) fn read(
+    inputs: &[ConvertInput],
+    limits: &Limits,
+) -> std::result::Result<ImportedRuns, ConvertError> {
+    let mut lines = JsonlReader::default();
     for (file, input) in inputs.iter().enumerate() {
         let mut read = || {
             for (number, document) in documents(&input.bytes, limits)? {
-                lines.line(file, &Node::new(&document, format!("line {number}")))?;
+                lines.line(file, &LocatedValue::new(&document, format!("line {number}")))?;
             }
             Ok(())
         };
@@ -55,30 +58,30 @@ pub(super) fn read(inputs: &[Input], limits: &Limits) -> std::result::Result<Rec
 }
 
 /// A response by the identifier of its request: the number of its file, its location, what it says, and when it came.
-type Replied = (usize, String, Reply, Option<DateTime<Utc>>);
+type BatchResponse = (usize, String, ImportedResponse, Option<DateTime<Utc>>);
 
 #[derive(Default)]
-struct Lines {
+struct JsonlReader {
     /// In the order of the requests.
-    entries: Vec<Entry>,
+    entries: Vec<JsonlEntry>,
     /// The number of the entry of each request of the batch API.
     asked: HashMap<String, usize>,
     /// The responses of the batch API: their file, location and time.
-    replies: HashMap<String, Replied>,
+    replies: HashMap<String, BatchResponse>,
     unmapped: Vec<(usize, String, String)>,
 }
 
-struct Entry {
+struct JsonlEntry {
     file: usize,
     location: String,
-    request: std::result::Result<Request, String>,
+    request: std::result::Result<ImportedRequest, String>,
     /// The response, or the name by which it refers to the request.
-    reply: std::result::Result<(Reply, Option<DateTime<Utc>>), String>,
+    reply: std::result::Result<(ImportedResponse, Option<DateTime<Utc>>), String>,
     latency_ms: u64,
 }
 
-impl Lines {
-    fn line(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+impl JsonlReader {
+    fn line(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         let has = |name: &str| line.member(name).is_some();
         if let Value::Array(_) = line.value {
             return self.pair_in_list(file, line);
@@ -99,19 +102,19 @@ impl Lines {
         }
     }
 
-    fn list(&mut self, file: usize, node: &Node<'_>, reason: impl Into<String>) {
+    fn list(&mut self, file: usize, node: &LocatedValue<'_>, reason: impl Into<String>) {
         self.unmapped.push((file, node.location.clone(), reason.into()));
     }
 
     /// Lists members that are not known.
-    fn others(&mut self, file: usize, node: &Node<'_>, known: &[&str]) {
+    fn others(&mut self, file: usize, node: &LocatedValue<'_>, known: &[&str]) {
         for name in node.others(known) {
             self.list(file, node, format!("the member {} is not mapped", excerpt(name)));
         }
     }
 
     /// Reads a line with a request, its response and what a program stored with them.
-    fn pair_in_list(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+    fn pair_in_list(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         let mut elements = line.elements()?;
         let (Some(request), Some(response)) = (elements.next(), elements.next()) else {
             self.list(file, line, "it is neither a request nor a response");
@@ -121,17 +124,17 @@ impl Lines {
             self.list(file, &other, "it is not mapped");
         }
         let reply = match response.value {
-            Value::Array(_) => (Reply::Failed(compact::text(response.value)), None),
+            Value::Array(_) => (ImportedResponse::Failed(compact::text(response.value)), None),
             _ => self.response(file, &response)?,
         };
         let asked = self.request(file, &request, Some(response.value))?;
         let location = line.location.clone();
-        self.entries.push(Entry { file, location, request: asked, reply: Ok(reply), latency_ms: 0 });
+        self.entries.push(JsonlEntry { file, location, request: asked, reply: Ok(reply), latency_ms: 0 });
         Ok(())
     }
 
     /// Reads a line with a request and its response.
-    fn pair(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+    fn pair(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, PAIR);
         let (request, response) = (line.required("request")?, line.required("response")?);
         let (reply, created) = self.response(file, &response)?;
@@ -141,29 +144,29 @@ impl Lines {
         let at = stated.and_then(|time| time.time().or_else(|| seconds(&time))).or(created);
         let latency_ms = line.member("latency_ms").map_or(Ok(0), |latency| latency.integer())?;
         let location = line.location.clone();
-        self.entries.push(Entry { file, location, request: asked, reply: Ok((reply, at)), latency_ms });
+        self.entries.push(JsonlEntry { file, location, request: asked, reply: Ok((reply, at)), latency_ms });
         Ok(())
     }
 
-    fn batch_request(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+    fn batch_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, INPUT);
         let request = self.request(file, line, None)?;
         self.asked_in_batch(file, line, request)
     }
 
-    fn anthropic_request(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+    fn anthropic_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, ANTHROPIC_INPUT);
         let params = line.required("params")?;
-        let request = request_of(params.value, Target::known("anthropic", "/v1/messages"));
+        let request = request_of(params.value, ApiTarget::from_known_provider("anthropic", "/v1/messages"));
         self.asked_in_batch(file, line, request)
     }
 
     fn asked_in_batch(
         &mut self,
         file: usize,
-        line: &Node<'_>,
-        request: std::result::Result<Request, String>,
-    ) -> Result<()> {
+        line: &LocatedValue<'_>,
+        request: std::result::Result<ImportedRequest, String>,
+    ) -> RecorderResult<()> {
         let id = line.required("custom_id")?.text()?.to_owned();
         if self.asked.contains_key(&id) {
             self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
@@ -171,28 +174,28 @@ impl Lines {
         }
         self.asked.insert(id.clone(), self.entries.len());
         let location = line.location.clone();
-        self.entries.push(Entry { file, location, request, reply: Err(id), latency_ms: 0 });
+        self.entries.push(JsonlEntry { file, location, request, reply: Err(id), latency_ms: 0 });
         Ok(())
     }
 
-    fn batch_reply(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+    fn batch_reply(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, OUTPUT);
         let (reply, at) = match (line.member("response"), line.member("error")) {
             (Some(response), _) => self.response(file, &response)?,
-            (None, Some(error)) => (Reply::Failed(compact::text(error.value)), None),
+            (None, Some(error)) => (ImportedResponse::Failed(compact::text(error.value)), None),
             (None, None) => return Err(line.fault("the required member response is missing")),
         };
         self.replied_in_batch(file, line, (reply, at))
     }
 
     /// Reads a result, which has no status of HTTP.
-    fn anthropic_reply(&mut self, file: usize, line: &Node<'_>) -> Result<()> {
+    fn anthropic_reply(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, ANTHROPIC_OUTPUT);
         let result = line.required("result")?;
         let reply = match (result.required("type")?.text()?, result.member("error")) {
             ("succeeded", _) => reply(200, None, result.required("message")?.value),
-            (_, Some(error)) => Reply::Failed(compact::text(error.value)),
-            (outcome, None) => Reply::Failed(format!("the request was {outcome}")),
+            (_, Some(error)) => ImportedResponse::Failed(compact::text(error.value)),
+            (outcome, None) => ImportedResponse::Failed(format!("the request was {outcome}")),
         };
         self.replied_in_batch(file, line, (reply, None))
     }
@@ -200,9 +203,9 @@ impl Lines {
     fn replied_in_batch(
         &mut self,
         file: usize,
-        line: &Node<'_>,
-        (reply, at): (Reply, Option<DateTime<Utc>>),
-    ) -> Result<()> {
+        line: &LocatedValue<'_>,
+        (reply, at): (ImportedResponse, Option<DateTime<Utc>>),
+    ) -> RecorderResult<()> {
         let id = line.required("custom_id")?.text()?.to_owned();
         if self.replies.contains_key(&id) {
             self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
@@ -217,11 +220,11 @@ impl Lines {
     fn request(
         &mut self,
         file: usize,
-        node: &Node<'_>,
+        node: &LocatedValue<'_>,
         response: Option<&Value<'_>>,
-    ) -> Result<std::result::Result<Request, String>> {
+    ) -> RecorderResult<std::result::Result<ImportedRequest, String>> {
         let Some(body) = node.member("body") else {
-            return Ok(request_of(node.value, Target::from_bodies(node.value, response)));
+            return Ok(request_of(node.value, ApiTarget::from_bodies(node.value, response)));
         };
         if node.member("custom_id").is_none() {
             self.others(file, node, REQUEST);
@@ -234,14 +237,18 @@ impl Lines {
         let url = ["url", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
         Ok(match url {
             Some(url) => {
-                Target::from_url(url.text()?).and_then(|target| request_of(body.value, Some(target)))
+                ApiTarget::from_url(url.text()?).and_then(|target| request_of(body.value, Some(target)))
             }
-            None => request_of(body.value, Target::from_bodies(body.value, response)),
+            None => request_of(body.value, ApiTarget::from_bodies(body.value, response)),
         })
     }
 
     /// Reads a response: its body, or an object with the status and the body. Returns when it was made, if it says so.
-    fn response(&mut self, file: usize, node: &Node<'_>) -> Result<(Reply, Option<DateTime<Utc>>)> {
+    fn response(
+        &mut self,
+        file: usize,
+        node: &LocatedValue<'_>,
+    ) -> RecorderResult<(ImportedResponse, Option<DateTime<Utc>>)> {
         let is_wrapped = node
             .member("status_code")
             .or_else(|| node.member("status"))
@@ -255,7 +262,7 @@ impl Lines {
         let status = status.map_or(Ok(200), |status| status.status())?;
         let headers = node.member("headers").filter(|headers| headers.value.as_object().is_some());
         let (mut content_type, mut waits) = (None, None);
-        for (name, value) in headers.iter().flat_map(Node::members).flatten() {
+        for (name, value) in headers.iter().flat_map(LocatedValue::members).flatten() {
             match name.to_ascii_lowercase().as_str() {
                 "content-type" => content_type = Some(value.text()?.to_owned()),
                 "retry-after" => waits = Some(value.text()?.to_owned()),
@@ -263,25 +270,25 @@ impl Lines {
             }
         }
         let reply = match reply(status, content_type, body.value) {
-            Reply::Answer { status, content_type, body, .. } => {
-                Reply::Answer { status, content_type, retry_after: waits, body }
+            ImportedResponse::Answer { status, content_type, body, .. } => {
+                ImportedResponse::Answer { status, content_type, retry_after: waits, body }
             }
             other => other,
         };
         Ok((reply, created(&body)))
     }
 
-    fn finish(mut self) -> Recording {
+    fn finish(mut self) -> ImportedRuns {
         let mut exchanges = Vec::new();
         for entry in self.entries {
-            let Entry { file, location, request, reply, latency_ms } = entry;
+            let JsonlEntry { file, location, request, reply, latency_ms } = entry;
             let reply = match reply {
                 Ok(reply) => Some(reply),
                 Err(id) => self.replies.remove(&id).map(|(_, _, reply, at)| (reply, at)),
             };
             match (request, reply) {
                 (Ok(request), Some((reply, at))) => {
-                    exchanges.push((file, Exchange { location, request, reply, at, latency_ms }));
+                    exchanges.push((file, ImportedExchange { location, request, reply, at, latency_ms }));
                 }
                 (Err(reason), _) => self.unmapped.push((file, location, reason)),
                 (Ok(_), None) => {
@@ -295,37 +302,41 @@ impl Lines {
         let without =
             "there is no request for this response; import the file with the requests together with this one";
         self.unmapped.extend(left.into_iter().map(|(file, location)| (file, location, without.to_owned())));
-        Recording { runs: vec![RecordedRun { exchanges, ..RecordedRun::default() }], unmapped: self.unmapped }
+        ImportedRuns {
+            runs: vec![ImportedRun { exchanges, ..ImportedRun::default() }],
+            unmapped: self.unmapped,
+        }
     }
 }
 
-fn request_of(body: &Value<'_>, target: Option<Target>) -> std::result::Result<Request, String> {
+fn request_of(body: &Value<'_>, target: Option<ApiTarget>) -> std::result::Result<ImportedRequest, String> {
     let target = target.ok_or("it has no URL, and its form is not that of a known API")?;
-    Ok(Request::Json { target, body: body.to_owned_value() })
+    Ok(ImportedRequest::Json { target, body: body.to_owned_value() })
 }
 
 /// Returns an answer. A string is the body as it was received, such as a stream of events.
-fn reply(status: u16, content_type: Option<String>, body: &Value<'_>) -> Reply {
+fn reply(status: u16, content_type: Option<String>, body: &Value<'_>) -> ImportedResponse {
     let Value::String(text) = body else {
-        let Reply::Answer { status, content_type: json, retry_after, body } = Reply::json(status, body)
+        let ImportedResponse::Answer { status, content_type: json, retry_after, body } =
+            ImportedResponse::json(status, body)
         else {
-            return Reply::json(status, body);
+            return ImportedResponse::json(status, body);
         };
-        return Reply::Answer { status, content_type: content_type.or(json), retry_after, body };
+        return ImportedResponse::Answer { status, content_type: content_type.or(json), retry_after, body };
     };
     let is_stream = text.starts_with("data:") || text.starts_with("event:");
     let guessed = if is_stream { "text/event-stream" } else { "application/json" };
     let content_type = Some(content_type.unwrap_or_else(|| guessed.to_owned()));
-    Reply::Answer { status, content_type, retry_after: None, body: text.as_bytes().to_vec() }
+    ImportedResponse::Answer { status, content_type, retry_after: None, body: text.as_bytes().to_vec() }
 }
 
 /// Returns the time that a response states.
-fn created(body: &Node<'_>) -> Option<DateTime<Utc>> {
+fn created(body: &LocatedValue<'_>) -> Option<DateTime<Utc>> {
     let stated = body.member("created").or_else(|| body.member("created_at"))?;
     seconds(&stated)
 }
 
-fn seconds(node: &Node<'_>) -> Option<DateTime<Utc>> {
+fn seconds(node: &LocatedValue<'_>) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp(i64::try_from(node.integer().ok()?).ok()?, 0)
 }
 
@@ -333,19 +344,19 @@ fn seconds(node: &Node<'_>) -> Option<DateTime<Utc>> {
 mod tests {
     use super::*;
 
-    fn recording(files: &[&str]) -> Recording {
-        let input = |(index, text): (usize, &&str)| Input {
+    fn recording(files: &[&str]) -> ImportedRuns {
+        let input = |(index, text): (usize, &&str)| ConvertInput {
             name: index.to_string(),
             bytes: text.as_bytes().to_vec(),
         };
-        let inputs: Vec<Input> = files.iter().enumerate().map(input).collect();
+        let inputs: Vec<ConvertInput> = files.iter().enumerate().map(input).collect();
         read(&inputs, &Limits::default()).unwrap()
     }
 
-    fn shown(recording: &Recording) -> Vec<String> {
+    fn shown(recording: &ImportedRuns) -> Vec<String> {
         let exchanges = recording.runs.iter().flat_map(|run| &run.exchanges);
-        let reply = |reply: &Reply| match reply {
-            Reply::Answer { status, content_type, body, .. } => {
+        let reply = |reply: &ImportedResponse| match reply {
+            ImportedResponse::Answer { status, content_type, body, .. } => {
                 format!(
                     "{status} {} {}",
                     content_type.as_deref().unwrap_or_default(),
@@ -377,7 +388,9 @@ mod tests {
             (shown(&recording).as_slice(), recording.unmapped.len()),
             (&expected.map(str::to_owned)[..], 0)
         );
-        let Request::Json { target, .. } = &recording.runs[0].exchanges[0].1.request else { panic!() };
+        let ImportedRequest::Json { target, .. } = &recording.runs[0].exchanges[0].1.request else {
+            panic!()
+        };
         assert_eq!((target.provider.as_str(), target.endpoint.name), ("anthropic", "messages"));
     }
 

@@ -1,9 +1,9 @@
 //! The files of other programs that record calls of models: cassettes of VCR.py, logs of Inspect, spans of
 //! OpenTelemetry, and requests and responses as JSON Lines.
 //!
-//! [`convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what it
-//! cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines. The same file always becomes the
-//! same documents. `docs/import.md` specifies both.
+//! [`fn@convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what
+//! it cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines. The same file always
+//! becomes the same documents. `docs/import.md` specifies both.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,8 +34,8 @@ mod recording;
 mod target;
 mod vcr;
 
-pub use convert::{Conversion, ConvertOptions, Unmapped, convert};
+pub use convert::{Conversion, ConvertOptions, UnmappedValue, convert};
 pub use error::{ConvertError, RULES};
-pub use export::{ExportFormat, NotExported, has_calls, write};
-pub use format::Format;
-pub use recording::Input;
+pub use export::{CallExportError, ExportFormat, has_calls, write};
+pub use format::RecorderFormat;
+pub use recording::ConvertInput;

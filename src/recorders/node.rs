@@ -2,17 +2,17 @@
 
 use chrono::{DateTime, Utc};
 
-use super::error::{Fault, Result, SHAPE};
+use super::error::{Fault, RecorderResult, SHAPE};
 use crate::json::{Object, Value};
 
 /// A value with its location.
 #[derive(Clone, Debug)]
-pub(super) struct Node<'v> {
+pub(super) struct LocatedValue<'v> {
     pub(super) value: &'v Value<'v>,
     pub(super) location: String,
 }
 
-impl<'v> Node<'v> {
+impl<'v> LocatedValue<'v> {
     pub(super) fn new(value: &'v Value<'v>, location: impl Into<String>) -> Self {
         Self { value, location: location.into() }
     }
@@ -37,33 +37,33 @@ impl<'v> Node<'v> {
     }
 
     /// Returns a member that must be there.
-    pub(super) fn required(&self, name: &str) -> Result<Self> {
+    pub(super) fn required(&self, name: &str) -> RecorderResult<Self> {
         self.object()?;
         self.member(name).ok_or_else(|| self.fault(format!("the required member {name} is missing")))
     }
 
-    pub(super) fn object(&self) -> Result<&'v Object<'v>> {
+    pub(super) fn object(&self) -> RecorderResult<&'v Object<'v>> {
         self.value.as_object().ok_or_else(|| self.is_not("an object"))
     }
 
     /// Returns the members of an object that are not null.
-    pub(super) fn members(&self) -> Result<impl Iterator<Item = (&'v str, Self)> + use<'v, '_>> {
+    pub(super) fn members(&self) -> RecorderResult<impl Iterator<Item = (&'v str, Self)> + use<'v, '_>> {
         let members = self.object()?.iter().filter(|(_, value)| !value.is_null());
         Ok(members.map(|(name, value)| (name, Self { value, location: self.at(name) })))
     }
 
-    pub(super) fn elements(&self) -> Result<impl Iterator<Item = Self> + use<'v, '_>> {
+    pub(super) fn elements(&self) -> RecorderResult<impl Iterator<Item = Self> + use<'v, '_>> {
         let elements = self.value.as_array().ok_or_else(|| self.is_not("an array"))?;
         let elements = elements.iter().enumerate();
         Ok(elements.map(|(index, value)| Self { value, location: format!("{}[{index}]", self.location) }))
     }
 
-    pub(super) fn text(&self) -> Result<&'v str> {
+    pub(super) fn text(&self) -> RecorderResult<&'v str> {
         self.value.as_str().ok_or_else(|| self.is_not("a string"))
     }
 
     /// Returns a whole number, which may be in a string.
-    pub(super) fn integer(&self) -> Result<u64> {
+    pub(super) fn integer(&self) -> RecorderResult<u64> {
         let literal = match self.value {
             Value::Number(number) => number.literal(),
             Value::String(text) => text,
@@ -77,7 +77,7 @@ impl<'v> Node<'v> {
         DateTime::parse_from_rfc3339(self.value.as_str()?).ok().map(|time| time.to_utc())
     }
 
-    pub(super) fn status(&self) -> Result<u16> {
+    pub(super) fn status(&self) -> RecorderResult<u16> {
         let number = self.integer()?;
         let status = u16::try_from(number).ok().filter(|status| (100..1000).contains(status));
         status.ok_or_else(|| self.fault(format!("{number} is not a status of HTTP")))

@@ -5,14 +5,14 @@ use crate::json::Value;
 
 /// The request of an API.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(super) struct ApiTarget {
     pub(super) provider: String,
     pub(super) endpoint: &'static Endpoint,
     /// The path in the API, without the query, which may contain a key.
     pub(super) path: String,
 }
 
-impl Target {
+impl ApiTarget {
     /// Returns the request with this URL or path: that of the provider with this host, or of the one whose API has the
     /// path. The error says why there is none.
     pub(super) fn from_url(url: &str) -> Result<Self, String> {
@@ -47,18 +47,18 @@ impl Target {
             _ if asks("input") && answers("output") => ("openai", "/v1/responses"),
             _ => return None,
         };
-        Self::known(provider, path)
+        Self::from_known_provider(provider, path)
     }
 
     /// Returns a request of a known provider.
-    pub(super) fn known(provider: &str, path: &str) -> Option<Self> {
+    pub(super) fn from_known_provider(provider: &str, path: &str) -> Option<Self> {
         let provider = Provider::named(provider)?;
         let endpoint = provider.endpoint(path)?;
         Some(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned() })
     }
 
     /// Returns a request of a provider that is not known, with a path of the API of `OpenAI`.
-    pub(super) fn unknown(provider: &str, path: &str) -> Self {
+    pub(super) fn from_unknown_provider(provider: &str, path: &str) -> Self {
         let is_word = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let word: String =
             provider.chars().map(|c| if is_word(&c) { c.to_ascii_lowercase() } else { '-' }).collect();
@@ -94,7 +94,7 @@ mod tests {
                 "gemini generateContent /v1beta/models/g:generateContent",
             ),
         ] {
-            let Target { provider, endpoint, path } = Target::from_url(url).unwrap();
+            let ApiTarget { provider, endpoint, path } = ApiTarget::from_url(url).unwrap();
             assert_eq!(format!("{provider} {} {path}", endpoint.name), expected);
         }
         for (url, reason) in [
@@ -105,7 +105,7 @@ mod tests {
             ("https://example.org/login?key=secret", "/login is not the path of a known API"),
             ("", " is not the path of a known API"),
         ] {
-            assert_eq!(Target::from_url(url).unwrap_err(), reason);
+            assert_eq!(ApiTarget::from_url(url).unwrap_err(), reason);
         }
     }
 
@@ -120,16 +120,16 @@ mod tests {
             (r#"{"prompt":"x"}"#, r#"{"object":"text_completion"}"#, "completions"),
         ] {
             let read = |text: &'static str| reader::read(text.as_bytes(), &Limits::default()).unwrap();
-            let target = Target::from_bodies(&read(request), Some(&read(response))).unwrap();
+            let target = ApiTarget::from_bodies(&read(request), Some(&read(response))).unwrap();
             assert_eq!(target.endpoint.name, expected);
         }
-        assert!(Target::from_bodies(&Value::Null, None).is_none());
+        assert!(ApiTarget::from_bodies(&Value::Null, None).is_none());
     }
 
     #[test]
     fn other_providers_have_names_that_a_gateway_accepts() {
-        assert_eq!(Target::unknown("Mistral.AI", "/").provider, "mistral-ai");
-        assert_eq!(Target::unknown("run", "/").provider, "provider-run");
-        assert_eq!(Target::unknown("", "/").provider, "provider-");
+        assert_eq!(ApiTarget::from_unknown_provider("Mistral.AI", "/").provider, "mistral-ai");
+        assert_eq!(ApiTarget::from_unknown_provider("run", "/").provider, "provider-run");
+        assert_eq!(ApiTarget::from_unknown_provider("", "/").provider, "provider-");
     }
 }

@@ -5,16 +5,16 @@ use std::collections::{BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 
-use super::binary::{Budget, base64};
-use super::error::{Fault, Result};
-use super::exchange::{Exchange, Reply, Request};
-use super::node::Node;
-use super::recording::{RecordedRun, Recording};
+use super::binary::{DecodingBudget, base64};
+use super::error::{Fault, RecorderResult};
+use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
+use super::node::LocatedValue;
+use super::recording::{ImportedRun, ImportedRuns};
 use crate::calls::values::at;
 use crate::json::Value;
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
-use crate::yaml::{self, BINARY, Schema};
+use crate::yaml::{self, BINARY, YamlSchema};
 
 /// The members of the document, of an interaction, of a request and of a response.
 const DOCUMENT: &[&str] = &["interactions", "version"];
@@ -38,15 +38,15 @@ const HEADERS: &[&str] = &[
 ];
 
 /// Reads a cassette.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
-    let value = document(bytes, Schema::Text, limits)?;
-    let root = Node::new(&value, "");
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
+    let value = document(bytes, YamlSchema::Text, limits)?;
+    let root = LocatedValue::new(&value, "");
     let version = root.required("version")?;
     if version.integer()? != 1 {
         return Err(version.fault("cassettes have version 1; record it again with a current VCR.py"));
     }
     let mut cassette = Cassette {
-        budget: Budget::new(limits.bytes),
+        budget: DecodingBudget::new(limits.bytes),
         structures: structures(&value, bytes, limits),
         headers: BTreeSet::new(),
         unmapped: Vec::new(),
@@ -62,11 +62,11 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
         unmapped.push(("interactions".to_owned(), format!("these headers are not mapped: {names}")));
     }
     let unmapped = unmapped.into_iter().map(|(location, reason)| (0, location, reason)).collect();
-    Ok(Recording { runs: vec![RecordedRun { exchanges, ..RecordedRun::default() }], unmapped })
+    Ok(ImportedRuns { runs: vec![ImportedRun { exchanges, ..ImportedRun::default() }], unmapped })
 }
 
 /// Reads the document as JSON or YAML.
-fn document<'b>(bytes: &'b [u8], schema: Schema, limits: &Limits) -> Result<Value<'b>> {
+fn document<'b>(bytes: &'b [u8], schema: YamlSchema, limits: &Limits) -> RecorderResult<Value<'b>> {
     let text = reader::utf8(bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
     let json = text.trim_start().starts_with('{').then(|| reader::read(bytes, limits));
     match json {
@@ -81,7 +81,7 @@ fn document<'b>(bytes: &'b [u8], schema: Schema, limits: &Limits) -> Result<Valu
 /// way, and their scalars have types.
 fn structures(root: &Value<'_>, bytes: &[u8], limits: &Limits) -> HashMap<String, Vec<u8>> {
     let has_structure = bodies(root).any(|(_, body)| is_structure(body));
-    let typed = if has_structure { document(bytes, Schema::Written, limits).ok() } else { None };
+    let typed = if has_structure { document(bytes, YamlSchema::Written, limits).ok() } else { None };
     let bodies = typed.iter().flat_map(bodies).filter(|(_, body)| is_structure(body));
     bodies.map(|(location, body)| (location, compact::text(body).into_bytes())).collect()
 }
@@ -99,7 +99,7 @@ fn is_structure(body: &Value<'_>) -> bool {
 }
 
 struct Cassette {
-    budget: Budget,
+    budget: DecodingBudget,
     /// The bodies of requests that are mappings, as JSON.
     structures: HashMap<String, Vec<u8>>,
     /// The names of headers that are not mapped.
@@ -118,7 +118,7 @@ struct Headers {
 
 impl Cassette {
     /// Lists members that are not known.
-    fn others(&mut self, node: &Node<'_>, known: &[&str]) {
+    fn others(&mut self, node: &LocatedValue<'_>, known: &[&str]) {
         for name in node.others(known) {
             let location = if node.location.is_empty() { "the document" } else { &node.location };
             self.unmapped
@@ -126,7 +126,7 @@ impl Cassette {
         }
     }
 
-    fn interaction(&mut self, node: &Node<'_>) -> Result<Exchange> {
+    fn interaction(&mut self, node: &LocatedValue<'_>) -> RecorderResult<ImportedExchange> {
         self.others(node, INTERACTION);
         let (request, response) = (node.required("request")?, node.required("response")?);
         request.object()?;
@@ -134,7 +134,7 @@ impl Cassette {
         self.others(&request, REQUEST);
         self.others(&response, RESPONSE);
         let headers = self.headers(&request)?;
-        let asked = Request::Http {
+        let asked = ImportedRequest::Http {
             method: request.required("method")?.text()?.to_owned(),
             url: request.required("uri")?.text()?.to_owned(),
             body: Vec::new(),
@@ -155,15 +155,15 @@ impl Cassette {
         let body = response.member("body").or_else(|| response.member("content"));
         let body = body.map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
         let reply = match (asked_badly, self.plain(body, &headers, &location)?) {
-            (Some(reason), _) => Reply::Unmapped(reason),
-            (None, Err(reason)) => Reply::Unmapped(format!("the body of the response: {reason}")),
+            (Some(reason), _) => ImportedResponse::Unmapped(reason),
+            (None, Err(reason)) => ImportedResponse::Unmapped(format!("the body of the response: {reason}")),
             (None, Ok(body)) => {
                 let Headers { content_type, retry_after, .. } = headers;
-                Reply::Answer { status, content_type, retry_after, body }
+                ImportedResponse::Answer { status, content_type, retry_after, body }
             }
         };
         let at = node.member("recorded_at").and_then(|time| time.time()).or(headers.date);
-        Ok(Exchange { location, request, reply, at, latency_ms: 0 })
+        Ok(ImportedExchange { location, request, reply, at, latency_ms: 0 })
     }
 
     /// Returns a body without its content encoding, or why it has none.
@@ -172,14 +172,14 @@ impl Cassette {
         body: Option<Vec<u8>>,
         headers: &Headers,
         location: &str,
-    ) -> Result<std::result::Result<Vec<u8>, String>> {
+    ) -> RecorderResult<std::result::Result<Vec<u8>, String>> {
         match body {
             Some(body) => self.budget.decoded(body, &headers.content_encoding, location),
             None => Ok(Err("it is a structure, not the text that was sent".to_owned())),
         }
     }
 
-    fn headers(&mut self, message: &Node<'_>) -> Result<Headers> {
+    fn headers(&mut self, message: &LocatedValue<'_>) -> RecorderResult<Headers> {
         let mut headers = Headers::default();
         let Some(stated) = message.member("headers") else { return Ok(headers) };
         for (name, value) in stated.members()? {
@@ -201,16 +201,16 @@ impl Cassette {
     }
 }
 
-fn with_body(request: Request, body: Vec<u8>) -> Request {
+fn with_body(request: ImportedRequest, body: Vec<u8>) -> ImportedRequest {
     match request {
-        Request::Http { method, url, .. } => Request::Http { method, url, body },
-        other @ Request::Json { .. } => other,
+        ImportedRequest::Http { method, url, .. } => ImportedRequest::Http { method, url, body },
+        other @ ImportedRequest::Json { .. } => other,
     }
 }
 
 /// Returns the first value of a header.
-fn first(value: &Node<'_>) -> Result<Option<String>> {
-    let text = |value: &Node<'_>| match value.value {
+fn first(value: &LocatedValue<'_>) -> RecorderResult<Option<String>> {
+    let text = |value: &LocatedValue<'_>| match value.value {
         Value::Number(number) => Ok(number.literal().to_owned()),
         Value::Object(_) => {
             bytes(value).map(|bytes| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
@@ -225,7 +225,7 @@ fn first(value: &Node<'_>) -> Result<Option<String>> {
 
 /// Returns the bytes of a body: a string, bytes in Base64, an object with one of them, or a list of parts. Returns `None`
 /// if it is something else.
-fn bytes(body: &Node<'_>) -> Result<Option<Vec<u8>>> {
+fn bytes(body: &LocatedValue<'_>) -> RecorderResult<Option<Vec<u8>>> {
     Ok(match body.value {
         Value::Null => Some(Vec::new()),
         Value::String(text) => Some(Cow::clone(text).into_owned().into_bytes()),
@@ -252,7 +252,7 @@ fn bytes(body: &Node<'_>) -> Result<Option<Vec<u8>>> {
 mod tests {
     use super::*;
 
-    fn recording(text: &str) -> Recording {
+    fn recording(text: &str) -> ImportedRuns {
         read(text.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("c")))
     }
 
@@ -279,12 +279,12 @@ version: 1
 
     #[test]
     fn interactions_are_exchanges() {
-        let Recording { mut runs, unmapped } = recording(CASSETTE);
+        let ImportedRuns { mut runs, unmapped } = recording(CASSETTE);
         let (_, exchange) = runs.remove(0).exchanges.remove(0);
-        let Request::Http { method, url, body } = &exchange.request else { panic!("{exchange:?}") };
+        let ImportedRequest::Http { method, url, body } = &exchange.request else { panic!("{exchange:?}") };
         assert_eq!((method.as_str(), url.as_str()), ("POST", "https://api.openai.com/v1/chat/completions"));
         assert_eq!(body, br#"{"model":"m","messages":[]}"#);
-        let Reply::Answer { status, content_type, body, .. } = &exchange.reply else {
+        let ImportedResponse::Answer { status, content_type, body, .. } = &exchange.reply else {
             panic!("{exchange:?}")
         };
         assert_eq!(
@@ -301,14 +301,14 @@ version: 1
         let body = r#"body: {a: 1, b: 1.0e-05, c: true, d: null, e: '1', f: 1e5, g: 0o17, h: "on", j: 1e+5, i: [-2, x y, 2+2]}"#;
         let text = CASSETTE.replace(r#"body: '{"model":"m","messages":[]}'"#, body);
         let exchange = recording(&text).runs.remove(0).exchanges.remove(0).1;
-        let Request::Http { body, .. } = exchange.request else { panic!("{exchange:?}") };
+        let ImportedRequest::Http { body, .. } = exchange.request else { panic!("{exchange:?}") };
         let expected = r#"{"a":1,"b":1.0e-05,"c":true,"d":null,"e":"1","f":"1e5","g":"0o17","h":"on","j":"1e+5","i":[-2,"x y","2+2"]}"#;
         assert_eq!(String::from_utf8(body).unwrap(), expected);
 
         let json = r#"{"version":1,"interactions":[{"request":{"method":"POST","uri":"/v1/messages","body":{"a":[1,"1",null]}},
             "response":{"status":{"code":200},"body":{"string":"{}"}}}]}"#;
         let exchange = recording(json).runs.remove(0).exchanges.remove(0).1;
-        let Request::Http { body, .. } = exchange.request else { panic!("{exchange:?}") };
+        let ImportedRequest::Http { body, .. } = exchange.request else { panic!("{exchange:?}") };
         assert_eq!(String::from_utf8(body).unwrap(), r#"{"a":[1,"1",null]}"#);
     }
 

@@ -1,7 +1,7 @@
 //! Card numbers: digits that begin as the networks assign them, with the right length and check digit.
 
 use super::rules::CARD;
-use super::span::Span;
+use super::span::SecretSpan;
 
 /// The shortest and the longest number, in digits.
 const SHORTEST: usize = 14;
@@ -17,7 +17,7 @@ const GROUPS: [&[usize]; 3] = [&[4, 4, 4, 4], &[4, 6, 5], &[4, 6, 4]];
 const PIECE: usize = SHORTEST / 2;
 
 /// Returns the card numbers in `bytes`, in order.
-pub(super) fn find(bytes: &[u8]) -> Vec<Span> {
+pub(super) fn find(bytes: &[u8]) -> Vec<SecretSpan> {
     let mut spans = Vec::new();
     // Every run of as many characters as the shortest number contains a whole piece, wherever it begins.
     let mut at = 0;
@@ -64,7 +64,7 @@ fn run_around(bytes: &[u8], at: usize) -> (usize, usize) {
 }
 
 /// Returns the number in a run, if there is exactly one in it.
-fn number(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
+fn number(bytes: &[u8], start: usize, end: usize) -> Option<SecretSpan> {
     let run = bytes.get(start..end)?;
     let first = run.iter().position(u8::is_ascii_digit)?;
     let last = run.iter().rposition(u8::is_ascii_digit)?;
@@ -75,7 +75,7 @@ fn number(bytes: &[u8], start: usize, end: usize) -> Option<Span> {
     let text = bytes.get(start..end)?;
     let digits: Vec<u8> = text.iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
     let is_number = is_grouped(text) && is_assigned(&digits) && is_checked(&digits);
-    is_number.then_some(Span { rule: &CARD, start, end })
+    is_number.then_some(SecretSpan { rule: &CARD, start, end })
 }
 
 /// Returns whether the characters around make it a part of something else, such as a digest or a fraction.

@@ -16,7 +16,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use span::Span;
+use span::SecretSpan;
 
 /// What is done about secrets in what is to be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub fn find(bytes: &[u8]) -> Vec<SecretMatch> {
     // Run packs contain what was sent several times.
     spans.retain(|span| seen.insert(bytes.get(span.start..span.end)));
     spans.truncate(DESCRIBED);
-    let describe = |span: Span| {
+    let describe = |span: SecretSpan| {
         let text = String::from_utf8_lossy(bytes.get(span.start..span.end).unwrap_or_default());
         SecretMatch {
             rule: span.rule.name.to_owned(),

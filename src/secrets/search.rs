@@ -1,6 +1,6 @@
 //! Everything that looks like a secret.
 
-use super::span::Span;
+use super::span::SecretSpan;
 use super::{card, words};
 
 /// Returns whether something in `bytes` looks like a secret.
@@ -9,7 +9,7 @@ pub(super) fn is_found(bytes: &[u8]) -> bool {
 }
 
 /// Returns what looks like a secret in `bytes`: keys, then card numbers.
-pub(super) fn spans(bytes: &[u8]) -> Vec<Span> {
+pub(super) fn spans(bytes: &[u8]) -> Vec<SecretSpan> {
     let mut spans = words::find(bytes);
     spans.extend(card::find(bytes));
     spans

@@ -6,7 +6,7 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, Match, MatchKind, packed
 use regex::bytes::Regex;
 
 use super::rules::{RULES, SecretRule};
-use super::span::Span;
+use super::span::SecretSpan;
 
 /// No key is longer.
 const LONGEST: usize = 12_000;
@@ -22,21 +22,21 @@ const PLACEHOLDERS: [&str; 9] =
     ["example", "xxxx", "your", "placeholder", "redacted", "dummy", "not-a", "not_a", "....."];
 
 /// What is searched for.
-struct Search {
-    words: Words,
+struct SecretSearch {
+    words: WordSearcher,
     /// The rules of each word.
     rules: Vec<Vec<&'static SecretRule>>,
 }
 
 /// A search for several words. Both sorts are quick to build, which matters for a process that adds one document.
-enum Words {
+enum WordSearcher {
     /// By vector instructions.
     Packed(packed::Searcher),
     /// On processors without them.
     Automaton(AhoCorasick),
 }
 
-impl Words {
+impl WordSearcher {
     /// Returns `None` if the words are not valid.
     fn new(words: &[&str]) -> Option<Self> {
         let packed = packed::Config::new()
@@ -62,12 +62,12 @@ impl Words {
     }
 }
 
-static SEARCH: LazyLock<Option<Search>> = LazyLock::new(Search::new);
+static SEARCH: LazyLock<Option<SecretSearch>> = LazyLock::new(SecretSearch::new);
 
 /// The patterns of the rules, in their order. Each is compiled when its word is found: most documents need none.
 static PATTERNS: [OnceLock<Option<Regex>>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
 
-impl Search {
+impl SecretSearch {
     /// Returns `None` if the words are not valid, which the tests exclude.
     fn new() -> Option<Self> {
         let mut words: Vec<&str> = RULES.iter().flat_map(|rule| rule.words.iter().copied()).collect();
@@ -75,7 +75,7 @@ impl Search {
         words.dedup();
         let rules_of = |word: &&str| RULES.iter().filter(|rule| rule.words.contains(word)).collect();
         let rules = words.iter().map(rules_of).collect();
-        Some(Self { words: Words::new(&words)?, rules })
+        Some(Self { words: WordSearcher::new(&words)?, rules })
     }
 }
 
@@ -87,7 +87,7 @@ fn pattern(rule: &'static SecretRule) -> Option<&'static Regex> {
 }
 
 /// Returns the keys in `bytes`, in order.
-pub(super) fn find(bytes: &[u8]) -> Vec<Span> {
+pub(super) fn find(bytes: &[u8]) -> Vec<SecretSpan> {
     let Some(search) = &*SEARCH else { return Vec::new() };
     let mut spans = Vec::new();
     let mut start = 0;
@@ -102,20 +102,20 @@ pub(super) fn find(bytes: &[u8]) -> Vec<Span> {
 }
 
 /// Returns the key that begins at `start`, if the pattern of the rule matches there.
-fn span(bytes: &[u8], start: usize, rule: &'static SecretRule) -> Option<Span> {
+fn span(bytes: &[u8], start: usize, rule: &'static SecretRule) -> Option<SecretSpan> {
     if rule.is_word && is_within_word(bytes.get(..start)?) {
         return None;
     }
     let rest = bytes.get(start..bytes.len().min(start + LONGEST))?;
     let end = start + pattern(rule)?.find(rest)?.end();
     if !rule.is_word {
-        return Some(Span { rule, start, end });
+        return Some(SecretSpan { rule, start, end });
     }
     let text = std::str::from_utf8(bytes.get(start..end)?).ok()?;
     let is_cut = bytes.get(end).is_some_and(|next| is_of_key(*next));
     // Only one rule has no format that others do not have.
     let is_key = !is_cut && !is_placeholder(text) && (rule.name != BEARER || is_random(text));
-    is_key.then_some(Span { rule, start, end })
+    is_key.then_some(SecretSpan { rule, start, end })
 }
 
 /// Returns whether a word continues after `before`. The letter of an escape, such as `\n`, is no part of it.
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn both_searches_find_the_same_words() {
         let words: Vec<&str> = RULES.iter().flat_map(|rule| rule.words).copied().collect();
-        let searches = [Words::new(&words).unwrap(), Words::automaton(&words).unwrap()];
+        let searches = [WordSearcher::new(&words).unwrap(), WordSearcher::automaton(&words).unwrap()];
         let text =
             words.iter().flat_map(|word| [&word[..word.len() / 2], word, " ", word]).collect::<String>();
         let found = searches.map(|search| {

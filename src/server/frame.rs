@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::address;
 use super::failure::PageError;
 use super::text::{line, long_line};
-use super::visit::Page;
+use super::visit::HtmlPage;
 
 /// The pages that every page leads to: path and name.
 const SECTIONS: [(&str, &str); 5] = [
@@ -19,14 +19,14 @@ const SECTIONS: [(&str, &str); 5] = [
 ];
 
 /// The layout of a page.
-pub(super) struct Frame<'f> {
+pub(super) struct PageLayout<'f> {
     /// The path of the vault.
     pub(super) vault: &'f Path,
 }
 
-impl Frame<'_> {
+impl PageLayout<'_> {
     /// Returns the whole document.
-    pub(super) fn document(&self, page: &Page) -> String {
+    pub(super) fn document(&self, page: &HtmlPage) -> String {
         let vault = self.vault.file_name().unwrap_or_default().to_string_lossy();
         html! {
             (DOCTYPE)
@@ -79,7 +79,7 @@ fn search_box() -> Markup {
 }
 
 /// Returns the page of an error.
-pub(super) fn failure(error: &PageError, hint: Option<&str>) -> Page {
+pub(super) fn failure(error: &PageError, hint: Option<&str>) -> HtmlPage {
     let message = error.to_string();
     let candidates = error.candidates();
     let body = html! {
@@ -97,7 +97,7 @@ pub(super) fn failure(error: &PageError, hint: Option<&str>) -> Page {
         }
         p { a href="/artifacts" { "All artifacts" } }
     };
-    Page { title: title(error).to_owned(), section: "", body }
+    HtmlPage { title: title(error).to_owned(), section: "", body }
 }
 
 fn title(error: &PageError) -> &'static str {

@@ -19,8 +19,8 @@ use tokio::task;
 use tokio::time::{sleep, timeout};
 
 use super::failure::PageError;
-use super::frame::{self, Frame};
-use super::visit::{Content, Download, Hint, Medium, Visit};
+use super::frame::{self, PageLayout};
+use super::visit::{Download, Hint, Medium, PageRequest, ResponseContent};
 use super::{guard, pages};
 use crate::vault::Vault;
 
@@ -31,11 +31,11 @@ const POLL: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A page as a function.
-type Render = fn(&Visit<'_>) -> Result<Content, PageError>;
+type Render = fn(&PageRequest<'_>) -> Result<ResponseContent, PageError>;
 
 /// A server that listens and does not answer yet.
 #[derive(Debug)]
-pub struct Server {
+pub struct WebServer {
     listener: std::net::TcpListener,
     address: SocketAddr,
 }
@@ -48,15 +48,15 @@ pub struct ServerOptions {
 }
 
 /// The state that all requests share.
-struct Shared {
+struct WebServerState {
     vault: Vault,
     address: SocketAddr,
     options: ServerOptions,
 }
 
-type App = Arc<Shared>;
+type App = Arc<WebServerState>;
 
-impl Server {
+impl WebServer {
     /// Listens at `address`. The system chooses the port if it is 0.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Server {
         is_stopped: impl Fn() -> bool + Send + Sync + 'static,
     ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let app = router(Arc::new(Shared { vault, address: self.address, options }));
+        let app = router(Arc::new(WebServerState { vault, address: self.address, options }));
         let is_stopped = Arc::new(is_stopped);
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(self.listener)?;
@@ -149,7 +149,7 @@ fn page(render: Render) -> MethodRouter<App> {
     )
 }
 
-fn not_text(_: &Visit<'_>) -> Result<Content, PageError> {
+fn not_text(_: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     Err(PageError::BadRequest("the address is not UTF-8".to_owned()))
 }
 
@@ -165,24 +165,24 @@ async fn guarded(State(app): State<App>, request: Request, next: Next) -> Respon
     response
 }
 
-impl Shared {
+impl WebServerState {
     fn answer(&self, render: Render, name: &str, uri: &Uri) -> Response<Body> {
-        let visit = Visit { vault: &self.vault, name, uri, medium: Medium::Response };
+        let visit = PageRequest { vault: &self.vault, name, uri, medium: Medium::Response };
         match render(&visit) {
-            Ok(Content::Page(page)) => {
-                let frame = Frame { vault: self.vault.path() };
+            Ok(ResponseContent::Page(page)) => {
+                let frame = PageLayout { vault: self.vault.path() };
                 html(StatusCode::OK, frame.document(&page))
             }
-            Ok(Content::Redirect(address)) => redirect(&address),
-            Ok(Content::Asset(asset)) => {
+            Ok(ResponseContent::Redirect(address)) => redirect(&address),
+            Ok(ResponseContent::Asset(asset)) => {
                 let mut response = Response::new(Body::from(asset.text));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
                 response
             }
-            Ok(Content::Download(download)) => attachment(download),
+            Ok(ResponseContent::Download(download)) => attachment(download),
             Err(error) => {
                 let hint = self.options.hint.and_then(|hint| hint(error.cause()));
-                let frame = Frame { vault: self.vault.path() };
+                let frame = PageLayout { vault: self.vault.path() };
                 html(error.status(), frame.document(&frame::failure(&error, hint)))
             }
         }

@@ -1,6 +1,6 @@
 //! Web pages of a vault.
 //!
-//! A page is made of the answers of operations ([`vault::api`](crate::vault::api)), and has no other data. [`Server`]
+//! A page is made of the answers of operations ([`vault::api`](crate::vault::api)), and has no other data. [`WebServer`]
 //! sends pages over HTTP to browsers on this machine, and [`write_pages`] makes files of them. Everything is read only. Pages
 //! need no JavaScript for reading and load nothing from elsewhere.
 //!
@@ -33,5 +33,5 @@ mod visit;
 pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 #[cfg(feature = "gateway")]
 pub(crate) use host::is_own as is_own_host;
-pub use http::{Server, ServerOptions};
+pub use http::{ServerOptions, WebServer};
 pub use visit::Hint;

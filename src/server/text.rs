@@ -16,7 +16,7 @@ const BRIEF: usize = 120;
 const BLOCK: usize = 200_000;
 
 /// Untrusted text.
-pub(super) struct Untrusted<'t> {
+pub(super) struct UntrustedText<'t> {
     text: &'t str,
     /// Maximum characters; the middle of longer texts is omitted.
     most: usize,
@@ -25,26 +25,26 @@ pub(super) struct Untrusted<'t> {
 }
 
 /// Returns text for a line with other text.
-pub(super) fn line(text: &str) -> Untrusted<'_> {
-    Untrusted { text, most: BRIEF, is_block: false }
+pub(super) fn line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { text, most: BRIEF, is_block: false }
 }
 
 /// Returns text for a line of its own.
-pub(super) fn long_line(text: &str) -> Untrusted<'_> {
-    Untrusted { text, most: 10 * BRIEF, is_block: false }
+pub(super) fn long_line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { text, most: 10 * BRIEF, is_block: false }
 }
 
 /// Returns all of a text that is limited in another way.
-pub(super) fn whole(text: &str) -> Untrusted<'_> {
-    Untrusted { text, most: usize::MAX, is_block: false }
+pub(super) fn whole(text: &str) -> UntrustedText<'_> {
+    UntrustedText { text, most: usize::MAX, is_block: false }
 }
 
 /// Returns text for a block in which line feeds and tabs are kept.
-pub(super) fn block(text: &str) -> Untrusted<'_> {
-    Untrusted { text, most: BLOCK, is_block: true }
+pub(super) fn block(text: &str) -> UntrustedText<'_> {
+    UntrustedText { text, most: BLOCK, is_block: true }
 }
 
-impl Render for Untrusted<'_> {
+impl Render for UntrustedText<'_> {
     fn render_to(&self, buffer: &mut String) {
         let half = self.most / 2;
         let head = self.text.char_indices().nth(half).map_or(self.text.len(), |(at, _)| at);
@@ -60,7 +60,7 @@ impl Render for Untrusted<'_> {
     }
 }
 
-impl Untrusted<'_> {
+impl UntrustedText<'_> {
     fn write(&self, text: &str, buffer: &mut String) {
         let mut rest = text;
         while let Some((at, character)) = rest.char_indices().find(|(_, one)| self.is_escaped(*one)) {

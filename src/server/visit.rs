@@ -16,7 +16,7 @@ use crate::vault::api::Operation;
 pub type Hint = fn(&(dyn Error + 'static)) -> Option<&'static str>;
 
 /// A request for a page.
-pub(super) struct Visit<'v> {
+pub(super) struct PageRequest<'v> {
     pub(super) vault: &'v Vault,
     /// The part of the path that names an artifact; empty if the page is not of one.
     pub(super) name: &'v str,
@@ -34,8 +34,8 @@ pub(super) enum Medium {
 }
 
 /// The content of a response.
-pub(super) enum Content {
-    Page(Page),
+pub(super) enum ResponseContent {
+    Page(HtmlPage),
     /// The page has this address.
     Redirect(String),
     Download(Download),
@@ -43,7 +43,7 @@ pub(super) enum Content {
 }
 
 /// A page without its frame.
-pub(super) struct Page {
+pub(super) struct HtmlPage {
     pub(super) title: String,
     /// The path of the section in the navigation.
     pub(super) section: &'static str,
@@ -56,7 +56,7 @@ pub(super) struct Download {
     pub(super) file_name: String,
 }
 
-impl Visit<'_> {
+impl PageRequest<'_> {
     /// Runs an operation of the vault.
     pub(super) fn run<O: Operation>(&self, request: &O) -> Result<O::Answer, PageError>
     where

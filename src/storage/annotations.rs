@@ -49,7 +49,7 @@ pub fn is_relation(text: &str) -> bool {
 
 /// A manual link from `source` to `target`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StatedLink<'l> {
+pub struct ManualLinkKey<'l> {
     /// The source artifact.
     pub source: CoreHash,
     /// The relation.

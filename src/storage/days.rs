@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::interface::{ArtifactRecord, Filter, Order, Page, Snapshot, stated_time};
+use super::interface::{ArtifactRecord, Filter, Order, Page, Snapshot, declared_time};
 use super::{Result, TimeBasis};
 use crate::digest::CoreHash;
 
@@ -39,7 +39,7 @@ fn times(snapshot: &dyn Snapshot, artifacts: &[ArtifactRecord], by: TimeBasis) -
         TimeBasis::LastSeen => artifacts.iter().map(|artifact| artifact.seen_at).collect(),
         TimeBasis::Created | TimeBasis::Finished => {
             let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
-            snapshot.attributes(&cores)?.iter().filter_map(|stated| stated_time(stated, by)).collect()
+            snapshot.attributes(&cores)?.iter().filter_map(|stated| declared_time(stated, by)).collect()
         }
     })
 }

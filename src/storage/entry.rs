@@ -1,7 +1,7 @@
 //! What the text of a journal entry says.
 //!
-//! A new event gets a variant in [`Change`]. An action without one is a defect: what is not understood can neither be compared
-//! with the catalog nor copied.
+//! A new event gets a variant in [`EntryChange`]. An action without one is a defect: what is not understood can neither
+//! be compared with the catalog nor copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use crate::digest::{CaptureHash, CoreHash};
 
 /// The text of an entry.
 #[derive(Debug, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct EntryText {
     at: String,
     pub(super) actor: Option<String>,
     #[serde(flatten)]
-    pub(super) change: Change,
+    pub(super) change: EntryChange,
 }
 
 /// The change of an entry.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
-pub(super) enum Change {
+pub(super) enum EntryChange {
     Add {
         capture: CaptureHash,
         core: CoreHash,
@@ -103,7 +103,7 @@ pub(super) enum Change {
     Repair {},
 }
 
-impl Entry {
+impl EntryText {
     /// Parses the text of an entry. Members that no change has are ignored.
     pub(super) fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
@@ -112,7 +112,7 @@ impl Entry {
     /// Returns the artifact that the entry removed, if any.
     pub(super) fn removed(&self) -> Option<CoreHash> {
         match &self.change {
-            Change::Remove { core, .. } => Some(*core),
+            EntryChange::Remove { core, .. } => Some(*core),
             _ => None,
         }
     }
@@ -139,15 +139,15 @@ mod tests {
     #[test]
     fn every_entry_that_is_written_can_be_read() {
         for (text, _) in examples() {
-            assert!(Entry::parse(&text).is_ok_and(|entry| entry.at().is_ok()), "{text}");
+            assert!(EntryText::parse(&text).is_ok_and(|entry| entry.at().is_ok()), "{text}");
         }
     }
 
     #[test]
     fn an_unknown_action_is_an_error() {
         let entry = r#"{"action":"invent","at":"2026-01-01T00:00:00.000Z","x":1}"#;
-        let error = Entry::parse(entry).unwrap_err().to_string();
+        let error = EntryText::parse(entry).unwrap_err().to_string();
         assert!(error.contains("invent"), "{error}");
-        assert!(Entry::parse("").is_err() && Entry::parse("[]").is_err());
+        assert!(EntryText::parse("").is_err() && EntryText::parse("[]").is_err());
     }
 }

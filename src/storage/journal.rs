@@ -66,7 +66,7 @@ impl JournalDefect {
 /// A journal event. Members are declared in their canonical order.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Event<'e> {
+pub(super) enum JournalEvent<'e> {
     /// A capture was added, either the first of its artifact or a further one.
     Add {
         capture: CaptureHash,
@@ -139,7 +139,7 @@ pub(super) enum Event<'e> {
     Gc { blobs: u64, bytes_after: u64, bytes_before: u64, dictionaries: u64, recompressed: u64 },
 }
 
-impl Event<'_> {
+impl JournalEvent<'_> {
     pub(super) fn action(&self) -> &'static str {
         match self {
             Self::Add { .. } => "add",
@@ -166,13 +166,13 @@ impl Event<'_> {
 /// A journal entry. Its text is its RFC 8785 form, so that any program can read and check it: the common members come
 /// first in that order, and the members of events must come after `at`.
 #[derive(Serialize)]
-struct Entry<'e> {
+struct SerializedEntry<'e> {
     action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     actor: Option<&'e str>,
     at: &'e str,
     #[serde(flatten)]
-    event: &'e Event<'e>,
+    event: &'e JournalEvent<'e>,
 }
 
 /// The end of a journal within a transaction, with what all entries of the transaction have in common.
@@ -221,9 +221,9 @@ impl JournalWriter {
     }
 
     /// Extends the chain by an entry of `event` and returns its text.
-    pub(super) fn append(&mut self, event: &Event<'_>) -> serde_json::Result<String> {
+    pub(super) fn append(&mut self, event: &JournalEvent<'_>) -> serde_json::Result<String> {
         let actor = self.actor.as_ref().map(Actor::name);
-        let entry = Entry { action: event.action(), actor, at: &self.at_text, event };
+        let entry = SerializedEntry { action: event.action(), actor, at: &self.at_text, event };
         // serde_json writes strings and numbers as RFC 8785 does.
         let text = serde_json::to_string(&entry)?;
         self.head = Head { seq: self.head.seq + 1, chain: next(&self.head.chain, &text) };
@@ -303,30 +303,30 @@ pub(super) mod tests {
         let labels = ["z", "a.b/c-d_e", "A"].map(|key| (key.to_owned(), hostile.to_owned()));
         let (labels, keys) = (BTreeMap::from(labels.clone()), labels.map(|(key, _)| key).into());
         for event in [
-            Event::Add { capture, core, kind: "trace", size, source_path: None },
-            Event::Add { capture, core, kind: "trace", size, source_path: Some(hostile) },
-            Event::Seen { captures: &[capture, capture], cores: &[core, core] },
-            Event::Signature { capture, core, key_id: Some(hostile), state: "verified" },
-            Event::Signature { capture, core, key_id: None, state: "unchecked" },
-            Event::Link { note, relation: "governs", source: core, target: core },
-            Event::Link { note: None, relation: "governs", source: core, target: core },
-            Event::Unlink { relation: "governs", source: core, target: core },
-            Event::Tag { core, name },
-            Event::Untag { core, name },
-            Event::Pin { core, note },
-            Event::Unpin { core },
-            Event::Note { core, note },
-            Event::Note { core, note: None },
-            Event::Label { cores: &[core, core], labels: &labels },
-            Event::Unlabel { cores: &[core], keys: &keys },
-            Event::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
-            Event::AllowRemoved { core, kind: "rpk" },
-            Event::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
-            Event::Reindex { indexed: 7, not_admitted: 0 },
-            Event::Repair { did: "restored", subject: "blob sha256:…" },
+            JournalEvent::Add { capture, core, kind: "trace", size, source_path: None },
+            JournalEvent::Add { capture, core, kind: "trace", size, source_path: Some(hostile) },
+            JournalEvent::Seen { captures: &[capture, capture], cores: &[core, core] },
+            JournalEvent::Signature { capture, core, key_id: Some(hostile), state: "verified" },
+            JournalEvent::Signature { capture, core, key_id: None, state: "unchecked" },
+            JournalEvent::Link { note, relation: "governs", source: core, target: core },
+            JournalEvent::Link { note: None, relation: "governs", source: core, target: core },
+            JournalEvent::Unlink { relation: "governs", source: core, target: core },
+            JournalEvent::Tag { core, name },
+            JournalEvent::Untag { core, name },
+            JournalEvent::Pin { core, note },
+            JournalEvent::Unpin { core },
+            JournalEvent::Note { core, note },
+            JournalEvent::Note { core, note: None },
+            JournalEvent::Label { cores: &[core, core], labels: &labels },
+            JournalEvent::Unlabel { cores: &[core], keys: &keys },
+            JournalEvent::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
+            JournalEvent::AllowRemoved { core, kind: "rpk" },
+            JournalEvent::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
+            JournalEvent::Reindex { indexed: 7, not_admitted: 0 },
+            JournalEvent::Repair { did: "restored", subject: "blob sha256:…" },
         ] {
             for actor in [None, Some(hostile)] {
-                let entry = Entry { action: event.action(), actor, at, event: &event };
+                let entry = SerializedEntry { action: event.action(), actor, at, event: &event };
                 let text = serde_json::to_string(&entry).unwrap();
                 examples.push((text, serde_json_canonicalizer::to_vec(&entry).unwrap()));
             }

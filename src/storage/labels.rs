@@ -53,9 +53,9 @@ pub(super) struct LabelChange<T> {
 
 /// The artifacts of a change with their labels before it, without duplicates.
 #[derive(Default)]
-pub(super) struct Labeled(Vec<(CoreHash, Vec<Label>)>);
+pub(super) struct LabeledArtifacts(Vec<(CoreHash, Vec<Label>)>);
 
-impl Labeled {
+impl LabeledArtifacts {
     /// Reads the labels of `cores`. `read` returns those of one of them, or an error if it is not stored.
     pub(super) fn read(
         cores: &[CoreHash],
@@ -145,11 +145,11 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn labeled(artifacts: &[(&str, &[(&str, &str)])]) -> Labeled {
+    fn labeled(artifacts: &[(&str, &[(&str, &str)])]) -> LabeledArtifacts {
         let at = DateTime::UNIX_EPOCH;
         let label = |(key, value): (String, String)| Label { key, value, at };
         let cores: Vec<CoreHash> = artifacts.iter().map(|(name, _)| core(name)).collect();
-        Labeled::read(&cores, |of| {
+        LabeledArtifacts::read(&cores, |of| {
             let known = artifacts.iter().find(|(name, _)| core(name) == of).map(|(_, known)| labels(known));
             Ok(known.unwrap_or_default().into_iter().map(label).collect())
         })
@@ -190,7 +190,8 @@ mod tests {
     #[test]
     fn large_changes_are_split_and_too_many_labels_are_rejected() {
         let cores: Vec<CoreHash> = (0..=MAX_LABELED).map(|number| core(&number.to_string())).collect();
-        let changes = Labeled::read(&cores, |_| Ok(Vec::new())).unwrap().set(&labels(&[("k", "v")])).unwrap();
+        let changes =
+            LabeledArtifacts::read(&cores, |_| Ok(Vec::new())).unwrap().set(&labels(&[("k", "v")])).unwrap();
         assert_eq!(changes.iter().map(|change| change.cores.len()).collect::<Vec<_>>(), [MAX_LABELED, 1]);
         let many: BTreeMap<String, String> =
             (0..=MAX_LABELS).map(|number| (format!("k{number}"), String::new())).collect();

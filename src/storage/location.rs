@@ -13,7 +13,7 @@ const DATABASE: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// The policy if there is no vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Creation {
+pub(crate) enum CreationPolicy {
     /// That is an error.
     Never,
     /// One is created when the first artifact is stored.
@@ -27,19 +27,19 @@ pub(crate) enum Creation {
 }
 
 /// An open vault, with its name in messages.
-pub(crate) struct Opened {
+pub(crate) struct OpenedStorage {
     pub(crate) storage: Box<dyn Storage>,
     /// The path, or the address without a password.
     pub(crate) name: PathBuf,
 }
 
 /// The address of a vault.
-enum Location<'a> {
+enum VaultAddress<'a> {
     File(&'a Path),
     Database(&'a str),
 }
 
-impl<'a> Location<'a> {
+impl<'a> VaultAddress<'a> {
     fn new(address: &'a Path) -> Self {
         match address.to_str() {
             Some(text) if is_database(text) => Self::Database(text),
@@ -68,17 +68,17 @@ fn is_database(text: &str) -> bool {
 
 /// Returns the path of the vault's file, or `None` if the address is that of a database.
 pub(crate) fn file_of(address: &Path) -> Option<&Path> {
-    match Location::new(address) {
-        Location::File(path) => Some(path),
-        Location::Database(_) => None,
+    match VaultAddress::new(address) {
+        VaultAddress::File(path) => Some(path),
+        VaultAddress::Database(_) => None,
     }
 }
 
 /// Returns an address in the form in which it may be shown: without a password.
 pub(crate) fn shown_address(address: &Path) -> PathBuf {
-    match Location::new(address) {
-        Location::File(path) => path.to_owned(),
-        Location::Database(text) => shown_database(text).into(),
+    match VaultAddress::new(address) {
+        VaultAddress::File(path) => path.to_owned(),
+        VaultAddress::Database(text) => shown_database(text).into(),
     }
 }
 
@@ -87,22 +87,22 @@ pub(crate) fn shown_address(address: &Path) -> PathBuf {
 /// # Errors
 /// Same as [`Store::open`], errors of the kind `Connection` or `Invalid` for addresses of databases, and `Invalid` for other
 /// URLs.
-pub(crate) fn open(address: &Path, creation: Creation) -> Result<Opened> {
+pub(crate) fn open(address: &Path, creation: CreationPolicy) -> Result<OpenedStorage> {
     expect_known_scheme(address)?;
-    match Location::new(address) {
-        Location::File(path) => {
+    match VaultAddress::new(address) {
+        VaultAddress::File(path) => {
             let open = match creation {
-                Creation::Never => Store::open,
-                Creation::WhenNeeded => Store::create_when_needed,
-                Creation::IfMissing => Store::open_or_create,
-                Creation::New => Store::create,
-                Creation::ForCopy => Store::open_for_copy,
+                CreationPolicy::Never => Store::open,
+                CreationPolicy::WhenNeeded => Store::create_when_needed,
+                CreationPolicy::IfMissing => Store::open_or_create,
+                CreationPolicy::New => Store::create,
+                CreationPolicy::ForCopy => Store::open_for_copy,
             };
             let store = open(path)?;
             let name = store.path().to_owned();
-            Ok(Opened { storage: Box::new(store), name })
+            Ok(OpenedStorage { storage: Box::new(store), name })
         }
-        Location::Database(text) => open_database(text, creation),
+        VaultAddress::Database(text) => open_database(text, creation),
     }
 }
 
@@ -112,9 +112,11 @@ pub(crate) fn open(address: &Path, creation: Creation) -> Result<Opened> {
 /// Same as [`Store::upgrade`], and errors of the kind `Connection` or `Invalid` for addresses of databases.
 pub(crate) fn upgrade(address: &Path) -> Result<(Box<dyn Storage>, Upgrade)> {
     expect_known_scheme(address)?;
-    match Location::new(address) {
-        Location::File(path) => Store::upgrade(path).map(|(store, upgrade)| (Box::new(store) as _, upgrade)),
-        Location::Database(text) => upgrade_database(text),
+    match VaultAddress::new(address) {
+        VaultAddress::File(path) => {
+            Store::upgrade(path).map(|(store, upgrade)| (Box::new(store) as _, upgrade))
+        }
+        VaultAddress::Database(text) => upgrade_database(text),
     }
 }
 
@@ -131,7 +133,7 @@ struct Login {
 #[cfg(feature = "postgres")]
 impl Login {
     fn new(address: &str) -> Self {
-        use super::postgres::password_file::{Found, find};
+        use super::postgres::password_file::{PasswordLookup, find};
 
         let variable = |name: &str| std::env::var(name).ok();
         if let Some(password) = variable("PGPASSWORD") {
@@ -141,9 +143,9 @@ impl Login {
         let path = named.or_else(|| Some(std::env::home_dir()?.join(".pgpass"))).unwrap_or_default();
         let user = variable("USER").or_else(|| variable("LOGNAME"));
         match find(address, &path, user.as_deref()) {
-            Found::Password(password) => Self { password: Some(password), ignored: None },
-            Found::Ignored(reason) => Self { password: None, ignored: Some(reason) },
-            Found::Nothing => Self::default(),
+            PasswordLookup::Password(password) => Self { password: Some(password), ignored: None },
+            PasswordLookup::Ignored(reason) => Self { password: None, ignored: Some(reason) },
+            PasswordLookup::Nothing => Self::default(),
         }
     }
 
@@ -160,19 +162,19 @@ impl Login {
 }
 
 #[cfg(feature = "postgres")]
-fn open_database(address: &str, creation: Creation) -> Result<Opened> {
+fn open_database(address: &str, creation: CreationPolicy) -> Result<OpenedStorage> {
     use super::postgres::PostgresStorage;
 
     let open = match creation {
-        Creation::Never => PostgresStorage::open,
-        Creation::WhenNeeded | Creation::IfMissing => PostgresStorage::open_or_create,
-        Creation::New => PostgresStorage::create,
-        Creation::ForCopy => PostgresStorage::open_for_copy,
+        CreationPolicy::Never => PostgresStorage::open,
+        CreationPolicy::WhenNeeded | CreationPolicy::IfMissing => PostgresStorage::open_or_create,
+        CreationPolicy::New => PostgresStorage::create,
+        CreationPolicy::ForCopy => PostgresStorage::open_for_copy,
     };
     let mut login = Login::new(address);
     let storage = open(address, login.password.take()).map_err(|error| login.explain(error))?;
     let name = storage.address().into();
-    Ok(Opened { storage: Box::new(storage), name })
+    Ok(OpenedStorage { storage: Box::new(storage), name })
 }
 
 #[cfg(feature = "postgres")]
@@ -184,7 +186,7 @@ fn upgrade_database(address: &str) -> Result<(Box<dyn Storage>, Upgrade)> {
 }
 
 #[cfg(not(feature = "postgres"))]
-fn open_database(_: &str, _: Creation) -> Result<Opened> {
+fn open_database(_: &str, _: CreationPolicy) -> Result<OpenedStorage> {
     Err(without_databases())
 }
 
@@ -224,7 +226,7 @@ mod tests {
     #[test]
     fn urls_of_other_programs_are_refused() {
         let refused = |text: &str| {
-            let error = open(Path::new(text), Creation::Never).err().unwrap();
+            let error = open(Path::new(text), CreationPolicy::Never).err().unwrap();
             error.to_string()
         };
         let message = refused("mysql://ann:s3cret@db/runs");

@@ -42,29 +42,30 @@ mod views;
 
 pub use actor::{Actor, ActorError};
 pub use annotations::{
-    MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, StatedLink, is_note, is_relation,
-    is_tag,
+    MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, ManualLinkKey, is_note,
+    is_relation, is_tag,
 };
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{
-    AdoptedEntry, Adoption, Annotation, Annotations, ArtifactRecord, Attribute, Backup, BackupError,
-    BackupOptions, BackupProgress, BlobCounts, Capabilities, Capability, CapturePassages, CaptureRecord,
-    CaptureTarget, Computed, Condition, Containment, Cursor, Dated, Day, Direction, EngineStatistics,
-    Erasure, Extremes, FileRecord, Filter, FoundPassage, FullText, FullTextSnapshot, Grouping, Hit,
-    IndexComparison, JournalRecord, KindStats, KindView, Label, LabelKey, LabelValue, LogDamage, LogDefect,
-    Maintenance, ManualLink, Match, MemberRecord, Mention, NameMention, NameUse, Names, Note, Order, Page,
-    Paged, PassageMatcher, Period, Pin, Preparer, PutOptions, Reclaimable, Reclaimed, ReferenceEdge, Remnant,
-    Resolution, RoleCount, RowsOf, Saved, SavedTable, SearchDifferences, SearchIndex, SearchableCapture,
-    SharedFile, Sized, Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, Statistics, Storage,
-    StoredMember, Tag, Term, Terms, Transaction, UnresolvedReference, UnresolvedTarget, View, Watch,
-    created_at, stated_time,
+    AdoptedEntry, Adoption, Annotation, Annotations, ArtifactRecord, ArtifactSize, ArtifactTime,
+    AttributeRecord, Backup, BackupError, BackupOptions, BackupProgress, BlobCounts, Capabilities,
+    Capability, CapturePassages, CaptureRecord, CaptureTarget, ComputedView, Condition, Containment, Cursor,
+    Day, Direction, EngineStatistics, Erasure, Extremes, FileRecord, Filter, FoundPassage, FullText,
+    FullTextSnapshot, Hit, HitPage, IndexComparison, JournalRecord, KindTotals, KindView, Label, LabelKey,
+    LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match, MemberRecord, MentionRecord,
+    NameMention, NameUse, Names, Note, Order, Page, PassageGrouping, PassageMatcher, Pin, Preparer,
+    PutOptions, ReclaimResult, ReclaimableSpace, ReferenceEdge, Remnant, Resolution, RoleCount, RowGenerator,
+    RowProgress, SaveSummary, SavedTable, SearchDifferences, SearchIndex, SearchableCapture, SharedFile,
+    Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, SqlView, Statistics, Storage,
+    StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference, UnresolvedTarget,
+    created_at, declared_time,
 };
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{
     MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, check_labels, is_label_key, is_label_value,
 };
-pub(crate) use location::{Creation, Opened, file_of, open, shown_address, upgrade};
-pub use policy::{KindConflict, PATIENCE, Put, PutOutcome, RemovedPolicy, TimeBasis, preference};
+pub(crate) use location::{CreationPolicy, OpenedStorage, file_of, open, shown_address, upgrade};
+pub use policy::{BUSY_TIMEOUT, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
 pub use recorded::{RecordedAddition, RecordedEntry};
 pub use source_path::SourcePath;

@@ -7,7 +7,7 @@ use crate::artifact::{CREATED_AT, FINISHED_AT, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 
 /// How long a writer waits for other writers.
-pub const PATIENCE: Duration = Duration::from_mins(1);
+pub const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The treatment of an artifact that was removed before and is added again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum RemovedPolicy {
     /// It is rejected, and nothing that follows it in its batch is stored.
     RefuseAndStop,
     /// It is stored. The journal records that the removal was reverted, and its tombstones are deleted.
-    TakeBack,
+    Readmit,
 }
 
 /// The outcome of storing an artifact.
@@ -57,7 +57,7 @@ pub struct KindConflict {
 
 /// The result of storing an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Put {
+pub struct PutResult {
     /// The artifact.
     pub core: CoreHash,
     /// The capture.

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::entry::{Change, Entry};
+use super::entry::{EntryChange, EntryText};
 use super::interface::{AdoptedEntry, CaptureTarget, JournalRecord};
-use super::journal::{Event, Head, JournalWriter, next};
+use super::journal::{Head, JournalEvent, JournalWriter, next};
 use super::{Actor, ErrorKind, Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash};
 
@@ -14,7 +14,7 @@ pub struct RecordedEntry {
     pub(super) record: JournalRecord,
     pub(super) at: DateTime<Utc>,
     pub(super) actor: Option<String>,
-    pub(super) change: Change,
+    pub(super) change: EntryChange,
 }
 
 /// An addition that an entry records.
@@ -42,7 +42,7 @@ impl RecordedEntry {
             let message = format!("entry {seq} of the journal cannot be read: {error}");
             StorageError::new(ErrorKind::VaultDamaged, message)
         };
-        let entry = Entry::parse(&record.entry).map_err(|error| defect(&error))?;
+        let entry = EntryText::parse(&record.entry).map_err(|error| defect(&error))?;
         let at = entry.at().map_err(|error| defect(&error))?;
         // Vaults keep milliseconds. What the chain goes over counts, not what else is stored of the entry.
         let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at);
@@ -65,7 +65,7 @@ impl RecordedEntry {
     #[must_use]
     pub fn addition(&self) -> Option<RecordedAddition<'_>> {
         match &self.change {
-            Change::Add { capture, core, kind, size, source_path } => {
+            EntryChange::Add { capture, core, kind, size, source_path } => {
                 let target = CaptureTarget { capture: *capture, artifact: *core };
                 Some(RecordedAddition { target, kind, size: *size, source_path: source_path.as_deref() })
             }
@@ -76,7 +76,7 @@ impl RecordedEntry {
     /// Returns the captures whose removal it records.
     pub fn removed(&self) -> impl Iterator<Item = CaptureTarget> {
         let (captures, artifact) = match &self.change {
-            Change::Remove { captures, core, .. } => (captures.as_slice(), Some(*core)),
+            EntryChange::Remove { captures, core, .. } => (captures.as_slice(), Some(*core)),
             _ => (&[][..], None),
         };
         let target =
@@ -86,34 +86,34 @@ impl RecordedEntry {
 
     /// Returns whether its text is the one that a vault writes for such an addition.
     pub(super) fn is_in_written_form(&self) -> bool {
-        let Change::Add { capture, core, kind, size, source_path } = &self.change else { return false };
+        let EntryChange::Add { capture, core, kind, size, source_path } = &self.change else { return false };
         let Ok(actor) = self.actor.as_deref().map(Actor::new).transpose() else { return false };
         let mut writer = JournalWriter::new(self.head(), None, actor.as_ref(), self.at);
         let (capture, core, size, source_path) = (*capture, *core, *size, source_path.as_deref());
-        let event = Event::Add { capture, core, kind, size, source_path };
+        let event = JournalEvent::Add { capture, core, kind, size, source_path };
         writer.append(&event).is_ok_and(|text| text == self.record.entry)
     }
 
     /// Returns its action.
     pub(super) fn action(&self) -> &'static str {
         match &self.change {
-            Change::Add { .. } => "add",
-            Change::Seen { .. } => "seen",
-            Change::Signature { .. } => "signature",
-            Change::Link { .. } => "link",
-            Change::Unlink { .. } => "unlink",
-            Change::Tag { .. } => "tag",
-            Change::Untag { .. } => "untag",
-            Change::Pin { .. } => "pin",
-            Change::Unpin { .. } => "unpin",
-            Change::Note { .. } => "note",
-            Change::Label { .. } => "label",
-            Change::Unlabel { .. } => "unlabel",
-            Change::Remove { .. } => "remove",
-            Change::AllowRemoved { .. } => "allow-removed",
-            Change::Gc {} => "gc",
-            Change::Reindex {} => "reindex",
-            Change::Repair {} => "repair",
+            EntryChange::Add { .. } => "add",
+            EntryChange::Seen { .. } => "seen",
+            EntryChange::Signature { .. } => "signature",
+            EntryChange::Link { .. } => "link",
+            EntryChange::Unlink { .. } => "unlink",
+            EntryChange::Tag { .. } => "tag",
+            EntryChange::Untag { .. } => "untag",
+            EntryChange::Pin { .. } => "pin",
+            EntryChange::Unpin { .. } => "unpin",
+            EntryChange::Note { .. } => "note",
+            EntryChange::Label { .. } => "label",
+            EntryChange::Unlabel { .. } => "unlabel",
+            EntryChange::Remove { .. } => "remove",
+            EntryChange::AllowRemoved { .. } => "allow-removed",
+            EntryChange::Gc {} => "gc",
+            EntryChange::Reindex {} => "reindex",
+            EntryChange::Repair {} => "repair",
         }
     }
 }
@@ -129,7 +129,7 @@ pub(super) fn check(head: Head, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
     for AdoptedEntry { entry, content } in entries {
         let seq = entry.record.seq;
         check_next(head, entry)?;
-        if matches!(entry.change, Change::Remove { left: 1.., .. }) {
+        if matches!(entry.change, EntryChange::Remove { left: 1.., .. }) {
             return Err(StorageError::unsupported(format_args!(
                 "entry {seq}, which removes a part of an artifact"
             )));

@@ -2,9 +2,9 @@
 
 use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
 use crate::artifact::{Column, ColumnType};
-use crate::storage::interface::{Computed, KindView, View};
+use crate::storage::interface::{ComputedView, KindView, SqlView};
 
-impl View {
+impl SqlView {
     /// Returns the views that are stored in the vault's file.
     #[must_use]
     pub fn plain() -> Vec<Self> {
@@ -18,7 +18,7 @@ impl View {
     }
 }
 
-impl From<&KindView> for View {
+impl From<&KindView> for SqlView {
     fn from(of_kind: &KindView) -> Self {
         let common = [ARTIFACT.key(), CORE_HASH, ADDED_AT, SEEN_AT];
         let columns = common.iter().chain(of_kind.view.columns).copied().collect();
@@ -26,8 +26,8 @@ impl From<&KindView> for View {
     }
 }
 
-impl From<&Computed> for View {
-    fn from(computed: &Computed) -> Self {
+impl From<&ComputedView> for SqlView {
+    fn from(computed: &ComputedView) -> Self {
         let artifact =
             computed.parent.map_or(ARTIFACT.key(), |parent| ARTIFACT.referring_to(parent, ARTIFACT.name));
         let columns = [artifact, CORE_HASH].iter().chain(&computed.columns).copied().collect();
@@ -41,14 +41,14 @@ pub(in crate::storage) fn is_plain(name: &str) -> bool {
 }
 
 /// Returns what to add to the message of an engine if a query refers to a table that does not exist.
-pub(in crate::storage) fn known_tables(views: &[View]) -> String {
+pub(in crate::storage) fn known_tables(views: &[SqlView]) -> String {
     let names: Vec<&str> = views.iter().map(|view| view.name).collect();
     format!("; tables: {}", names.join(", "))
 }
 
 /// Returns what to add to the message of an engine if a query refers to a column that does not exist: those of the views
 /// that it names.
-pub(in crate::storage) fn known_columns(views: &[View], query: &str) -> String {
+pub(in crate::storage) fn known_columns(views: &[SqlView], query: &str) -> String {
     let columns = views.iter().filter(|view| is_named(view.name, query)).map(|view| {
         let names: Vec<&str> = view.columns.iter().map(|column| column.name).collect();
         format!("; {} has {}", view.name, names.join(", "))

@@ -8,14 +8,14 @@ use utoipa::ToSchema;
 use super::api::{Operation, PlaceSummary, TimeBasisName, Timestamp};
 use super::find::{ArtifactFilter, FindCondition};
 use super::handle::Vault;
-use super::query::{self, Hit, Query};
+use super::query::{self, FindQuery, Hit};
 use super::resolve::LookupError;
 use super::view::{ViewBody, prompt_texts};
 use crate::artifact::{BodyContent, BodyRole, Exchange, Kind, Responder, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::{Attribute, Order, Snapshot, TimeBasis, created_at};
+use crate::storage::{AttributeRecord, Order, Snapshot, TimeBasis, created_at};
 
 /// A request for the answers to a prompt, or for the prompts of a set of artifacts that were answered differently.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -102,7 +102,8 @@ impl Operation for AnswersRequest {
     /// the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<AnswersAnswer, LookupError> {
         let snapshot = vault.snapshot()?;
-        let mut gathered = Gathered { most: self.max_text.unwrap_or(u64::MAX), ..Gathered::default() };
+        let mut gathered =
+            AnswerAccumulator { most: self.max_text.unwrap_or(u64::MAX), ..AnswerAccumulator::default() };
         let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         query::find_until(&*snapshot, &self.query(), None, &mut |hit| {
             if gathered.read == limit {
@@ -118,7 +119,7 @@ impl Operation for AnswersRequest {
 
 impl AnswersRequest {
     /// Returns the query of the artifacts that record responses and match the filter.
-    fn query(&self) -> Query {
+    fn query(&self) -> FindQuery {
         let mut filter = self.filter.clone();
         if filter.kinds.is_empty() {
             let recording = formats::ALL.into_iter().filter(|kind| kind.playback().is_some());
@@ -130,20 +131,20 @@ impl AnswersRequest {
                 filter.conditions.push(asked);
             }
         }
-        Query { filter: (&filter).into(), order: Order::Newest(TimeBasis::LastSeen), limit: None }
+        FindQuery { filter: (&filter).into(), order: Order::Newest(TimeBasis::LastSeen), limit: None }
     }
 }
 
 /// The answers read so far, by prompt and by the digest of the response.
 #[derive(Default)]
-struct Gathered {
+struct AnswerAccumulator {
     prompts: BTreeMap<Digest, BTreeMap<(Digest, bool), DistinctAnswer>>,
     read: usize,
     is_more: bool,
     most: u64,
 }
 
-impl Gathered {
+impl AnswerAccumulator {
     /// Reads the answers of an artifact, or only those to one prompt.
     fn take(
         &mut self,
@@ -239,7 +240,7 @@ fn first_time(answers: &[DistinctAnswer]) -> Option<Timestamp> {
 }
 
 impl GivenAnswer {
-    fn new(hit: &Hit, kind: Kind, exchange: &Exchange, attributes: &[Attribute]) -> Self {
+    fn new(hit: &Hit, kind: Kind, exchange: &Exchange, attributes: &[AttributeRecord]) -> Self {
         let created = created_at(attributes);
         let mut models = attributes.iter().filter(|attribute| attribute.name == MODEL);
         let model = models.next().filter(|_| models.next().is_none());

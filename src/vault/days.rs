@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::api::{Operation, TimeBasisName};
 use super::find::ArtifactFilter;
 use super::handle::Vault;
-use crate::storage::{Filter, Period, StorageError, TimeBasis};
+use crate::storage::{Filter, StorageError, TimeBasis, TimePeriod};
 
 /// A request for the number of artifacts on each of some days.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -63,7 +63,8 @@ impl Operation for DaysRequest {
         let back = Days::new(self.days.clamp(1, MAX_DAYS).saturating_sub(1).into());
         let first = self.last.checked_sub_days(back).unwrap_or(self.last);
         let (since, until) = (Some(midnight(first)), self.last.succ_opt().map(midnight));
-        let filter = Filter { period: Some(Period { basis, since, until }), ..Filter::from(&self.filter) };
+        let filter =
+            Filter { period: Some(TimePeriod { basis, since, until }), ..Filter::from(&self.filter) };
         let counts: BTreeMap<NaiveDate, u64> = snapshot.count_by_day(&filter, basis)?.into_iter().collect();
         let dates = first.iter_days().take_while(|date| *date <= self.last);
         let count = |date| DayCount { date, artifacts: counts.get(&date).copied().unwrap_or_default() };

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use super::api::Timestamp;
 use super::captures::CaptureSummary;
 use crate::digest::CoreHash;
-use crate::storage::{Annotations, Attribute, Snapshot, StorageError, created_at};
+use crate::storage::{Annotations, AttributeRecord, Snapshot, StorageError, created_at};
 
 /// Data of an artifact that a list contains on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -97,9 +97,9 @@ pub struct AttributeSummary {
     pub value: String,
 }
 
-impl From<Attribute> for AttributeSummary {
-    fn from(attribute: Attribute) -> Self {
-        let Attribute { name, value, .. } = attribute;
+impl From<AttributeRecord> for AttributeSummary {
+    fn from(attribute: AttributeRecord) -> Self {
+        let AttributeRecord { name, value, .. } = attribute;
         Self { name, value }
     }
 }

@@ -13,7 +13,7 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::excerpt;
 use crate::storage::{
-    self, ArtifactRecord, Condition, Cursor, Order, Page, Period, Snapshot, StorageError, TimeBasis,
+    self, ArtifactRecord, Condition, Cursor, Order, Page, Snapshot, StorageError, TimeBasis, TimePeriod,
 };
 
 /// A filter of artifacts. Everything given must hold.
@@ -291,7 +291,7 @@ impl Operation for FindRequest {
 }
 
 /// Matching artifacts: the first ones, whether there are more, and the number of omitted ones.
-struct Matching {
+struct FindResults {
     hits: Vec<Hit>,
     is_more: bool,
     hidden: usize,
@@ -309,7 +309,7 @@ impl FindRequest {
         visit: &mut dyn FnMut(FoundArtifact) -> Result<(), E>,
     ) -> Result<FindAnswer, E> {
         let snapshot = vault.snapshot()?;
-        let Matching { mut hits, is_more, hidden } = self.matching(&*snapshot)?;
+        let FindResults { mut hits, is_more, hidden } = self.matching(&*snapshot)?;
         let found = hits.len();
         let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         hits.truncate(limit);
@@ -328,7 +328,7 @@ impl FindRequest {
 
     /// Returns the matching artifacts from the cursor on. The search stops after the limit or `COUNTED`, whichever is
     /// larger.
-    fn matching(&self, snapshot: &dyn Snapshot) -> Result<Matching, StorageError> {
+    fn matching(&self, snapshot: &dyn Snapshot) -> Result<FindResults, StorageError> {
         let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         let (filter, order) = (storage::Filter::from(&self.filter), self.order.to_order()?);
         let find =
@@ -339,10 +339,10 @@ impl FindRequest {
         let versions = formats::versions();
         let is_versioned = |hit: &Hit| versions.iter().any(|(kind, _)| *kind == hit.artifact.kind);
         if self.all_versions || !page.items.iter().any(is_versioned) {
-            return Ok(Matching { is_more: page.next.is_some(), hits: page.items, hidden: 0 });
+            return Ok(FindResults { is_more: page.next.is_some(), hits: page.items, hidden: 0 });
         }
         let is_everything = page.next.is_none() && after.is_none();
-        let mut matching = Matching { hits: Vec::new(), is_more: false, hidden: 0 };
+        let mut matching = FindResults { hits: Vec::new(), is_more: false, hidden: 0 };
         loop {
             let artifacts = page.items.iter().map(|hit| &hit.artifact);
             let extended = if is_everything {
@@ -436,7 +436,7 @@ impl From<&ArtifactFilter> for storage::Filter {
             kinds: filter.kinds.clone(),
             conditions: filter.conditions.iter().map(Condition::from).collect(),
             through_members: !filter.kinds.is_empty() && filter.kinds.iter().all(is_of_directories),
-            period: filter.period.map(|FindPeriod { by, since, until }| Period {
+            period: filter.period.map(|FindPeriod { by, since, until }| TimePeriod {
                 basis: by.into(),
                 since: since.map(|time| time.0),
                 until: until.map(|time| time.0),

@@ -11,7 +11,7 @@ use super::erasure::ErasureSummary;
 use super::handle::Vault;
 use super::removal::{RemoveError, expect_uncontained, expect_unlinked, expect_unpinned};
 use super::remove;
-use super::retention::{Decision, Plan, Policy, Share};
+use super::retention::{ArtifactDecision, Plan, Policy, Share};
 use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
@@ -147,7 +147,7 @@ impl ForgetRequest {
         // Artifacts that neither plan keeps are not held by anything that either plan keeps.
         let planned: Option<BTreeSet<CoreHash>> =
             self.plan.as_ref().map(|plan| plan.artifacts.iter().copied().collect());
-        let is_planned = |decision: &&Decision| {
+        let is_planned = |decision: &&ArtifactDecision| {
             planned.as_ref().is_none_or(|planned| planned.contains(&decision.artifact.core))
         };
         let mut leaving: Vec<&ArtifactRecord> =
@@ -179,7 +179,7 @@ impl ForgetRequest {
     ) -> Result<(), RemoveError> {
         let mut change = prepared(vault, batch)?;
         // Artifacts pinned or linked to since the decision are kept. Other processes may have removed some of them.
-        let Batch { leaving, spared } = unchanged(change.snapshot(), batch, &self.policy)?;
+        let ForgetBatch { leaving, spared } = unchanged(change.snapshot(), batch, &self.policy)?;
         for core in &spared {
             all.remove(core);
         }
@@ -217,7 +217,7 @@ fn prepared<'v>(
 }
 
 /// A part of the artifacts that a plan removes.
-struct Batch {
+struct ForgetBatch {
     /// The artifacts to remove, as they are now.
     leaving: Vec<ArtifactRecord>,
     /// The artifacts that were seen again, tagged or labeled since.
@@ -229,8 +229,8 @@ fn unchanged(
     snapshot: &dyn Snapshot,
     planned: &[&ArtifactRecord],
     policy: &Policy,
-) -> Result<Batch, StorageError> {
-    let mut batch = Batch { leaving: Vec::new(), spared: Vec::new() };
+) -> Result<ForgetBatch, StorageError> {
+    let mut batch = ForgetBatch { leaving: Vec::new(), spared: Vec::new() };
     for planned in planned {
         let Some(now) = snapshot.artifact(planned.core)? else { continue };
         if now.arrival == planned.arrival && policy.applies_to_annotations(snapshot, &now)? {
@@ -243,9 +243,9 @@ fn unchanged(
 }
 
 impl RetentionDecision {
-    fn new(decision: Decision, policy: &Policy) -> Self {
+    fn new(decision: ArtifactDecision, policy: &Policy) -> Self {
         let (keep, reasons) = (decision.is_kept(), decision.descriptions(policy));
-        let Decision { artifact, group, at, size, .. } = decision;
+        let ArtifactDecision { artifact, group, at, size, .. } = decision;
         let group = group.into_iter().map(|(name, values)| GroupValues { name, values }).collect();
         let (artifact, at) = ((&artifact).into(), at.map(Timestamp));
         Self { artifact, by: policy.by, at, group, size, keep, reasons }

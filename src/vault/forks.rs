@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
-use super::query::{self, Fork, Shared};
+use super::query::{self, Fork, HistoryIdentity};
 use super::resolve::{LookupError, document, with_preferred_capture};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
@@ -129,7 +129,7 @@ impl ForksRequest {
     ) -> Result<ForksAnswer, E> {
         let snapshot = vault.snapshot().map_err(LookupError::from)?;
         let forks = query::forks(&*snapshot).map_err(LookupError::from)?;
-        let mut quotes = Quotes { snapshot: &*snapshot, known: HashMap::new(), bytes: 0 };
+        let mut quotes = ForkTextCache { snapshot: &*snapshot, known: HashMap::new(), bytes: 0 };
         let after = self.after.clone().and_then(ForksCursor::into_position);
         let mut pairs = forks.after(after).peekable();
         let (mut left, mut last) = (self.limit.unwrap_or(u64::MAX), None);
@@ -144,15 +144,15 @@ impl ForksRequest {
 }
 
 /// A cache of records and steps. Pairs of one artifact mostly differ in the same one.
-struct Quotes<'s> {
+struct ForkTextCache<'s> {
     snapshot: &'s dyn Snapshot,
     known: HashMap<(CoreHash, usize), Option<String>>,
     bytes: usize,
 }
 
-impl Quotes<'_> {
+impl ForkTextCache<'_> {
     /// The maximum number of bytes in the cache.
-    const KEPT: usize = 16 << 20;
+    const MAX_CACHED_BYTES: usize = 16 << 20;
 
     /// Returns a fork with the texts of the records or steps in which the artifacts differ.
     fn quoted(&mut self, fork: &Fork) -> Result<ForkSummary, LookupError> {
@@ -167,7 +167,7 @@ impl Quotes<'_> {
         }
         let text = quote(self.snapshot, artifact, index)?;
         let size = size_of_val(&key) + text.as_ref().map_or(0, String::len);
-        if self.bytes + size > Self::KEPT {
+        if self.bytes + size > Self::MAX_CACHED_BYTES {
             (self.known, self.bytes) = (HashMap::new(), 0);
         }
         self.bytes += size;
@@ -194,7 +194,7 @@ impl ForkSummary {
         let [says, other_says] = says;
         let sides = [(one, *hash, says), (other, *other_hash, other_says)];
         match &fork.shared {
-            Shared::Header(header) => Self::Traces {
+            HistoryIdentity::Header(header) => Self::Traces {
                 header: *header,
                 record: fork.index,
                 traces: sides.map(|(side, record_hash, says)| ForkedTrace {
@@ -204,7 +204,7 @@ impl ForkSummary {
                     says,
                 }),
             },
-            Shared::RunId(run_id) => Self::Runs {
+            HistoryIdentity::RunId(run_id) => Self::Runs {
                 run_id: run_id.clone(),
                 step: fork.index,
                 runs: sides.map(|(side, step_hash, says)| ForkedRun {
@@ -220,8 +220,8 @@ impl ForkSummary {
 
 impl ForksCursor {
     /// Returns the position in the order of the pairs; `None` if nothing identifies it.
-    fn into_position(self) -> Option<(Shared, [CoreHash; 2])> {
-        let shared = self.header.map(Shared::Header).or(self.run_id.map(Shared::RunId))?;
+    fn into_position(self) -> Option<(HistoryIdentity, [CoreHash; 2])> {
+        let shared = self.header.map(HistoryIdentity::Header).or(self.run_id.map(HistoryIdentity::RunId))?;
         Some((shared, self.artifacts))
     }
 }
@@ -230,8 +230,8 @@ impl From<Fork> for ForksCursor {
     fn from(fork: Fork) -> Self {
         let artifacts = fork.sides.map(|(side, _)| side.core);
         match fork.shared {
-            Shared::Header(header) => Self { header: Some(header), run_id: None, artifacts },
-            Shared::RunId(run_id) => Self { header: None, run_id: Some(run_id), artifacts },
+            HistoryIdentity::Header(header) => Self { header: Some(header), run_id: None, artifacts },
+            HistoryIdentity::RunId(run_id) => Self { header: None, run_id: Some(run_id), artifacts },
         }
     }
 }

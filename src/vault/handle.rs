@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 use crate::storage::memory::MemoryStorage;
-use crate::storage::{self, Actor, Capability, Creation, LogDamage, Opened, Snapshot, Storage, StorageError};
+use crate::storage::{
+    self, Actor, Capability, CreationPolicy, LogDamage, OpenedStorage, Snapshot, Storage, StorageError,
+};
 
 /// A vault.
 ///
@@ -38,7 +40,7 @@ impl Vault {
     /// [`Connection`](crate::storage::ErrorKind::Connection) if the server of a database cannot be reached or refuses the
     /// connection; otherwise the same as [`Store::open`](crate::storage::Store::open).
     pub fn open(address: &Path) -> Result<Self, StorageError> {
-        storage::open(address, Creation::Never).map(Self::from_opened)
+        storage::open(address, CreationPolicy::Never).map(Self::from_opened)
     }
 
     /// Opens the vault at `address`, or prepares one that is created there when the first artifact is stored. In a
@@ -47,7 +49,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::open`], except that the vault need not exist.
     pub fn create_when_needed(address: &Path) -> Result<Self, StorageError> {
-        storage::open(address, Creation::WhenNeeded).map(Self::from_opened)
+        storage::open(address, CreationPolicy::WhenNeeded).map(Self::from_opened)
     }
 
     /// Opens the vault at `address` to copy another vault into it, and creates it if it does not exist. It may be an
@@ -56,7 +58,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::open_or_create`].
     pub fn open_for_copy(address: &Path) -> Result<Self, StorageError> {
-        storage::open(address, Creation::ForCopy).map(Self::from_opened)
+        storage::open(address, CreationPolicy::ForCopy).map(Self::from_opened)
     }
 
     /// Returns the path of the file at `address`, or `None` if it is the address of a database.
@@ -82,7 +84,7 @@ impl Vault {
     /// # Errors
     /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if there is a vault; otherwise the same as [`Vault::open`].
     pub fn create(address: &Path) -> Result<Self, StorageError> {
-        storage::open(address, Creation::New).map(Self::from_opened)
+        storage::open(address, CreationPolicy::New).map(Self::from_opened)
     }
 
     /// Creates an empty vault in memory, which is lost when it is dropped. Operations that need a file, such as SQL
@@ -110,7 +112,7 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::open`], except that the vault need not exist.
     pub fn open_or_create(address: &Path) -> Result<Self, StorageError> {
-        storage::open(address, Creation::IfMissing).map(Self::from_opened)
+        storage::open(address, CreationPolicy::IfMissing).map(Self::from_opened)
     }
 
     /// Returns the same vault with `actor` as the author of all further journal entries.
@@ -173,7 +175,7 @@ impl Vault {
         self.snapshot()?.last_entry_at()
     }
 
-    fn from_opened(opened: Opened) -> Self {
+    fn from_opened(opened: OpenedStorage) -> Self {
         Self { storage: opened.storage, path: opened.name }
     }
 }

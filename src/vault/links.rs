@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
-use super::query::{self, Graph, Link, LinkTarget, Origin, Traversal};
+use super::query::{self, Graph, Link, LinkOrigin, LinkTarget, TraversalOptions};
 use super::same_variants::convert_same_variants;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{Direction, StorageError};
@@ -138,7 +138,7 @@ impl Operation for LinksRequest {
     /// another one if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<LinksAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
-        let traversal = Traversal {
+        let traversal = TraversalOptions {
             depth: self.depth.into(),
             relation: self.relation.clone(),
             direction: self.direction.map(Direction::from),
@@ -204,10 +204,10 @@ impl From<Graph> for LinksAnswer {
 }
 
 /// Returns whether a link was added manually, and its reason.
-fn reason(origin: Origin) -> (bool, Option<String>) {
+fn reason(origin: LinkOrigin) -> (bool, Option<String>) {
     match origin {
-        Origin::Derived(because) => (false, Some(because)),
-        Origin::Stated(note) => (true, note),
+        LinkOrigin::Derived(because) => (false, Some(because)),
+        LinkOrigin::Manual(note) => (true, note),
     }
 }
 

@@ -10,11 +10,11 @@ use crate::storage::{self, Capability, StorageError, Upgrade};
 
 /// The result of upgrading a vault.
 #[derive(Debug)]
-pub struct Upgraded {
+pub struct VaultUpgrade {
     /// The change of its schema.
     pub upgrade: Upgrade,
     /// The report of rebuilding the derived data, if that was necessary.
-    pub report: Option<fsck::Report>,
+    pub report: Option<fsck::FsckReport>,
 }
 
 impl Vault {
@@ -25,14 +25,17 @@ impl Vault {
     /// # Errors
     /// Same as [`Store::upgrade`](crate::storage::Store::upgrade); in a database, also the same as [`Vault::open`], and
     /// [`Busy`](crate::storage::ErrorKind::Busy) if others do not finish in time.
-    pub fn upgrade(address: &Path, monitor: &mut dyn fsck::Monitor) -> Result<Upgraded, StorageError> {
+    pub fn upgrade(
+        address: &Path,
+        monitor: &mut dyn fsck::FsckMonitor,
+    ) -> Result<VaultUpgrade, StorageError> {
         let (storage, upgrade) = storage::upgrade(address)?;
         let report = if upgrade.is_outdated {
             Some(fsck::reindex(&*storage, &KeyRing::default(), monitor)?)
         } else {
             None
         };
-        Ok(Upgraded { upgrade, report })
+        Ok(VaultUpgrade { upgrade, report })
     }
 
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
@@ -41,9 +44,9 @@ impl Vault {
     /// Returns an error if the check could not run. Damage is a finding, not an error.
     pub fn fsck(
         &self,
-        options: &fsck::Options,
-        monitor: &mut dyn fsck::Monitor,
-    ) -> Result<fsck::Report, StorageError> {
+        options: &fsck::FsckOptions,
+        monitor: &mut dyn fsck::FsckMonitor,
+    ) -> Result<fsck::FsckReport, StorageError> {
         self.storage.expect(Capability::Check)?;
         fsck::check(&*self.storage, options, monitor)
     }
@@ -64,10 +67,10 @@ impl Vault {
     /// A store error: the vault cannot be read or written.
     pub fn repair(
         &self,
-        report: &fsck::Report,
+        report: &fsck::FsckReport,
         from: &[PathBuf],
         keys: &KeyRing,
-        monitor: &mut dyn fsck::Monitor,
+        monitor: &mut dyn fsck::FsckMonitor,
     ) -> Result<Vec<Repair>, StorageError> {
         self.storage.expect(Capability::Repair)?;
         fsck::repair(&*self.storage, report, from, keys, monitor)
@@ -82,8 +85,8 @@ impl Vault {
     pub fn reindex(
         &self,
         keys: &KeyRing,
-        monitor: &mut dyn fsck::Monitor,
-    ) -> Result<fsck::Report, StorageError> {
+        monitor: &mut dyn fsck::FsckMonitor,
+    ) -> Result<fsck::FsckReport, StorageError> {
         self.storage.expect(Capability::Reindex)?;
         fsck::reindex(&*self.storage, keys, monitor)
     }

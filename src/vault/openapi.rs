@@ -91,7 +91,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
 /// Returns the OpenAPI 3.1 document of all operations.
 #[must_use]
 pub fn document() -> OpenApi {
-    let mut document = Document::default();
+    let mut document = OpenApiCollector::default();
     visit_operations(&mut document);
     // Adding has no request: its input are files.
     document.schema::<AddedDocument>();
@@ -99,12 +99,12 @@ pub fn document() -> OpenApi {
 }
 
 #[derive(Default)]
-struct Document {
+struct OpenApiCollector {
     paths: Vec<(&'static str, PathItem)>,
     schemas: Vec<(String, RefOr<Schema>)>,
 }
 
-impl OperationVisitor for Document {
+impl OperationVisitor for OpenApiCollector {
     fn visit<O: Operation>(&mut self) {
         let answer = ResponseBuilder::new().description("The answer.").content(
             "application/json",
@@ -125,7 +125,7 @@ impl OperationVisitor for Document {
     }
 }
 
-impl Document {
+impl OpenApiCollector {
     /// Adds the schema of a type and of everything in it, and returns a reference to it.
     fn schema<T: ToSchema>(&mut self) -> RefOr<Schema> {
         self.schemas.push((T::name().into_owned(), <T as PartialSchema>::schema()));

@@ -51,7 +51,7 @@ impl Operation for PathRequest {
         let snapshot = vault.snapshot()?;
         let (from, to) = (snapshot.expect_artifact(self.from)?, snapshot.expect_artifact(self.to)?);
         let path = query::shortest_path(&*snapshot, &from, &to)?;
-        let step = |step: query::PathStep| PathStep { from: step.from.core, link: step.link.into() };
+        let step = |step: query::LinkPathStep| PathStep { from: step.from.core, link: step.link.into() };
         Ok(PathAnswer { steps: path.map(|steps| steps.into_iter().map(step).collect()) })
     }
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::handle::Vault;
 use crate::clock;
-use crate::storage::{Reclaimable, Reclaimed, StorageError};
+use crate::storage::{ReclaimResult, ReclaimableSpace, StorageError};
 
 /// A request for what reclaiming disk space would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -68,7 +68,7 @@ impl Operation for ReclaimableRequest {
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<ReclaimableAnswer, StorageError> {
         let found = vault.storage.maintenance().reclaimable()?;
-        let Reclaimable { blobs, blob_bytes, dictionaries, free_bytes, has_removals } = found;
+        let ReclaimableSpace { blobs, blob_bytes, dictionaries, free_bytes, has_removals } = found;
         let bytes = blob_bytes + free_bytes;
         Ok(ReclaimableAnswer { blobs, dictionaries, bytes, blob_bytes, free_bytes, has_removals })
     }
@@ -90,10 +90,17 @@ impl Operation for ReclaimRequest {
     }
 }
 
-impl From<Reclaimed> for ReclaimAnswer {
-    fn from(done: Reclaimed) -> Self {
-        let Reclaimed { blobs, orphans, dictionaries, recompressed, bytes_before, bytes_after, is_complete } =
-            done;
+impl From<ReclaimResult> for ReclaimAnswer {
+    fn from(done: ReclaimResult) -> Self {
+        let ReclaimResult {
+            blobs,
+            orphans,
+            dictionaries,
+            recompressed,
+            bytes_before,
+            bytes_after,
+            is_complete,
+        } = done;
         Self {
             blobs,
             orphans,

@@ -7,11 +7,11 @@ use super::api::{Operation, Timestamp};
 use super::details::{ArtifactDetails, AttributeSummary, Detail};
 use super::find::{ArtifactMatch, FindCursor, FindOrder, FoundArtifact};
 use super::handle::Vault;
-use super::query::{self, Hit, Query};
+use super::query::{self, FindQuery, Hit};
 use crate::artifact::{Playback, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::storage::{Condition, Cursor, Filter, Period, Snapshot, StorageError, TimeBasis};
+use crate::storage::{Condition, Cursor, Filter, Snapshot, StorageError, TimeBasis, TimePeriod};
 
 /// A filter of the recordings of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -103,8 +103,8 @@ pub(super) fn recordings(
     let asked = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest: prompt };
     let (since, until) = (wanted.since.map(|time| time.0), wanted.until.map(|time| time.0));
     let has_period = since.is_some() || until.is_some();
-    let period = has_period.then_some(Period { basis: TimeBasis::LastSeen, since, until });
-    let query = Query { filter: Filter { period, ..asked.into() }, ..Query::default() };
+    let period = has_period.then_some(TimePeriod { basis: TimeBasis::LastSeen, since, until });
+    let query = FindQuery { filter: Filter { period, ..asked.into() }, ..FindQuery::default() };
     let mut recordings = Vec::new();
     query::find_until::<StorageError>(snapshot, &query, after, &mut |hit| {
         // Few artifacts have the prompt, but very many may have an attribute.

@@ -6,7 +6,7 @@ use super::annotations::PinnedArtifact;
 use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Erasure, Snapshot, StorageError};
-use crate::vault::query::{self, Contained, DependentFinder, Link};
+use crate::vault::query::{self, ContainedArtifact, DependentFinder, Link};
 
 /// The reason that no artifact was removed.
 #[derive(Debug, thiserror::Error)]
@@ -21,13 +21,13 @@ pub enum RemoveError {
     #[error("{} contained in other artifacts, which would keep the bytes", are(contained.len(), "artifact"))]
     Contained {
         /// The artifacts, each with those that contain its bytes.
-        contained: Vec<Contained>,
+        contained: Vec<ContainedArtifact>,
     },
     /// Other artifacts link to them.
     #[error("{} still referenced by remaining artifacts", are(held.len(), "artifact"))]
     Linked {
         /// The artifacts with the links to them.
-        held: Vec<Referenced>,
+        held: Vec<ReferencedArtifact>,
     },
     /// The retention policy has no rule that keeps anything.
     #[error("the retention policy keeps nothing: no rule is given, or only rules for 0 periods")]
@@ -39,16 +39,16 @@ pub enum RemoveError {
 
 /// An artifact that remaining artifacts link to.
 #[derive(Clone, Debug)]
-pub struct Referenced {
+pub struct ReferencedArtifact {
     /// The artifact.
     pub artifact: ArtifactRecord,
-    /// Links from remaining artifacts to it, at most [`Referenced::LISTED`].
+    /// Links from remaining artifacts to it, at most [`ReferencedArtifact::LISTED`].
     pub links: Vec<Link>,
     /// Number of artifacts with such links that are not listed.
     pub more: u64,
 }
 
-impl Referenced {
+impl ReferencedArtifact {
     /// Maximum number of links that are listed; the others are only counted.
     pub const LISTED: usize = 20;
 }
@@ -96,9 +96,9 @@ pub(super) fn expect_unlinked(
     let mut finder = DependentFinder::without(removing.clone());
     let mut held = Vec::new();
     for artifact in artifacts {
-        let (links, more) = finder.links_to(snapshot, artifact, Referenced::LISTED)?;
+        let (links, more) = finder.links_to(snapshot, artifact, ReferencedArtifact::LISTED)?;
         if !links.is_empty() {
-            held.push(Referenced { artifact: artifact.clone(), links, more });
+            held.push(ReferencedArtifact { artifact: artifact.clone(), links, more });
         }
     }
     if held.is_empty() { Ok(()) } else { Err(RemoveError::Linked { held }) }

@@ -139,7 +139,7 @@ fn described(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<
     let captures = snapshot.captures(&cores)?;
     let mut removed = Vec::new();
     for ((artifact, captures), files) in artifacts.into_iter().zip(captures).zip(shared) {
-        let kept = files.into_iter().map(|file| kept(snapshot, file));
+        let kept = files.into_iter().map(|file| to_kept_file(snapshot, file));
         removed.push(Removed {
             core_hash: artifact.core,
             kind: artifact.kind,
@@ -152,7 +152,7 @@ fn described(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<
     Ok(removed)
 }
 
-fn kept(snapshot: &dyn Snapshot, file: SharedFile) -> Result<KeptFile, StorageError> {
+fn to_kept_file(snapshot: &dyn Snapshot, file: SharedFile) -> Result<KeptFile, StorageError> {
     let SharedFile { name, holders, count } = file;
     let named = snapshot.stored_artifacts(&holders)?;
     let named = named.into_iter().map(ArtifactName::from).collect();

@@ -11,10 +11,10 @@ use super::details::ArtifactDetails;
 use super::handle::Vault;
 use super::links::LinkSummary;
 use super::query;
-use crate::artifact::{CREATED_AT, Kind, Versions};
+use crate::artifact::{CREATED_AT, Kind, SuccessorCriteria};
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{ArtifactRecord, Attribute, Pin, RoleCount, Snapshot, StorageError, created_at};
+use crate::storage::{ArtifactRecord, AttributeRecord, Pin, RoleCount, Snapshot, StorageError, created_at};
 
 pub use super::details::AttributeSummary;
 
@@ -159,11 +159,11 @@ impl ShowAnswer {
     /// Returns the artifact with its details as in a list.
     #[must_use]
     pub fn into_details(self) -> (ArtifactSummary, ArtifactDetails) {
-        let stated: Vec<Attribute> = self
+        let stated: Vec<AttributeRecord> = self
             .attributes
             .iter()
             .cloned()
-            .map(|AttributeSummary { name, value }| Attribute { name, value, number: None })
+            .map(|AttributeSummary { name, value }| AttributeRecord { name, value, number: None })
             .collect();
         let details = ArtifactDetails {
             created_at: created_at(&stated).map(Timestamp),
@@ -179,7 +179,7 @@ impl ShowAnswer {
 }
 
 impl ExtensionSummary {
-    fn new(extension: &query::Extension, versions: Versions) -> Self {
+    fn new(extension: &query::Extension, versions: SuccessorCriteria) -> Self {
         let (attribute, unit) = versions.length;
         let length = extension.attributes.iter().find(|one| one.name == attribute);
         Self {

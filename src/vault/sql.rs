@@ -12,30 +12,30 @@ mod tables;
 use std::sync::{Mutex, PoisonError};
 
 use crate::artifact::ColumnType::{Any, Hash, Number, Text};
-use crate::artifact::{Cell, Cells, Column, Kind, Place, Table};
+use crate::artifact::{ArtifactLocation, Cell, Column, Kind, Table, TableRow};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{
-    ArtifactRecord, Capability, Computed, KindView, Mention, Snapshot, SqlQueries, SqlReader, SqlStatement,
-    StoredMember,
+    ArtifactRecord, Capability, ComputedView, KindView, MentionRecord, Snapshot, SqlQueries, SqlReader,
+    SqlStatement, StoredMember,
 };
 use crate::vault::handle::Vault;
-use crate::vault::query::{Direction, Link, LinkTarget, Linker, Origin};
+use crate::vault::query::{Direction, Link, LinkOrigin, LinkTarget, Linker};
 use crate::vault::sql::tables::ARTIFACTS;
 
-pub use crate::storage::{Saved, SqlError, SqlRows as Rows, View, Watch};
+pub use crate::storage::{RowProgress, SaveSummary, SqlError, SqlRows as Rows, SqlView};
 pub use datasette::METADATA;
 pub use save::{SaveForm, SaveOptions, save};
 pub use tables::{ROW_ID, TITLE, saved_tables};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created. It cannot write.
-pub type Reader<'s> = dyn SqlReader + 's;
+pub type VaultSqlReader<'s> = dyn SqlReader + 's;
 
 /// A prepared query.
-pub type Statement<'r> = dyn SqlStatement + 'r;
+pub type VaultSqlStatement<'r> = dyn SqlStatement + 'r;
 
 /// Creates a reader of the current contents of a vault.
-pub(super) fn reader(queries: &dyn SqlQueries) -> Result<Box<Reader<'_>>, SqlError> {
+pub(super) fn reader(queries: &dyn SqlQueries) -> Result<Box<VaultSqlReader<'_>>, SqlError> {
     queries.reader(&of_kinds(), computed())
 }
 
@@ -64,7 +64,7 @@ impl Vault {
     ///
     /// # Errors
     /// A store error: the vault cannot be read or written.
-    pub fn sql(&self) -> Result<Box<Reader<'_>>, SqlError> {
+    pub fn sql(&self) -> Result<Box<VaultSqlReader<'_>>, SqlError> {
         self.storage.expect(Capability::Sql)?;
         reader(self.storage.sql()?)
     }
@@ -72,9 +72,9 @@ impl Vault {
 
 /// Returns all views that queries can use: those in the vault's file first.
 #[must_use]
-pub fn views() -> Vec<View> {
-    let of_kinds: Vec<View> = of_kinds().iter().map(View::from).collect();
-    View::plain().into_iter().chain(of_kinds).chain(computed().iter().map(View::from)).collect()
+pub fn views() -> Vec<SqlView> {
+    let of_kinds: Vec<SqlView> = of_kinds().iter().map(SqlView::from).collect();
+    SqlView::plain().into_iter().chain(of_kinds).chain(computed().iter().map(SqlView::from)).collect()
 }
 
 /// Returns the views of the artifacts of each kind.
@@ -84,15 +84,15 @@ fn of_kinds() -> Vec<KindView> {
 }
 
 /// Returns the views of the contents of artifacts.
-fn computed() -> Vec<Computed> {
+fn computed() -> Vec<ComputedView> {
     let tables = formats::ALL
         .into_iter()
         .flat_map(|kind| kind.tables().iter().map(move |table| for_kind(kind, table)));
     tables.chain([mentions(), links()]).collect()
 }
 
-fn for_kind(kind: Kind, table: &'static Table) -> Computed {
-    Computed {
+fn for_kind(kind: Kind, table: &'static Table) -> ComputedView {
+    ComputedView {
         name: table.name,
         about: table.about,
         kind: Some(kind.name()),
@@ -107,7 +107,7 @@ fn contents(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
     table: &Table,
-) -> Result<Vec<Cells>, SqlError> {
+) -> Result<Vec<TableRow>, SqlError> {
     let Some(capture) = snapshot.preferred_capture(artifact.core)? else { return Ok(Vec::new()) };
     let members = snapshot.read_members(artifact.core, capture.capture)?;
     (table.rows)(&StoredMember::borrowed(&members), &Limits::most())
@@ -121,8 +121,8 @@ const MENTIONS: &[Column] = &[
     Column::new("digest", Hash, "the digest"),
 ];
 
-fn mentions() -> Computed {
-    Computed {
+fn mentions() -> ComputedView {
+    ComputedView {
         name: "mentions",
         about: "a digest that an artifact states or implies",
         kind: None,
@@ -136,10 +136,10 @@ fn mentions() -> Computed {
     }
 }
 
-fn mention_row(mention: Mention) -> Cells {
+fn mention_row(mention: MentionRecord) -> TableRow {
     let place = match mention.place {
-        Place::Index(index) => Cell::Integer(i64::from(index)),
-        Place::Pointer(pointer) => Cell::Text(pointer),
+        ArtifactLocation::Index(index) => Cell::Integer(i64::from(index)),
+        ArtifactLocation::Pointer(pointer) => Cell::Text(pointer),
     };
     vec![Cell::Text(mention.role), Cell::Text(mention.unit), place, Cell::Text(mention.digest.to_string())]
 }
@@ -163,10 +163,10 @@ const LINKS: &[Column] = &[
     Column::new("because", Text, "the reason for a derived link; the note of a manual one"),
 ];
 
-fn links() -> Computed {
+fn links() -> ComputedView {
     // A query for all links visits artifacts with nearly everything in common, so the linker's cache is shared.
     let linker = Mutex::new(Linker::default());
-    Computed {
+    ComputedView {
         name: "links",
         about: "a link between two artifacts, from `artifact` to `target`",
         kind: None,
@@ -181,7 +181,7 @@ fn links() -> Computed {
     }
 }
 
-fn link_row(link: Link) -> Cells {
+fn link_row(link: Link) -> TableRow {
     let [target, number, kind] = match link.target {
         LinkTarget::Artifact(other) => [
             Cell::Text(other.core.to_string()),
@@ -192,8 +192,8 @@ fn link_row(link: Link) -> Cells {
         LinkTarget::MissingName(name) => [Cell::Text(name), Cell::Null, Cell::Null],
     };
     let (origin, because) = match link.origin {
-        Origin::Derived(because) => ("derived", Cell::Text(because)),
-        Origin::Stated(note) => ("stated", note.as_deref().into()),
+        LinkOrigin::Derived(because) => ("derived", Cell::Text(because)),
+        LinkOrigin::Manual(note) => ("stated", note.as_deref().into()),
     };
     vec![Cell::Text(link.relation), target, number, kind, Cell::Text(origin.to_owned()), because]
 }

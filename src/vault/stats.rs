@@ -226,21 +226,21 @@ impl From<storage::EngineStatistics> for EngineStats {
     }
 }
 
-impl From<&storage::KindStats> for KindStats {
-    fn from(stats: &storage::KindStats) -> Self {
-        let storage::KindStats { kind, artifacts, captures, bytes } = stats;
+impl From<&storage::KindTotals> for KindStats {
+    fn from(stats: &storage::KindTotals) -> Self {
+        let storage::KindTotals { kind, artifacts, captures, bytes } = stats;
         Self { kind: kind.clone(), artifacts: *artifacts, captures: *captures, bytes: *bytes }
     }
 }
 
-impl From<&storage::Dated> for DatedArtifact {
-    fn from(dated: &storage::Dated) -> Self {
+impl From<&storage::ArtifactTime> for DatedArtifact {
+    fn from(dated: &storage::ArtifactTime) -> Self {
         Self { artifact: (&dated.artifact).into(), at: dated.at.into() }
     }
 }
 
-impl From<&storage::Sized> for SizedArtifact {
-    fn from(sized: &storage::Sized) -> Self {
+impl From<&storage::ArtifactSize> for SizedArtifact {
+    fn from(sized: &storage::ArtifactSize) -> Self {
         Self { artifact: (&sized.artifact).into(), bytes: sized.bytes, captures: sized.captures }
     }
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::handle::Vault;
 use super::links::LinkEnd;
-use super::query::{self, Missing, UnresolvedQuery, UnresolvedReferences};
+use super::query::{self, MissingTarget, UnresolvedQuery, UnresolvedReferences};
 use crate::digest::CoreHash;
 use crate::storage::StorageError;
 
@@ -72,8 +72,8 @@ impl Operation for UnresolvedRequest {
     }
 }
 
-impl From<Missing> for MissingArtifact {
-    fn from(missing: Missing) -> Self {
+impl From<MissingTarget> for MissingArtifact {
+    fn from(missing: MissingTarget) -> Self {
         let referrers = missing.referrers.into_iter().map(|referrer| MissingReference {
             core_hash: referrer.artifact.core,
             kind: referrer.artifact.kind,

@@ -11,13 +11,13 @@ use crate::json::reader::{Defect, ReadError, excerpt};
 const MAX_PIECES: usize = 1_000_000;
 
 /// A text that is safe to parse.
-pub(super) struct Guarded<'t> {
+pub(super) struct GuardedText<'t> {
     text: &'t str,
     /// The number of characters, if the last line has content and no line break.
     open_end: Option<usize>,
 }
 
-impl<'t> Guarded<'t> {
+impl<'t> GuardedText<'t> {
     /// # Errors
     /// Returns an error for a control character, a version other than 1.2, or too many pieces.
     pub(super) fn new(text: &'t str) -> Result<Self, ReadError> {

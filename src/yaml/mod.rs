@@ -25,16 +25,16 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use crate::json::reader::{Defect, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
 use crate::json::{Number, Object, Value};
 
-use guard::Guarded;
-use node::{Content, Node};
-use scalar::Form;
+use guard::GuardedText;
+use node::{YamlContent, YamlNode};
+use scalar::PlainScalar;
 
 /// The parser's own limit on the nesting of `[` and `{`, which it may reach before it reports the first event.
 const FLOW_LIMIT_MESSAGE: &str = "recursion limit exceeded";
 
 /// How scalars become values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Schema {
+pub(crate) enum YamlSchema {
     /// By the core schema of YAML 1.2.
     Core,
     /// Plain scalars are strings, except those that are null. Programs that write YAML 1.1 write strings without quotes
@@ -53,8 +53,8 @@ pub(crate) const BINARY: &str = "!!binary";
 ///
 /// # Errors
 /// Returns the first defect, with its line and column.
-pub(crate) fn read(text: &str, schema: Schema, limits: &Limits) -> Result<Value<'static>, ReadError> {
-    let guarded = Guarded::new(text)?;
+pub(crate) fn read(text: &str, schema: YamlSchema, limits: &Limits) -> Result<Value<'static>, ReadError> {
+    let guarded = GuardedText::new(text)?;
     let mut builder = Builder::new(schema, limits);
     for outcome in Parser::new_from_str(guarded.text()) {
         let (event, span) = outcome.map_err(|error| syntax_error(&error))?;
@@ -80,12 +80,12 @@ fn syntax_error(error: &ScanError) -> ReadError {
 }
 
 /// The error for an event; the location is that of the event.
-struct Refusal {
+struct YamlEventError {
     defect: Defect,
     message: String,
 }
 
-impl Refusal {
+impl YamlEventError {
     fn new(defect: Defect, message: impl Into<String>) -> Self {
         Self { defect, message: message.into() }
     }
@@ -100,11 +100,11 @@ impl Refusal {
     }
 }
 
-type Outcome<T> = Result<T, Refusal>;
+type YamlResult<T> = Result<T, YamlEventError>;
 
 /// A collection whose end has not been reached.
-struct Open {
-    node: Node,
+struct OpenCollection {
+    node: YamlNode,
     anchor: usize,
     /// The keys of a mapping so far.
     keys: HashSet<String>,
@@ -113,19 +113,19 @@ struct Open {
 }
 
 struct Builder<'l> {
-    schema: Schema,
+    schema: YamlSchema,
     limits: &'l Limits,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     /// The targets of aliases. The parser assigns every anchor a separate number, even if names repeat.
-    anchors: HashMap<usize, Rc<Node>>,
+    anchors: HashMap<usize, Rc<YamlNode>>,
     values: usize,
     bytes: u64,
     began: bool,
-    root: Option<Rc<Node>>,
+    root: Option<Rc<YamlNode>>,
 }
 
 impl<'l> Builder<'l> {
-    fn new(schema: Schema, limits: &'l Limits) -> Self {
+    fn new(schema: YamlSchema, limits: &'l Limits) -> Self {
         Self {
             schema,
             limits,
@@ -141,14 +141,14 @@ impl<'l> Builder<'l> {
     fn finish(mut self) -> Option<Value<'static>> {
         // Nodes that are not shared with an alias can then be moved.
         self.anchors.clear();
-        self.root.map(Node::into_value)
+        self.root.map(YamlNode::into_value)
     }
 
-    fn take(&mut self, event: Event<'_>, span: Span, guarded: &Guarded<'_>) -> Outcome<()> {
+    fn take(&mut self, event: Event<'_>, span: Span, guarded: &GuardedText<'_>) -> YamlResult<()> {
         match event {
             Event::DocumentStart(_) if self.began => {
                 let message = "a second document begins here; the file must be a single document";
-                Err(Refusal::new(Defect::Syntax, message))
+                Err(YamlEventError::new(Defect::Syntax, message))
             }
             Event::DocumentStart(_) => {
                 self.began = true;
@@ -157,21 +157,22 @@ impl<'l> Builder<'l> {
             Event::Alias(anchor) => self.alias(anchor),
             Event::Scalar(text, style, anchor, tag) => {
                 let text = guarded.scalar(text, style, span.end.index());
-                guard::scalar(&text, style).map_err(|message| Refusal::new(Defect::Syntax, message))?;
+                guard::scalar(&text, style)
+                    .map_err(|message| YamlEventError::new(Defect::Syntax, message))?;
                 let bytes = text.len();
-                let node = Rc::new(Node::scalar(self.scalar(text, style, tag.as_deref())?, bytes));
+                let node = Rc::new(YamlNode::scalar(self.scalar(text, style, tag.as_deref())?, bytes));
                 self.count(&node)?;
                 self.place(node, anchor)
             }
             Event::SequenceStart(anchor, tag) => {
-                if self.schema == Schema::Core || !is_python(tag.as_deref(), &["tuple"]) {
+                if self.schema == YamlSchema::Core || !is_python(tag.as_deref(), &["tuple"]) {
                     check_tag(tag.as_deref(), "seq")?;
                 }
-                self.begin(Content::Sequence(Vec::new()), anchor)
+                self.begin(YamlContent::Sequence(Vec::new()), anchor)
             }
             Event::MappingStart(anchor, tag) => {
                 check_tag(tag.as_deref(), "map")?;
-                self.begin(Content::Mapping(Vec::new()), anchor)
+                self.begin(YamlContent::Mapping(Vec::new()), anchor)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(open) => self.place(Rc::new(open.node), open.anchor),
@@ -181,13 +182,18 @@ impl<'l> Builder<'l> {
         }
     }
 
-    fn scalar(&self, text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Outcome<Value<'static>> {
-        if self.schema == Schema::Core {
+    fn scalar(
+        &self,
+        text: Cow<'_, str>,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+    ) -> YamlResult<Value<'static>> {
+        if self.schema == YamlSchema::Core {
             return resolve(text, style, tag);
         }
         let own = |text: Cow<'_, str>| Value::String(Cow::Owned(text.into_owned()));
         match tag {
-            None if style == ScalarStyle::Plain && self.is_typed(&Form::parse(&text), &text) => {
+            None if style == ScalarStyle::Plain && self.is_typed(&PlainScalar::parse(&text), &text) => {
                 resolve(text, style, tag)
             }
             None => Ok(own(text)),
@@ -201,19 +207,19 @@ impl<'l> Builder<'l> {
     }
 
     /// Returns whether a plain scalar of this form is not a string.
-    fn is_typed(&self, form: &Form<'_>, text: &str) -> bool {
-        if self.schema == Schema::Text {
-            return *form == Form::Null;
+    fn is_typed(&self, form: &PlainScalar<'_>, text: &str) -> bool {
+        if self.schema == YamlSchema::Text {
+            return *form == PlainScalar::Null;
         }
         match form {
-            Form::Null | Form::Bool(_) | Form::NotFinite => true,
-            Form::Integer { radix, digits, .. } => {
+            PlainScalar::Null | PlainScalar::Bool(_) | PlainScalar::NotFinite => true,
+            PlainScalar::Integer { radix, digits, .. } => {
                 *radix == 10 && (*digits == "0" || !digits.starts_with('0'))
             }
-            Form::Float { exponent, .. } => {
+            PlainScalar::Float { exponent, .. } => {
                 text.contains('.') && exponent.is_none_or(|exponent| exponent.starts_with(['-', '+']))
             }
-            Form::Text => false,
+            PlainScalar::Text => false,
         }
     }
 
@@ -221,34 +227,34 @@ impl<'l> Builder<'l> {
     fn at_key(&self) -> bool {
         self.open
             .last()
-            .is_some_and(|open| matches!(open.node.content, Content::Mapping(_)) && open.key.is_none())
+            .is_some_and(|open| matches!(open.node.content, YamlContent::Mapping(_)) && open.key.is_none())
     }
 
-    fn begin(&mut self, content: Content, anchor: usize) -> Outcome<()> {
+    fn begin(&mut self, content: YamlContent, anchor: usize) -> YamlResult<()> {
         if self.at_key() {
             return Err(not_a_key("a collection"));
         }
-        let node = Node::collection(content);
+        let node = YamlNode::collection(content);
         self.count(&node)?;
-        self.open.push(Open { node, anchor, keys: HashSet::new(), key: None });
+        self.open.push(OpenCollection { node, anchor, keys: HashSet::new(), key: None });
         Ok(())
     }
 
-    fn alias(&mut self, anchor: usize) -> Outcome<()> {
+    fn alias(&mut self, anchor: usize) -> YamlResult<()> {
         let Some(node) = self.anchors.get(&anchor).map(Rc::clone) else {
             let message = "the alias refers to a collection that contains it; write out the intended value";
-            return Err(Refusal::new(Defect::Syntax, message));
+            return Err(YamlEventError::new(Defect::Syntax, message));
         };
         self.count(&node)?;
         self.place(node, 0)
     }
 
     /// Counts all of `node` against the limits before it is expanded. Keys count as bytes, not as values.
-    fn count(&mut self, node: &Node) -> Outcome<()> {
+    fn count(&mut self, node: &YamlNode) -> YamlResult<()> {
         let limits = self.limits;
         let depth = limits.depth.min(Limits::MAX_DEPTH);
         if self.open.len() + node.height > depth {
-            return Err(Refusal::new(Defect::TooDeep, too_deep(depth)));
+            return Err(YamlEventError::new(Defect::TooDeep, too_deep(depth)));
         }
         if !self.at_key() {
             self.values = self.values.saturating_add(node.values);
@@ -261,11 +267,11 @@ impl<'l> Builder<'l> {
         } else {
             return Ok(());
         };
-        Err(Refusal::new(Defect::TooLarge, message))
+        Err(YamlEventError::new(Defect::TooLarge, message))
     }
 
     /// Adds a completed node to its parent.
-    fn place(&mut self, node: Rc<Node>, anchor: usize) -> Outcome<()> {
+    fn place(&mut self, node: Rc<YamlNode>, anchor: usize) -> YamlResult<()> {
         if anchor > 0 {
             self.anchors.insert(anchor, Rc::clone(&node));
         }
@@ -274,28 +280,28 @@ impl<'l> Builder<'l> {
             return Ok(());
         };
         match &mut open.node.content {
-            Content::Sequence(elements) => elements.push(Rc::clone(&node)),
-            Content::Mapping(members) => match open.key.take() {
+            YamlContent::Sequence(elements) => elements.push(Rc::clone(&node)),
+            YamlContent::Mapping(members) => match open.key.take() {
                 Some(key) => members.push((key, Rc::clone(&node))),
                 None => return open.set_key(&node),
             },
-            Content::Scalar(_) => {}
+            YamlContent::Scalar(_) => {}
         }
         open.node.measure(&node);
         Ok(())
     }
 }
 
-impl Open {
-    fn set_key(&mut self, node: &Node) -> Outcome<()> {
+impl OpenCollection {
+    fn set_key(&mut self, node: &YamlNode) -> YamlResult<()> {
         let key = match &node.content {
-            Content::Scalar(Value::String(key)) => key.as_ref(),
-            Content::Scalar(other) => return Err(not_a_key(other.type_name())),
+            YamlContent::Scalar(Value::String(key)) => key.as_ref(),
+            YamlContent::Scalar(other) => return Err(not_a_key(other.type_name())),
             _ => return Err(not_a_key("a collection")),
         };
         if !self.keys.insert(key.to_owned()) {
             let message = format!("the mapping already has a key {}", excerpt(key));
-            return Err(Refusal::new(Defect::DuplicateKey, message));
+            return Err(YamlEventError::new(Defect::DuplicateKey, message));
         }
         self.key = Some(key.to_owned());
         self.node.bytes += node.bytes;
@@ -303,12 +309,15 @@ impl Open {
     }
 }
 
-fn not_a_key(sort: &str) -> Refusal {
-    Refusal::new(Defect::Syntax, format!("a key must be a string, not {sort}; quote it to make it a string"))
+fn not_a_key(sort: &str) -> YamlEventError {
+    YamlEventError::new(
+        Defect::Syntax,
+        format!("a key must be a string, not {sort}; quote it to make it a string"),
+    )
 }
 
 /// Returns the short form of a tag, without the prefix that `!!` abbreviates. The non-specific tag `!` is `!`.
-fn short(tag: &Tag) -> Result<String, Refusal> {
+fn short(tag: &Tag) -> Result<String, YamlEventError> {
     let whole = format!("{}{}", tag.handle, tag.suffix);
     match whole.strip_prefix("tag:yaml.org,2002:") {
         Some(short) => Ok(short.to_owned()),
@@ -323,56 +332,60 @@ fn is_python(tag: Option<&Tag>, types: &[&str]) -> bool {
     tag.as_deref().and_then(|tag| tag.strip_prefix("python/")).is_some_and(|name| types.contains(&name))
 }
 
-fn unknown_tag(tag: &str) -> Refusal {
+fn unknown_tag(tag: &str) -> YamlEventError {
     let message = format!(
         "the tag {} is not supported; only !!str, !!int, !!float, !!bool, !!null, !!seq and !!map are",
         excerpt(tag)
     );
-    Refusal::new(Defect::Syntax, message)
+    YamlEventError::new(Defect::Syntax, message)
 }
 
 /// Checks the tag of a collection whose own tag is `wanted`.
-fn check_tag(tag: Option<&Tag>, wanted: &str) -> Outcome<()> {
+fn check_tag(tag: Option<&Tag>, wanted: &str) -> YamlResult<()> {
     match tag.map(short).transpose()?.as_deref() {
         None | Some("!") => Ok(()),
         Some(tag) if tag == wanted => Ok(()),
         Some(tag @ ("str" | "int" | "float" | "bool" | "null" | "seq" | "map")) => {
             let message = format!("!!{tag} cannot be applied to a !!{wanted}");
-            Err(Refusal::new(Defect::Syntax, message))
+            Err(YamlEventError::new(Defect::Syntax, message))
         }
         Some(tag) => Err(unknown_tag(tag)),
     }
 }
 
 /// Returns the value of a scalar.
-fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> Outcome<Value<'static>> {
+fn resolve(text: Cow<'_, str>, style: ScalarStyle, tag: Option<&Tag>) -> YamlResult<Value<'static>> {
     let tag = tag.map(short).transpose()?;
     let form = match (tag.as_deref(), style) {
-        (None, ScalarStyle::Plain) | (Some("int" | "float" | "bool" | "null"), _) => Form::parse(&text),
-        (None | Some("!" | "str"), _) => Form::Text,
+        (None, ScalarStyle::Plain) | (Some("int" | "float" | "bool" | "null"), _) => {
+            PlainScalar::parse(&text)
+        }
+        (None | Some("!" | "str"), _) => PlainScalar::Text,
         (Some(tag @ ("seq" | "map")), _) => {
             let message = format!("!!{tag} cannot be applied to a scalar");
-            return Err(Refusal::new(Defect::Syntax, message));
+            return Err(YamlEventError::new(Defect::Syntax, message));
         }
         (Some(other), _) => return Err(unknown_tag(other)),
     };
     if form.is_too_long() {
         let message = format!("the number has more than {MAX_NUMBER_DIGITS} digits, the limit");
-        return Err(Refusal::new(Defect::Number, message));
+        return Err(YamlEventError::new(Defect::Number, message));
     }
     let number = |literal: String| Value::Number(Number::from_literal(literal));
     let value = match (tag.as_deref(), form) {
-        (None | Some("null"), Form::Null) => Some(Value::Null),
-        (None | Some("bool"), Form::Bool(truth)) => Some(Value::Bool(truth)),
+        (None | Some("null"), PlainScalar::Null) => Some(Value::Null),
+        (None | Some("bool"), PlainScalar::Bool(truth)) => Some(Value::Bool(truth)),
         (Some("float"), form) => form.float_literal().map(number),
-        (Some("int"), Form::Integer { .. })
-        | (None, Form::Integer { .. } | Form::Float { .. } | Form::NotFinite) => form.literal().map(number),
+        (Some("int"), PlainScalar::Integer { .. })
+        | (None, PlainScalar::Integer { .. } | PlainScalar::Float { .. } | PlainScalar::NotFinite) => {
+            form.literal().map(number)
+        }
         (None | Some("!" | "str"), _) => return Ok(Value::String(Cow::Owned(text.into_owned()))),
         _ => None,
     };
     value.ok_or_else(|| {
         let tag = tag.unwrap_or_default();
-        Refusal::new(Defect::Syntax, format!("{} is not a !!{tag}", excerpt(&text)))
+        YamlEventError::new(Defect::Syntax, format!("{} is not a !!{tag}", excerpt(&text)))
     })
 }
 

@@ -4,8 +4,8 @@ use std::rc::Rc;
 use crate::json::{Object, Value};
 
 /// A completed value. Its measures are those of the copy that every alias expands to.
-pub(super) struct Node {
-    pub(super) content: Content,
+pub(super) struct YamlNode {
+    pub(super) content: YamlContent,
     /// The number of values in it, including itself; keys are not counted.
     pub(super) values: usize,
     /// The total size of its scalars and keys in bytes.
@@ -14,22 +14,22 @@ pub(super) struct Node {
     pub(super) height: usize,
 }
 
-pub(super) enum Content {
+pub(super) enum YamlContent {
     Scalar(Value<'static>),
-    Sequence(Vec<Rc<Node>>),
-    Mapping(Vec<(String, Rc<Node>)>),
+    Sequence(Vec<Rc<YamlNode>>),
+    Mapping(Vec<(String, Rc<YamlNode>)>),
 }
 
-impl Node {
+impl YamlNode {
     pub(super) fn scalar(value: Value<'static>, bytes: usize) -> Self {
-        Self { bytes: bytes as u64, content: Content::Scalar(value), values: 1, height: 0 }
+        Self { bytes: bytes as u64, content: YamlContent::Scalar(value), values: 1, height: 0 }
     }
 
-    pub(super) fn collection(content: Content) -> Self {
+    pub(super) fn collection(content: YamlContent) -> Self {
         Self { content, values: 1, bytes: 0, height: 1 }
     }
 
-    pub(super) fn measure(&mut self, child: &Node) {
+    pub(super) fn measure(&mut self, child: &YamlNode) {
         self.values += child.values;
         self.bytes += child.bytes;
         self.height = self.height.max(child.height + 1);
@@ -40,15 +40,17 @@ impl Node {
         let content = match Rc::try_unwrap(node) {
             Ok(node) => node.content,
             Err(shared) => match &shared.content {
-                Content::Scalar(value) => return value.clone(),
-                Content::Sequence(elements) => Content::Sequence(elements.clone()),
-                Content::Mapping(members) => Content::Mapping(members.clone()),
+                YamlContent::Scalar(value) => return value.clone(),
+                YamlContent::Sequence(elements) => YamlContent::Sequence(elements.clone()),
+                YamlContent::Mapping(members) => YamlContent::Mapping(members.clone()),
             },
         };
         match content {
-            Content::Scalar(value) => value,
-            Content::Sequence(elements) => Value::Array(elements.into_iter().map(Self::into_value).collect()),
-            Content::Mapping(members) => {
+            YamlContent::Scalar(value) => value,
+            YamlContent::Sequence(elements) => {
+                Value::Array(elements.into_iter().map(Self::into_value).collect())
+            }
+            YamlContent::Mapping(members) => {
                 let members = members.into_iter();
                 let members = members.map(|(key, value)| (Cow::Owned(key), Self::into_value(value)));
                 Value::Object(Object::from_members(members.collect()))

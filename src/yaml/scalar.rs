@@ -6,7 +6,7 @@ use crate::json::reader::MAX_NUMBER_DIGITS;
 
 /// The form of a plain scalar in the core schema.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Form<'t> {
+pub(super) enum PlainScalar<'t> {
     Null,
     Bool(bool),
     /// An integer in some radix.
@@ -27,7 +27,7 @@ pub(super) enum Form<'t> {
     Text,
 }
 
-impl<'t> Form<'t> {
+impl<'t> PlainScalar<'t> {
     pub(super) fn parse(text: &'t str) -> Self {
         match text {
             "" | "~" | "null" | "Null" | "NULL" => return Self::Null,
@@ -168,14 +168,14 @@ mod tests {
 
     /// Returns the resolution of a plain scalar, in a short notation.
     fn resolved(text: &str) -> String {
-        let form = Form::parse(text);
+        let form = PlainScalar::parse(text);
         match form {
-            Form::Null => "null".to_owned(),
-            Form::Bool(truth) => truth.to_string(),
-            Form::Integer { .. } => format!("int {}", form.literal().unwrap()),
-            Form::Float { .. } => format!("float {}", form.literal().unwrap()),
-            Form::NotFinite => format!("not finite {}", form.literal().unwrap()),
-            Form::Text => "text".to_owned(),
+            PlainScalar::Null => "null".to_owned(),
+            PlainScalar::Bool(truth) => truth.to_string(),
+            PlainScalar::Integer { .. } => format!("int {}", form.literal().unwrap()),
+            PlainScalar::Float { .. } => format!("float {}", form.literal().unwrap()),
+            PlainScalar::NotFinite => format!("not finite {}", form.literal().unwrap()),
+            PlainScalar::Text => "text".to_owned(),
         }
     }
 
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_tagged_float_is_no_integer() {
-        let literal = |text| Form::parse(text).float_literal();
+        let literal = |text| PlainScalar::parse(text).float_literal();
         assert_eq!(literal("9007199254740993").as_deref(), Some("9007199254740993.0"));
         assert_eq!(literal("1e3").as_deref(), Some("1.0e3"));
         assert_eq!(literal("0x1F"), None);
@@ -266,14 +266,14 @@ mod tests {
         let expected = "2582249878086908589655919172003011874329705792829223512830659356540647622016841194629645353280137\
                         831435903171972747493376";
         assert_eq!(to_decimal(&format!("1{}", "0".repeat(100)), 16), expected);
-        assert!(!Form::parse(&"1".repeat(4_300)).is_too_long());
+        assert!(!PlainScalar::parse(&"1".repeat(4_300)).is_too_long());
         for text in [
             "1".repeat(4_301),
             format!("0x{}", "f".repeat(4_301)),
             format!("1.{}", "0".repeat(4_300)),
             format!("1e{}", "0".repeat(4_300)),
         ] {
-            assert!(Form::parse(&text).is_too_long());
+            assert!(PlainScalar::parse(&text).is_too_long());
         }
     }
 
@@ -287,7 +287,7 @@ mod tests {
 
         #[test]
         fn floats_read_back_as_the_same_double(text in "[-+]?([0-9]{0,3}\\.[0-9]{1,20}|[0-9]{1,20}\\.?)[eE][-+]?[0-9]{1,3}") {
-            let literal = Form::parse(&text).literal().unwrap();
+            let literal = PlainScalar::parse(&text).literal().unwrap();
             // Any JSON reader must be able to parse it.
             let read: f64 = serde_json::from_str(&literal).unwrap_or(f64::INFINITY);
             let expected: f64 = text.parse().unwrap();

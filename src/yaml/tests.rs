@@ -8,17 +8,17 @@ use crate::json::canonical::rfc8785;
 
 fn json(text: &str) -> String {
     let value =
-        read(text, Schema::Core, &Limits::default()).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        read(text, YamlSchema::Core, &Limits::default()).unwrap_or_else(|error| panic!("{text:?}: {error}"));
     String::from_utf8(rfc8785::to_vec(&value).unwrap()).unwrap()
 }
 
 fn refused(text: &str) -> String {
-    let error = read(text, Schema::Core, &Limits::default()).unwrap_err();
+    let error = read(text, YamlSchema::Core, &Limits::default()).unwrap_err();
     format!("{:?}: {error}", error.defect)
 }
 
 fn defect(text: &str) -> Defect {
-    read(text, Schema::Core, &Limits::default()).unwrap_err().defect
+    read(text, YamlSchema::Core, &Limits::default()).unwrap_err().defect
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn block_scalars_end_as_the_text_does() {
         ("- |2\n    a\n", "  a\n"),
         ("- >\n\n  a\n   b\n  c\n\n\n  d\n", "\na\n b\nc\n\nd\n"),
     ] {
-        let value = read(text, Schema::Core, &Limits::default()).unwrap();
+        let value = read(text, YamlSchema::Core, &Limits::default()).unwrap();
         let content = value.as_array().unwrap().first().and_then(Value::as_str);
         assert_eq!(content, Some(expected), "{text:?}");
     }
@@ -226,7 +226,7 @@ fn deep_nesting_ends_at_the_limit() {
         (lines(128), lines(129)),
         (format!("a: &a {}\nb: [*a]", flow(126)), format!("a: &a {}\nb: [*a]", flow(127))),
     ] {
-        assert!(read(&fits, Schema::Core, &limits).is_ok(), "{fits}");
+        assert!(read(&fits, YamlSchema::Core, &limits).is_ok(), "{fits}");
         assert_eq!(defect(&too_deep), Defect::TooDeep, "{too_deep}");
     }
     for text in [
@@ -259,9 +259,9 @@ fn aliases_count_as_what_they_stand_for() {
     assert!(refused(&long).contains("with aliases expanded, the document has more than 268435456 bytes"));
     let limits = Limits { values: 7, ..Limits::default() };
     // The root, the list and its two elements, then the copy.
-    assert!(read("a: &a [b, c]\nd: *a", Schema::Core, &limits).is_ok());
+    assert!(read("a: &a [b, c]\nd: *a", YamlSchema::Core, &limits).is_ok());
     assert_eq!(
-        read("a: &a [b, c]\nd: *a\ne: f", Schema::Core, &limits).unwrap_err().defect,
+        read("a: &a [b, c]\nd: *a\ne: f", YamlSchema::Core, &limits).unwrap_err().defect,
         Defect::TooLarge
     );
     assert_eq!(json("a: &a [b, c]\nd: {e: *a}"), r#"{"a":["b","c"],"d":{"e":["b","c"]}}"#);
@@ -272,7 +272,7 @@ fn many_pieces_are_refused_before_the_parser_keeps_them() {
     assert_eq!(defect_of(&format!("[{}]", "a,".repeat(1_000_000))), Defect::TooLarge);
     let text = format!("{{a: [{}]}}", "a,".repeat(400_000));
     let began = Instant::now();
-    assert!(read(&text, Schema::Core, &Limits::default()).is_ok());
+    assert!(read(&text, YamlSchema::Core, &Limits::default()).is_ok());
     assert!(began.elapsed() < Duration::from_secs(20));
     // Keys are inserted into the parser's buffer; that must not become quadratic.
     let nested = format!("{}{}{}", "[".repeat(250), "a,".repeat(400_000), "]: b]".repeat(125));
@@ -286,14 +286,14 @@ proptest! {
         ">", "|2-\n", "&a ", "*a", "! ", "!!str ", "!<", "%TAG ! x\n", "%YAML 1.2\n", "---", "...", "\n--- ", "\n...\n", "#", " #", "\\",
         "\\x4", "~", "0x1", ".5", "é", "\u{feff}", "\u{85}",
     ]), 0..24)) {
-        let _ = read(&pieces.concat(), Schema::Core, &Limits::default());
+        let _ = read(&pieces.concat(), YamlSchema::Core, &Limits::default());
     }
 }
 
 #[test]
 fn the_text_schema_keeps_scalars_as_they_are() {
     let text = "a: 1e5\nb: null\nc: 'null'\nd: !!binary |\n  aGk=\ne: !!python/unicode 'x'\nf: !!python/tuple [0o17, yes]\n";
-    let value = read(text, Schema::Text, &Limits::default()).unwrap();
+    let value = read(text, YamlSchema::Text, &Limits::default()).unwrap();
     let value = String::from_utf8(rfc8785::to_vec(&value).unwrap()).unwrap();
     assert_eq!(
         value,
@@ -301,7 +301,7 @@ fn the_text_schema_keeps_scalars_as_they_are() {
     );
     for text in ["a: !!python/object:x.Y {}", "a: !!python/tuple b", "a: !!other b"] {
         assert_eq!(
-            read(text, Schema::Text, &Limits::default()).unwrap_err().defect,
+            read(text, YamlSchema::Text, &Limits::default()).unwrap_err().defect,
             Defect::Syntax,
             "{text}"
         );

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
 
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{Examined, Monitor};
+use runvault::vault::add::{AddMonitor, DocumentResult};
 
 use crate::sandbox::{Sandbox, session};
 
 struct Silent;
 
-impl Monitor for Silent {
-    fn examined(&mut self, _: &Examined) {}
+impl AddMonitor for Silent {
+    fn examined(&mut self, _: &DocumentResult) {}
     fn unreadable(&mut self, _: &SourceError) {}
 }
 

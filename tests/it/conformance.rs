@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use runvault::artifact::{AdmitOptions, Admitted, KeyRing, MemberBytes, SigningKey};
 use runvault::digest::Digest;
 use runvault::formats;
-use runvault::intake::{self, ExamineOptions, Item, Verdict as SourceVerdict};
+use runvault::intake::{self, DocumentVerdict as SourceVerdict, ExamineOptions, InputItem};
 use runvault::json::reader::Limits;
 use runvault::validation::{Report, Severity};
 use serde::Deserialize;
@@ -123,8 +123,11 @@ pub(crate) fn pack(case: &str) -> (Option<TempDir>, PathBuf) {
 }
 
 pub(crate) fn admit_directory(path: &Path) -> Result<Admitted, Report> {
-    let item =
-        Item::Directory { path: path.to_owned().into(), kind: formats::named("pack").unwrap(), named: false };
+    let item = InputItem::Directory {
+        path: path.to_owned().into(),
+        kind: formats::named("pack").unwrap(),
+        named: false,
+    };
     match intake::examine(item, &ExamineOptions::default()).unwrap() {
         SourceVerdict::Admitted(admitted) => Ok(admitted),
         SourceVerdict::Rejected(rejection) => Err(rejection.report),

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use runvault::digest::{CoreHash, Digest};
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::{BackupError, ErrorKind, StorageError};
-use runvault::vault::add::{Examined, Monitor};
+use runvault::vault::add::{AddMonitor, DocumentResult};
 use runvault::vault::annotate::{AddLinkRequest, PinRequest, UnpinRequest};
 use runvault::vault::api::{Operation, TimeBasisName};
 use runvault::vault::backup::BackupRequest;
@@ -36,8 +36,8 @@ struct Engines {
 
 struct Quiet;
 
-impl Monitor for Quiet {
-    fn examined(&mut self, _: &Examined) {}
+impl AddMonitor for Quiet {
+    fn examined(&mut self, _: &DocumentResult) {}
 
     fn unreadable(&mut self, error: &SourceError) {
         panic!("{error}");

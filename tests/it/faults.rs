@@ -6,7 +6,7 @@ use std::process::Command;
 use faulty::{Failure, Operation};
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -100,9 +100,9 @@ pub(crate) fn one_in(step: usize) -> usize {
 #[derive(Default)]
 pub(crate) struct Acknowledged(pub(crate) Vec<runvault::digest::CoreHash>);
 
-impl Monitor for Acknowledged {
-    fn examined(&mut self, examined: &Examined) {
-        assert_ne!(examined.outcome, Outcome::Rejected, "{:?}", examined.report);
+impl AddMonitor for Acknowledged {
+    fn examined(&mut self, examined: &DocumentResult) {
+        assert_ne!(examined.outcome, DocumentOutcome::Rejected, "{:?}", examined.report);
         self.0.extend(examined.core);
     }
 

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use runvault::Vault;
 use runvault::gateway::{
-    Gateway, GatewayEvent, GatewayOptions, MatchingRules, Mode, Pace, ReplaySource, StartError,
+    Gateway, GatewayEvent, GatewayMode, GatewayOptions, MatchingRules, Pace, ReplaySource, StartError,
     Upstream as Server, recorded_calls,
 };
 use runvault::secrets::SecretPolicy;
@@ -35,7 +35,7 @@ use upstream::Upstream;
 const ANYWHERE: &str = "127.0.0.1:0";
 
 /// Starts a gateway on the vault of a sandbox.
-fn start(sandbox: &Sandbox, mode: Mode, upstream: &Upstream) -> Gateway {
+fn start(sandbox: &Sandbox, mode: GatewayMode, upstream: &Upstream) -> Gateway {
     started(sandbox, options(sandbox, mode, upstream)).unwrap()
 }
 
@@ -44,7 +44,7 @@ fn started(sandbox: &Sandbox, options: GatewayOptions) -> Result<Gateway, StartE
     Gateway::start(vault, ANYWHERE.parse().unwrap(), options)
 }
 
-fn options(sandbox: &Sandbox, mode: Mode, upstream: &Upstream) -> GatewayOptions {
+fn options(sandbox: &Sandbox, mode: GatewayMode, upstream: &Upstream) -> GatewayOptions {
     let mut options = GatewayOptions::new(mode, &sandbox.path("spool"));
     options.upstreams = vec![Server::parse(&format!("openai=http://{}", upstream.address)).unwrap()];
     options
@@ -76,7 +76,7 @@ fn spooled(sandbox: &Sandbox) -> String {
 #[test]
 fn what_was_recorded_is_replayed_byte_for_byte() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recording = start(&sandbox, GatewayMode::Record, &upstream);
     let asked =
         [("one", false), ("one", true), ("fail", false), ("two \u{e4}\u{1f600}", true), ("lines", true)];
     let ask = |gateway: &Gateway| asked.map(|(prompt, stream)| chat(gateway.address(), prompt, stream));
@@ -90,7 +90,7 @@ fn what_was_recorded_is_replayed_byte_for_byte() {
     let links = sandbox.run(["links", &runs[0].sessions[0].to_string()]).expect(0).stdout;
     assert!(links.contains("replays"), "{links}");
 
-    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
     let replayed = ask(&replaying);
     for (one, other) in recorded.iter().zip(&replayed) {
         assert_eq!((one.status, &one.body, one.is_complete), (other.status, &other.body, other.is_complete));
@@ -103,7 +103,7 @@ fn what_was_recorded_is_replayed_byte_for_byte() {
 #[test]
 fn what_was_recorded_and_what_is_replayed_are_named_by_the_same_steps() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recording = start(&sandbox, GatewayMode::Record, &upstream);
     for prompt in ["one", "two", "three"] {
         chat(recording.address(), prompt, false).expect(200);
     }
@@ -113,7 +113,7 @@ fn what_was_recorded_and_what_is_replayed_are_named_by_the_same_steps() {
     assert!(recorded[1].prompt.contains("two") && recorded[1].endpoint == "chat.completions");
     let replayed = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&replayed);
-    let mut options = options(&sandbox, Mode::Replay, &upstream);
+    let mut options = options(&sandbox, GatewayMode::Replay, &upstream);
     options.report = Arc::new(move |event| {
         if let GatewayEvent::Replayed { from, step, .. } = event {
             seen.lock().unwrap().push((*from, *step));
@@ -134,7 +134,7 @@ fn what_was_recorded_and_what_is_replayed_are_named_by_the_same_steps() {
 #[test]
 fn a_call_is_on_disk_before_its_last_byte_is_sent() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     for (number, stream) in [(0, false), (1, true)] {
         let answer = chat(gateway.address(), "one", stream).expect(200);
         let line = spooled(&sandbox).lines().nth(number + 1).unwrap().to_owned();
@@ -153,7 +153,7 @@ fn calls_with_secrets_are_answered_and_reported_or_refused() {
     let key = ["sk-ant-", "api03-", &"aB3_dE6-gH9jK2mN5pQ8".repeat(3)].concat();
     for policy in [SecretPolicy::Ignore, SecretPolicy::Report, SecretPolicy::Refuse] {
         let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-        let mut options = options(&sandbox, Mode::Record, &upstream);
+        let mut options = options(&sandbox, GatewayMode::Record, &upstream);
         let reported = Reported::default();
         let for_gateway = Arc::clone(&reported);
         options.secrets = policy;
@@ -195,7 +195,7 @@ fn calls_with_secrets_are_answered_and_reported_or_refused() {
 fn a_run_that_was_left_behind_is_stored_without_refused_calls() {
     let key = ["sk-ant-", "api03-", &"aB3_dE6-gH9jK2mN5pQ8".repeat(3)].concat();
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     chat(gateway.address(), &key, false).expect(200);
     chat(gateway.address(), "one", false).expect(200);
     // What a process that was killed leaves.
@@ -205,7 +205,7 @@ fn a_run_that_was_left_behind_is_stored_without_refused_calls() {
     gateway.stop().unwrap();
     std::fs::remove_file(sandbox.vault()).unwrap();
     std::fs::write(sandbox.path("spool/4711-0.calls"), text).unwrap();
-    let mut options = options(&sandbox, Mode::Record, &upstream);
+    let mut options = options(&sandbox, GatewayMode::Record, &upstream);
     options.secrets = SecretPolicy::Refuse;
     started(&sandbox, options).unwrap().stop().unwrap();
     assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
@@ -216,7 +216,7 @@ fn a_run_that_was_left_behind_is_stored_without_refused_calls() {
 #[test]
 fn calls_after_a_write_that_failed_are_not_lost() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     chat(gateway.address(), "one", false).expect(200);
     let spool = std::fs::read_dir(sandbox.path("spool")).unwrap().next().unwrap().unwrap().path();
     // What a write leaves that finds the disk full.
@@ -230,7 +230,8 @@ fn calls_after_a_write_that_failed_are_not_lost() {
     // A file that is damaged in the middle is named.
     let damaged = sandbox.path("spool/4711-0.calls");
     std::fs::write(&damaged, text.replacen("\"call\"", "\"", 1)).unwrap();
-    let refused = started(&sandbox, options(&sandbox, Mode::Record, &upstream)).err().unwrap().to_string();
+    let refused =
+        started(&sandbox, options(&sandbox, GatewayMode::Record, &upstream)).err().unwrap().to_string();
     assert!(refused.contains(&format!("{}: line 2 is damaged", damaged.display())), "{refused}");
 }
 
@@ -238,7 +239,7 @@ fn calls_after_a_write_that_failed_are_not_lost() {
 fn an_answer_that_is_broken_off_is_never_complete() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     for stream in [false, true] {
-        let gateway = start(&sandbox, Mode::Record, &upstream);
+        let gateway = start(&sandbox, GatewayMode::Record, &upstream);
         let answer = chat(gateway.address(), "break", stream);
         assert!(answer.status == 200 && !answer.is_complete, "{answer:?}");
         let run = gateway.stop().unwrap().remove(0);
@@ -247,7 +248,7 @@ fn an_answer_that_is_broken_off_is_never_complete() {
         assert_eq!(last["type"], "error.event");
         let partial = last["output"]["partial"].as_str().unwrap();
         assert!(!partial.is_empty() && partial.starts_with(&answer.body), "{partial}");
-        let replaying = start(&sandbox, Mode::Replay, &upstream);
+        let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
         let missed = chat(replaying.address(), "break", stream).expect(404).json();
         let reason = "the request was recorded without a complete answer, which is never replayed: the answer was broken off";
         assert!(missed["detail"].as_str().unwrap().starts_with(reason), "{missed}");
@@ -259,7 +260,7 @@ fn an_answer_that_is_broken_off_is_never_complete() {
 #[test]
 fn a_server_that_cannot_be_reached_is_reported() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let mut options = options(&sandbox, Mode::Record, &upstream);
+    let mut options = options(&sandbox, GatewayMode::Record, &upstream);
     // A port of the loopback interface on which no server listens: it was free a moment ago.
     let free = std::net::TcpListener::bind(ANYWHERE).unwrap().local_addr().unwrap();
     options.upstreams = vec![Server::parse(&format!("openai=http://{free}")).unwrap()];
@@ -272,12 +273,12 @@ fn a_server_that_cannot_be_reached_is_reported() {
 #[test]
 fn a_miss_says_what_differs_from_the_nearest_request() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recording = start(&sandbox, GatewayMode::Record, &upstream);
     for prompt in ["the first", "the second"] {
         chat(recording.address(), prompt, false).expect(200);
     }
     let run = recording.stop().unwrap().remove(0);
-    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
     let missed = chat(replaying.address(), "the third", false).expect(404).json();
     assert_eq!(
         missed["detail"],
@@ -291,11 +292,11 @@ fn a_miss_says_what_differs_from_the_nearest_request() {
 #[test]
 fn the_nth_request_gets_the_nth_recording() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recording = start(&sandbox, GatewayMode::Record, &upstream);
     let recorded = [0, 1].map(|_| chat(recording.address(), "again", false).expect(200).body);
     assert_ne!(recorded[0], recorded[1]);
     recording.stop().unwrap();
-    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
     let replayed = [0, 1].map(|_| chat(replaying.address(), "again", false).expect(200).body);
     assert_eq!(recorded, replayed);
     let exhausted = chat(replaying.address(), "again", false).expect(404).json();
@@ -312,7 +313,7 @@ fn auto_records_only_what_is_new() {
     for (prompts, requests) in
         [(&["one"][..], 1), (&["one", "two"], 2), (&["two", "one"], 2), (&["one", "one"], 3)]
     {
-        let gateway = start(&sandbox, Mode::Auto, &upstream);
+        let gateway = start(&sandbox, GatewayMode::Auto, &upstream);
         for prompt in prompts {
             chat(gateway.address(), prompt, false).expect(200);
         }
@@ -326,7 +327,7 @@ fn a_chosen_recording_is_the_only_one() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let mut runs = Vec::new();
     for prompt in ["one", "two"] {
-        let gateway = start(&sandbox, Mode::Record, &upstream);
+        let gateway = start(&sandbox, GatewayMode::Record, &upstream);
         chat(gateway.address(), prompt, false).expect(200);
         runs.push(gateway.stop().unwrap().remove(0));
     }
@@ -337,14 +338,14 @@ fn a_chosen_recording_is_the_only_one() {
         (ReplaySource::Latest, 404, 200),
         (ReplaySource::All, 200, 200),
     ] {
-        let mut options = options(&sandbox, Mode::Replay, &upstream);
+        let mut options = options(&sandbox, GatewayMode::Replay, &upstream);
         options.source = source;
         let gateway = started(&sandbox, options).unwrap();
         assert_eq!(chat(gateway.address(), "one", false).status, one, "{source:?}");
         assert_eq!(chat(gateway.address(), "two", false).status, two, "{source:?}");
     }
     let empty = Sandbox::without_vault();
-    let mut none = options(&empty, Mode::Replay, &upstream);
+    let mut none = options(&empty, GatewayMode::Replay, &upstream);
     none.source = ReplaySource::Latest;
     assert!(matches!(started(&empty, none), Err(StartError::NoRecording(_))));
 }
@@ -352,7 +353,7 @@ fn a_chosen_recording_is_the_only_one() {
 #[test]
 fn credentials_are_forwarded_and_never_stored() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let mut options = options(&sandbox, Mode::Record, &upstream);
+    let mut options = options(&sandbox, GatewayMode::Record, &upstream);
     options.rules.redact("4111[ 0-9]+").unwrap();
     let gateway = started(&sandbox, options).unwrap();
     let body = r#"{"model":"m-1","messages":[{"role":"user","content":"card 4111 1111 1111 1111"}]}"#;
@@ -379,7 +380,7 @@ fn credentials_are_forwarded_and_never_stored() {
 #[test]
 fn runs_have_names_and_labels() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let mut options = options(&sandbox, Mode::Record, &upstream);
+    let mut options = options(&sandbox, GatewayMode::Record, &upstream);
     options.labels = BTreeMap::from([("team".to_owned(), "search".to_owned())]);
     let gateway = started(&sandbox, options).unwrap();
     let body = |prompt: &str| format!(r#"{{"model":"m","messages":[{{"content":"{prompt}"}}]}}"#);
@@ -423,8 +424,10 @@ fn what_is_ignored_and_replaced_is_stated() {
         let body = json!({"model": "m", "temperature": temperature, "messages": messages});
         request(address, "POST /v1/chat/completions", &[], &body.to_string())
     };
-    let gateway =
-        started(&sandbox, GatewayOptions { rules: rules(), ..options(&sandbox, Mode::Record, &upstream) });
+    let gateway = started(
+        &sandbox,
+        GatewayOptions { rules: rules(), ..options(&sandbox, GatewayMode::Record, &upstream) },
+    );
     let gateway = gateway.unwrap();
     let recorded = ask(gateway.address(), 0, "2026-01-02").expect(200);
     gateway.stop().unwrap();
@@ -442,22 +445,24 @@ fn what_is_ignored_and_replaced_is_stated() {
         json!({"ignored": ["temperature"], "redacted": 0,
             "replaced": [{"at": "/messages", "pattern": r"\d{4}-\d\d-\d\d", "with": "DATE"}]})
     );
-    let gateway =
-        started(&sandbox, GatewayOptions { rules: rules(), ..options(&sandbox, Mode::Replay, &upstream) });
+    let gateway = started(
+        &sandbox,
+        GatewayOptions { rules: rules(), ..options(&sandbox, GatewayMode::Replay, &upstream) },
+    );
     assert_eq!(ask(gateway.unwrap().address(), 1, "2027-11-12").expect(200).body, recorded.body);
-    let strict = start(&sandbox, Mode::Replay, &upstream);
+    let strict = start(&sandbox, GatewayMode::Replay, &upstream);
     ask(strict.address(), 0, "2026-01-02").expect(404);
 }
 
 #[test]
 fn replaying_never_asks_a_server() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Replay, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Replay, &upstream);
     chat(gateway.address(), "one", false).expect(404);
     request(gateway.address(), "GET /openai/v1/models", &[], "").expect(404);
     request(gateway.address(), "POST /openai/v1/chat/completions", &[], "not JSON").expect(404);
     assert_eq!(upstream.requests(), 0);
-    let passing = start(&sandbox, Mode::Pass, &upstream);
+    let passing = start(&sandbox, GatewayMode::Pass, &upstream);
     chat(passing.address(), "one", false).expect(200);
     request(passing.address(), "GET /openai/v1/models", &[], "").expect(200);
     assert_eq!(passing.stop().unwrap(), []);
@@ -467,7 +472,7 @@ fn replaying_never_asks_a_server() {
 #[test]
 fn pages_of_other_sites_are_refused() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     let line = "POST /openai/v1/chat/completions";
     request(gateway.address(), line, &["host: evil.example"], "{}").expect(421);
     request(gateway.address(), line, &["sec-fetch-site: cross-site"], "{}").expect(403);
@@ -485,11 +490,11 @@ fn many_requests_at_once_are_each_recorded_once() {
         let threads: Vec<_> = (0..CLIENTS).map(|number| thread::spawn(ask(number))).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     };
-    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recording = start(&sandbox, GatewayMode::Record, &upstream);
     let recorded = ask_all(recording.address());
     let runs = recording.stop().unwrap();
     assert_eq!((runs.len(), runs[0].calls, runs[0].failed), (1, CLIENTS as u64, 0));
-    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
     assert_eq!(ask_all(replaying.address()), recorded);
     assert_eq!(upstream.requests(), CLIENTS);
 }
@@ -497,13 +502,13 @@ fn many_requests_at_once_are_each_recorded_once() {
 #[test]
 fn streams_can_be_replayed_as_slowly_as_they_came() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let recording = start(&sandbox, Mode::Record, &upstream);
+    let recording = start(&sandbox, GatewayMode::Record, &upstream);
     let recorded = chat(recording.address(), "slow", true).expect(200);
     recording.stop().unwrap();
     let chunks = steps(&sandbox)[1]["metadata"]["chunks"]["captured_ns"].as_array().unwrap().clone();
     let last = chunks.last().unwrap()[0].as_u64().unwrap();
     assert!(chunks.len() > 1 && last > 0, "{chunks:?}");
-    let mut options = options(&sandbox, Mode::Replay, &upstream);
+    let mut options = options(&sandbox, GatewayMode::Replay, &upstream);
     options.pace = Pace::Recorded;
     let replaying = started(&sandbox, options).unwrap();
     let began = Instant::now();
@@ -515,7 +520,7 @@ fn streams_can_be_replayed_as_slowly_as_they_came() {
 fn events_are_reported() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let reported = Arc::new(Mutex::new(Vec::new()));
-    let mut options = options(&sandbox, Mode::Auto, &upstream);
+    let mut options = options(&sandbox, GatewayMode::Auto, &upstream);
     let into = Arc::clone(&reported);
     options.report = Arc::new(move |event| {
         let name = match event {

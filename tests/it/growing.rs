@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::find::FindRequest;
 
 use crate::sandbox::{Ran, Sandbox, session};
@@ -373,19 +373,19 @@ fn a_part_that_a_program_hands_over_is_joined_as_well() {
 
 /// Remembers what was rejected, and counts the rest.
 #[derive(Default)]
-struct Told {
+struct ReportedOutcomes {
     admitted: usize,
     rejected: Vec<String>,
     done: Vec<usize>,
 }
 
-impl Monitor for Told {
+impl AddMonitor for ReportedOutcomes {
     fn done(&mut self, input: usize) {
         self.done.push(input);
     }
 
-    fn examined(&mut self, examined: &Examined) {
-        if examined.outcome == Outcome::Rejected {
+    fn examined(&mut self, examined: &DocumentResult) {
+        if examined.outcome == DocumentOutcome::Rejected {
             self.rejected.push(examined.path.clone());
         } else {
             self.admitted += 1;
@@ -430,7 +430,7 @@ proptest! {
         });
         let directory = tempfile::tempdir().unwrap();
         let vault = Vault::open_or_create(&directory.path().join("v.vault")).unwrap();
-        let mut told = Told::default();
+        let mut told = ReportedOutcomes::default();
         let inputs = Inputs::new(inputs.collect());
         vault.add(inputs, &ExamineOptions::default(), &mut told).unwrap();
         let lost = missing.map_or(0, |missing| parts.len() - missing - 1);
@@ -515,8 +515,8 @@ fn a_trace_that_goes_on_in_two_ways_names_both() {
 #[derive(Default)]
 struct Cores(BTreeSet<CoreHash>);
 
-impl Monitor for Cores {
-    fn examined(&mut self, examined: &Examined) {
+impl AddMonitor for Cores {
+    fn examined(&mut self, examined: &DocumentResult) {
         self.0.extend(examined.core);
     }
 

@@ -5,7 +5,7 @@ use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Filter;
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::resolve::ResolveRequest;
 use serde_json::{Value, json};
@@ -15,9 +15,13 @@ use crate::traces::{self, Record};
 
 struct Expecting;
 
-impl Monitor for Expecting {
-    fn examined(&mut self, examined: &Examined) {
-        assert!(matches!(examined.outcome, Outcome::Added | Outcome::NewCapture), "{:?}", examined.report);
+impl AddMonitor for Expecting {
+    fn examined(&mut self, examined: &DocumentResult) {
+        assert!(
+            matches!(examined.outcome, DocumentOutcome::Added | DocumentOutcome::NewCapture),
+            "{:?}",
+            examined.report
+        );
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -8,7 +8,7 @@ mod programs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use runvault::recorders::{ConvertOptions, Format, Input, convert};
+use runvault::recorders::{ConvertInput, ConvertOptions, RecorderFormat, convert};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, repository};
@@ -60,8 +60,8 @@ fn cores(lines: &[Value], kind: &str) -> Vec<String> {
 fn files_of_the_real_programs_become_linked_artifacts() {
     for (format, name, calls, documents) in FILES {
         let bytes = std::fs::read(file(name)).unwrap();
-        assert_eq!(Format::recognize(&bytes).map(Format::name), Some(*format), "{name}");
-        let input = Input { name: (*name).to_owned(), bytes };
+        assert_eq!(RecorderFormat::recognize(&bytes).map(RecorderFormat::name), Some(*format), "{name}");
+        let input = ConvertInput { name: (*name).to_owned(), bytes };
         let converted = convert(vec![input], &ConvertOptions::default()).unwrap().remove(0);
         assert_eq!(converted.calls, *calls, "{name}: {:?}", converted.unmapped);
 
@@ -223,7 +223,7 @@ fn exported_calls_are_imported_as_the_same_session() {
 
 /// Converts anything: a panic is a defect, an error is not.
 fn converts(bytes: Vec<u8>) {
-    let input = Input { name: "any".to_owned(), bytes };
+    let input = ConvertInput { name: "any".to_owned(), bytes };
     if let Ok(converted) = convert(vec![input], &ConvertOptions::default()) {
         for one in converted {
             assert!(one.into_items().all(|item| item.is_ok()));

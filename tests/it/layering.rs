@@ -3,6 +3,7 @@
 mod cycles;
 mod front_ends;
 mod imports;
+mod type_names;
 
 use std::path::{Path, PathBuf};
 

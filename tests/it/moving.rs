@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use runvault::Vault;
 use runvault::clock;
 #[cfg(target_os = "linux")]
-use runvault::intake::Original;
+use runvault::intake::ArtifactSource;
 use runvault::intake::{ExamineOptions, Input, Inputs, KeepReason, MoveOptions, MoveOutcome, SourceError};
-use runvault::vault::add::{Examined, Monitor};
+use runvault::vault::add::{AddMonitor, DocumentResult};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -127,8 +127,8 @@ struct Between<F> {
     taken: Vec<MoveOutcome>,
 }
 
-impl<F: FnMut()> Monitor for Between<F> {
-    fn examined(&mut self, examined: &Examined) {
+impl<F: FnMut()> AddMonitor for Between<F> {
+    fn examined(&mut self, examined: &DocumentResult) {
         (self.act)();
         let original = examined.original.as_ref();
         self.taken
@@ -168,10 +168,10 @@ fn a_file_that_changes_between_reading_and_removing_stays() {
 
 /// Where a document was read from that is in the vault then.
 #[cfg(target_os = "linux")]
-fn original_of(sandbox: &Sandbox, name: &str) -> Original {
-    struct Keep(Option<Original>);
-    impl Monitor for Keep {
-        fn examined(&mut self, examined: &Examined) {
+fn original_of(sandbox: &Sandbox, name: &str) -> ArtifactSource {
+    struct Keep(Option<ArtifactSource>);
+    impl AddMonitor for Keep {
+        fn examined(&mut self, examined: &DocumentResult) {
             self.0.clone_from(&examined.original);
         }
         fn unreadable(&mut self, error: &SourceError) {

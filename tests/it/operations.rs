@@ -17,7 +17,7 @@ use runvault::vault::forks::ForksRequest;
 use runvault::vault::forks_of::ForksOfRequest;
 use runvault::vault::links::LinksRequest;
 use runvault::vault::recordings::RecordingsRequest;
-use runvault::vault::replay::{Miss, ReplayError, ReplayRequest, ResponsesRequest};
+use runvault::vault::replay::{ReplayError, ReplayMiss, ReplayRequest, ResponsesRequest};
 use runvault::vault::resolve::{ResolveAnswer, ResolveCandidate, ResolveRequest};
 use runvault::vault::rules::RulesRequest;
 use runvault::vault::show::ShowRequest;
@@ -215,7 +215,7 @@ fn a_prompt_is_replayed_from_one_recording_or_the_newest() {
         let third = ReplayRequest { occurrence: 3.try_into().ok(), ..second };
         let Err(ReplayError::Miss { core, miss }) = vault.run(&third) else { panic!("it has no third") };
         assert_eq!(core, Some(old));
-        assert!(matches!(*miss, Miss::NoOccurrence { wanted: 3, recorded: 2, .. }), "{miss}");
+        assert!(matches!(*miss, ReplayMiss::NoOccurrence { wanted: 3, recorded: 2, .. }), "{miss}");
         let unknown = vault.run(&ReplayRequest::new(prompt("unknown")));
         assert!(matches!(&unknown, Err(ReplayError::Miss { core: None, .. })), "{unknown:?}");
     }

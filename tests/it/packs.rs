@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use runvault::artifact::MemberBytes;
 use runvault::digest::Digest;
 use runvault::formats;
-use runvault::intake::archive::{self, Format};
-use runvault::intake::{self, ExamineOptions, Item, Verdict};
+use runvault::intake::archive::{self, ArchiveFormat};
+use runvault::intake::{self, DocumentVerdict, ExamineOptions, InputItem};
 use serde_json::{Value, json};
 
 use crate::conformance::{corpus, pack};
 use crate::sandbox::Sandbox;
 
-const FORMATS: [(Format, &str); 4] = [
-    (Format::Zip, "p.zip"),
-    (Format::Tar, "p.tar"),
-    (Format::TarGz, "p.tar.gz"),
-    (Format::TarZst, "p.tar.zst"),
+const FORMATS: [(ArchiveFormat, &str); 4] = [
+    (ArchiveFormat::Zip, "p.zip"),
+    (ArchiveFormat::Tar, "p.tar"),
+    (ArchiveFormat::TarGz, "p.tar.gz"),
+    (ArchiveFormat::TarZst, "p.tar.zst"),
 ];
 
 /// The run of a pack that needs nothing else.
@@ -130,13 +130,15 @@ fn parts_of(directory: &Path, top: &str) -> Vec<Part> {
 /// Rule ids and paths, or the core and capture hash.
 fn verdict(path: &Path) -> Result<(String, String), Vec<(String, String)>> {
     let options = ExamineOptions { kind: formats::named("pack"), ..ExamineOptions::default() };
-    match intake::examine(Item::Named(path.to_owned()), &options).unwrap() {
-        Verdict::Admitted(admitted) => Ok((admitted.core().to_string(), admitted.capture().to_string())),
-        Verdict::Rejected(rejection) => {
+    match intake::examine(InputItem::Named(path.to_owned()), &options).unwrap() {
+        DocumentVerdict::Admitted(admitted) => {
+            Ok((admitted.core().to_string(), admitted.capture().to_string()))
+        }
+        DocumentVerdict::Rejected(rejection) => {
             let found = rejection.report.violations().iter();
             Err(found.map(|violation| (violation.rule_id.to_string(), violation.path.clone())).collect())
         }
-        Verdict::NoArtifact => panic!("{} was passed over", path.display()),
+        DocumentVerdict::NoArtifact => panic!("{} was passed over", path.display()),
     }
 }
 
@@ -187,14 +189,14 @@ fn every_accepted_pack_comes_out_byte_for_byte() {
         assert_eq!(line["core_hash"], case["core_hash"]);
         // Two packs of the corpus are byte forms of one, so the capture is asked for.
         let capture = match intake::examine(
-            Item::Directory {
+            InputItem::Directory {
                 path: directory.clone().into(),
                 kind: formats::named("pack").unwrap(),
                 named: false,
             },
             &ExamineOptions::default(),
         ) {
-            Ok(Verdict::Admitted(admitted)) => admitted.capture().to_string(),
+            Ok(DocumentVerdict::Admitted(admitted)) => admitted.capture().to_string(),
             other => panic!("{other:?}"),
         };
         let out = sandbox.path(&format!("out-{}", &capture[7..]));
@@ -226,7 +228,7 @@ fn archives_have_the_same_bytes_every_time() {
             out
         };
         assert_eq!(written(&files), written(&backwards), "{name}");
-        if format == Format::Tar {
+        if format == ArchiveFormat::Tar {
             assert_eq!(Digest::from_content(&written(&files)).hex(), TAR);
         }
     }

@@ -68,14 +68,14 @@ impl Image {
 
 pub(crate) struct Silent;
 
-impl runvault::vault::fsck::Monitor for Silent {
+impl runvault::vault::fsck::FsckMonitor for Silent {
     fn found(&mut self, _: &runvault::vault::fsck::Finding) {}
     fn checked(&mut self, _: CoreHash, _: u64) {}
 }
 
 /// The whole vault is in order. A log that ends in something unfinished may be named: nothing that was acknowledged is there.
 fn expect_sound(vault: &Vault, which: &str) {
-    let report = vault.fsck(&runvault::vault::fsck::Options::default(), &mut Silent).unwrap();
+    let report = vault.fsck(&runvault::vault::fsck::FsckOptions::default(), &mut Silent).unwrap();
     let findings: Vec<_> =
         report.findings.iter().filter(|finding| !finding.info.id.contains("log")).collect();
     assert!(findings.is_empty(), "{which}: {findings:?}");

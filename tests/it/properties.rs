@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use runvault::json::Value;
-use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::canonical::{c14n_v1, rfc8785};
 use runvault::json::reader::{Limits, read};
 use serde_json::Value as Json;
@@ -67,7 +67,7 @@ fn respelled(value: &Json, out: &mut String) {
 
 fn of_rpk(value: &Value<'_>) -> Vec<u8> {
     let members: Vec<_> = value.as_object().unwrap().iter().collect();
-    replaykit::object(&members, Volatile::Kept).unwrap_or_default()
+    replaykit::object(&members, VolatilePolicy::Include).unwrap_or_default()
 }
 
 proptest! {

@@ -8,7 +8,7 @@ mod shapes;
 
 use proptest::prelude::*;
 use runvault::digest::Digest;
-use runvault::vault::replay::{Miss, Mode, Player, Repeat, Request};
+use runvault::vault::replay::{Player, PlayerRequest, Repeat, ReplayMiss, ReplayMode};
 
 use crate::sandbox::{Ran, Sandbox, repository, session};
 
@@ -140,7 +140,7 @@ fn a_player_replaces_a_model() {
     let unused: Vec<usize> = player.unused().map(|exchange| exchange.index).collect();
     assert_eq!(unused, [2]);
     let miss = triage(&mut player, 1).unwrap_err();
-    assert!(matches!(miss.downcast_ref(), Some(Miss::NotRecorded { .. })), "{miss}");
+    assert!(matches!(miss.downcast_ref(), Some(ReplayMiss::NotRecorded { .. })), "{miss}");
 }
 
 #[test]
@@ -179,13 +179,13 @@ proptest! {
         let document = recording(&exchanges);
         let mut lookup = Player::new(document.clone().into_bytes()).unwrap();
         let mut counting = Player::new(document.clone().into_bytes()).unwrap();
-        let mut sequence = Player::new(document.into_bytes()).unwrap().in_mode(Mode::Sequential);
+        let mut sequence = Player::new(document.into_bytes()).unwrap().in_mode(ReplayMode::Sequential);
         for (at, (prompt, response)) in exchanges.iter().enumerate() {
             prop_assert_eq!(sequence.unused().count(), exchanges.len() - at);
             prop_assert_eq!(sequence.respond(prompt), Ok(&**response));
-            let request = Request {
+            let request = PlayerRequest {
                 occurrence: occurrence(&exchanges, at).try_into().ok(),
-                ..Request::prompt(Digest::from_content(prompt.as_bytes()))
+                ..PlayerRequest::prompt(Digest::from_content(prompt.as_bytes()))
             };
             let played = lookup.play(&request).unwrap();
             prop_assert_eq!((&played.exchange.response, played.exchange.index), (response, at));
@@ -194,16 +194,16 @@ proptest! {
             prop_assert_eq!(counting.unused().count(), exchanges.len() - at - 1);
         }
         prop_assert_eq!((lookup.unused().count(), sequence.unused().count()), (0, 0));
-        let over = matches!(sequence.respond(&exchanges[0].0), Err(Miss::Exhausted { .. }));
+        let over = matches!(sequence.respond(&exchanges[0].0), Err(ReplayMiss::Exhausted { .. }));
         prop_assert!(over);
-        let again = matches!(counting.respond(&exchanges[0].0), Err(Miss::NoOccurrence { .. }));
+        let again = matches!(counting.respond(&exchanges[0].0), Err(ReplayMiss::NoOccurrence { .. }));
         prop_assert!(again);
         let mut repeating = counting.repeating(Repeat::Last);
         for (prompt, _) in &exchanges {
             let (_, last) = exchanges.iter().rfind(|(other, _)| other == prompt).unwrap();
             prop_assert_eq!(repeating.respond(prompt), Ok(&**last));
         }
-        let other = matches!(lookup.respond("a prompt of another shape"), Err(Miss::NotRecorded { .. }));
+        let other = matches!(lookup.respond("a prompt of another shape"), Err(ReplayMiss::NotRecorded { .. }));
         prop_assert!(other);
     }
 }

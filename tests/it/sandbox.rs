@@ -22,7 +22,7 @@ pub(crate) const READING: &[(&[&str], i32)] = &[
     (&["tags"], 0),
 ];
 
-use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::reader::{self, Limits};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -173,7 +173,7 @@ pub(crate) fn run_pack(run_id: &str, steps: &[Value]) -> String {
         let mut step =
             serde_json::json!({"id": format!("step-{index}"), "input": null, "output": null, "metadata": {}});
         step.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
-        let hash = replaykit_hash(&step, &["type", "input", "output", "metadata"], Volatile::Dropped);
+        let hash = replaykit_hash(&step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit);
         step["hash"] = hash.into();
         step
     });
@@ -189,11 +189,12 @@ pub(crate) fn run_pack(run_id: &str, steps: &[Value]) -> String {
 
 /// A run pack with the checksum of its content.
 pub(crate) fn sealed(mut pack: Value) -> String {
-    pack["checksum"] = replaykit_hash(&pack, &["version", "metadata", "payload"], Volatile::Kept).into();
+    pack["checksum"] =
+        replaykit_hash(&pack, &["version", "metadata", "payload"], VolatilePolicy::Include).into();
     pack.to_string()
 }
 
-fn replaykit_hash(value: &Value, names: &[&'static str], volatile: Volatile) -> String {
+fn replaykit_hash(value: &Value, names: &[&'static str], volatile: VolatilePolicy) -> String {
     let text = value.to_string();
     let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
     let members: Vec<_> = names.iter().map(|name| (*name, value.get(name).unwrap())).collect();

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::sandbox::{Sandbox, repository, run_pack, session};
 
 /// How long a response may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The real program, serving the vault of a sandbox.
 pub(crate) struct Serving {
@@ -88,7 +88,7 @@ pub(crate) fn get(address: SocketAddr, host: &str, path: &str) -> Response {
 
 fn request(address: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let request = format!("{method} {path} HTTP/1.1\r\n{}Connection: close\r\n\r\n", headers.concat());
     stream.write_all(request.as_bytes()).unwrap();

@@ -14,10 +14,10 @@ use runvault::artifact::{Cell, ColumnType, MemberBytes};
 use runvault::formats::{self, model_io::Session};
 use runvault::json::reader::Limits;
 use runvault::storage::ArtifactRecord;
-use runvault::vault::audit::Terms;
+use runvault::vault::audit::ContractTerms;
 use runvault::vault::links::{LinkDirection, LinkEnd};
 use runvault::vault::show::{AttributeSummary, ShowRequest};
-use runvault::vault::sql::{self, Reader};
+use runvault::vault::sql::{self, VaultSqlReader};
 use rusqlite::{Connection, OpenFlags};
 use serde_json::Value;
 
@@ -39,12 +39,12 @@ fn everything() -> (Sandbox, Vault) {
 }
 
 /// All rows of an answer.
-fn ask(reader: &Reader<'_>, query: &str) -> Vec<Vec<Cell>> {
+fn ask(reader: &VaultSqlReader<'_>, query: &str) -> Vec<Vec<Cell>> {
     let mut statement = reader.prepare(query, &[]).unwrap_or_else(|error| panic!("{query}: {error}"));
     statement.rows().map(|row| row.unwrap_or_else(|error| panic!("{query}: {error}"))).collect()
 }
 
-fn number(reader: &Reader<'_>, query: &str) -> i64 {
+fn number(reader: &VaultSqlReader<'_>, query: &str) -> i64 {
     match ask(reader, query).remove(0).remove(0) {
         Cell::Integer(number) => number,
         other => panic!("{other:?}"),
@@ -147,7 +147,7 @@ fn views_have_what_show_tells() {
 
 /// The rows of an artifact are as many as it says itself, and those that its kind makes of its first capture.
 fn contents_agree(
-    reader: &Reader<'_>,
+    reader: &VaultSqlReader<'_>,
     vault: &Vault,
     artifact: &ArtifactRecord,
     attributes: &[AttributeSummary],
@@ -173,7 +173,11 @@ fn contents_agree(
 }
 
 /// The rows of a view that are of one artifact, by column.
-fn objects(reader: &Reader<'_>, view: &str, artifact: &ArtifactRecord) -> Vec<BTreeMap<String, Cell>> {
+fn objects(
+    reader: &VaultSqlReader<'_>,
+    view: &str,
+    artifact: &ArtifactRecord,
+) -> Vec<BTreeMap<String, Cell>> {
     let query =
         format!("SELECT * FROM {view} WHERE artifact = {} ORDER BY i", artifact.addition.cast_signed());
     let mut statement = reader.prepare(&query, &[]).unwrap();
@@ -258,7 +262,7 @@ fn check_records(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
 }
 
 fn check_effects(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
-    let effects = Terms::read(document, &Limits::default()).unwrap().effects;
+    let effects = ContractTerms::read(document, &Limits::default()).unwrap().effects;
     assert_eq!(rows.len(), effects.len());
     let optional = |value: &Option<String>| value.as_ref().map_or(Cell::Null, text);
     for (row, effect) in rows.iter().zip(effects) {

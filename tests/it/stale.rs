@@ -20,7 +20,7 @@ use runvault::{LookupError, Vault};
 use crate::sandbox::{Sandbox, session};
 
 /// Returns a vault with an artifact that was removed after it was located, and another one with its row id.
-fn replaced(sandbox: &Sandbox) -> (Vault, runvault::Located) {
+fn replaced(sandbox: &Sandbox) -> (Vault, runvault::LocatedCapture) {
     let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
     let options = runvault::intake::ExamineOptions::default();
     let add = |text: String| vault.add_document(text.into_bytes(), &options).unwrap().core;

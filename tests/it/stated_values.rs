@@ -1,6 +1,6 @@
 //! What artifacts state about themselves: versions of their formats, times and hashes.
 
-use runvault::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent};
+use runvault::artifact::{AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent};
 use runvault::digest::Digest;
 use runvault::formats;
 use runvault::json::canonical::c14n_v1;
@@ -185,7 +185,7 @@ fn a_run_of_an_unknown_major_version_is_refused() {
 }
 
 fn pack(members: &[(&str, Value)]) -> Vec<String> {
-    let entries = members.iter().map(|(name, value)| Entry {
+    let entries = members.iter().map(|(name, value)| DirectoryEntry {
         name: (*name).to_owned(),
         content: EntryContent::File(value.to_string().into_bytes()),
     });

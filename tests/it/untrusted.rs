@@ -58,9 +58,9 @@ fn hostile_contract() -> String {
 
 /// A run with hostile text in every string, which states the digest of `contract`.
 fn hostile_run(contract: &str) -> String {
-    use runvault::json::canonical::replaykit::{Volatile, object};
+    use runvault::json::canonical::replaykit::{VolatilePolicy, object};
     use runvault::json::reader::{Limits, read};
-    let hash = |value: &Value, volatile: Volatile| {
+    let hash = |value: &Value, volatile: VolatilePolicy| {
         let text = value.to_string();
         let value = read(text.as_bytes(), &Limits::default()).unwrap();
         let members: Vec<_> = value.as_object().unwrap().iter().collect();
@@ -70,7 +70,7 @@ fn hostile_run(contract: &str) -> String {
         "type": "tool.response", "input": {"tool": HOSTILE, "model": HOSTILE}, "output": {HOSTILE: HOSTILE},
         "metadata": {"provider": HOSTILE, "agent": HOSTILE},
     });
-    step["hash"] = hash(&step, Volatile::Dropped).into();
+    step["hash"] = hash(&step, VolatilePolicy::Omit).into();
     step["id"] = HOSTILE.into();
     let mut run = json!({
         "version": "1.0",
@@ -78,7 +78,7 @@ fn hostile_run(contract: &str) -> String {
         "payload": {"run": {"id": HOSTILE, "timestamp": "", "environment_fingerprint": {}, "runtime_versions": {},
             "source": HOSTILE, "provider": HOSTILE, "agent": HOSTILE, "capture_mode": HOSTILE, "steps": [step]}},
     });
-    run["checksum"] = hash(&run, Volatile::Kept).into();
+    run["checksum"] = hash(&run, VolatilePolicy::Include).into();
     run.to_string()
 }
 

@@ -13,7 +13,7 @@ use crate::sandbox::{Ran, Sandbox, session};
 use crate::traces::{core, steps};
 
 /// So long anything may take on a machine that does other things as well.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A watch that goes on, and the lines that it prints.
 struct Watch {
@@ -47,14 +47,14 @@ impl Watch {
 
     /// The next line, as it came out: `name outcome`.
     fn next(&self) -> String {
-        let line: Value = serde_json::from_str(&self.lines.recv_timeout(PATIENCE).unwrap()).unwrap();
+        let line: Value = serde_json::from_str(&self.lines.recv_timeout(TIMEOUT).unwrap()).unwrap();
         let path = line["path"].as_str().unwrap().rsplit('/').next().unwrap();
         format!("{path} {}", line["outcome"].as_str().unwrap())
     }
 
     /// The same, and whether the file is gone.
     fn next_moved(&self) -> String {
-        let line: Value = serde_json::from_str(&self.lines.recv_timeout(PATIENCE).unwrap()).unwrap();
+        let line: Value = serde_json::from_str(&self.lines.recv_timeout(TIMEOUT).unwrap()).unwrap();
         let path = line["path"].as_str().unwrap().rsplit('/').next().unwrap();
         format!("{path} {} {}", line["outcome"].as_str().unwrap(), line["moved"])
     }

@@ -119,13 +119,13 @@ fn an_empty_path_is_an_error() {
 
 struct Silent;
 
-impl runvault::vault::fsck::Monitor for Silent {
+impl runvault::vault::fsck::FsckMonitor for Silent {
     fn found(&mut self, _: &runvault::vault::fsck::Finding) {}
     fn checked(&mut self, _: runvault::digest::CoreHash, _: u64) {}
 }
 
-impl runvault::vault::add::Monitor for Silent {
-    fn examined(&mut self, _: &runvault::vault::add::Examined) {}
+impl runvault::vault::add::AddMonitor for Silent {
+    fn examined(&mut self, _: &runvault::vault::add::DocumentResult) {}
     fn unreadable(&mut self, _: &runvault::intake::SourceError) {}
 }
 

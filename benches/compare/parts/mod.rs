@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Filter;
-use runvault::vault::add::{self, Examined, Monitor};
+use runvault::vault::add::{self, AddMonitor, DocumentResult};
 use tempfile::TempDir;
 
 use crate::corpus;
@@ -87,8 +87,8 @@ pub fn expect_artifacts(path: &Path, artifacts: usize) {
 
 struct Expecting;
 
-impl Monitor for Expecting {
-    fn examined(&mut self, examined: &Examined) {
+impl AddMonitor for Expecting {
+    fn examined(&mut self, examined: &DocumentResult) {
         assert!(examined.core.is_some(), "{}: {:?}", examined.path, examined.report);
     }
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use runvault::Vault;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddedDocument, CommonAnnotations, Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, AddedDocument, CommonAnnotations, DocumentOutcome, DocumentResult};
 
 use crate::errors::Failure;
 use crate::interrupt::{self, OnInterrupt};
@@ -88,9 +88,9 @@ struct Collected {
     failure: Option<Failure>,
 }
 
-impl Monitor for Collected {
-    fn examined(&mut self, examined: &Examined) {
-        if examined.outcome != Outcome::Skipped {
+impl AddMonitor for Collected {
+    fn examined(&mut self, examined: &DocumentResult) {
+        if examined.outcome != DocumentOutcome::Skipped {
             self.documents.push(AddedDocument::new(examined));
         }
     }

@@ -8,7 +8,7 @@ use runvault::gateway::{FinishError, InvalidRule, InvalidUpstream, StartError};
 use runvault::storage::{ErrorKind, SqlError, StorageError};
 use runvault::validation::Report;
 use runvault::vault::HashTarget;
-use runvault::vault::replay::{NotPlayable, ReplayError};
+use runvault::vault::replay::{PlayerError, ReplayError};
 use runvault::vault::search::SearchError;
 use runvault::{AddError, LookupError, RemoveError};
 use serde::Serialize;
@@ -91,9 +91,9 @@ fn known(error: &(dyn Error + 'static)) -> Option<Failure> {
             AddError::Store(error) => storage(error),
         });
     }
-    if let Some(error) = error.downcast_ref::<NotPlayable>() {
+    if let Some(error) = error.downcast_ref::<PlayerError>() {
         return Some(match error {
-            NotPlayable::Rejected(report) => rejected(report),
+            PlayerError::Rejected(report) => rejected(report),
             _ => Failure::new("KindError", "no-recording", ""),
         });
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use runvault::gateway::{
-    FinishError, FinishedRun, Gateway as Running, GatewayEvent, GatewayOptions, MatchingRules, Mode, Pace,
-    REPLAY_KEY, ReplaySource, Upstream, base_url_variables,
+    FinishError, FinishedRun, Gateway as Running, GatewayEvent, GatewayMode, GatewayOptions, MatchingRules,
+    Pace, REPLAY_KEY, ReplaySource, Upstream, base_url_variables,
 };
 use serde_json::{Value, json};
 
@@ -142,8 +142,8 @@ fn failed(error: FinishError) -> Failure {
     Failure::of(&error)
 }
 
-fn mode(name: &str) -> Result<Mode, Failure> {
-    let modes = [Mode::Record, Mode::Replay, Mode::Auto, Mode::Pass];
+fn mode(name: &str) -> Result<GatewayMode, Failure> {
+    let modes = [GatewayMode::Record, GatewayMode::Replay, GatewayMode::Auto, GatewayMode::Pass];
     let mode = modes.into_iter().find(|mode| mode.name() == name);
     mode.ok_or_else(|| Failure::invalid(format!("a gateway has no mode {name:?}")))
 }

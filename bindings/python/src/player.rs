@@ -6,7 +6,9 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use runvault::digest::Digest;
-use runvault::vault::replay::{Miss, Mode, Player as Recording, RecordedResponse, Repeat, Request};
+use runvault::vault::replay::{
+    Player as Recording, PlayerRequest, RecordedResponse, Repeat, ReplayMiss, ReplayMode,
+};
 
 use crate::errors::{Failure, to_json};
 
@@ -16,7 +18,7 @@ pub(crate) struct Player(Mutex<Recording>);
 
 impl Player {
     pub(crate) fn new(recording: Recording, sequential: bool, repeat: bool) -> Self {
-        let mode = if sequential { Mode::Sequential } else { Mode::Lookup };
+        let mode = if sequential { ReplayMode::Sequential } else { ReplayMode::Lookup };
         let repeat = if repeat { Repeat::Last } else { Repeat::Never };
         Self(Mutex::new(recording.in_mode(mode).repeating(repeat)))
     }
@@ -33,7 +35,7 @@ impl Player {
         Ok(work(&mut recording)?)
     }
 
-    fn play(&self, py: Python<'_>, request: &Request) -> PyResult<String> {
+    fn play(&self, py: Python<'_>, request: &PlayerRequest) -> PyResult<String> {
         let played = self.with(py, |recording| {
             recording.play(request).map(|played| RecordedResponse::from(played.exchange)).map_err(missed)
         })?;
@@ -55,18 +57,19 @@ impl Player {
         let occurrence = occurrence.map(|number| {
             NonZeroUsize::new(number).ok_or_else(|| Failure::invalid("occurrences are counted from 1"))
         });
-        self.play(py, &Request { occurrence: occurrence.transpose()?, ..Request::prompt(digest) })
+        self.play(py, &PlayerRequest { occurrence: occurrence.transpose()?, ..PlayerRequest::prompt(digest) })
     }
 
     /// Returns the recorded exchange for a call of a tool with these arguments, which are JSON, as JSON.
     fn call(&self, py: Python<'_>, tool: &str, arguments: &str) -> PyResult<String> {
-        let request = Request::call(tool, arguments).map_err(|error| Failure::invalid(error.to_string()))?;
+        let request =
+            PlayerRequest::call(tool, arguments).map_err(|error| Failure::invalid(error.to_string()))?;
         self.play(py, &request)
     }
 
     /// Returns the next recorded exchange, as JSON.
     fn next_response(&self, py: Python<'_>) -> PyResult<String> {
-        self.play(py, &Request::default())
+        self.play(py, &PlayerRequest::default())
     }
 
     /// Returns the exchanges that were not played yet, as JSON.
@@ -78,9 +81,9 @@ impl Player {
     }
 }
 
-fn missed(miss: Miss) -> Failure {
+fn missed(miss: ReplayMiss) -> Failure {
     let kind = match miss {
-        Miss::RecordedError { .. } => "recorded-error",
+        ReplayMiss::RecordedError { .. } => "recorded-error",
         _ => "not-recorded",
     };
     Failure::new("NotRecordedError", kind, miss.to_string())

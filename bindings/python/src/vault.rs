@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict};
 use runvault::storage::{Actor, Capability, StorageError};
 use runvault::vault::api::{Operation, OperationVisitor, visit_operations};
 use runvault::vault::resolve::ResolveRequest;
-use runvault::{Located, LookupError, Vault as Opened};
+use runvault::{LocatedCapture, LookupError, Vault as Opened};
 use std::sync::RwLock;
 
 use crate::add::{self, AddOptions, Document};
@@ -125,7 +125,7 @@ impl Vault {
     /// Returns the core hash and the capture hash that a text refers to.
     fn locate(&self, py: Python<'_>, text: String) -> PyResult<(String, String, bool)> {
         self.reading(py, move |vault| {
-            let Located { artifact, capture } = located(vault, &text)?;
+            let LocatedCapture { artifact, capture } = located(vault, &text)?;
             let is_capture = text.parse().is_ok_and(|prefix: runvault::digest::DigestPrefix| {
                 !prefix.matches(&artifact.core.0) && prefix.matches(&capture.capture.0)
             });
@@ -208,7 +208,7 @@ impl Vault {
 }
 
 /// Returns the artifact and the capture that a text refers to.
-pub(crate) fn located(vault: &Opened, text: &str) -> Result<Located, Failure> {
+pub(crate) fn located(vault: &Opened, text: &str) -> Result<LocatedCapture, Failure> {
     let request = ResolveRequest { text: text.to_owned(), any_artifact: true };
     request.locate(vault).map_err(|error: LookupError| Failure::of(&error))
 }

@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use runvault::storage::is_label_value;
 
 /// A CI system, and the variables of its jobs.
-struct System {
+struct CiSystem {
     /// The value of the label `ci`.
     name: &'static str,
     /// The variable by which its jobs are recognized, and its value; any but an empty one if `None`.
     marker: (&'static str, Option<&'static str>),
-    repository: Template,
-    commit: Template,
-    branch: Template,
-    job: Template,
+    repository: VariableTemplates,
+    commit: VariableTemplates,
+    branch: VariableTemplates,
+    job: VariableTemplates,
 }
 
 /// Texts with variables in braces. The first one whose variables are all set counts.
-type Template = &'static [&'static str];
+type VariableTemplates = &'static [&'static str];
 
 /// The CI systems. Forges that run actions of the first one's form set its variables.
-const SYSTEMS: [System; 9] = [
-    System {
+const SYSTEMS: [CiSystem; 9] = [
+    CiSystem {
         name: "github-actions",
         marker: ("GITHUB_ACTIONS", Some("true")),
         repository: &["{GITHUB_REPOSITORY}"],
@@ -29,7 +29,7 @@ const SYSTEMS: [System; 9] = [
         branch: &["{GITHUB_HEAD_REF}", "{GITHUB_REF_NAME}"],
         job: &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"],
     },
-    System {
+    CiSystem {
         name: "gitlab-ci",
         marker: ("GITLAB_CI", Some("true")),
         repository: &["{CI_PROJECT_PATH}"],
@@ -37,7 +37,7 @@ const SYSTEMS: [System; 9] = [
         branch: &["{CI_MERGE_REQUEST_SOURCE_BRANCH_NAME}", "{CI_COMMIT_REF_NAME}"],
         job: &["{CI_JOB_URL}"],
     },
-    System {
+    CiSystem {
         name: "jenkins",
         marker: ("JENKINS_URL", None),
         // The address of the repository may contain a password.
@@ -46,7 +46,7 @@ const SYSTEMS: [System; 9] = [
         branch: &["{CHANGE_BRANCH}", "{BRANCH_NAME}", "{GIT_BRANCH}"],
         job: &["{BUILD_URL}"],
     },
-    System {
+    CiSystem {
         name: "circleci",
         marker: ("CIRCLECI", Some("true")),
         repository: &["{CIRCLE_PROJECT_USERNAME}/{CIRCLE_PROJECT_REPONAME}"],
@@ -54,7 +54,7 @@ const SYSTEMS: [System; 9] = [
         branch: &["{CIRCLE_BRANCH}", "{CIRCLE_TAG}"],
         job: &["{CIRCLE_BUILD_URL}"],
     },
-    System {
+    CiSystem {
         name: "buildkite",
         marker: ("BUILDKITE", Some("true")),
         repository: &[],
@@ -62,7 +62,7 @@ const SYSTEMS: [System; 9] = [
         branch: &["{BUILDKITE_BRANCH}"],
         job: &["{BUILDKITE_BUILD_URL}#{BUILDKITE_JOB_ID}", "{BUILDKITE_BUILD_URL}"],
     },
-    System {
+    CiSystem {
         name: "azure-pipelines",
         marker: ("TF_BUILD", Some("True")),
         repository: &["{BUILD_REPOSITORY_NAME}"],
@@ -73,7 +73,7 @@ const SYSTEMS: [System; 9] = [
             "{SYSTEM_TEAMFOUNDATIONCOLLECTIONURI}{SYSTEM_TEAMPROJECT}/_build/results?buildId={BUILD_BUILDID}",
         ],
     },
-    System {
+    CiSystem {
         name: "travis-ci",
         marker: ("TRAVIS", Some("true")),
         repository: &["{TRAVIS_REPO_SLUG}"],
@@ -81,7 +81,7 @@ const SYSTEMS: [System; 9] = [
         branch: &["{TRAVIS_PULL_REQUEST_BRANCH}", "{TRAVIS_BRANCH}"],
         job: &["{TRAVIS_JOB_WEB_URL}"],
     },
-    System {
+    CiSystem {
         name: "bitbucket-pipelines",
         marker: ("BITBUCKET_BUILD_NUMBER", None),
         repository: &["{BITBUCKET_REPO_FULL_NAME}"],
@@ -89,7 +89,7 @@ const SYSTEMS: [System; 9] = [
         branch: &["{BITBUCKET_BRANCH}", "{BITBUCKET_TAG}"],
         job: &["{BITBUCKET_GIT_HTTP_ORIGIN}/pipelines/results/{BITBUCKET_BUILD_NUMBER}"],
     },
-    System {
+    CiSystem {
         name: "drone",
         marker: ("DRONE", Some("true")),
         repository: &["{DRONE_REPO}"],
@@ -106,7 +106,7 @@ const REFERENCES: [&str; 2] = ["refs/heads/", "origin/"];
 /// the value of a variable.
 pub(super) fn labels(get: impl Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
     let get = |name: &str| get(name).filter(|value| !value.is_empty());
-    let is_marked = |system: &&System| {
+    let is_marked = |system: &&CiSystem| {
         let (name, expected) = system.marker;
         get(name).is_some_and(|value| expected.is_none_or(|expected| value.eq_ignore_ascii_case(expected)))
     };
@@ -131,7 +131,7 @@ pub(super) fn labels(get: impl Fn(&str) -> Option<String>) -> BTreeMap<String, S
 }
 
 /// Returns the first of the texts whose variables are all set, with their values.
-fn filled(template: Template, get: &impl Fn(&str) -> Option<String>) -> Option<String> {
+fn filled(template: VariableTemplates, get: &impl Fn(&str) -> Option<String>) -> Option<String> {
     template.iter().find_map(|text| fill(text, get))
 }
 

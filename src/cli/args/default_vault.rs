@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Returns the path of the default vault.
-pub(crate) fn default() -> Result<PathBuf, Failure> {
+pub(crate) fn default() -> Result<PathBuf, CommandError> {
     let directories = etcetera::choose_base_strategy().map_err(|error| {
-        Failure::CouldNotRun(format!(
+        CommandError::CouldNotRun(format!(
             "cannot determine the user's data directory ({error}); use --vault PATH"
         ))
     })?;

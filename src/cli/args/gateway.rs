@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use runvault::Vault;
 use runvault::display::counted;
-use runvault::gateway::{GatewayEvent, GatewayOptions, Mode, Pace, ReplaySource, Upstream};
+use runvault::gateway::{GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplaySource, Upstream};
 
 use crate::cli::args::default_vault;
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
 use crate::cli::args::matching::{MatchingArgs, configured};
@@ -18,7 +18,7 @@ use crate::cli::args::secrets::{self, SecretArgs};
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 use crate::cli::output::verbosity;
 
@@ -35,7 +35,7 @@ enum ModeName {
     Pass,
 }
 
-impl From<ModeName> for Mode {
+impl From<ModeName> for GatewayMode {
     fn from(name: ModeName) -> Self {
         match name {
             ModeName::Record => Self::Record,
@@ -67,7 +67,7 @@ pub(crate) struct GatewayArgs {
     /// The recording is a hash, a prefix of one, a tag, a run id, or latest. Without this option, calls are replayed
     /// from all recordings, last seen first.
     #[arg(long, value_name = "RUN")]
-    session: Option<Named>,
+    session: Option<ArtifactArg>,
 
     /// How fast to replay streams
     #[arg(long, value_name = "PACE", default_value = "fast")]
@@ -103,7 +103,7 @@ pub(crate) struct GatewayArgs {
 
 impl GatewayArgs {
     /// Opens the vault: for additions, unless the gateway only replays.
-    pub(crate) fn open(&self, vault: &VaultArgs) -> Result<Vault, Failure> {
+    pub(crate) fn open(&self, vault: &VaultArgs) -> Result<Vault, CommandError> {
         match self.mode {
             ModeName::Replay => vault.open(),
             _ => vault.open_to_add(self.create),
@@ -111,12 +111,12 @@ impl GatewayArgs {
     }
 
     /// Returns the mode.
-    pub(crate) fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> GatewayMode {
         self.mode.into()
     }
 
     /// Returns the options.
-    pub(crate) fn options(&self, args: &VaultArgs, vault: &Vault) -> Result<GatewayOptions, Failure> {
+    pub(crate) fn options(&self, args: &VaultArgs, vault: &Vault) -> Result<GatewayOptions, CommandError> {
         let spool = match &self.spool {
             Some(directory) => directory.clone(),
             None => default_spool(args)?,
@@ -136,18 +136,18 @@ impl GatewayArgs {
         Ok(options)
     }
 
-    fn source(&self, vault: &Vault) -> Result<ReplaySource, Failure> {
+    fn source(&self, vault: &Vault) -> Result<ReplaySource, CommandError> {
         match &self.session {
             None => Ok(ReplaySource::All),
-            Some(Named::Latest(0)) => Ok(ReplaySource::Latest),
+            Some(ArtifactArg::Latest(0)) => Ok(ReplaySource::Latest),
             Some(named) => Ok(ReplaySource::Artifact(named.locate(vault)?.artifact.core)),
         }
     }
 
     /// Returns the servers of the settings and those of the arguments, which come last and replace them.
-    fn upstreams(&self) -> Result<Vec<Upstream>, Failure> {
+    fn upstreams(&self) -> Result<Vec<Upstream>, CommandError> {
         let configured = configured(&settings::GATEWAY_UPSTREAM)?;
-        let configured = configured.iter().map(|text| upstream(text).map_err(Failure::Usage));
+        let configured = configured.iter().map(|text| upstream(text).map_err(CommandError::Usage));
         configured.chain(self.upstream.iter().cloned().map(Ok)).collect()
     }
 }
@@ -157,7 +157,7 @@ fn upstream(text: &str) -> Result<Upstream, String> {
 }
 
 /// Returns the directory beside the vault, or in the user's data directory for a database.
-fn default_spool(args: &VaultArgs) -> Result<PathBuf, Failure> {
+fn default_spool(args: &VaultArgs) -> Result<PathBuf, CommandError> {
     let path = args.path()?;
     match Vault::file_of(&path) {
         Some(file) => {

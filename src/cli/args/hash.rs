@@ -7,11 +7,11 @@ use runvault::digest::{Digest, DigestPrefix, PREFIX};
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
 use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
 use runvault::vault::resolve::ResolveRequest;
-use runvault::{Located, LookupError, Vault};
+use runvault::{LocatedCapture, LookupError, Vault};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::{brief, is_plain};
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Parses a hash or a prefix of one, for clap.
 pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
@@ -20,7 +20,7 @@ pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {
 
 /// An artifact argument: anything by which a person may know an artifact.
 #[derive(Clone)]
-pub(crate) enum Named {
+pub(crate) enum ArtifactArg {
     /// A core hash, a capture's own hash, or a prefix of one, with the text, which may also be a name.
     Hash(DigestPrefix, String),
     /// @ and a tag.
@@ -31,7 +31,7 @@ pub(crate) enum Named {
     Name(String, String),
 }
 
-impl FromStr for Named {
+impl FromStr for ArtifactArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -51,7 +51,7 @@ impl FromStr for Named {
     }
 }
 
-impl Named {
+impl ArtifactArg {
     /// Parses a hash, @ and a tag, or latest: not a name that could also be that of a file.
     pub(crate) fn parse_strict(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix('@') {
@@ -83,9 +83,9 @@ fn latest(rest: &str) -> Result<u64, String> {
     })
 }
 
-impl Named {
+impl ArtifactArg {
     /// Returns a hash of the artifact. A hash that was given need not be in the vault.
-    pub(crate) fn prefix(&self, vault: &Vault) -> Result<DigestPrefix, Failure> {
+    pub(crate) fn prefix(&self, vault: &Vault) -> Result<DigestPrefix, CommandError> {
         match self {
             Self::Hash(prefix, _) => Ok(*prefix),
             _ => Ok(self.locate(vault)?.artifact.core.0.into()),
@@ -101,16 +101,16 @@ impl Named {
     }
 
     /// Looks up the artifact, which must be in the vault.
-    pub(crate) fn locate(&self, vault: &Vault) -> Result<Located, Failure> {
+    pub(crate) fn locate(&self, vault: &Vault) -> Result<LocatedCapture, CommandError> {
         self.resolve(vault, false)
     }
 
-    /// Like [`Named::locate`], but resolves a hash that captures of several artifacts have to the first of them.
-    pub(crate) fn locate_bytes(&self, vault: &Vault) -> Result<Located, Failure> {
+    /// Like [`ArtifactArg::locate`], but resolves a hash that captures of several artifacts have to the first of them.
+    pub(crate) fn locate_bytes(&self, vault: &Vault) -> Result<LocatedCapture, CommandError> {
         self.resolve(vault, true)
     }
 
-    fn resolve(&self, vault: &Vault, any_artifact: bool) -> Result<Located, Failure> {
+    fn resolve(&self, vault: &Vault, any_artifact: bool) -> Result<LocatedCapture, CommandError> {
         let text = match self {
             Self::Hash(_, text) | Self::Name(text, _) => text.clone(),
             Self::Tag(name) => format!("@{name}"),
@@ -126,13 +126,13 @@ impl Named {
             (Err(LookupError::NoSuchName(name)), Self::Name(given, reason)) => {
                 let message = format!("no tag or run in the vault has the name {}; {reason}", brief(&name));
                 Err(if Path::new(given).is_file() {
-                    Failure::Usage(format!(
+                    CommandError::Usage(format!(
                         "{message}; it is a file: \"runvault verify\" checks files, and \"runvault add\" stores them"
                     ))
                 } else if is_name(given) {
-                    Failure::No(message)
+                    CommandError::No(message)
                 } else {
-                    Failure::Usage(message)
+                    CommandError::Usage(message)
                 })
             }
             (outcome, _) => Ok(outcome?),
@@ -145,18 +145,18 @@ impl Named {
     }
 
     /// Returns whether the argument, which is resolved as `located`, is a single capture rather than an artifact.
-    pub(crate) fn is_capture(&self, located: &Located) -> bool {
+    pub(crate) fn is_capture(&self, located: &LocatedCapture) -> bool {
         self.hash().is_some_and(|prefix| {
             !prefix.matches(&located.artifact.core.0) && prefix.matches(&located.capture.capture.0)
         })
     }
 
     /// Looks up the artifact for commands on whole artifacts: a capture's own hash is rejected.
-    pub(crate) fn locate_artifact(&self, vault: &Vault) -> Result<Located, Failure> {
+    pub(crate) fn locate_artifact(&self, vault: &Vault) -> Result<LocatedCapture, CommandError> {
         let located = self.locate(vault)?;
         if self.is_capture(&located) {
             let prefix = self.hash().map(ToString::to_string).unwrap_or_default();
-            return Err(Failure::Usage(format!(
+            return Err(CommandError::Usage(format!(
                 "{prefix} is a capture of {}; this command needs an artifact, give the core hash",
                 located.artifact.core
             )));
@@ -180,21 +180,21 @@ pub(crate) fn mentioned(
     vault: &Vault,
     prefix: &DigestPrefix,
     group: Option<&str>,
-) -> Result<Digest, Failure> {
+) -> Result<Digest, CommandError> {
     let request = DigestsRequest { prefix: *prefix, group: group.map(str::to_owned) };
     let DigestsAnswer { digests, removed } = vault.run(&request)?;
     match (digests.as_slice(), removed) {
         ([digest], _) => Ok(*digest),
-        ([], Some(removed)) => Err(Failure::No(removed.to_string())),
+        ([], Some(removed)) => Err(CommandError::No(removed.to_string())),
         ([], None) => {
             let what = group.map_or(String::new(), |group| format!(" {group}"));
-            Err(Failure::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
+            Err(CommandError::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
         }
         (candidates, _) => {
             let message =
                 format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
             let candidates = candidates.iter().map(ToString::to_string).collect();
-            Err(Failure::Ambiguous { message, candidates })
+            Err(CommandError::Ambiguous { message, candidates })
         }
     }
 }

@@ -7,12 +7,12 @@ use clap::Args;
 use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
 use runvault::intake::{ExamineOptions, Input, Inputs};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::kind::kind;
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 
 /// Files and how they are checked.
@@ -50,11 +50,11 @@ pub(crate) struct CheckArgs {
 
 impl InputArgs {
     /// Returns the inputs; reads standard input.
-    pub(crate) fn inputs(&self) -> Result<Inputs, Failure> {
+    pub(crate) fn inputs(&self) -> Result<Inputs, CommandError> {
         self.inputs_of(&self.paths)
     }
 
-    fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, Failure> {
+    fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, CommandError> {
         let input = |path: &PathBuf| match path.to_str() {
             Some("-") => self.standard_input(),
             _ => Ok(Input::Path(path.clone())),
@@ -66,13 +66,18 @@ impl InputArgs {
 
     /// Separates paths that do not exist and may identify artifacts in the vault from the other inputs.
     #[expect(clippy::type_complexity, reason = "two lists, each described above")]
-    pub(crate) fn split(&self, vault: &VaultArgs) -> Result<(Vec<(&str, Named)>, Option<Inputs>), Failure> {
+    pub(crate) fn split(
+        &self,
+        vault: &VaultArgs,
+    ) -> Result<(Vec<(&str, ArtifactArg)>, Option<Inputs>), CommandError> {
         let (mut stored, mut paths) = (Vec::new(), Vec::new());
         for path in &self.paths {
             let is_file = path.to_str() == Some("-") || std::fs::symlink_metadata(path).is_ok();
             let text = path.to_str().filter(|_| !is_file);
             match text.and_then(|text| Some((text, text.parse().ok()?))) {
-                Some((_, named @ Named::Name(..))) if !named.resolves(vault) => paths.push(path.clone()),
+                Some((_, named @ ArtifactArg::Name(..))) if !named.resolves(vault) => {
+                    paths.push(path.clone());
+                }
                 Some(named) => stored.push(named),
                 None => paths.push(path.clone()),
             }
@@ -91,25 +96,25 @@ impl InputArgs {
         (!self.has_standard_input()).then(|| self.paths.clone())
     }
 
-    fn standard_input(&self) -> Result<Input, Failure> {
+    fn standard_input(&self) -> Result<Input, CommandError> {
         let mut bytes = Vec::new();
         // One byte more than allowed is enough to reject it.
         let mut limited = std::io::stdin().lock().take(self.checks.limits.limits()?.bytes.saturating_add(1));
         limited
             .read_to_end(&mut bytes)
-            .map_err(|error| Failure::CouldNotRun(format!("cannot read standard input: {error}")))?;
+            .map_err(|error| CommandError::CouldNotRun(format!("cannot read standard input: {error}")))?;
         Ok(Input::Document { name: "-".to_owned(), bytes })
     }
 
     /// Returns the examination options.
-    pub(crate) fn options(&self) -> Result<ExamineOptions, Failure> {
+    pub(crate) fn options(&self) -> Result<ExamineOptions, CommandError> {
         Ok(ExamineOptions { strict: self.strict, ..self.checks.options(self.kind)? })
     }
 }
 
 impl CheckArgs {
     /// Returns the examination options for documents of a kind, or of any.
-    pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, Failure> {
+    pub(crate) fn options(&self, kind: Option<Kind>) -> Result<ExamineOptions, CommandError> {
         let signing_keys = self.keys.ring()?;
         if self.require_signature && signing_keys.is_empty() {
             stdout::message(
@@ -135,7 +140,7 @@ impl CheckArgs {
     }
 
     /// Returns the maximum number of violations listed per document; `None` if not given.
-    pub(crate) fn listed(&self) -> Result<Option<usize>, Failure> {
+    pub(crate) fn listed(&self) -> Result<Option<usize>, CommandError> {
         self.limits.violations()
     }
 }

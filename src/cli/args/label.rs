@@ -9,7 +9,7 @@ use runvault::vault::find::FindCondition;
 use runvault::vault::retention::LabelRule;
 
 use crate::cli::args::ci;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 
 /// Labels for everything that is added.
@@ -30,7 +30,7 @@ pub(crate) struct LabelArgs {
 
 impl LabelArgs {
     /// Returns the labels. Those that are given replace those of the environment.
-    pub(crate) fn labels(&self) -> Result<BTreeMap<String, String>, Failure> {
+    pub(crate) fn labels(&self) -> Result<BTreeMap<String, String>, CommandError> {
         let given = unique(&self.label)?;
         let mut labels = if self.ci { from_environment() } else { BTreeMap::new() };
         labels.extend(given);
@@ -42,7 +42,7 @@ impl LabelArgs {
 ///
 /// # Errors
 /// Returns a usage error if a key has two values.
-pub(crate) fn unique(labels: &[(String, String)]) -> Result<BTreeMap<String, String>, Failure> {
+pub(crate) fn unique(labels: &[(String, String)]) -> Result<BTreeMap<String, String>, CommandError> {
     let mut unique = BTreeMap::new();
     for (key, value) in labels {
         match unique.entry(key.clone()) {
@@ -51,7 +51,7 @@ pub(crate) fn unique(labels: &[(String, String)]) -> Result<BTreeMap<String, Str
             }
             Entry::Occupied(entry) if entry.get() == value => {}
             Entry::Occupied(_) => {
-                return Err(Failure::Usage(format!("the label {key} is given with two values")));
+                return Err(CommandError::Usage(format!("the label {key} is given with two values")));
             }
         }
     }

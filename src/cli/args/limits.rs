@@ -5,7 +5,7 @@ use runvault::json::reader::Limits;
 
 use crate::cli::args::bounds::{bytes, depth, entries, values, violations};
 use crate::cli::args::settings;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Limits. Each is a setting as well; arguments go before settings.
 #[derive(Args)]
@@ -34,7 +34,7 @@ pub(crate) struct LimitArgs {
 
 impl LimitArgs {
     /// Returns the limits of documents.
-    pub(crate) fn limits(&self) -> Result<Limits, Failure> {
+    pub(crate) fn limits(&self) -> Result<Limits, CommandError> {
         let default = Limits::default();
         Ok(Limits {
             bytes: settings::MAX_SIZE.unless(self.size)?.unwrap_or(default.bytes),
@@ -45,7 +45,7 @@ impl LimitArgs {
     }
 
     /// Returns the maximum number of violations listed.
-    pub(crate) fn violations(&self) -> Result<Option<usize>, Failure> {
+    pub(crate) fn violations(&self) -> Result<Option<usize>, CommandError> {
         settings::MAX_VIOLATIONS.unless(self.violations)
     }
 }

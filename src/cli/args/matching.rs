@@ -4,7 +4,7 @@ use clap::Args;
 use runvault::calls::{InvalidRule, MatchingRules};
 
 use crate::cli::args::settings::{self, Setting};
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// How requests are compared.
 #[derive(Args)]
@@ -32,13 +32,13 @@ pub(crate) struct MatchingArgs {
 
 impl MatchingArgs {
     /// Returns whether something is to be redacted.
-    pub(crate) fn redacts(&self) -> Result<bool, Failure> {
+    pub(crate) fn redacts(&self) -> Result<bool, CommandError> {
         Ok(!self.redact.is_empty() || !configured(&settings::GATEWAY_REDACT)?.is_empty())
     }
 
     /// Returns the rules of the settings, and then those of the arguments.
-    pub(crate) fn rules(&self) -> Result<MatchingRules, Failure> {
-        let invalid = |error: InvalidRule| Failure::Usage(error.to_string());
+    pub(crate) fn rules(&self) -> Result<MatchingRules, CommandError> {
+        let invalid = |error: InvalidRule| CommandError::Usage(error.to_string());
         let mut rules = MatchingRules::default();
         for location in configured(&settings::GATEWAY_IGNORE)?.iter().chain(&self.ignore) {
             rules.ignore(location).map_err(invalid)?;
@@ -54,6 +54,6 @@ impl MatchingArgs {
 }
 
 /// Returns the elements of a setting; none if it is not set.
-pub(crate) fn configured(setting: &Setting<Vec<String>>) -> Result<Vec<String>, Failure> {
+pub(crate) fn configured(setting: &Setting<Vec<String>>) -> Result<Vec<String>, CommandError> {
     Ok(setting.get()?.unwrap_or_default())
 }

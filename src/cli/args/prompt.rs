@@ -10,7 +10,7 @@ use runvault::digest::{Digest, DigestPrefix};
 use runvault::json::reader::Limits;
 
 use crate::cli::args::hash;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Which prompt is asked.
 #[derive(Args)]
@@ -46,7 +46,7 @@ impl PromptArgs {
     }
 
     /// Returns the prompt, if one was given.
-    pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, Failure> {
+    pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, CommandError> {
         let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {
             (Some(text), ..) => Prompt::from_bytes(text.clone().into_bytes()),
             (None, Some(path), _) => Prompt::from_bytes(read(path)?),
@@ -60,7 +60,7 @@ impl PromptArgs {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
     let limit = Limits::default().bytes;
     let mut bytes = Vec::new();
     let read = match path.to_str() {
@@ -68,7 +68,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         _ => File::open(path).and_then(|file| file.take(limit + 1).read_to_end(&mut bytes)),
     };
     let cannot =
-        |why: String| Failure::CouldNotRun(format!("cannot read the prompt {}: {why}", path.display()));
+        |why: String| CommandError::CouldNotRun(format!("cannot read the prompt {}: {why}", path.display()));
     match read {
         Ok(count) if count as u64 > limit => {
             Err(cannot(format!("it has more than {limit} bytes; --prompt-hash has no limit")))

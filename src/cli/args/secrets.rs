@@ -5,7 +5,7 @@ use runvault::secrets::{SecretMatch, SecretPolicy};
 
 use crate::cli::args::settings;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 
 /// What is done about secrets.
@@ -20,7 +20,7 @@ pub(crate) struct SecretArgs {
 
 impl SecretArgs {
     /// Returns what is done.
-    pub(crate) fn policy(&self) -> Result<SecretPolicy, Failure> {
+    pub(crate) fn policy(&self) -> Result<SecretPolicy, CommandError> {
         let refuses = self.refuse_secrets || settings::refuse_secrets()?;
         Ok(if refuses { SecretPolicy::Refuse } else { SecretPolicy::Report })
     }

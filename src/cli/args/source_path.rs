@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::args::settings;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Whether source paths are recorded.
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct SourcePathArgs {
 
 impl SourcePathArgs {
     /// Returns whether paths are left out.
-    pub(crate) fn leaves_out(&self) -> Result<bool, Failure> {
+    pub(crate) fn leaves_out(&self) -> Result<bool, CommandError> {
         Ok(self.no_source_path || !settings::source_path()?)
     }
 }

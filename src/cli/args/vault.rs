@@ -11,7 +11,7 @@ use crate::cli::args::actor;
 use crate::cli::args::default_vault;
 use crate::cli::args::settings;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 use crate::cli::output::verbosity;
 
@@ -40,7 +40,7 @@ pub(crate) struct CreateArgs {
 
 impl VaultArgs {
     /// Returns the path of the vault, which need not exist.
-    pub(crate) fn path(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
         match &self.vault {
             Some(path) => Ok(path.clone()),
             None => settings::VAULT.get_path()?.map_or_else(default_vault::default, Ok),
@@ -48,25 +48,25 @@ impl VaultArgs {
     }
 
     /// Returns the name that the journal records.
-    pub(crate) fn actor(&self) -> Result<Actor, Failure> {
+    pub(crate) fn actor(&self) -> Result<Actor, CommandError> {
         actor::actor(self.actor.as_deref())
     }
 
     /// Opens the vault, which must exist.
-    pub(crate) fn open(&self) -> Result<Vault, Failure> {
+    pub(crate) fn open(&self) -> Result<Vault, CommandError> {
         self.opened(Vault::open)
     }
 
     /// Opens the vault for additions. If there is none, it is created when the first artifact is stored: at the default
     /// location, elsewhere only if `create` permits it, so that a mistyped path is an error.
-    pub(crate) fn open_to_add(&self, create: CreateArgs) -> Result<Vault, Failure> {
+    pub(crate) fn open_to_add(&self, create: CreateArgs) -> Result<Vault, CommandError> {
         let create: fn(&Path) -> _ =
             if self.may_create(create)? { Vault::create_when_needed } else { Vault::open };
         self.opened(create)
     }
 
     /// Opens the vault for a dry run; `None` if it would be created.
-    pub(crate) fn open_for_dry_run(&self, create: CreateArgs) -> Result<Option<Vault>, Failure> {
+    pub(crate) fn open_for_dry_run(&self, create: CreateArgs) -> Result<Option<Vault>, CommandError> {
         if self.may_create(create)? && !exists(&self.path()?) {
             return Ok(None);
         }
@@ -74,7 +74,7 @@ impl VaultArgs {
     }
 
     /// Returns the path or URL of the vault in the form in which it may be shown.
-    pub(crate) fn shown_path(&self) -> Result<PathBuf, Failure> {
+    pub(crate) fn shown_path(&self) -> Result<PathBuf, CommandError> {
         self.path().map(|path| Vault::shown_address(&path))
     }
 
@@ -83,18 +83,18 @@ impl VaultArgs {
     pub(crate) fn try_open_to_watch(
         &self,
         create: CreateArgs,
-    ) -> Result<Result<Vault, StorageError>, Failure> {
+    ) -> Result<Result<Vault, StorageError>, CommandError> {
         let open: fn(&Path) -> _ = if self.may_create(create)? { Vault::open_or_create } else { Vault::open };
         let actor = self.actor()?;
         Ok(open(&self.path()?).map(|vault| vault.acting_as(actor)))
     }
 
     /// Creates a vault.
-    pub(crate) fn create(&self) -> Result<Vault, Failure> {
+    pub(crate) fn create(&self) -> Result<Vault, CommandError> {
         self.opened(Vault::create)
     }
 
-    fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StorageError>) -> Result<Vault, Failure> {
+    fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StorageError>) -> Result<Vault, CommandError> {
         static NAMED: AtomicBool = AtomicBool::new(false);
         let actor = self.actor()?;
         let vault = open(&self.path()?)?.acting_as(actor);
@@ -108,12 +108,12 @@ impl VaultArgs {
         Ok(vault)
     }
 
-    fn may_create(&self, create: CreateArgs) -> Result<bool, Failure> {
+    fn may_create(&self, create: CreateArgs) -> Result<bool, CommandError> {
         Ok(create.create || self.is_default()?)
     }
 
     /// Returns whether neither an argument nor a setting names a vault.
-    fn is_default(&self) -> Result<bool, Failure> {
+    fn is_default(&self) -> Result<bool, CommandError> {
         Ok(self.vault.is_none() && settings::VAULT.get_path()?.is_none())
     }
 }

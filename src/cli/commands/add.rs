@@ -9,8 +9,8 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::intake::{ExamineOptions, Original, SourceError};
-use runvault::vault::add::{self, CommonAnnotations, Examined, Monitor, Outcome, Summary};
+use runvault::intake::{ArtifactSource, ExamineOptions, SourceError};
+use runvault::vault::add::{self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Summary};
 use runvault::vault::annotate::SetTagRequest;
 use serde::Serialize;
 
@@ -24,10 +24,10 @@ use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::json;
-use crate::cli::output::progress::Progress;
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::report;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
@@ -92,7 +92,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let without_source_path = self.source_path.leaves_out()?;
         let allow_removed = self.allow_removed;
@@ -101,14 +101,14 @@ impl Args {
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: self.note.clone() };
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
-        let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
+        let shown = AddOutputOptions { dry_run: self.dry_run, json: self.json, listed };
         let mover = self.moving.mover(&options)?;
         let mut printer =
-            Printer::new("adding", shown, &vault.shown_path()?).moving(mover).failing_fast(self.fail_fast);
+            AddPrinter::new("adding", shown, &vault.shown_path()?).moving(mover).failing_fast(self.fail_fast);
         printer.progress.count_files(self.input.files());
         printer.forks = Some(ForkNotes::default());
         if self.moving.moves && self.input.has_standard_input() {
-            return Err(Failure::Usage("--move works on files, not on standard input".to_owned()));
+            return Err(CommandError::Usage("--move works on files, not on standard input".to_owned()));
         }
         let mut added_to = None;
         let summary = if self.dry_run {
@@ -132,7 +132,7 @@ impl Args {
         let stored = std::mem::take(&mut printer.stored);
         let status = printer.finish(&summary, started)?;
         if is_interrupted {
-            return Err(Failure::Stopped);
+            return Err(CommandError::Stopped);
         }
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
@@ -144,11 +144,11 @@ impl Args {
     }
 
     /// Sets the tag on the only artifact.
-    fn set_tag(&self, vault: &Vault, stored: &BTreeSet<CoreHash>) -> Result<(), Failure> {
+    fn set_tag(&self, vault: &Vault, stored: &BTreeSet<CoreHash>) -> Result<(), CommandError> {
         let Some(name) = &self.tag else { return Ok(()) };
         let Some(core_hash) = stored.first().copied().filter(|_| stored.len() == 1) else {
             let several = if stored.is_empty() { "no artifact was" } else { "several artifacts were" };
-            return Err(Failure::CouldNotRun(format!(
+            return Err(CommandError::CouldNotRun(format!(
                 "@{name} was not set, because {several} stored; a tag names one artifact"
             )));
         };
@@ -162,7 +162,7 @@ impl Args {
 }
 
 #[derive(Serialize)]
-struct Verdict {
+struct AddResultMembers {
     outcome: &'static str,
     /// `false` if it already existed and could not be recorded as seen again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ struct Verdict {
 
 /// Options of the output.
 #[derive(Clone, Copy)]
-pub(crate) struct Shown {
+pub(crate) struct AddOutputOptions {
     pub(crate) dry_run: bool,
     pub(crate) json: bool,
     /// Maximum number of violations listed, if given.
@@ -182,9 +182,9 @@ pub(crate) struct Shown {
 }
 
 /// A printer of the results of adding documents.
-pub(crate) struct Printer {
-    shown: Shown,
-    progress: Progress,
+pub(crate) struct AddPrinter {
+    shown: AddOutputOptions,
+    progress: CommandProgress,
     /// The first output error. Adding continues without output.
     trouble: Option<io::Error>,
     /// Number of documents added with warnings.
@@ -205,29 +205,31 @@ pub(crate) struct Printer {
     pub(crate) forks: Option<ForkNotes>,
 }
 
-impl Monitor for Printer {
-    fn stored(&mut self, originals: &[&Original]) {
+impl AddMonitor for AddPrinter {
+    fn stored(&mut self, originals: &[&ArtifactSource]) {
         // They are on disk: from here on, the original files are not needed.
         if let Some(mover) = &mut self.mover {
             mover.remove(originals);
         }
     }
 
-    fn examined(&mut self, examined: &Examined) {
+    fn examined(&mut self, examined: &DocumentResult) {
         self.progress.file(examined.size);
         if let Some(forks) = &mut self.forks {
             forks.see(examined);
         }
         let moved = self.mover.as_mut().and_then(|mover| self.progress.aside(|| mover.take(examined)));
-        if !self.shown.json && examined.outcome == Outcome::Rejected {
+        if !self.shown.json && examined.outcome == DocumentOutcome::Rejected {
             self.progress.aside(|| self.print_rejected(examined));
         }
-        if matches!(examined.outcome, Outcome::Added | Outcome::NewCapture)
+        if matches!(examined.outcome, DocumentOutcome::Added | DocumentOutcome::NewCapture)
             && !examined.report.violations().is_empty()
         {
             self.warned += 1;
         }
-        if self.stored.len() < 2 && !matches!(examined.outcome, Outcome::Rejected | Outcome::Skipped) {
+        if self.stored.len() < 2
+            && !matches!(examined.outcome, DocumentOutcome::Rejected | DocumentOutcome::Skipped)
+        {
             self.stored.extend(examined.core);
         }
         self.refused += u64::from(was_removed(examined));
@@ -254,9 +256,9 @@ impl Monitor for Printer {
     }
 }
 
-impl Printer {
-    pub(crate) fn new(doing: &'static str, shown: Shown, vault: &Path) -> Self {
-        let progress = Progress::new(doing);
+impl AddPrinter {
+    pub(crate) fn new(doing: &'static str, shown: AddOutputOptions, vault: &Path) -> Self {
+        let progress = CommandProgress::new(doing);
         Self {
             shown,
             progress,
@@ -273,8 +275,8 @@ impl Printer {
     }
 
     /// Creates a printer without a progress bar.
-    pub(crate) fn silent(shown: Shown, vault: &Path) -> Self {
-        Self { progress: Progress::none(), ..Self::new("", shown, vault) }
+    pub(crate) fn silent(shown: AddOutputOptions, vault: &Path) -> Self {
+        Self { progress: CommandProgress::none(), ..Self::new("", shown, vault) }
     }
 
     /// Returns the printer with a mover that removes files once they are stored.
@@ -310,7 +312,7 @@ impl Printer {
     }
 
     /// Prints the summary.
-    pub(crate) fn finish(mut self, summary: &Summary, started: Instant) -> Result<Status, Failure> {
+    pub(crate) fn finish(mut self, summary: &Summary, started: Instant) -> Result<Status, CommandError> {
         // A closed pipe is not an error: the purpose is the vault, not the output.
         if let Some(error) = self.trouble.take_if(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             return Err(error.into());
@@ -339,7 +341,7 @@ impl Printer {
     }
 
     /// Prints an invalid artifact with its violations.
-    fn print_rejected(&self, examined: &Examined) {
+    fn print_rejected(&self, examined: &DocumentResult) {
         let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
         let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", escaped(&examined.path)).into_bytes();
         // Writing to a vector cannot fail.
@@ -347,21 +349,23 @@ impl Printer {
         stdout::message(String::from_utf8_lossy(&text).trim_end());
     }
 
-    fn print_json(&self, examined: &Examined, moved: Option<bool>) -> io::Result<()> {
+    fn print_json(&self, examined: &DocumentResult, moved: Option<bool>) -> io::Result<()> {
         let outcome = match examined.outcome {
-            Outcome::Added => "added",
-            Outcome::NewCapture => "capture",
-            Outcome::Present | Outcome::PresentUnrecorded | Outcome::Verified => "present",
-            Outcome::Rejected => "rejected",
-            Outcome::Skipped => return Ok(()),
+            DocumentOutcome::Added => "added",
+            DocumentOutcome::NewCapture => "capture",
+            DocumentOutcome::Present | DocumentOutcome::PresentUnrecorded | DocumentOutcome::Verified => {
+                "present"
+            }
+            DocumentOutcome::Rejected => "rejected",
+            DocumentOutcome::Skipped => return Ok(()),
         };
         let mut out = stdout::raw();
-        let recorded = (examined.outcome == Outcome::PresentUnrecorded).then_some(false);
-        json::examined(&mut out, examined, Verdict { outcome, recorded, moved }, self.shown.listed)?;
+        let recorded = (examined.outcome == DocumentOutcome::PresentUnrecorded).then_some(false);
+        json::examined(&mut out, examined, AddResultMembers { outcome, recorded, moved }, self.shown.listed)?;
         out.flush()
     }
 
-    fn print_text(&self, examined: &Examined, moved: Option<bool>) -> io::Result<()> {
+    fn print_text(&self, examined: &DocumentResult, moved: Option<bool>) -> io::Result<()> {
         let mut out = stdout::text();
         self.print_outcome(&mut out, examined)?;
         if moved == Some(true) {
@@ -370,15 +374,15 @@ impl Printer {
         out.flush()
     }
 
-    fn print_outcome(&self, out: &mut impl Write, examined: &Examined) -> io::Result<()> {
+    fn print_outcome(&self, out: &mut impl Write, examined: &DocumentResult) -> io::Result<()> {
         let (word, style) = match examined.outcome {
-            Outcome::Added if self.shown.dry_run => ("would add", GOOD),
-            Outcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
-            Outcome::Added => ("added", GOOD),
-            Outcome::NewCapture => ("new capture", GOOD),
-            Outcome::PresentUnrecorded => ("already stored", FAINT),
-            Outcome::Present if verbosity::is_verbose() => ("seen again", FAINT),
-            Outcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
+            DocumentOutcome::Added if self.shown.dry_run => ("would add", GOOD),
+            DocumentOutcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
+            DocumentOutcome::Added => ("added", GOOD),
+            DocumentOutcome::NewCapture => ("new capture", GOOD),
+            DocumentOutcome::PresentUnrecorded => ("already stored", FAINT),
+            DocumentOutcome::Present if verbosity::is_verbose() => ("seen again", FAINT),
+            DocumentOutcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
             _ => return Ok(()),
         };
         line(out, word, style, examined)?;
@@ -394,11 +398,11 @@ impl Printer {
 }
 
 /// Returns whether a document was rejected because it was removed before.
-fn was_removed(examined: &Examined) -> bool {
+fn was_removed(examined: &DocumentResult) -> bool {
     examined.report.violations().iter().any(|violation| violation.rule_id == add::REMOVED.id)
 }
 
-fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> io::Result<()> {
+fn line(out: &mut impl Write, word: &str, style: Style, examined: &DocumentResult) -> io::Result<()> {
     let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
     let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
     let joined =
@@ -411,8 +415,8 @@ fn line(out: &mut impl Write, word: &str, style: Style, examined: &Examined) -> 
     writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{path}{joined}{attached}")
 }
 
-fn text_of(summary: &Summary, printer: &Printer, started: Instant) -> String {
-    let Printer { warned, mover, shown, vault, .. } = printer;
+fn text_of(summary: &Summary, printer: &AddPrinter, started: Instant) -> String {
+    let AddPrinter { warned, mover, shown, vault, .. } = printer;
     let mut parts = vec![
         format!("{} added", summary.added),
         format!("{} seen again", summary.present),

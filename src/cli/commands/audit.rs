@@ -8,10 +8,10 @@ use runvault::digest::CoreHash;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::links;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
@@ -26,11 +26,11 @@ use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The contract: a hash, a prefix of one, a tag, or latest
-    contract: Named,
+    contract: ArtifactArg,
 
     /// A run pack, trace or pack: a hash, a prefix of one, a tag, a run id, or latest; without it, every
     /// run that the contract governs
-    run: Option<Named>,
+    run: Option<ArtifactArg>,
 
     /// Print one line of JSON for each effect and each finding
     #[arg(long)]
@@ -49,7 +49,7 @@ struct Tally {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let contract = self.contract.locate(&vault)?.artifact.core;
         let run = self.run.as_ref().map(|run| run.locate(&vault)).transpose()?;
@@ -57,13 +57,13 @@ impl Args {
             AuditRequest { contract, run: run.map(|run| run.artifact.core), limit: None, after: None };
         let mut out = io::BufWriter::new(stdout::text());
         let mut tally = Tally { is_clean: true, ..Tally::default() };
-        let answer = request.visit::<Failure>(&vault, &mut |audit| {
+        let answer = request.visit::<CommandError>(&vault, &mut |audit| {
             tally.count(&audit);
             Ok(if self.json { lines(&mut out, &audit) } else { print(&mut out, &audit) }?)
         })?;
         out.flush()?;
         if tally.runs == 0 {
-            return Err(Failure::No(no_runs(contract, answer.effects == 0)));
+            return Err(CommandError::No(no_runs(contract, answer.effects == 0)));
         }
         if !self.json {
             stdout::note(&tally.summary());

@@ -11,9 +11,9 @@ use runvault::vault::backup::{BackupAnswer, BackupRequest};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
-use crate::cli::output::progress::Progress;
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, HASH, counted};
 
 /// Copy the vault to another file and check the copy
@@ -50,9 +50,9 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
-        let mut progress = Progress::new("backing up");
+        let mut progress = CommandProgress::new("backing up");
         let request = BackupRequest { path: self.file.clone(), force: self.force, sample: self.sample };
         let backup = request.run_watched(&vault, &mut |step| match step {
             BackupProgress::Copied { pages, of } => progress.part("copied", pages, of),
@@ -71,13 +71,13 @@ impl Args {
             stdout::note(&escaped(&format!("{finding} {about} {subject}: {detail}")).to_string());
         }
         let found = counted(backup.findings, "finding");
-        Err(Failure::No(format!(
+        Err(CommandError::No(format!(
             "the copy is exact, but the vault does not match its journal: {found}; fsck explains what to do"
         )))
     }
 }
 
-fn print(backup: &BackupAnswer) -> Result<(), Failure> {
+fn print(backup: &BackupAnswer) -> Result<(), CommandError> {
     let BackupAnswer { file, bytes, artifacts, captures, blobs, blobs_checked, findings, .. } = backup;
     let mut out = stdout::text();
     let what = [counted(*artifacts, "artifact"), counted(*captures, "capture"), counted(*blobs, "blob")];
@@ -94,7 +94,7 @@ fn print(backup: &BackupAnswer) -> Result<(), Failure> {
     Ok(())
 }
 
-impl From<BackupError> for Failure {
+impl From<BackupError> for CommandError {
     fn from(error: BackupError) -> Self {
         Self::CouldNotRun(hints::with_hint(&error))
     }

@@ -8,7 +8,7 @@ use clap_complete::Shell;
 use crate::cli::args::completing;
 use crate::cli::args::help;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
 
 /// Print a completion script for a shell
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, _: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, _: &VaultArgs) -> Result<Status, CommandError> {
         let mut script = Vec::new();
         match completing::shell(&self.shell.to_string()).filter(|_| !self.is_static) {
             Some(shell) => completing::write_registration(shell, &mut script)?,

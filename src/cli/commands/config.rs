@@ -8,13 +8,13 @@ use clap::{Args as ClapArgs, Subcommand};
 use runvault::Vault;
 use serde::Serialize;
 
-use crate::cli::args::settings::{self, AnySetting, Entry, Origin, Values};
+use crate::cli::args::settings::{self, AnySetting, SettingInfo, SettingOrigin, SettingType};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, plain};
-use crate::cli::output::table::{Cell, Column, Table};
+use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 use crate::cli::output::terminal;
 
 /// Show or change settings
@@ -25,11 +25,11 @@ use crate::cli::output::terminal;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: ConfigAction,
 }
 
 #[derive(Subcommand)]
-enum Action {
+enum ConfigAction {
     /// Print the value of a setting
     ///
     /// The exit status is 1 if it has no value.
@@ -75,26 +75,26 @@ fn names() -> PossibleValuesParser {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         // The path of the vault may be the setting to correct, so an error is ignored.
         let vault = vault.path().ok();
         let vault = vault.as_deref();
         match &self.action {
-            Action::Get { name } => get(known(name)?.entry()),
-            Action::Set { name, value } => set(known(name)?, value, vault),
-            Action::Unset { name } => unset(name, vault),
-            Action::List { json } => list(*json),
-            Action::Path => print(&settings::path()?.to_string_lossy()),
+            ConfigAction::Get { name } => get(find_setting(name)?.entry()),
+            ConfigAction::Set { name, value } => set(find_setting(name)?, value, vault),
+            ConfigAction::Unset { name } => unset(name, vault),
+            ConfigAction::List { json } => list(*json),
+            ConfigAction::Path => print(&settings::path()?.to_string_lossy()),
         }
     }
 }
 
-fn known(name: &str) -> Result<&'static dyn AnySetting, Failure> {
+fn find_setting(name: &str) -> Result<&'static dyn AnySetting, CommandError> {
     // The argument parser accepts no other names.
-    settings::named(name).ok_or_else(|| Failure::Usage(format!("there is no setting {name}")))
+    settings::named(name).ok_or_else(|| CommandError::Usage(format!("there is no setting {name}")))
 }
 
-fn print(line: &str) -> Result<Status, Failure> {
+fn print(line: &str) -> Result<Status, CommandError> {
     let mut out = stdout::text();
     if terminal::is_terminal() {
         writeln!(out, "{}", escaped(line))?;
@@ -104,23 +104,23 @@ fn print(line: &str) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn get(entry: &Entry) -> Result<Status, Failure> {
+fn get(entry: &SettingInfo) -> Result<Status, CommandError> {
     match SettingView::new(entry)?.value {
         Some(value) => print(&value),
-        None => Err(Failure::No(format!("{} is not set: {}", entry.name, plain(entry.default_text())))),
+        None => Err(CommandError::No(format!("{} is not set: {}", entry.name, plain(entry.default_text())))),
     }
 }
 
-fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Status, Failure> {
+fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Status, CommandError> {
     let entry = known.entry();
-    known.check(value).map_err(|why| Failure::Usage(format!("{}: {why}", entry.name)))?;
+    known.check(value).map_err(|why| CommandError::Usage(format!("{}: {why}", entry.name)))?;
     let value = match entry.values {
-        Values::Paths => {
+        SettingType::Paths => {
             let list = settings::path_list(value, |path| Ok(absolute(path)?.into()))?;
             list.to_string_lossy().into_owned()
         }
-        Values::Path => absolute(value)?,
-        Values::Text | Values::List => value.to_owned(),
+        SettingType::Path => absolute(value)?,
+        SettingType::Text | SettingType::List => value.to_owned(),
     };
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value), vault)?;
@@ -133,14 +133,14 @@ fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Stat
 
 /// Converts a path so that it is valid in any directory. `~/` is expanded as in the configuration file, because shells
 /// do not expand it when quoted.
-fn absolute(value: &str) -> Result<String, Failure> {
-    let failed = |why: String| Failure::Usage(format!("{}: {why}", escaped(value)));
+fn absolute(value: &str) -> Result<String, CommandError> {
+    let failed = |why: String| CommandError::Usage(format!("{}: {why}", escaped(value)));
     let path = std::path::absolute(settings::at_home(value).unwrap_or_else(|| value.into()))
         .map_err(|error| failed(error.to_string()))?;
     path.into_os_string().into_string().map_err(|_| failed("the directory's name is not UTF-8".to_owned()))
 }
 
-fn unset(name: &str, vault: Option<&Path>) -> Result<Status, Failure> {
+fn unset(name: &str, vault: Option<&Path>) -> Result<Status, CommandError> {
     let path = settings::path()?;
     if settings::edit(&path, name, None, vault)? {
         stdout::note(&format!("removed {name} from {}", shown(&path)));
@@ -175,7 +175,7 @@ struct SettingView {
 }
 
 impl SettingView {
-    fn new(entry: &Entry) -> Result<Self, Failure> {
+    fn new(entry: &SettingInfo) -> Result<Self, CommandError> {
         let told = Self {
             name: entry.name,
             value: entry.default(),
@@ -196,8 +196,8 @@ impl SettingView {
             ..told
         };
         Ok(match value.origin {
-            Origin::Variable(_) => Self { origin: "variable", ..told },
-            Origin::File(place) => {
+            SettingOrigin::Variable(_) => Self { origin: "variable", ..told },
+            SettingOrigin::File(place) => {
                 let file = place.path.to_string_lossy().into_owned();
                 let file_bytes = json::bytes_of(place.path.as_os_str());
                 Self { origin: "file", file: Some(file), file_bytes, line: Some(place.line), ..told }
@@ -214,7 +214,7 @@ impl SettingView {
     }
 }
 
-fn list(as_json: bool) -> Result<Status, Failure> {
+fn list(as_json: bool) -> Result<Status, CommandError> {
     let mut told =
         settings::ALL.iter().map(|known| SettingView::new(known.entry())).collect::<Result<Vec<_>, _>>()?;
     for value in told.iter_mut().filter_map(|told| told.value.as_mut()) {
@@ -248,14 +248,17 @@ fn hide_password(value: &mut String) {
 }
 
 fn write_table(out: &mut dyn Write, told: &[SettingView]) -> io::Result<()> {
-    let mut table =
-        Table::new(vec![Column::new("name").whole(), Column::new("value"), Column::new("origin")]);
+    let mut table = TextTable::new(vec![
+        TextColumn::new("name").whole(),
+        TextColumn::new("value"),
+        TextColumn::new("origin"),
+    ]);
     for (known, told) in settings::ALL.iter().zip(told) {
         let none = || format!("({})", plain(known.entry().default_text()));
         table.push(vec![
-            Cell::plain(told.name),
-            Cell::plain(&told.value.as_ref().map_or_else(none, |value| value.replace('\n', ", "))),
-            Cell::new(&told.origin_text(), FAINT),
+            TextCell::plain(told.name),
+            TextCell::plain(&told.value.as_ref().map_or_else(none, |value| value.replace('\n', ", "))),
+            TextCell::new(&told.origin_text(), FAINT),
         ]);
     }
     table.write(out)

@@ -13,9 +13,9 @@ use crate::cli::args::settings;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
-use crate::cli::output::progress::Progress;
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
@@ -53,14 +53,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let from = Vault::open(&self.from)?;
         if is_same(&self.from, &self.to) {
-            return Err(Failure::Usage("FROM and TO are the same vault".to_owned()));
+            return Err(CommandError::Usage("FROM and TO are the same vault".to_owned()));
         }
         let to = Vault::open_for_copy(&self.to)?.acting_as(vault.actor()?);
         let stop = Stop::on_signals()?;
-        let mut progress = Progress::new("copying");
+        let mut progress = CommandProgress::new("copying");
         let mut show = |step| match step {
             CopyProgress::Copied { entries, of } => progress.part("entries", entries, of),
             CopyProgress::Compared { artifacts, of } => progress.part("compared", artifacts, of),
@@ -76,7 +76,7 @@ impl Args {
             print(&copied)?;
         }
         if !copied.is_complete {
-            return Err(Failure::CouldNotRun(
+            return Err(CommandError::CouldNotRun(
                 "interrupted before the end; the same command continues the copy".to_owned(),
             ));
         }
@@ -93,7 +93,7 @@ fn is_same(from: &Path, to: &Path) -> bool {
     from == to || file(from).is_some_and(|from| file(to) == Some(from))
 }
 
-fn print(copied: &CopyAnswer) -> Result<(), Failure> {
+fn print(copied: &CopyAnswer) -> Result<(), CommandError> {
     for RejectedCapture { name, reason } in &copied.first_rejected {
         stdout::note(&escaped(&format!("not copied: {name}: {reason}")).to_string());
     }
@@ -120,7 +120,7 @@ fn print(copied: &CopyAnswer) -> Result<(), Failure> {
     Ok(())
 }
 
-impl From<CopyError> for Failure {
+impl From<CopyError> for CommandError {
     fn from(error: CopyError) -> Self {
         Self::CouldNotRun(hints::with_hint(&error))
     }

@@ -9,14 +9,14 @@ use std::process::{Command, ExitStatus};
 
 use clap::Args as ClapArgs;
 use runvault::gateway::{
-    Gateway, Mode, PROVIDERS, Provider, REPLAY_KEY, Upstream, base_url_variables, key_variables,
+    Gateway, GatewayMode, PROVIDERS, Provider, REPLAY_KEY, Upstream, base_url_variables, key_variables,
 };
 
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stop::Stop;
 
 /// Run a program and record or replay its model calls
@@ -41,27 +41,30 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, CommandError> {
         let Some((program, arguments)) = self.command.split_first() else {
-            return Err(Failure::Usage("no program is given".to_owned()));
+            return Err(CommandError::Usage("no program is given".to_owned()));
         };
         let vault = self.gateway.open(args)?;
         let mut options = self.gateway.options(args, &vault)?;
-        let servers =
-            if self.gateway.mode() == Mode::Replay { Vec::new() } else { servers(&options.upstreams)? };
+        let servers = if self.gateway.mode() == GatewayMode::Replay {
+            Vec::new()
+        } else {
+            servers(&options.upstreams)?
+        };
         options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
         let mut command = Command::new(program);
         command.args(arguments).envs(variables(gateway.address(), &servers));
         command.env("RUNVAULT_GATEWAY", format!("http://{}", gateway.address()));
-        if self.gateway.mode() == Mode::Replay {
+        if self.gateway.mode() == GatewayMode::Replay {
             command.envs(
                 key_variables().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, REPLAY_KEY)),
             );
         }
         let status = program::run(&mut command).map_err(|error| {
             let program = program.to_string_lossy();
-            Failure::CouldNotRun(format!("cannot run {}: {error}", escaped(&program)))
+            CommandError::CouldNotRun(format!("cannot run {}: {error}", escaped(&program)))
         })?;
         // What was recorded is stored, unless a second signal asks not to wait for that.
         let _stop = Stop::on_signals()?;
@@ -71,7 +74,7 @@ impl Args {
 }
 
 /// A server that the program would ask, for which the gateway takes its place.
-struct Server {
+struct InterceptedServer {
     provider: &'static Provider,
     upstream: Upstream,
     /// Whether its URL ends with what the URLs of the API have at their end, such as `/v1`.
@@ -79,7 +82,7 @@ struct Server {
 }
 
 /// Returns the servers that variables name, of the providers that are not among those that are `given`.
-fn servers(given: &[Upstream]) -> Result<Vec<Server>, Failure> {
+fn servers(given: &[Upstream]) -> Result<Vec<InterceptedServer>, CommandError> {
     let mut servers = Vec::new();
     for provider in PROVIDERS.iter().filter(|one| given.iter().all(|given| given.name() != one.name)) {
         let mut named =
@@ -87,17 +90,21 @@ fn servers(given: &[Upstream]) -> Result<Vec<Server>, Failure> {
         let Some((name, end, url)) = named.next() else { continue };
         let url = url.to_string_lossy();
         let upstream = Upstream::parse(&format!("{}={url}", provider.name))
-            .map_err(|error| Failure::Usage(format!("{name}: {error}")))?;
-        servers.push(Server { provider, upstream, has_version: url.trim_end_matches('/').ends_with(end) });
+            .map_err(|error| CommandError::Usage(format!("{name}: {error}")))?;
+        servers.push(InterceptedServer {
+            provider,
+            upstream,
+            has_version: url.trim_end_matches('/').ends_with(end),
+        });
     }
     Ok(servers)
 }
 
 /// Returns the variables that point clients at the gateway. Where the URL of a server had no version, that of the
 /// gateway has none, so that the paths of requests stay as they would be.
-fn variables(address: SocketAddr, servers: &[Server]) -> BTreeMap<&'static str, String> {
+fn variables(address: SocketAddr, servers: &[InterceptedServer]) -> BTreeMap<&'static str, String> {
     let mut variables: BTreeMap<_, _> = base_url_variables(address).collect();
-    for Server { provider, .. } in servers.iter().filter(|server| !server.has_version) {
+    for InterceptedServer { provider, .. } in servers.iter().filter(|server| !server.has_version) {
         let names = provider.base_urls.iter().map(|(name, _)| *name);
         variables.extend(names.map(|name| (name, format!("http://{address}/{}", provider.name))));
     }

@@ -18,22 +18,22 @@ use runvault::vault::find::{ArtifactFilter, FindAnswer, FindCondition, FindOrder
 
 use crate::cli::args::attribute::{self, AttributeTest};
 use crate::cli::args::hash;
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::kind::kind;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::answers;
-use crate::cli::output::columns::{self, Column};
+use crate::cli::output::columns::{self, ArtifactColumn};
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::hits::{Hits, Listed};
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::hits::{ArtifactListItem, ArtifactListPrinter};
 use crate::cli::output::json;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, counted};
-use crate::cli::output::template::Template;
+use crate::cli::output::template::LineTemplate;
 use crate::cli::output::terminal;
 use crate::cli::output::time;
-use crate::cli::output::time::By;
+use crate::cli::output::time::TimeBasisArg;
 
 /// Find artifacts by prompt, model, run id, time, label or hash
 ///
@@ -42,10 +42,10 @@ use crate::cli::output::time::By;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
-    what: WhatArgs,
+    what: KindFilterArgs,
 
     #[command(flatten)]
-    conditions: Conditions,
+    conditions: FindConditionArgs,
 
     /// Also list traces that a longer matching trace extends
     #[arg(long)]
@@ -67,11 +67,11 @@ pub(crate) struct Args {
 
     /// Columns to print, such as core,kind,seen,label; an unknown name lists all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
-    columns: Vec<Column>,
+    columns: Vec<ArtifactColumn>,
 
     /// Print each in this format, such as '{{core}} {{kind}}'; the names are those of --columns; \n and \t are escapes
     #[arg(long, value_name = "TEXT", conflicts_with = "columns")]
-    format: Option<Template>,
+    format: Option<LineTemplate>,
 
     /// Print one line of JSON for each artifact
     #[arg(long, conflicts_with_all = ["columns", "format"])]
@@ -80,7 +80,7 @@ pub(crate) struct Args {
 
 /// What an artifact must match.
 #[derive(ClapArgs)]
-pub(crate) struct Conditions {
+pub(crate) struct FindConditionArgs {
     /// Sent this prompt, in a session or a run
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
@@ -110,7 +110,7 @@ pub(crate) struct Conditions {
     bundle_hash: Option<DigestPrefix>,
     /// Mentions this hash (or the hash of this @tag or of latest) in any role
     #[arg(long, value_name = "HASH")]
-    mentions: Option<Named>,
+    mentions: Option<ArtifactArg>,
 
     /// Has this run id
     #[arg(long, value_name = "ID")]
@@ -156,7 +156,7 @@ pub(crate) struct Conditions {
     signed_by: Option<String>,
     /// Has a capture whose signature has this state
     #[arg(long, value_name = "STATE", value_enum)]
-    signature: Option<signature::State>,
+    signature: Option<signature::CaptureSignatureStatus>,
     /// Has a note that contains this text, ignoring case; "" matches every note
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -175,30 +175,30 @@ pub(crate) struct Conditions {
     /// Which time --since and --until compare, and which is listed. An artifact that states no creation time never
     /// matches by "created"
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
-    pub(crate) by: By,
+    pub(crate) by: TimeBasisArg,
 }
 
 /// Artifacts of one kind, or of any.
 #[derive(Clone)]
-pub(crate) struct What {
+pub(crate) struct KindFilter {
     kind: Option<&'static str>,
     plural: &'static str,
 }
 
 /// The kind of the artifacts that are listed.
 #[derive(ClapArgs)]
-pub(crate) struct WhatArgs {
+pub(crate) struct KindFilterArgs {
     /// A kind: sessions, runs, traces, contracts, packs or attachments; or artifacts (any kind)
     #[arg(value_name = "WHAT", default_value = "artifacts", value_parser = what)]
-    what: What,
+    what: KindFilter,
 
     /// The same as WHAT
     #[arg(long, value_name = "KIND", value_parser = what, conflicts_with = "what", hide_short_help = true)]
-    kind: Option<What>,
+    kind: Option<KindFilter>,
 }
 
-impl WhatArgs {
-    fn chosen(&self) -> &What {
+impl KindFilterArgs {
+    fn chosen(&self) -> &KindFilter {
         self.kind.as_ref().unwrap_or(&self.what)
     }
 
@@ -212,12 +212,12 @@ impl WhatArgs {
     }
 }
 
-fn what(text: &str) -> Result<What, String> {
+fn what(text: &str) -> Result<KindFilter, String> {
     if ["artifact", "artifacts"].contains(&text) {
-        return Ok(What { kind: None, plural: "artifacts" });
+        return Ok(KindFilter { kind: None, plural: "artifacts" });
     }
     let known = kind(text).map_err(|error| format!("{error} or artifacts"))?;
-    Ok(What { kind: Some(known.name()), plural: known.plural() })
+    Ok(KindFilter { kind: Some(known.name()), plural: known.plural() })
 }
 
 /// Maximum number of artifacts whose answers are read, unless requested otherwise.
@@ -227,12 +227,12 @@ const ANSWERS_OF: u64 = 1_000;
 pub(crate) const SCREENFUL: u64 = 100;
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         if self.answers {
             return self.print_answers(&vault);
         }
-        let list = Hits::new(self.conditions.by.basis());
+        let list = ArtifactListPrinter::new(self.conditions.by.basis());
         let mut list = match &self.format {
             Some(template) => list.with_format(template),
             None if self.columns.is_empty() => list,
@@ -242,9 +242,13 @@ impl Args {
         let request = FindRequest { details, ..self.request(&vault)? };
         let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
         let (mut out, mut shown) = (io::BufWriter::new(out), 0);
-        let answer = request.visit::<Failure>(&vault, &mut |hit| {
+        let answer = request.visit::<CommandError>(&vault, &mut |hit| {
             shown += 1;
-            if self.json { Ok(json::line(&mut out, &hit)?) } else { list.add(&mut out, Listed::from(&hit)) }
+            if self.json {
+                Ok(json::line(&mut out, &hit)?)
+            } else {
+                list.add(&mut out, ArtifactListItem::from(&hit))
+            }
         })?;
         list.finish(&mut out)?;
         out.flush()?;
@@ -260,10 +264,10 @@ impl Args {
         Ok(if answer.found == 0 { Status::No } else { Status::Done })
     }
 
-    fn print_answers(&self, vault: &Vault) -> Result<Status, Failure> {
+    fn print_answers(&self, vault: &Vault) -> Result<Status, CommandError> {
         let is_recording = |kind: Kind| kind.playback().is_some();
         if let Some(kind) = self.what.kind().and_then(formats::named).filter(|kind| !is_recording(*kind)) {
-            return Err(Failure::Usage(format!("{} record no answers to prompts", kind.plural())));
+            return Err(CommandError::Usage(format!("{} record no answers to prompts", kind.plural())));
         }
         let filter = self.conditions.filter(vault, self.what.kind())?;
         let prompt = filter.conditions.iter().find_map(|condition| match condition {
@@ -294,7 +298,7 @@ impl Args {
         Ok(if answer.prompts.is_empty() { Status::No } else { Status::Done })
     }
 
-    fn request(&self, vault: &Vault) -> Result<FindRequest, Failure> {
+    fn request(&self, vault: &Vault) -> Result<FindRequest, CommandError> {
         // The list is limited only on a terminal.
         let people = terminal::is_terminal() && !self.json && self.format.is_none();
         Ok(FindRequest {
@@ -332,9 +336,9 @@ fn not_shown(hidden: u64) -> String {
     format!("{hidden} not shown, --all-versions shows all")
 }
 
-impl Conditions {
+impl FindConditionArgs {
     /// Returns the filter of matching artifacts of a kind, or of any.
-    pub(crate) fn filter(&self, vault: &Vault, kind: Option<&str>) -> Result<ArtifactFilter, Failure> {
+    pub(crate) fn filter(&self, vault: &Vault, kind: Option<&str>) -> Result<ArtifactFilter, CommandError> {
         let (since, until) = (self.since.map(Timestamp), self.until.map(Timestamp));
         let period = FindPeriod { by: self.by.basis().into(), since, until };
         Ok(ArtifactFilter {
@@ -344,7 +348,7 @@ impl Conditions {
         })
     }
 
-    fn conditions(&self, vault: &Vault) -> Result<Vec<FindCondition>, Failure> {
+    fn conditions(&self, vault: &Vault) -> Result<Vec<FindCondition>, CommandError> {
         let mut conditions = Vec::new();
         let mut mention = |group: Option<&str>, digest: Digest| {
             conditions.push(FindCondition::Mention { group: group.map(str::to_owned), digest });
@@ -397,8 +401,8 @@ impl Conditions {
     }
 
     /// Reports hashes that nothing mentions because their artifact was removed.
-    fn note_removals(&self, vault: &Vault) -> Result<(), Failure> {
-        let mentions = self.mentions.as_ref().and_then(Named::hash);
+    fn note_removals(&self, vault: &Vault) -> Result<(), CommandError> {
+        let mentions = self.mentions.as_ref().and_then(ArtifactArg::hash);
         for prefix in self.hashes().into_iter().filter_map(|(_, prefix)| prefix).chain(mentions) {
             if let Some(removed) = vault.run(&DigestsRequest { prefix: *prefix, group: None })?.removed {
                 stdout::note(&escaped(&removed.to_string()).to_string());
@@ -422,11 +426,12 @@ impl Conditions {
 }
 
 /// Returns the digest of a file of any size, or of standard input.
-fn digest_of(path: &Path) -> Result<Digest, Failure> {
+fn digest_of(path: &Path) -> Result<Digest, CommandError> {
     let digest = match path.to_str() {
         Some("-") => Digest::from_reader(io::stdin().lock()),
         _ => File::open(path).and_then(Digest::from_reader),
     };
-    digest
-        .map_err(|error| Failure::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display())))
+    digest.map_err(|error| {
+        CommandError::CouldNotRun(format!("cannot read the prompt {}: {error}", path.display()))
+    })
 }

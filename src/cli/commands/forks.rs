@@ -8,7 +8,7 @@ use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::{brief, escaped};
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
 
@@ -31,12 +31,12 @@ pub(crate) struct Args {
 const LISTED: u64 = 1_000;
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let mut out = io::BufWriter::new(stdout::text());
         let limit = self.limit.or((!self.json).then_some(LISTED));
         let mut listed = 0;
-        let answer = ForksRequest { limit, after: None }.visit::<Failure>(&vault, &mut |fork| {
+        let answer = ForksRequest { limit, after: None }.visit::<CommandError>(&vault, &mut |fork| {
             listed += 1;
             Ok(if self.json { json::line(&mut out, &fork) } else { print(&mut out, &fork) }?)
         })?;

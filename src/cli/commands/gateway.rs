@@ -10,7 +10,7 @@ use runvault::gateway::{Gateway, base_url_variables};
 
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, CommandError> {
         let vault = self.gateway.open(args)?;
         let options = self.gateway.options(args, &vault)?;
         let stop = Stop::on_signals()?;

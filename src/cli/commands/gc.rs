@@ -7,7 +7,7 @@ use runvault::vault::reclaim::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer,
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         if self.dry_run {
             return self.report(&vault.run(&ReclaimableRequest {})?);
@@ -47,7 +47,7 @@ impl Args {
         Ok(Status::Done)
     }
 
-    fn report(&self, found: &ReclaimableAnswer) -> Result<Status, Failure> {
+    fn report(&self, found: &ReclaimableAnswer) -> Result<Status, CommandError> {
         if self.json {
             json::line(&mut stdout::raw(), found)?;
             return Ok(Status::Done);
@@ -64,7 +64,7 @@ fn dictionaries_text(count: u64) -> String {
     if count == 1 { "1 dictionary".to_owned() } else { format!("{count} dictionaries") }
 }
 
-fn print(done: &ReclaimAnswer) -> Result<(), Failure> {
+fn print(done: &ReclaimAnswer) -> Result<(), CommandError> {
     let (before, after) = (done.bytes_before, done.bytes_after);
     let change = if after <= before {
         format!("{} reclaimed", stdout::size(before - after))

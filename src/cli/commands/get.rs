@@ -10,14 +10,14 @@ use runvault::formats;
 use runvault::storage::StoredMember;
 use runvault::vault::api::SignatureName;
 use runvault::vault::captures::CapturesRequest;
-use runvault::{Located, Vault};
+use runvault::{LocatedCapture, Vault};
 
 use crate::cli::args::hash;
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::disk;
 use crate::cli::output::disk::ModeArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::signature;
 use crate::cli::output::stdout;
 use crate::cli::output::stdout::{HASH, counted};
@@ -33,7 +33,7 @@ use crate::cli::output::stdout::{HASH, counted};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// Write to this file (for a pack, to this directory or archive); - is standard output
     #[arg(short, long, value_name = "PATH")]
@@ -60,7 +60,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let file = self.output.as_deref().filter(|path| *path != Path::new("-"));
         if file.is_none()
@@ -96,18 +96,18 @@ impl Args {
         Ok(Status::Done)
     }
 
-    fn write_standard_output(&self, bytes: &[u8]) -> Result<Status, Failure> {
+    fn write_standard_output(&self, bytes: &[u8]) -> Result<Status, CommandError> {
         stdout::write_exactly(bytes, "the document", "-o FILE, a pipe, or --force", self.force)?;
         Ok(Status::Done)
     }
 }
 
 /// Reports which capture is written if the captures of the artifact have different signature states.
-fn say_which(vault: &Vault, located: &Located) -> Result<(), Failure> {
+fn say_which(vault: &Vault, located: &LocatedCapture) -> Result<(), CommandError> {
     if !formats::named(&located.artifact.kind).is_some_and(Kind::can_be_signed) {
         return Ok(());
     }
-    let Located { artifact, capture } = located;
+    let LocatedCapture { artifact, capture } = located;
     let captures = vault.run(&CapturesRequest::new(artifact.core))?.captures;
     let preferred = SignatureName::from(capture.signature.as_ref().map(|signature| signature.state));
     if captures.iter().any(|capture| capture.signature != preferred) {
@@ -121,15 +121,15 @@ fn say_which(vault: &Vault, located: &Located) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_of_directories(located: &Located) -> bool {
+fn is_of_directories(located: &LocatedCapture) -> bool {
     formats::named(&located.artifact.kind).is_some_and(Kind::is_of_directories)
 }
 
 /// Returns the bytes of the file `name`.
-fn member(name: &str, members: Vec<StoredMember>) -> Result<Vec<u8>, Failure> {
+fn member(name: &str, members: Vec<StoredMember>) -> Result<Vec<u8>, CommandError> {
     let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
     let found = members.into_iter().find(|member| member.name == name);
     found
         .map(|member| member.bytes)
-        .ok_or_else(|| Failure::No(format!("there is no member {name}; members: {}", names.join(", "))))
+        .ok_or_else(|| CommandError::No(format!("there is no member {name}; members: {}", names.join(", "))))
 }

@@ -16,12 +16,12 @@ use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
-    self, Bundle, BundledLink, Imported, ImportedLink, ImportedNote, ImportedTag, LinkOutcome, NoteOutcome,
-    TagOutcome,
+    self, Bundle, BundleImportResult, BundledLink, ImportedLink, ImportedNote, ImportedTag, LinkOutcome,
+    NoteOutcome, TagOutcome,
 };
 use serde::Serialize;
 
-use task::Task;
+use task::ImportTask;
 
 use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::label::LabelArgs;
@@ -29,10 +29,10 @@ use crate::cli::args::matching::MatchingArgs;
 use crate::cli::args::settings;
 use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
-use crate::cli::commands::add::{Printer, Shown};
+use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index::build;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
@@ -92,7 +92,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let without_source_path = self.source_path.leaves_out()?;
         let allow_removed = self.allow_removed;
@@ -100,17 +100,17 @@ impl Args {
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
         if let Some(inputs) = inputs::read(&self.files, options.admit.limits.bytes)? {
-            let task = Task { started, options, annotations, search };
+            let task = ImportTask { started, options, annotations, search };
             return self.import_recordings(inputs, vault, task);
         }
         let [file] = self.files.as_slice() else {
-            return Err(Failure::Usage("give one bundle at a time".to_owned()));
+            return Err(CommandError::Usage("give one bundle at a time".to_owned()));
         };
         let bundle = Self::read(file, &options)?;
         let listed = self.checks.listed()?;
-        let shown = Shown { dry_run: self.dry_run, json: self.json, listed };
+        let shown = AddOutputOptions { dry_run: self.dry_run, json: self.json, listed };
         let path = vault.shown_path()?;
-        let mut printer = Printer::new("importing", shown, &path);
+        let mut printer = AddPrinter::new("importing", shown, &path);
         printer.forks = Some(ForkNotes::default());
         let mut added_to = None;
         let imported = if self.dry_run {
@@ -128,7 +128,7 @@ impl Args {
         let forks = printer.forks.take().unwrap_or_default();
         let status = printer.finish(&imported.summary, started)?;
         if imported.is_interrupted {
-            return Err(Failure::Stopped);
+            return Err(CommandError::Stopped);
         }
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
@@ -142,7 +142,7 @@ impl Args {
         Ok(status)
     }
 
-    fn read(path: &Path, options: &ExamineOptions) -> Result<Bundle, Failure> {
+    fn read(path: &Path, options: &ExamineOptions) -> Result<Bundle, CommandError> {
         let limit = options.admit.limits.bytes;
         if path == Path::new("-") {
             return Ok(bundle::read(inputs::standard_input(), "-", limit)?);
@@ -150,13 +150,13 @@ impl Args {
         let name = path.to_string_lossy();
         if path.is_dir() {
             let add = format!("\"runvault add {name}\" adds artifacts");
-            return Err(Failure::No(format!("{name} is a directory, not a bundle; {add}")));
+            return Err(CommandError::No(format!("{name} is a directory, not a bundle; {add}")));
         }
-        let failed = |error: io::Error| Failure::CouldNotRun(format!("cannot read {name}: {error}"));
+        let failed = |error: io::Error| CommandError::CouldNotRun(format!("cannot read {name}: {error}"));
         let mut input = io::BufReader::new(File::open(path).map_err(failed)?);
         if input.fill_buf().map_err(failed)?.starts_with(DATABASE) {
             let copy = format!("\"runvault copy {name} VAULT\" copies a vault into another one");
-            return Err(Failure::No(format!(
+            return Err(CommandError::No(format!(
                 "{name} is a vault or another SQLite database, not a bundle; {copy}"
             )));
         }
@@ -168,12 +168,12 @@ impl Args {
         if self.dry_run { format!("would be {verb}") } else { verb.to_owned() }
     }
 
-    fn print_links(&self, imported: &Imported) -> Result<(), Failure> {
+    fn print_links(&self, imported: &BundleImportResult) -> Result<(), CommandError> {
         let mut out = stdout::raw();
         let (mut stated, mut present, mut missing) = (0, 0, 0);
         for link in &imported.links {
             match &link.outcome {
-                LinkOutcome::Stated => stated += 1,
+                LinkOutcome::Added => stated += 1,
                 LinkOutcome::Present => present += 1,
                 LinkOutcome::Missing(ends) => {
                     missing += 1;
@@ -183,7 +183,7 @@ impl Args {
                 }
             }
             if self.json {
-                json::line(&mut out, &Line::new(link))?;
+                json::line(&mut out, &LinkLine::new(link))?;
             }
         }
         if !imported.links.is_empty() {
@@ -196,7 +196,7 @@ impl Args {
         Ok(())
     }
 
-    fn print_tags(&self, imported: &Imported) -> Result<(), Failure> {
+    fn print_tags(&self, imported: &BundleImportResult) -> Result<(), CommandError> {
         let mut out = stdout::raw();
         let mut set = 0;
         for tag in &imported.tags {
@@ -213,7 +213,7 @@ impl Args {
         Ok(())
     }
 
-    fn print_notes(&self, imported: &Imported) -> Result<(), Failure> {
+    fn print_notes(&self, imported: &BundleImportResult) -> Result<(), CommandError> {
         let mut out = stdout::raw();
         let mut set = 0;
         for note in &imported.notes {
@@ -248,7 +248,7 @@ fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
 fn note_tag(tag: &ImportedTag) {
     let why = match tag.outcome {
         TagOutcome::Set | TagOutcome::Present => return,
-        TagOutcome::Taken(holder) => format!("it names {HASH}{holder:.12}{HASH:#} here"),
+        TagOutcome::Conflict(holder) => format!("it names {HASH}{holder:.12}{HASH:#} here"),
         TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
     };
     stdout::message(&format!(
@@ -300,7 +300,7 @@ impl<'t> TagLine<'t> {
         let (outcome, stands_for) = match tag.outcome {
             TagOutcome::Set => ("tagged", None),
             TagOutcome::Present => ("present", None),
-            TagOutcome::Taken(holder) => ("not_tagged", Some(holder)),
+            TagOutcome::Conflict(holder) => ("not_tagged", Some(holder)),
             TagOutcome::Missing => ("not_tagged", None),
         };
         Self { outcome, tag: &tag.name, core_hash: tag.core, stands_for }
@@ -308,7 +308,7 @@ impl<'t> TagLine<'t> {
 }
 
 #[derive(Serialize)]
-struct Line<'l> {
+struct LinkLine<'l> {
     outcome: &'static str,
     source: CoreHash,
     relation: &'l str,
@@ -317,10 +317,10 @@ struct Line<'l> {
     missing: &'l [CoreHash],
 }
 
-impl<'l> Line<'l> {
+impl<'l> LinkLine<'l> {
     fn new(link: &'l ImportedLink) -> Self {
         let (outcome, missing) = match &link.outcome {
-            LinkOutcome::Stated => ("linked", &[][..]),
+            LinkOutcome::Added => ("linked", &[][..]),
             LinkOutcome::Present => ("present", &[][..]),
             LinkOutcome::Missing(ends) => ("not_linked", ends.as_slice()),
         };

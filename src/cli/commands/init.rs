@@ -6,7 +6,7 @@ use runvault::vault::api::PathName;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Create an empty vault
 ///
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.create()?;
         let note = format!("created {}", escaped(&vault.path().to_string_lossy()));
         change::print(self.json, &PathName::from(&vault.path().to_owned()), &note)

@@ -3,9 +3,9 @@
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::vault::links::{LinkDirection, LinksAnswer, LinksRequest};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::graph;
 use crate::cli::output::stdout::{self, counted};
 
@@ -16,7 +16,7 @@ use crate::cli::output::stdout::{self, counted};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// Maximum depth, at most 100
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100))]
@@ -27,16 +27,16 @@ pub(crate) struct Args {
     relation: Option<String>,
 
     /// Only links in this direction
-    #[arg(long, value_enum, default_value_t = Way::Both)]
-    direction: Way,
+    #[arg(long, value_enum, default_value_t = LinkDirectionArg::Both)]
+    direction: LinkDirectionArg,
 
     /// Maximum number of links. Default: 1000 as a tree, 100000 in other formats
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Tree)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = LinkGraphFormat::Tree)]
+    format: LinkGraphFormat,
 
     /// The same as --format json: one line of JSON for each link
     #[arg(long, conflicts_with = "format")]
@@ -44,14 +44,14 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Way {
+enum LinkDirectionArg {
     Out,
     In,
     Both,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum LinkGraphFormat {
     Tree,
     Json,
     Dot,
@@ -59,7 +59,7 @@ enum Format {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let artifact = self.hash.locate(&vault)?.artifact;
         let found = vault.run(&LinksRequest {
@@ -67,18 +67,18 @@ impl Args {
             depth: self.depth,
             relation: self.relation.clone(),
             direction: match self.direction {
-                Way::Out => Some(LinkDirection::Out),
-                Way::In => Some(LinkDirection::In),
-                Way::Both => None,
+                LinkDirectionArg::Out => Some(LinkDirection::Out),
+                LinkDirectionArg::In => Some(LinkDirection::In),
+                LinkDirectionArg::Both => None,
             },
             limit: Some(self.limit.unwrap_or(self.most())),
         })?;
         match self.format {
             _ if self.json => graph::json(&mut stdout::raw(), &found)?,
-            Format::Json => graph::json(&mut stdout::raw(), &found)?,
-            Format::Dot => graph::dot(&mut stdout::text(), &found)?,
-            Format::Mermaid => graph::mermaid(&mut stdout::text(), &found)?,
-            Format::Tree => {
+            LinkGraphFormat::Json => graph::json(&mut stdout::raw(), &found)?,
+            LinkGraphFormat::Dot => graph::dot(&mut stdout::text(), &found)?,
+            LinkGraphFormat::Mermaid => graph::mermaid(&mut stdout::text(), &found)?,
+            LinkGraphFormat::Tree => {
                 graph::tree(&mut stdout::text(), &found)?;
                 if found.edges.is_empty() {
                     stdout::note("no links");
@@ -93,7 +93,7 @@ impl Args {
 
     /// Returns the default maximum number of links.
     fn most(&self) -> u64 {
-        if matches!(self.format, Format::Tree) && !self.json { LISTED } else { LISTED_FOR_PROGRAMS }
+        if matches!(self.format, LinkGraphFormat::Tree) && !self.json { LISTED } else { LISTED_FOR_PROGRAMS }
     }
 }
 

@@ -13,12 +13,12 @@ use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
 
 use crate::cli::args::attribute;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::{Conditions, SCREENFUL, WhatArgs};
-use crate::cli::output::columns::{self, Column, Subject};
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::commands::find::{FindConditionArgs, KindFilterArgs, SCREENFUL};
+use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, NAME, counted};
-use crate::cli::output::table::{Cell, Table};
+use crate::cli::output::table::{TextCell, TextTable};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
 
@@ -31,10 +31,10 @@ use crate::cli::output::time;
 #[command(visible_alias = "ls")]
 pub(crate) struct Args {
     #[command(flatten)]
-    what: WhatArgs,
+    what: KindFilterArgs,
 
     #[command(flatten)]
-    conditions: Conditions,
+    conditions: FindConditionArgs,
 
     /// List each artifact in a row of its own
     #[arg(long)]
@@ -49,7 +49,7 @@ pub(crate) struct Args {
 
     /// Columns to print, such as created,hash,tokens,cost; an unknown name lists all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
-    columns: Vec<Column>,
+    columns: Vec<ArtifactColumn>,
 
     /// Print one line of JSON for each row
     #[arg(long, conflicts_with = "columns")]
@@ -60,7 +60,7 @@ pub(crate) struct Args {
 const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", formats::STEPS.name, "tokens", "errors"];
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let columns = if self.columns.is_empty() { default_columns() } else { self.columns.clone() };
         let limit = self.limit.or((terminal::is_terminal() && !self.json).then_some(SCREENFUL));
@@ -94,19 +94,19 @@ impl Args {
         Ok(if rows.is_empty() { Status::No } else { Status::Done })
     }
 
-    fn print(&self, rows: &[ListRow], mut columns: Vec<Column>) -> Result<(), Failure> {
+    fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {
         let cells = |row: &ListRow| columns.iter().map(|column| cell(row, *column)).collect();
-        let mut cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect();
+        let mut cells: Vec<Vec<TextCell>> = rows.iter().map(cells).collect();
         if self.columns.is_empty() && terminal::is_terminal() {
             // Most vaults have no values for some of the default columns.
             let is_used =
                 |index: usize| cells.iter().any(|row| row.get(index).is_some_and(|cell| !cell.is_empty()));
             let used: Vec<bool> = (0..columns.len()).map(is_used).collect();
             let is_used = |index: usize| used.get(index).copied().unwrap_or_default();
-            columns = kept(columns, is_used);
-            cells = cells.into_iter().map(|row| kept(row, is_used)).collect();
+            columns = select_by_index(columns, is_used);
+            cells = cells.into_iter().map(|row| select_by_index(row, is_used)).collect();
         }
-        let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
+        let mut table = TextTable::new(columns.iter().map(|column| column.to_table()).collect());
         if terminal::is_terminal() && !rows.is_empty() {
             table = table.titled();
         }
@@ -119,52 +119,67 @@ impl Args {
     }
 }
 
-fn kept<T>(items: Vec<T>, is_kept: impl Fn(usize) -> bool) -> Vec<T> {
+fn select_by_index<T>(items: Vec<T>, is_kept: impl Fn(usize) -> bool) -> Vec<T> {
     items.into_iter().enumerate().filter(|(index, _)| is_kept(*index)).map(|(_, item)| item).collect()
 }
 
 /// Returns the default columns. In pipes and files the time is absolute.
-fn default_columns() -> Vec<Column> {
-    let time = if terminal::is_terminal() { Column::Age } else { Column::Created };
-    let [run, model, agent, steps, tokens, errors] = ATTRIBUTES.map(Column::Attribute);
-    let duration = Column::Short(AttributeInfo::DURATION_MS);
-    let (tags, labels) = (Column::Tags, Column::Labels);
-    vec![Column::Hash, Column::Kind, time, run, model, agent, steps, duration, tokens, errors, tags, labels]
+fn default_columns() -> Vec<ArtifactColumn> {
+    let time = if terminal::is_terminal() { ArtifactColumn::Age } else { ArtifactColumn::Created };
+    let [run, model, agent, steps, tokens, errors] = ATTRIBUTES.map(ArtifactColumn::Attribute);
+    let duration = ArtifactColumn::Short(AttributeInfo::DURATION_MS);
+    let (tags, labels) = (ArtifactColumn::Tags, ArtifactColumn::Labels);
+    vec![
+        ArtifactColumn::Hash,
+        ArtifactColumn::Kind,
+        time,
+        run,
+        model,
+        agent,
+        steps,
+        duration,
+        tokens,
+        errors,
+        tags,
+        labels,
+    ]
 }
 
-fn cell(row: &ListRow, column: Column) -> Cell {
+fn cell(row: &ListRow, column: ArtifactColumn) -> TextCell {
     let created = || row.created_at.map(|time| time.0);
     match column {
-        Column::Kind => Cell::plain(&kinds(row)),
-        Column::Created => Cell::new(&created().map(time::display).unwrap_or_default(), FAINT),
-        Column::Age => match created() {
-            Some(time) => Cell::new(&time::ago(time, clock::now()), FAINT),
+        ArtifactColumn::Kind => TextCell::plain(&kinds(row)),
+        ArtifactColumn::Created => TextCell::new(&created().map(time::display).unwrap_or_default(), FAINT),
+        ArtifactColumn::Age => match created() {
+            Some(time) => TextCell::new(&time::ago(time, clock::now()), FAINT),
             // The time of arrival is not that of the run.
-            None => Cell::new(&format!("added {}", time::ago(row.artifact.added_at.0, clock::now())), FAINT),
+            None => {
+                TextCell::new(&format!("added {}", time::ago(row.artifact.added_at.0, clock::now())), FAINT)
+            }
         },
-        Column::Tags => {
+        ArtifactColumn::Tags => {
             let tags: Vec<String> = row.tags.iter().map(|tag| format!("@{tag}")).collect();
-            Cell::new(&tags.join(" "), NAME)
+            TextCell::new(&tags.join(" "), NAME)
         }
-        Column::Labels => {
+        ArtifactColumn::Labels => {
             let pairs =
                 row.labels.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
             let labels: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
-            Cell::plain(&labels.join(" "))
+            TextCell::plain(&labels.join(" "))
         }
-        Column::Attribute(name) => Cell::plain(&text(row, name)),
-        Column::Short(info) => {
+        ArtifactColumn::Attribute(name) => TextCell::plain(&text(row, name)),
+        ArtifactColumn::Short(info) => {
             let values = row.attributes.iter().find(|attribute| attribute.name == info.name);
             let number = values.and_then(|attribute| info.values.number(attribute.values.last()?));
             let number = number_of(row, info.name).or(number);
-            Cell::plain(&number.map(|number| columns::short_text(info, number)).unwrap_or_default())
+            TextCell::plain(&number.map(|number| columns::short_text(info, number)).unwrap_or_default())
         }
         other => {
             let Some(ListMember { artifact, details, .. }) = row.members.first() else {
-                return Cell::plain("");
+                return TextCell::plain("");
             };
             let by = TimeBasis::default();
-            Subject { artifact, details, matches: &[], now: clock::now(), by }.cell(other)
+            ColumnContext { artifact, details, matches: &[], now: clock::now(), by }.cell(other)
         }
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args as ClapArgs, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
-use runvault::files::{self, Permissions, WriteError, WriteOptions};
+use runvault::files::{self, FileWriteError, Permissions, WriteOptions};
 
 use crate::cli::args::help;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
 
 /// Print the manual page of runvault or of one of its commands
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let mut root = help::command();
         root.build();
         if let Some(directory) = &self.all {
@@ -36,7 +36,7 @@ impl Args {
         for name in &self.command {
             let inner = command.find_subcommand(name);
             command = inner.ok_or_else(|| {
-                Failure::Usage(format!(
+                CommandError::Usage(format!(
                     "there is no command {}; \"runvault help\" lists them",
                     self.command.join(" ")
                 ))
@@ -47,9 +47,9 @@ impl Args {
     }
 }
 
-fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<Status, Failure> {
+fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<Status, CommandError> {
     files::create_dir_all(directory)
-        .map_err(|source| WriteError::Io { path: directory.to_owned(), source })?;
+        .map_err(|source| FileWriteError::Io { path: directory.to_owned(), source })?;
     // Manual pages are readable by everyone.
     let options = WriteOptions { replace: true, permissions: Permissions::Umask, vault };
     let mut waiting = vec![(root, String::new())];

@@ -5,7 +5,7 @@ use runvault::mcp::{McpError, McpOptions, McpServer};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stop::Stop;
 
 /// Give models tools to read the vault
@@ -21,14 +21,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let stop = Stop::on_signals()?;
         let options = McpOptions { allow_write: self.allow_write, hint: Some(hints::hint) };
         match McpServer::new(vault, options).run(|| stop.is_asked()) {
             Ok(()) => Ok(Status::Done),
             Err(error @ (McpError::System(_) | McpError::Session(_))) => {
-                Err(Failure::CouldNotRun(format!("the server failed: {error}")))
+                Err(CommandError::CouldNotRun(format!("the server failed: {error}")))
             }
         }
     }

@@ -54,7 +54,7 @@ mod watch;
 use clap::{Args as _, Subcommand};
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Defines a command with subcommands, each with its own module.
 macro_rules! verbs {
@@ -75,7 +75,7 @@ macro_rules! verbs {
             pub(crate) fn run(
                 &self,
                 vault: &crate::cli::args::vault::VaultArgs,
-            ) -> Result<crate::cli::output::exit::Status, crate::cli::output::exit::Failure> {
+            ) -> Result<crate::cli::output::exit::Status, crate::cli::output::exit::CommandError> {
                 match &self.verb {
                     $(Verb::$verb(args) => args.run(vault)),+
                 }
@@ -114,7 +114,7 @@ macro_rules! commands {
             }
 
             /// Runs the command.
-            pub(crate) fn run(self, vault: &VaultArgs) -> Result<Status, Failure> {
+            pub(crate) fn run(self, vault: &VaultArgs) -> Result<Status, CommandError> {
                 match self {
                     $($(#[$condition])? Self::$command(args) => args.run(vault)),*
                 }

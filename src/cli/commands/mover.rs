@@ -9,15 +9,15 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::clock;
 use runvault::digest::CoreHash;
-use runvault::intake::{ExamineOptions, KeepReason, MoveOptions, MoveOutcome, Original};
+use runvault::intake::{ArtifactSource, ExamineOptions, KeepReason, MoveOptions, MoveOutcome};
 use runvault::storage::StorageError;
 use runvault::validation::Report;
-use runvault::vault::add::{Examined, Outcome};
+use runvault::vault::add::{DocumentOutcome, DocumentResult};
 
 use crate::cli::args::length::length;
 use crate::cli::args::settings;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
 
 /// Which files are removed, and when.
@@ -35,7 +35,7 @@ pub(crate) struct MoveArgs {
 
 impl MoveArgs {
     /// Returns the mover, if files are to be removed.
-    pub(crate) fn mover(&self, examine: &ExamineOptions) -> Result<Option<Mover>, Failure> {
+    pub(crate) fn mover(&self, examine: &ExamineOptions) -> Result<Option<Mover>, CommandError> {
         if !self.moves {
             return Ok(None);
         }
@@ -51,7 +51,7 @@ pub(crate) struct Mover {
     /// Results for files whose documents were not reported yet, in order.
     taken: VecDeque<MoveOutcome>,
     /// Files that are kept for now, by path, if they are to be retried.
-    waiting: Option<BTreeMap<PathBuf, Waiting>>,
+    waiting: Option<BTreeMap<PathBuf, DeferredRemoval>>,
     /// Number of documents whose files were removed.
     pub(crate) moved: u64,
     /// Number of stored documents whose files remain, completely or in part.
@@ -61,8 +61,8 @@ pub(crate) struct Mover {
 }
 
 /// A stored document whose file is to be removed later.
-struct Waiting {
-    original: Original,
+struct DeferredRemoval {
+    original: ArtifactSource,
     path: String,
     path_bytes: Option<Vec<u8>>,
     kind: Option<Kind>,
@@ -96,23 +96,26 @@ impl Mover {
     }
 
     /// Removes files whose documents are now in the vault. [`Mover::take`] reports the results.
-    pub(crate) fn remove(&mut self, originals: &[&Original]) {
-        self.taken.extend(Original::remove_all(originals, &self.options, clock::now().into()));
+    pub(crate) fn remove(&mut self, originals: &[&ArtifactSource]) {
+        self.taken.extend(ArtifactSource::remove_all(originals, &self.options, clock::now().into()));
     }
 
     /// Reports the result for the files of a document, and returns whether they were removed; `None` if there was no
     /// file or it was not stored.
-    pub(crate) fn take(&mut self, examined: &Examined) -> Option<bool> {
-        let is_stored = matches!(examined.outcome, Outcome::Added | Outcome::NewCapture | Outcome::Present);
+    pub(crate) fn take(&mut self, examined: &DocumentResult) -> Option<bool> {
+        let is_stored = matches!(
+            examined.outcome,
+            DocumentOutcome::Added | DocumentOutcome::NewCapture | DocumentOutcome::Present
+        );
         let original = examined.original.as_ref().filter(|_| is_stored)?;
         let taken = self.taken.pop_front()?;
         if let Some(waiting) = &mut self.waiting {
             let before = waiting.remove(original.path()).and_then(|before| before.why);
             if taken.is_for_now() {
-                let Examined { path, path_bytes, kind, core, .. } = examined;
+                let DocumentResult { path, path_bytes, kind, core, .. } = examined;
                 let why = taken.kept.first().map(|(_, why)| *why);
                 let (original, path, path_bytes) = (original.clone(), path.clone(), path_bytes.clone());
-                let entry = Waiting { original, path, path_bytes, kind: *kind, core: *core, why };
+                let entry = DeferredRemoval { original, path, path_bytes, kind: *kind, core: *core, why };
                 waiting.insert(entry.original.path().to_owned(), entry);
                 if why != before {
                     self.report(&taken);
@@ -128,15 +131,15 @@ impl Mover {
     /// Retries removing files that were kept, and returns those that were removed. Minutes may have passed since a
     /// document was stored, so its file is removed only if the document is still in the vault. If that cannot be
     /// determined, it is retried later.
-    pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<Examined> {
+    pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<DocumentResult> {
         let Some(mut waiting) = self.waiting.take() else { return Vec::new() };
         let is_known = self.forget_what_is_not_stored(&mut waiting, vault);
         if is_known.is_err() {
             self.waiting = Some(waiting);
             return Vec::new();
         }
-        let originals: Vec<&Original> = waiting.values().map(|waiting| &waiting.original).collect();
-        let taken = Original::remove_all(&originals, &self.options, clock::now().into());
+        let originals: Vec<&ArtifactSource> = waiting.values().map(|waiting| &waiting.original).collect();
+        let taken = ArtifactSource::remove_all(&originals, &self.options, clock::now().into());
         let (mut gone, mut left) = (Vec::new(), BTreeMap::new());
         for ((path, mut waiting), taken) in waiting.into_iter().zip(taken) {
             if taken.is_for_now() {
@@ -162,7 +165,7 @@ impl Mover {
 
     fn forget_what_is_not_stored(
         &mut self,
-        waiting: &mut BTreeMap<PathBuf, Waiting>,
+        waiting: &mut BTreeMap<PathBuf, DeferredRemoval>,
         vault: &Vault,
     ) -> Result<(), StorageError> {
         let snapshot = vault.snapshot()?;
@@ -219,14 +222,14 @@ impl Mover {
     }
 }
 
-impl Waiting {
+impl DeferredRemoval {
     /// Returns the document, which is in the vault.
-    fn into_examined(self) -> Examined {
-        Examined {
+    fn into_examined(self) -> DocumentResult {
+        DocumentResult {
             path: self.path,
             path_bytes: self.path_bytes,
             kind: self.kind,
-            outcome: Outcome::Present,
+            outcome: DocumentOutcome::Present,
             core: self.core,
             continues: None,
             attachments: Vec::new(),

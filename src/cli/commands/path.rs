@@ -4,9 +4,9 @@ use clap::Args as ClapArgs;
 use runvault::vault::MAX_SEARCHED;
 use runvault::vault::path::PathRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::links;
 use crate::cli::output::stdout;
@@ -18,11 +18,11 @@ use crate::cli::output::stdout;
 pub(crate) struct Args {
     /// The artifact where the path starts: a hash, a prefix of one, a tag, a run id, or latest
     #[arg(value_name = "FROM")]
-    one: Named,
+    one: ArtifactArg,
 
     /// The artifact where the path ends: a hash, a prefix of one, a tag, a run id, or latest
     #[arg(value_name = "TO")]
-    other: Named,
+    other: ArtifactArg,
 
     /// Print one line of JSON for each step
     #[arg(long)]
@@ -30,12 +30,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let (one, other) = (self.one.locate(&vault)?.artifact, self.other.locate(&vault)?.artifact);
         let request = PathRequest { from: one.core, to: other.core };
         let Some(steps) = vault.run(&request)?.steps else {
-            return Err(Failure::No(format!(
+            return Err(CommandError::No(format!(
                 "no path of links from {:.12} to {:.12}; the {MAX_SEARCHED} nearest artifacts were searched",
                 one.core, other.core
             )));

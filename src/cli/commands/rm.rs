@@ -5,17 +5,17 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::vault::Contained;
+use runvault::vault::ContainedArtifact;
 use runvault::vault::PinnedArtifact;
 use runvault::vault::api::{ArtifactName, PathName};
 use runvault::vault::erasure::{CopyOrigin, ErasureSummary, RemnantSummary, VaultCopy};
 use runvault::vault::remove::{KeptFile, RemoveAnswer, RemoveRequest, Removed};
-use runvault::{Referenced, RemoveError, Vault};
+use runvault::{ReferencedArtifact, RemoveError, Vault};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::links;
 use crate::cli::output::stdout::{self, HASH, counted};
@@ -32,7 +32,7 @@ use crate::cli::output::stdout::{self, HASH, counted};
 pub(crate) struct Args {
     /// The artifacts: hashes, prefixes of them, tags, run ids, or latest
     #[arg(required = true, value_name = "HASH")]
-    hashes: Vec<Named>,
+    hashes: Vec<ArtifactArg>,
 
     /// Print what would be removed without removing anything
     #[arg(long)]
@@ -56,7 +56,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, arguments: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, arguments: &VaultArgs) -> Result<Status, CommandError> {
         let vault = arguments.open()?;
         let mut artifacts = Vec::new();
         for named in &self.hashes {
@@ -84,7 +84,7 @@ impl Args {
 }
 
 /// Prints what was removed, or would be. `until_gc` is whether reclaiming space removes what is left.
-fn print(removed: &Removed, until_gc: bool) -> Result<(), Failure> {
+fn print(removed: &Removed, until_gc: bool) -> Result<(), CommandError> {
     let Removed { core_hash, kind, captures, size, shared, erased } = removed;
     let done = if erased.is_some() { "removed" } else { "would remove" };
     let left = if *erased == Some(false) && until_gc { "; still in the file until gc" } else { "" };
@@ -111,11 +111,11 @@ fn named(kind: &str, core: CoreHash) -> String {
 const LISTED: usize = 20;
 
 /// Lists the reasons that a removal is refused.
-pub(crate) fn refusal(error: RemoveError) -> Failure {
+pub(crate) fn refusal(error: RemoveError) -> CommandError {
     let message = error.to_string();
     match error {
         RemoveError::Store(error) => error.into(),
-        RemoveError::KeepsNothing => Failure::Usage(message),
+        RemoveError::KeepsNothing => CommandError::Usage(message),
         RemoveError::Pinned { pins } => {
             let line = |pinned: &PinnedArtifact| {
                 let PinnedArtifact { artifact, pin } = pinned;
@@ -123,11 +123,11 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
                 format!("{} {}{note}", artifact.kind, artifact.core)
             };
             let message = format!("{message}; \"runvault pin remove\" allows removal");
-            Failure::Refused { message, because: pins.iter().map(line).collect() }
+            CommandError::Refused { message, because: pins.iter().map(line).collect() }
         }
         RemoveError::Contained { contained } => {
             let mut because = Vec::new();
-            for Contained { artifact, containers } in contained.iter().take(LISTED) {
+            for ContainedArtifact { artifact, containers } in contained.iter().take(LISTED) {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
                 let listed = containers.iter().take(LISTED);
                 because.extend(listed.map(|row| format!("  in {} {:.12}", row.kind, row.core)));
@@ -137,11 +137,11 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
             let more = contained.len().saturating_sub(LISTED);
             because.extend((more > 0).then(|| format!("and {more} more artifacts")));
             let message = format!("{message}; --with-containers also removes those");
-            Failure::Refused { message, because }
+            CommandError::Refused { message, because }
         }
         RemoveError::Linked { held } => {
             let mut because = Vec::new();
-            for Referenced { artifact, links, more } in held.iter().take(LISTED) {
+            for ReferencedArtifact { artifact, links, more } in held.iter().take(LISTED) {
                 because.push(format!("{} {}", artifact.kind, artifact.core));
                 because.extend(links.iter().map(|link| {
                     format!("  <- {} {} {}", link.relation, link.target, links::because(&link.origin))
@@ -151,7 +151,7 @@ pub(crate) fn refusal(error: RemoveError) -> Failure {
             let more = held.len().saturating_sub(LISTED);
             because.extend((more > 0).then(|| format!("and {more} more artifacts")));
             let message = format!("{message}; --force removes them anyway");
-            Failure::Refused { message, because }
+            CommandError::Refused { message, because }
         }
     }
 }

@@ -8,7 +8,7 @@ use runvault::vault::rules::{RuleSummary, RulesAnswer, RulesRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, CAUTION};
 use crate::cli::output::terminal;
@@ -33,11 +33,11 @@ fn hinted(rule: RuleSummary) -> RuleSummary {
 }
 
 impl Args {
-    pub(crate) fn run(&self, _: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, _: &VaultArgs) -> Result<Status, CommandError> {
         let RulesAnswer { rules } = RulesRequest { id: self.id.clone() }.answer();
         let rules: Vec<RuleSummary> = rules.into_iter().map(hinted).collect();
         if let (Some(id), true) = (&self.id, rules.is_empty()) {
-            return Err(Failure::No(format!("there is no rule {id}; \"runvault rules\" lists them")));
+            return Err(CommandError::No(format!("there is no rule {id}; \"runvault rules\" lists them")));
         }
         if self.json {
             let mut out = stdout::raw();

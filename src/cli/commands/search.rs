@@ -8,18 +8,20 @@ use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::formats;
 use runvault::storage::Filter;
-use runvault::vault::search::{FieldMatch, SearchAnswer, SearchError, SearchRequest, WIDTH, Words};
+use runvault::vault::search::{
+    FieldMatch, SearchAnswer, SearchError, SearchExpression, SearchRequest, WIDTH,
+};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::Conditions;
+use crate::cli::commands::find::FindConditionArgs;
 use crate::cli::commands::index::build;
 use crate::cli::hints;
-use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::hits::{Hits, Listed};
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::hits::{ArtifactListItem, ArtifactListPrinter};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
-use crate::cli::output::table::{BELOW, Cell};
+use crate::cli::output::table::{BELOW, TextCell};
 use crate::cli::output::terminal;
 
 /// Style of matches.
@@ -54,7 +56,7 @@ pub(crate) struct Args {
     json: bool,
 
     #[command(flatten, next_help_heading = "Only artifacts that match")]
-    conditions: Conditions,
+    conditions: FindConditionArgs,
 }
 
 fn field(name: &str) -> Result<Field, String> {
@@ -69,7 +71,7 @@ fn fields() -> impl Iterator<Item = &'static str> {
     formats::fields().into_iter().map(Field::name)
 }
 
-impl From<SearchError> for Failure {
+impl From<SearchError> for CommandError {
     fn from(error: SearchError) -> Self {
         let message = hints::with_hint(&error);
         match error {
@@ -81,11 +83,11 @@ impl From<SearchError> for Failure {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         // Invalid words are reported even if there is no index.
         let text = self.text.join(" ");
-        text.parse::<Words>().map_err(|error| Failure::Usage(format!("{error}")))?;
+        text.parse::<SearchExpression>().map_err(|error| CommandError::Usage(format!("{error}")))?;
         expect_index(&vault)?;
         build::sync_index(&vault)?;
         let answer = vault.run(&self.request(&vault, text)?)?;
@@ -99,7 +101,7 @@ impl Args {
         Ok(if answer.hits.is_empty() { Status::No } else { Status::Done })
     }
 
-    fn request(&self, vault: &Vault, words: String) -> Result<SearchRequest, Failure> {
+    fn request(&self, vault: &Vault, words: String) -> Result<SearchRequest, CommandError> {
         let width = if self.json { WIDTH } else { width() };
         Ok(SearchRequest {
             words,
@@ -108,18 +110,18 @@ impl Args {
             every_passage: self.all,
             limit: self.limit as u64,
             width: u32::try_from(width).unwrap_or(u32::MAX),
-            details: Hits::new(self.conditions.by.basis()).details(),
+            details: ArtifactListPrinter::new(self.conditions.by.basis()).details(),
         })
     }
 
-    fn print(&self, SearchAnswer { hits, is_more }: &SearchAnswer) -> Result<(), Failure> {
+    fn print(&self, SearchAnswer { hits, is_more }: &SearchAnswer) -> Result<(), CommandError> {
         let mut out = io::BufWriter::new(stdout::text());
-        let mut list = Hits::new(self.conditions.by.basis());
+        let mut list = ArtifactListPrinter::new(self.conditions.by.basis());
         // Consecutive passages of one artifact share its line.
         for hits in hits.chunk_by(|one, other| one.artifact.core_hash == other.artifact.core_hash) {
             let Some(FieldMatch { artifact, details, .. }) = hits.first() else { continue };
             let below = hits.iter().flat_map(|hit| [place_cell(hit), passage_cell(hit)]).collect();
-            list.add(&mut out, Listed { artifact, details, matches: &[], below })?;
+            list.add(&mut out, ArtifactListItem { artifact, details, matches: &[], below })?;
         }
         list.finish(&mut out)?;
         out.flush()?;
@@ -130,13 +132,13 @@ impl Args {
     }
 }
 
-fn place_cell(hit: &FieldMatch) -> Cell {
+fn place_cell(hit: &FieldMatch) -> TextCell {
     let more = match hit.more {
         0 => String::new(),
         1 => "and 1 more place".to_owned(),
         more => format!("and {more} more places"),
     };
-    Cell::plain(&format!("{} ({})", hit.place, hit.field)).and(&Cell::new(&more, FAINT))
+    TextCell::plain(&format!("{} ({})", hit.place, hit.field)).and(&TextCell::new(&more, FAINT))
 }
 
 /// Returns the number of characters of a passage that fit on a line.
@@ -146,14 +148,14 @@ fn width() -> usize {
 }
 
 /// Formats a passage on one line, with its matches highlighted.
-fn passage_cell(hit: &FieldMatch) -> Cell {
-    let mark = |is_cut: bool| Cell::plain(if is_cut { "…" } else { "" });
+fn passage_cell(hit: &FieldMatch) -> TextCell {
+    let mark = |is_cut: bool| TextCell::plain(if is_cut { "…" } else { "" });
     let mut cell = mark(hit.cut_before);
     let mut piece = String::new();
     let mut was_space = true;
     for (at, character) in hit.text.chars().enumerate() {
         if hit.highlights.iter().any(|[start, _]| *start == at) {
-            cell = cell.with(&Cell::plain(&std::mem::take(&mut piece)));
+            cell = cell.with(&TextCell::plain(&std::mem::take(&mut piece)));
         }
         let is_space = character.is_whitespace();
         if !is_space {
@@ -163,20 +165,20 @@ fn passage_cell(hit: &FieldMatch) -> Cell {
         }
         was_space = is_space;
         if hit.highlights.iter().any(|[_, end]| *end == at + 1) {
-            cell = cell.with(&Cell::new(&std::mem::take(&mut piece), MATCH));
+            cell = cell.with(&TextCell::new(&std::mem::take(&mut piece), MATCH));
         }
     }
-    cell.with(&Cell::plain(piece.trim_end())).with(&mark(hit.cut_after))
+    cell.with(&TextCell::plain(piece.trim_end())).with(&mark(hit.cut_after))
 }
 
 /// Returns an error with a hint if there is no index.
-fn expect_index(vault: &Vault) -> Result<(), Failure> {
+fn expect_index(vault: &Vault) -> Result<(), CommandError> {
     if vault.search_index()?.is_some() {
         return Ok(());
     }
     let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
     let artifacts = counted(vault.snapshot()?.count(&Filter::default())?, "artifact");
-    Err(Failure::No(format!(
+    Err(CommandError::No(format!(
         "{} has no search index; \"runvault index build\" builds one of the {artifacts} in this file of {}",
         vault.path().display(),
         stdout::size(size)
@@ -191,7 +193,7 @@ mod tests {
     use runvault::vault::details::ArtifactDetails;
 
     use super::*;
-    use crate::cli::output::table::{Column, Table};
+    use crate::cli::output::table::{TextColumn, TextTable};
 
     #[test]
     fn a_passage_is_one_harmless_line_with_its_matches_set_off() {
@@ -215,7 +217,7 @@ mod tests {
             cut_before: true,
             cut_after: false,
         };
-        let mut table = Table::new(vec![Column::new("passage")]).for_width(None);
+        let mut table = TextTable::new(vec![TextColumn::new("passage")]).for_width(None);
         table.push(vec![passage_cell(&hit)]);
         let mut out = Vec::new();
         table.write(&mut out).unwrap();

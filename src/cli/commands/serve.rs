@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 
 use clap::Args as ClapArgs;
-use runvault::server::{Server, ServerOptions};
+use runvault::server::{ServerOptions, WebServer};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
 
@@ -29,11 +29,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let stop = Stop::on_signals()?;
-        let could_not = |error| Failure::CouldNotRun(format!("cannot listen at {}: {error}", self.listen));
-        let server = Server::bind(self.listen).map_err(could_not)?;
+        let could_not =
+            |error| CommandError::CouldNotRun(format!("cannot listen at {}: {error}", self.listen));
+        let server = WebServer::bind(self.listen).map_err(could_not)?;
         let address = server.address();
         if !address.ip().is_loopback() {
             stdout::warning(&format!(
@@ -49,7 +50,7 @@ impl Args {
         }
         let options = ServerOptions { hint: Some(hints::hint) };
         let run = server.run(vault, options, move || stop.is_asked());
-        run.map_err(|error| Failure::CouldNotRun(format!("the server failed: {error}")))?;
+        run.map_err(|error| CommandError::CouldNotRun(format!("the server failed: {error}")))?;
         Ok(Status::Done)
     }
 }
@@ -63,12 +64,14 @@ const OPENER: (&str, &[&str]) = if cfg!(target_os = "macos") {
     ("xdg-open", &[])
 };
 
-fn open(address: &str) -> Result<(), Failure> {
+fn open(address: &str) -> Result<(), CommandError> {
     let (program, arguments) = OPENER;
     let mut command = Command::new(program);
     command.args(arguments).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         Ok(_) => Ok(()),
-        Err(error) => Err(Failure::CouldNotRun(format!("cannot start {program}: {error}; open {address}"))),
+        Err(error) => {
+            Err(CommandError::CouldNotRun(format!("cannot start {program}: {error}; open {address}")))
+        }
     }
 }

@@ -13,19 +13,19 @@ use runvault::vault::api::SignatureName;
 use runvault::vault::captures::CaptureSummary;
 use runvault::vault::show::{ArtifactPin, AttributeSummary, ExtensionSummary, ShowAnswer, ShowRequest};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::columns::Subject;
+use crate::cli::output::columns::ColumnContext;
 use crate::cli::output::escape::{brief, escaped};
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
-use crate::cli::output::fit::Trail;
+use crate::cli::output::fit::TrailingLayout;
 use crate::cli::output::json;
 use crate::cli::output::links;
 use crate::cli::output::report;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
-use crate::cli::output::template::Template;
+use crate::cli::output::template::LineTemplate;
 use crate::cli::output::time;
 
 /// Show an artifact's metadata and links
@@ -34,11 +34,11 @@ use crate::cli::output::time;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// Print one line in this format, such as '{{kind}} {{size}}'; the names are those of "find --columns"
     #[arg(long, value_name = "TEXT")]
-    format: Option<Template>,
+    format: Option<LineTemplate>,
 
     /// Print one JSON document with everything
     #[arg(long, conflicts_with = "format")]
@@ -46,14 +46,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let artifact = self.hash.locate(&vault)?.artifact.core;
         let description = vault.run(&ShowRequest { artifact })?;
         if let Some(template) = &self.format {
             let (artifact, details) = description.into_details();
             let (now, by) = (clock::now(), TimeBasis::LastSeen);
-            let subject = Subject { artifact: &artifact, details: &details, matches: &[], now, by };
+            let subject = ColumnContext { artifact: &artifact, details: &details, matches: &[], now, by };
             writeln!(stdout::text(), "{}", template.fill(&subject))?;
         } else if self.json {
             json::line(&mut stdout::raw(), &description)?;
@@ -193,7 +193,7 @@ fn print_capture(
     fields.lead(out, "capture")?;
     write!(out, "{HASH}{hash}{HASH:#}")?;
     let below = fields.indent();
-    Trail { taken: below + hash.len(), below, least: usize::MAX }.write(out, &rest, Style::new())?;
+    TrailingLayout { taken: below + hash.len(), below, least: usize::MAX }.write(out, &rest, Style::new())?;
     if let Some(path) = &capture.source_path {
         let from = if path == "-" { "standard input".to_owned() } else { escaped(path).to_string() };
         writeln!(out, "{:below$}from {from}", "")?;

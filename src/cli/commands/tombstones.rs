@@ -7,10 +7,10 @@ use runvault::vault::tombstones::{RemovedArtifact, TombstonesAnswer, TombstonesR
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, HASH, counted};
-use crate::cli::output::table::{Cell, Column};
+use crate::cli::output::table::{TextCell, TextColumn};
 use crate::cli::output::time;
 
 /// List removed artifacts
@@ -29,24 +29,24 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let request = TombstonesRequest { kind: self.kind.map(|kind| kind.name().to_owned()) };
         let TombstonesAnswer { removed } = vault.open()?.run(&request)?;
-        let whole = |title| Column::new(title).whole();
+        let whole = |title| TextColumn::new(title).whole();
         let columns = vec![
             whole("hash"),
             whole("kind").padded(KIND_WIDTH),
             whole("removed").minor(),
-            Column::new("by"),
-            Column::new("reason"),
+            TextColumn::new("by"),
+            TextColumn::new("reason"),
         ];
         let row = |RemovedArtifact { core_hash, kind, removed_at, actor, reason, .. }: &RemovedArtifact| {
             vec![
-                Cell::new(&format!("{core_hash:.12}"), HASH),
-                Cell::plain(kind),
-                Cell::new(&time::shown(removed_at.0), FAINT),
-                Cell::plain(actor.as_deref().unwrap_or_default()),
-                Cell::plain(reason.as_deref().unwrap_or_default()),
+                TextCell::new(&format!("{core_hash:.12}"), HASH),
+                TextCell::plain(kind),
+                TextCell::new(&time::shown(removed_at.0), FAINT),
+                TextCell::plain(actor.as_deref().unwrap_or_default()),
+                TextCell::plain(reason.as_deref().unwrap_or_default()),
             ]
         };
         let ending = format!("{} removed", counted(removed.len() as u64, "artifact"));

@@ -9,7 +9,7 @@ use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::links::target_text;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
@@ -39,7 +39,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let request = UnresolvedRequest {
             kind: self.kind.map(|kind| kind.name().to_owned()),

@@ -5,13 +5,13 @@ use std::time::Instant;
 use clap::Args as ClapArgs;
 use runvault::storage::Upgrade;
 use runvault::vault::api::PathName;
-use runvault::{Upgraded, Vault};
+use runvault::{Vault, VaultUpgrade};
 use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::index::rebuild::{Printer, print_report};
+use crate::cli::commands::index::rebuild::{RebuildMonitor, print_report};
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::{json, stdout};
 
 /// Upgrade a vault to the current schema version
@@ -35,11 +35,11 @@ struct JsonUpgrade {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let path = vault.path()?;
-        let mut printer = Printer::new();
-        let Upgraded { upgrade, report } = Vault::upgrade(&path, &mut printer)?;
+        let mut printer = RebuildMonitor::new();
+        let VaultUpgrade { upgrade, report } = Vault::upgrade(&path, &mut printer)?;
         drop(printer);
         let Upgrade { from, to, copy, .. } = upgrade;
         let name = escaped(&Vault::shown_address(&path).to_string_lossy()).to_string();

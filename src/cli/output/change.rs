@@ -3,11 +3,11 @@
 use runvault::vault::annotate::AnnotateAnswer;
 use serde::Serialize;
 
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::{json, stdout};
 
 /// Prints `answer` as JSON, or `note` as text.
-pub(crate) fn print(as_json: bool, answer: &impl Serialize, note: &str) -> Result<Status, Failure> {
+pub(crate) fn print(as_json: bool, answer: &impl Serialize, note: &str) -> Result<Status, CommandError> {
     if as_json {
         json::line(&mut stdout::raw(), answer)?;
     } else {
@@ -21,8 +21,8 @@ pub(crate) fn print_removal(
     as_json: bool,
     answer: AnnotateAnswer,
     note: &str,
-    missing: impl FnOnce() -> Failure,
-) -> Result<Status, Failure> {
+    missing: impl FnOnce() -> CommandError,
+) -> Result<Status, CommandError> {
     if answer.changed {
         return print(as_json, &answer, note);
     }

@@ -15,15 +15,15 @@ use runvault::vault::show::AttributeSummary;
 use crate::cli::attribute_names::{short_name, shortened};
 use crate::cli::output::escape::brief;
 use crate::cli::output::matches::{label, match_text};
-use crate::cli::output::signature::State;
+use crate::cli::output::signature::CaptureSignatureStatus;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME};
 use crate::cli::output::table::DIGITS;
-use crate::cli::output::table::{self, Cell};
+use crate::cli::output::table::{self, TextCell};
 use crate::cli::output::time;
 
 /// A property of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum ArtifactColumn {
     Core,
     Hash,
     Kind,
@@ -52,25 +52,25 @@ pub(crate) enum Column {
 }
 
 /// The columns of all artifacts, by name. Attributes of kinds follow them.
-const OWN: [(&str, Column); 18] = [
-    ("core", Column::Core),
-    ("hash", Column::Hash),
-    ("kind", Column::Kind),
-    ("seen", Column::Seen),
-    ("added", Column::Added),
-    ("created", Column::Created),
-    ("age", Column::Age),
-    ("size", Column::Size),
-    ("bytes", Column::Bytes),
-    ("captures", Column::Captures),
-    ("signature", Column::Signature),
-    ("key_id", Column::KeyId),
-    ("source_path", Column::SourcePath),
-    ("label", Column::Label),
-    ("tags", Column::Tags),
-    ("labels", Column::Labels),
-    ("note", Column::Note),
-    ("matches", Column::Matches),
+const OWN: [(&str, ArtifactColumn); 18] = [
+    ("core", ArtifactColumn::Core),
+    ("hash", ArtifactColumn::Hash),
+    ("kind", ArtifactColumn::Kind),
+    ("seen", ArtifactColumn::Seen),
+    ("added", ArtifactColumn::Added),
+    ("created", ArtifactColumn::Created),
+    ("age", ArtifactColumn::Age),
+    ("size", ArtifactColumn::Size),
+    ("bytes", ArtifactColumn::Bytes),
+    ("captures", ArtifactColumn::Captures),
+    ("signature", ArtifactColumn::Signature),
+    ("key_id", ArtifactColumn::KeyId),
+    ("source_path", ArtifactColumn::SourcePath),
+    ("label", ArtifactColumn::Label),
+    ("tags", ArtifactColumn::Tags),
+    ("labels", ArtifactColumn::Labels),
+    ("note", ArtifactColumn::Note),
+    ("matches", ArtifactColumn::Matches),
 ];
 
 /// The width of kind names in lists without columns. What follows a longer name is moved.
@@ -93,11 +93,12 @@ pub(crate) fn short_text(info: AttributeInfo, number: i64) -> String {
 }
 
 /// Parses a column name, for clap. Surrounding spaces are ignored.
-pub(crate) fn named(name: &str) -> Result<Column, String> {
+pub(crate) fn named(name: &str) -> Result<ArtifactColumn, String> {
     let name = name.trim();
     let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, column)| *column);
-    let attribute = || attributes().into_iter().find(|attribute| *attribute == name).map(Column::Attribute);
-    let short = || shortened().find(|(short, _)| *short == name).map(|(_, info)| Column::Short(info));
+    let attribute =
+        || attributes().into_iter().find(|attribute| *attribute == name).map(ArtifactColumn::Attribute);
+    let short = || shortened().find(|(short, _)| *short == name).map(|(_, info)| ArtifactColumn::Short(info));
     own.or_else(attribute).or_else(short).ok_or_else(|| {
         let none = if name.is_empty() { "empty name" } else { &format!("unknown name {}", brief(name)) };
         format!("{none}; known names: {}", names().join(", "))
@@ -110,7 +111,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     OWN.iter().map(|(name, _)| *name).chain(attributes()).chain(short).collect()
 }
 
-impl Column {
+impl ArtifactColumn {
     /// Returns the name.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -151,8 +152,8 @@ impl Column {
     }
 
     /// Returns the layout of the column in a table.
-    pub(crate) fn to_table(self) -> table::Column {
-        let column = table::Column::new(self.name());
+    pub(crate) fn to_table(self) -> table::TextColumn {
+        let column = table::TextColumn::new(self.name());
         match self {
             Self::Core => column.of_hashes(),
             Self::Hash | Self::Kind | Self::Signature => column.whole(),
@@ -180,7 +181,7 @@ fn is_number(name: &str) -> bool {
 
 /// An artifact whose properties are shown.
 #[derive(Clone, Copy)]
-pub(crate) struct Subject<'s> {
+pub(crate) struct ColumnContext<'s> {
     pub(crate) artifact: &'s ArtifactSummary,
     /// Its details, at least those that the columns show.
     pub(crate) details: &'s ArtifactDetails,
@@ -190,52 +191,52 @@ pub(crate) struct Subject<'s> {
     pub(crate) by: TimeBasis,
 }
 
-impl Subject<'_> {
+impl ColumnContext<'_> {
     /// Returns the text of a column, not yet escaped for terminals.
-    pub(crate) fn text(&self, column: Column) -> String {
+    pub(crate) fn text(&self, column: ArtifactColumn) -> String {
         let Self { artifact, details, now, by, .. } = self;
         match column {
-            Column::Core => artifact.core_hash.to_string(),
-            Column::Hash => format!("{:.*}", DIGITS, artifact.core_hash),
-            Column::Kind => artifact.kind.clone(),
-            Column::Seen => time::display(artifact.seen_at.0),
-            Column::Added => time::display(artifact.added_at.0),
-            Column::Created => self.time(TimeBasis::Created).map(time::display).unwrap_or_default(),
-            Column::Age => self.time(*by).map(|time| time::ago(time, *now)).unwrap_or_default(),
-            Column::Size => stdout::size(self.bytes()),
-            Column::Bytes => self.bytes().to_string(),
-            Column::Captures => self.captures().len().to_string(),
-            Column::Signature => {
-                let states: BTreeSet<State> =
+            ArtifactColumn::Core => artifact.core_hash.to_string(),
+            ArtifactColumn::Hash => format!("{:.*}", DIGITS, artifact.core_hash),
+            ArtifactColumn::Kind => artifact.kind.clone(),
+            ArtifactColumn::Seen => time::display(artifact.seen_at.0),
+            ArtifactColumn::Added => time::display(artifact.added_at.0),
+            ArtifactColumn::Created => self.time(TimeBasis::Created).map(time::display).unwrap_or_default(),
+            ArtifactColumn::Age => self.time(*by).map(|time| time::ago(time, *now)).unwrap_or_default(),
+            ArtifactColumn::Size => stdout::size(self.bytes()),
+            ArtifactColumn::Bytes => self.bytes().to_string(),
+            ArtifactColumn::Captures => self.captures().len().to_string(),
+            ArtifactColumn::Signature => {
+                let states: BTreeSet<CaptureSignatureStatus> =
                     self.captures().iter().map(|capture| capture.signature.into()).collect();
-                states.into_iter().map(State::name).collect::<Vec<_>>().join(", ")
+                states.into_iter().map(CaptureSignatureStatus::name).collect::<Vec<_>>().join(", ")
             }
-            Column::KeyId => {
+            ArtifactColumn::KeyId => {
                 let ids: BTreeSet<&str> =
                     self.captures().iter().filter_map(|capture| capture.key_id.as_deref()).collect();
                 ids.into_iter().collect::<Vec<_>>().join(", ")
             }
-            Column::SourcePath => {
+            ArtifactColumn::SourcePath => {
                 let paths: BTreeSet<&str> =
                     self.captures().iter().filter_map(|capture| capture.source_path.as_deref()).collect();
                 paths.into_iter().collect::<Vec<_>>().join(", ")
             }
-            Column::Label => label(self.attributes()),
-            Column::Tags => {
+            ArtifactColumn::Label => label(self.attributes()),
+            ArtifactColumn::Tags => {
                 let tags = details.tags.iter().flatten();
                 tags.map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
             }
-            Column::Labels => {
+            ArtifactColumn::Labels => {
                 let labels = details.labels.iter().flatten();
                 labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
             }
-            Column::Note => details.note.clone().unwrap_or_default(),
-            Column::Matches => self.matches.iter().map(match_text).collect::<Vec<_>>().join(", "),
-            Column::Attribute(name) => {
+            ArtifactColumn::Note => details.note.clone().unwrap_or_default(),
+            ArtifactColumn::Matches => self.matches.iter().map(match_text).collect::<Vec<_>>().join(", "),
+            ArtifactColumn::Attribute(name) => {
                 let values = self.attributes().iter().filter(|attribute| attribute.name == name);
                 values.map(|attribute| attribute.value.as_str()).collect::<Vec<_>>().join(", ")
             }
-            Column::Short(info) => {
+            ArtifactColumn::Short(info) => {
                 let values = self.attributes().iter().filter(|attribute| attribute.name == info.name);
                 let largest = values.filter_map(|attribute| info.values.number(&attribute.value)).max();
                 largest.map(|number| short_text(info, number)).unwrap_or_default()
@@ -244,13 +245,15 @@ impl Subject<'_> {
     }
 
     /// Returns the cell of a column.
-    pub(crate) fn cell(&self, column: Column) -> Cell {
+    pub(crate) fn cell(&self, column: ArtifactColumn) -> TextCell {
         let text = self.text(column);
         match column {
-            Column::Core | Column::Hash => Cell::new(&text, HASH),
-            Column::Tags => Cell::new(&text, NAME),
-            Column::Seen | Column::Added | Column::Created | Column::Age => Cell::new(&text, FAINT),
-            _ => Cell::plain(&text),
+            ArtifactColumn::Core | ArtifactColumn::Hash => TextCell::new(&text, HASH),
+            ArtifactColumn::Tags => TextCell::new(&text, NAME),
+            ArtifactColumn::Seen | ArtifactColumn::Added | ArtifactColumn::Created | ArtifactColumn::Age => {
+                TextCell::new(&text, FAINT)
+            }
+            _ => TextCell::plain(&text),
         }
     }
 

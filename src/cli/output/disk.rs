@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use runvault::Located;
+use runvault::LocatedCapture;
 use runvault::artifact::Kind;
-use runvault::files::{self, Permissions, StagedFile, WriteError, WriteOptions};
+use runvault::files::{self, FileWriteError, Permissions, StagedFile, WriteOptions};
 use runvault::formats;
-use runvault::intake::archive::{self, Format};
+use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::storage::StoredMember;
 
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Permissions of written files.
 #[derive(Args, Clone, Copy)]
@@ -37,27 +37,27 @@ fn mode(text: &str) -> Result<u32, String> {
     mode.filter(|mode| *mode <= 0o777).ok_or_else(|| "a mode is an octal number up to 0777".to_owned())
 }
 
-impl From<WriteError> for Failure {
-    fn from(error: WriteError) -> Self {
+impl From<FileWriteError> for CommandError {
+    fn from(error: FileWriteError) -> Self {
         let hint = match error {
-            WriteError::Exists { .. } => "; use --force to overwrite it",
-            WriteError::Refused { .. } | WriteError::Io { .. } => "",
+            FileWriteError::Exists { .. } => "; use --force to overwrite it",
+            FileWriteError::Refused { .. } | FileWriteError::Io { .. } => "",
         };
         Self::CouldNotRun(format!("{error}{hint}"))
     }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
+fn failed(path: &Path) -> impl Fn(io::Error) -> CommandError {
     let path = path.to_owned();
-    move |source| WriteError::Io { path: path.clone(), source }.into()
+    move |source| FileWriteError::Io { path: path.clone(), source }.into()
 }
 
 /// Writes the output of `write` to the file `path`, if `write` succeeds.
 pub(crate) fn write_with<T>(
     path: &Path,
     options: &WriteOptions<'_>,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    write: impl FnOnce(&mut dyn Write) -> Result<T, CommandError>,
+) -> Result<T, CommandError> {
     let mut file = StagedFile::create(path, options)?;
     let written = write(&mut file)?;
     file.commit()?;
@@ -67,18 +67,18 @@ pub(crate) fn write_with<T>(
 /// Writes the files of an artifact to `path`: as an archive if the file name is that of one, otherwise as a directory.
 pub(crate) fn write(
     path: &Path,
-    located: &Located,
+    located: &LocatedCapture,
     members: &[StoredMember],
     options: &WriteOptions<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let allowed = formats::named(&located.artifact.kind).map(Kind::members).unwrap_or_default();
     // The kind's own member names decide which files are written, whatever the database contains.
     if let Some(other) = members.iter().find(|member| !allowed.contains(&member.name.as_str())) {
         let message = format!("{} has an unexpected member {:?}", located.artifact.core, other.name);
-        return Err(Failure::CouldNotRun(message));
+        return Err(CommandError::CouldNotRun(message));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let Some(format) = Format::named(&name) else {
+    let Some(format) = ArchiveFormat::named(&name) else {
         return write_directory(path, allowed, members, options);
     };
     let mut packed = Vec::new();
@@ -91,7 +91,7 @@ fn write_directory(
     allowed: &[&str],
     members: &[StoredMember],
     options: &WriteOptions<'_>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     // Without a trailing slash, which would make the system follow a link.
     let path: &Path = &path.components().collect::<PathBuf>();
     if options.replace && fs::symlink_metadata(path).is_ok_and(|there| there.is_dir()) {
@@ -102,7 +102,7 @@ fn write_directory(
 }
 
 /// Returns an error if a directory contains anything other than the files of an artifact.
-fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
+fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), CommandError> {
     for entry in fs::read_dir(path).map_err(failed(path))? {
         let entry = entry.map_err(failed(path))?;
         let file_type = entry.file_type().map_err(failed(path))?;
@@ -113,7 +113,7 @@ fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), Failure> {
             let reason = format!(
                 "it contains {name}, which is not a file of an artifact; remove it, or choose another"
             );
-            return Err(WriteError::Refused { path: path.to_owned(), reason }.into());
+            return Err(FileWriteError::Refused { path: path.to_owned(), reason }.into());
         }
     }
     Ok(())

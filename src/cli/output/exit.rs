@@ -54,7 +54,7 @@ impl Status {
 
 /// The reason that a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum CommandError {
     /// A negative result, with its reason.
     #[error("{0}")]
     No(String),
@@ -81,7 +81,7 @@ pub(crate) enum Failure {
     ClosedPipe,
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandError {
     /// Converts output errors; errors of named files are created where they occur.
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -91,19 +91,19 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl From<StorageError> for Failure {
+impl From<StorageError> for CommandError {
     fn from(error: StorageError) -> Self {
         Self::CouldNotRun(hints::with_hint(&error))
     }
 }
 
-impl From<ConvertError> for Failure {
+impl From<ConvertError> for CommandError {
     fn from(error: ConvertError) -> Self {
         Self::No(hints::for_recording(&error))
     }
 }
 
-impl From<BundleError> for Failure {
+impl From<BundleError> for CommandError {
     fn from(error: BundleError) -> Self {
         match error {
             BundleError::Broken { .. } => Self::No(hints::for_bundle(&error)),
@@ -113,7 +113,7 @@ impl From<BundleError> for Failure {
 }
 
 #[cfg(feature = "gateway")]
-impl From<StartError> for Failure {
+impl From<StartError> for CommandError {
     fn from(error: StartError) -> Self {
         match error {
             StartError::Vault(error) => error.into(),
@@ -124,13 +124,13 @@ impl From<StartError> for Failure {
 }
 
 #[cfg(feature = "gateway")]
-impl From<FinishError> for Failure {
+impl From<FinishError> for CommandError {
     fn from(error: FinishError) -> Self {
         Self::CouldNotRun(error.to_string())
     }
 }
 
-impl From<LookupError> for Failure {
+impl From<LookupError> for CommandError {
     fn from(error: LookupError) -> Self {
         let message = hints::with_hint(&error);
         match error {

@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, BAD};
 use crate::cli::output::stop;
 use crate::cli::suggestions;
 
 /// Prints the failure, if any, and returns the exit code of the process.
-pub(crate) fn exit_code(outcome: Result<Status, Failure>) -> ExitCode {
+pub(crate) fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {
     let failure = match outcome {
-        Ok(Status::Done) | Err(Failure::ClosedPipe) => return ExitCode::SUCCESS,
+        Ok(Status::Done) | Err(CommandError::ClosedPipe) => return ExitCode::SUCCESS,
         Ok(Status::No) => return ExitCode::from(1),
         Ok(Status::Incomplete) => return ExitCode::from(2),
         #[cfg(feature = "gateway")]
@@ -21,17 +21,19 @@ pub(crate) fn exit_code(outcome: Result<Status, Failure>) -> ExitCode {
         Err(failure) => failure,
     };
     stdout::error(&failure.to_string());
-    if let Failure::Ambiguous { candidates: lines, .. } | Failure::Refused { because: lines, .. } = &failure {
+    if let CommandError::Ambiguous { candidates: lines, .. } | CommandError::Refused { because: lines, .. } =
+        &failure
+    {
         for line in lines {
             stdout::message(&format!("  {}", escaped(line)));
         }
     }
     ExitCode::from(match failure {
-        Failure::No(_) | Failure::Ambiguous { .. } | Failure::Refused { .. } => 1,
-        Failure::CouldNotRun(_) => 2,
-        Failure::Usage(_) => 3,
-        Failure::Interrupted | Failure::Stopped => stop::INTERRUPTED,
-        Failure::ClosedPipe => 0,
+        CommandError::No(_) | CommandError::Ambiguous { .. } | CommandError::Refused { .. } => 1,
+        CommandError::CouldNotRun(_) => 2,
+        CommandError::Usage(_) => 3,
+        CommandError::Interrupted | CommandError::Stopped => stop::INTERRUPTED,
+        CommandError::ClosedPipe => 0,
     })
 }
 

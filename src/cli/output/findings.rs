@@ -13,7 +13,7 @@ use crate::cli::output::stdout;
 use crate::cli::remedies;
 
 #[derive(Serialize)]
-struct Line<'f> {
+struct FindingLine<'f> {
     finding: &'f str,
     about: &'f str,
     subject: String,
@@ -35,7 +35,7 @@ pub(crate) fn print_text(finding: &FindingSummary, style: Style) -> io::Result<(
 pub(crate) fn print_json(finding: &Finding) -> io::Result<()> {
     let Finding { info, subject, detail } = finding;
     let mut out = stdout::raw();
-    let line = Line {
+    let line = FindingLine {
         finding: info.id,
         about: subject.type_name(),
         subject: subject.name(),

@@ -49,7 +49,7 @@ const HANGING: usize = 2;
 
 /// The layout of text appended to a line.
 #[derive(Clone, Copy)]
-pub(crate) struct Trail {
+pub(crate) struct TrailingLayout {
     /// The columns already taken.
     pub(crate) taken: usize,
     /// The indent of text that does not fit and is put below the line,
@@ -58,7 +58,7 @@ pub(crate) struct Trail {
     pub(crate) least: usize,
 }
 
-impl Trail {
+impl TrailingLayout {
     /// Appends `text` to the line and ends it, wrapping the text on a narrow terminal.
     pub(crate) fn write(self, out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
         let all = terminal::width().unwrap_or(usize::MAX);

@@ -2,12 +2,12 @@
 
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::vault::add::{Examined, Outcome};
+use runvault::vault::add::{DocumentOutcome, DocumentResult};
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace};
 use runvault::vault::forks_of::ForksOfRequest;
 
 use crate::cli::output::escape::brief;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout::{self, HASH};
 
 /// Maximum number of forks reported.
@@ -24,8 +24,9 @@ pub(crate) struct ForkNotes {
 
 impl ForkNotes {
     /// Records a document if it is a new run.
-    pub(crate) fn see(&mut self, examined: &Examined) {
-        if let (Outcome::Added, Some(kind), Some(core)) = (examined.outcome, examined.kind, examined.core)
+    pub(crate) fn see(&mut self, examined: &DocumentResult) {
+        if let (DocumentOutcome::Added, Some(kind), Some(core)) =
+            (examined.outcome, examined.kind, examined.core)
             && kind.is_run()
         {
             self.added.push(core);
@@ -33,7 +34,7 @@ impl ForkNotes {
     }
 
     /// Reports which of them fork from another artifact.
-    pub(crate) fn report(&self, vault: &Vault) -> Result<(), Failure> {
+    pub(crate) fn report(&self, vault: &Vault) -> Result<(), CommandError> {
         // If nothing was stored, the vault may not exist.
         if self.added.is_empty() {
             return Ok(());

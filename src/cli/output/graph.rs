@@ -16,11 +16,11 @@ pub(crate) fn tree(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
     {
         links::heading(out, kind, *core)?;
     }
-    Tree { graph, seen: graph.by_node(), written: HashSet::from([0]) }.below(out, 0, "  ")
+    LinkTreeWriter { graph, seen: graph.by_node(), written: HashSet::from([0]) }.below(out, 0, "  ")
 }
 
 /// A tree that is written.
-struct Tree<'g> {
+struct LinkTreeWriter<'g> {
     graph: &'g LinksAnswer,
     /// The links that are seen from each node.
     seen: Vec<Vec<(LinkDirection, usize, &'g LinkEdge)>>,
@@ -28,7 +28,7 @@ struct Tree<'g> {
     written: HashSet<usize>,
 }
 
-impl Tree<'_> {
+impl LinkTreeWriter<'_> {
     /// Writes the links below a node. The depth of the traversal limits the recursion.
     fn below(&mut self, out: &mut dyn Write, number: usize, indent: &str) -> io::Result<()> {
         let seen = self.seen.get_mut(number).map(std::mem::take).unwrap_or_default();

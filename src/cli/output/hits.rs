@@ -10,108 +10,114 @@ use runvault::vault::api::ArtifactSummary;
 use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 
-use crate::cli::output::columns::{Column, KIND_WIDTH, Subject};
-use crate::cli::output::exit::Failure;
+use crate::cli::output::columns::{ArtifactColumn, ColumnContext, KIND_WIDTH};
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::match_text;
-use crate::cli::output::table::{Cell, Table};
-use crate::cli::output::template::Template;
+use crate::cli::output::table::{TextCell, TextTable};
+use crate::cli::output::template::LineTemplate;
 use crate::cli::output::terminal;
 
 /// Returns the default columns, with the time that is used. In pipes and files the time is absolute.
-fn default_columns(by: TimeBasis) -> [Column; 4] {
+fn default_columns(by: TimeBasis) -> [ArtifactColumn; 4] {
     let time = match by {
-        _ if terminal::is_terminal() => Column::Age,
-        TimeBasis::FirstSeen => Column::Added,
-        TimeBasis::LastSeen => Column::Seen,
-        TimeBasis::Created => Column::Created,
-        TimeBasis::Finished => Column::Short(AttributeInfo::FINISHED_AT),
+        _ if terminal::is_terminal() => ArtifactColumn::Age,
+        TimeBasis::FirstSeen => ArtifactColumn::Added,
+        TimeBasis::LastSeen => ArtifactColumn::Seen,
+        TimeBasis::Created => ArtifactColumn::Created,
+        TimeBasis::Finished => ArtifactColumn::Short(AttributeInfo::FINISHED_AT),
     };
-    [Column::Hash, Column::Kind, time, Column::Label]
+    [ArtifactColumn::Hash, ArtifactColumn::Kind, time, ArtifactColumn::Label]
 }
 
 /// An artifact to list.
-pub(crate) struct Listed<'h> {
+pub(crate) struct ArtifactListItem<'h> {
     pub(crate) artifact: &'h ArtifactSummary,
-    /// Its details: those of [`Hits::details`].
+    /// Its details: those of [`ArtifactListPrinter::details`].
     pub(crate) details: &'h ArtifactDetails,
     /// Its matches.
     pub(crate) matches: &'h [ArtifactMatch],
     /// The cells below it.
-    pub(crate) below: Vec<Cell>,
+    pub(crate) below: Vec<TextCell>,
 }
 
-impl<'h> From<&'h FoundArtifact> for Listed<'h> {
+impl<'h> From<&'h FoundArtifact> for ArtifactListItem<'h> {
     fn from(hit: &'h FoundArtifact) -> Self {
-        let below = hit.matches.iter().map(|place| Cell::plain(&match_text(place))).collect();
+        let below = hit.matches.iter().map(|place| TextCell::plain(&match_text(place))).collect();
         Self { artifact: &hit.artifact, details: &hit.details, matches: &hit.matches, below }
     }
 }
 
 /// A list of artifacts that is printed as they arrive, as far as the layout allows it.
-pub(crate) struct Hits<'f> {
-    form: Form<'f>,
+pub(crate) struct ArtifactListPrinter<'f> {
+    form: ArtifactListLayout<'f>,
     /// The time that is used.
     by: TimeBasis,
     now: DateTime<Utc>,
 }
 
 /// The form of the list.
-enum Form<'f> {
+enum ArtifactListLayout<'f> {
     /// The default columns, and the matches below.
-    Default([Column; 4], Table),
+    Default([ArtifactColumn; 4], TextTable),
     /// The requested columns.
-    Columns(&'f [Column], Table),
+    Columns(&'f [ArtifactColumn], TextTable),
     /// A line for each artifact.
-    Lines(&'f Template),
+    Lines(&'f LineTemplate),
 }
 
-impl<'f> Hits<'f> {
+impl<'f> ArtifactListPrinter<'f> {
     /// Creates a list with the default columns and the time that is used.
     pub(crate) fn new(by: TimeBasis) -> Self {
         let columns = default_columns(by);
-        let of_table = |column: &Column| match column {
-            Column::Kind => column.to_table().padded(KIND_WIDTH),
+        let of_table = |column: &ArtifactColumn| match column {
+            ArtifactColumn::Kind => column.to_table().padded(KIND_WIDTH),
             column => column.to_table(),
         };
-        let table = Table::new(columns.iter().map(of_table).collect());
-        Self { form: Form::Default(columns, table), by, now: clock::now() }
+        let table = TextTable::new(columns.iter().map(of_table).collect());
+        Self { form: ArtifactListLayout::Default(columns, table), by, now: clock::now() }
     }
 
     /// Returns the list with these columns instead.
-    pub(crate) fn with_columns(self, columns: &'f [Column]) -> Self {
-        let mut table = Table::new(columns.iter().map(|column| column.to_table()).collect());
+    pub(crate) fn with_columns(self, columns: &'f [ArtifactColumn]) -> Self {
+        let mut table = TextTable::new(columns.iter().map(|column| column.to_table()).collect());
         if terminal::is_terminal() {
             table = table.titled();
         }
-        Self { form: Form::Columns(columns, table), ..self }
+        Self { form: ArtifactListLayout::Columns(columns, table), ..self }
     }
 
     /// Returns the list with a line in this format for each artifact instead.
-    pub(crate) fn with_format(self, template: &'f Template) -> Self {
-        Self { form: Form::Lines(template), ..self }
+    pub(crate) fn with_format(self, template: &'f LineTemplate) -> Self {
+        Self { form: ArtifactListLayout::Lines(template), ..self }
     }
 
     /// Returns the details that the list shows.
     pub(crate) fn details(&self) -> Vec<Detail> {
-        let columns: Vec<Column> = match &self.form {
+        let columns: Vec<ArtifactColumn> = match &self.form {
             // The label is preceded by the tags.
-            Form::Default(columns, _) => columns.iter().copied().chain([Column::Tags]).collect(),
-            Form::Columns(columns, _) => columns.to_vec(),
-            Form::Lines(template) => template.columns().collect(),
+            ArtifactListLayout::Default(columns, _) => {
+                columns.iter().copied().chain([ArtifactColumn::Tags]).collect()
+            }
+            ArtifactListLayout::Columns(columns, _) => columns.to_vec(),
+            ArtifactListLayout::Lines(template) => template.columns().collect(),
         };
         let is_shown = |detail: &Detail| columns.iter().any(|column| column.detail(self.by) == Some(*detail));
         Detail::ALL.into_iter().filter(is_shown).collect()
     }
 
     /// Adds an artifact.
-    pub(crate) fn add(&mut self, out: &mut dyn Write, listed: Listed<'_>) -> Result<(), Failure> {
-        let Listed { artifact, details, matches, below } = listed;
-        let subject = Subject { artifact, details, matches, now: self.now, by: self.by };
+    pub(crate) fn add(
+        &mut self,
+        out: &mut dyn Write,
+        listed: ArtifactListItem<'_>,
+    ) -> Result<(), CommandError> {
+        let ArtifactListItem { artifact, details, matches, below } = listed;
+        let subject = ColumnContext { artifact, details, matches, now: self.now, by: self.by };
         match &mut self.form {
-            Form::Default(columns, table) => {
-                let cell = |column: &Column| match column {
-                    Column::Label if terminal::is_terminal() => {
-                        subject.cell(Column::Tags).and(&subject.cell(*column))
+            ArtifactListLayout::Default(columns, table) => {
+                let cell = |column: &ArtifactColumn| match column {
+                    ArtifactColumn::Label if terminal::is_terminal() => {
+                        subject.cell(ArtifactColumn::Tags).and(&subject.cell(*column))
                     }
                     column => subject.cell(*column),
                 };
@@ -120,18 +126,20 @@ impl<'f> Hits<'f> {
                 // known.
                 table.write_early(out)?;
             }
-            Form::Columns(columns, table) => {
+            ArtifactListLayout::Columns(columns, table) => {
                 table.push(columns.iter().map(|column| subject.cell(*column)).collect());
             }
-            Form::Lines(template) => writeln!(out, "{}", template.fill(&subject))?,
+            ArtifactListLayout::Lines(template) => writeln!(out, "{}", template.fill(&subject))?,
         }
         Ok(())
     }
 
     /// Prints what is left. Without artifacts there are no titles either.
-    pub(crate) fn finish(self, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(crate) fn finish(self, out: &mut dyn Write) -> Result<(), CommandError> {
         match self.form {
-            Form::Default(_, mut table) | Form::Columns(_, mut table) if !table.is_empty() => {
+            ArtifactListLayout::Default(_, mut table) | ArtifactListLayout::Columns(_, mut table)
+                if !table.is_empty() =>
+            {
                 Ok(table.write(out)?)
             }
             _ => Ok(()),

@@ -6,7 +6,7 @@ use runvault::artifact::{Kind, Signature};
 use runvault::digest::{CoreHash, hex};
 use runvault::secrets::SecretMatch;
 use runvault::validation::Violation;
-use runvault::vault::add::Examined;
+use runvault::vault::add::DocumentResult;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
@@ -18,14 +18,14 @@ pub(crate) use runvault::vault::api::bytes_of;
 /// Writes `value` as one line of JSON.
 pub(crate) fn line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     let mut text = Vec::new();
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Ascii))?;
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, EscapingFormatter))?;
     text.push(b'\n');
     out.write_all(&text)
 }
 
 /// Writes `value` as one line of JSON as it is serialized. Unlike [`line`], the text is not in memory as a whole.
 pub(crate) fn stream(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Ascii))?;
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, EscapingFormatter))?;
     out.write_all(b"\n")
 }
 
@@ -72,7 +72,7 @@ impl<'s> SignatureMembers<'s> {
 /// result.
 pub(crate) fn examined(
     out: &mut dyn Write,
-    examined: &Examined,
+    examined: &DocumentResult,
     verdict: impl Serialize,
     most: Option<usize>,
 ) -> io::Result<()> {
@@ -102,9 +102,9 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// Compact JSON that escapes characters that could control a terminal.
-struct Ascii;
+struct EscapingFormatter;
 
-impl Formatter for Ascii {
+impl Formatter for EscapingFormatter {
     fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut start = 0;
         for (offset, character) in fragment.char_indices().filter(|(_, character)| is_hidden(*character)) {

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::digest::CoreHash;
-use runvault::vault::Origin;
+use runvault::vault::LinkOrigin;
 use runvault::vault::links::{LinkDirection, LinkEnd, LinkSummary};
 
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::stdout::{CAUTION, FAINT, HASH};
 use crate::cli::output::terminal;
 
@@ -62,7 +62,7 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &LinkSummary) -> io
     let name = fit::cut(&name, width.saturating_sub(before));
     write!(out, "{lead}{kind_style}{kind:<kind_pad$}{kind_style:#} {name_style}{name}{name_style:#}")?;
     let taken = before + fit::width(&name);
-    let trail = Trail { taken, below: fit::width(indent) + BELOW, least: REASON_WIDTH };
+    let trail = TrailingLayout { taken, below: fit::width(indent) + BELOW, least: REASON_WIDTH };
     trail.write(out, &because, FAINT)
 }
 
@@ -87,11 +87,11 @@ fn target_parts(target: &LinkEnd) -> [(String, Style); 2] {
 }
 
 /// Formats the origin of a link.
-pub(crate) fn because(origin: &Origin) -> String {
+pub(crate) fn because(origin: &LinkOrigin) -> String {
     match origin {
-        Origin::Derived(because) => because.clone(),
-        Origin::Stated(None) => "stated".to_owned(),
-        Origin::Stated(Some(note)) => format!("stated: {note}"),
+        LinkOrigin::Derived(because) => because.clone(),
+        LinkOrigin::Manual(None) => "stated".to_owned(),
+        LinkOrigin::Manual(Some(note)) => format!("stated: {note}"),
     }
 }
 

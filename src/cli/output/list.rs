@@ -4,25 +4,25 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout;
-use crate::cli::output::table::{Cell, Column, Table};
+use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 
 /// Prints `items` as a table of `columns` that ends with the line `ending`, or as JSON.
 pub(crate) fn print<T: Serialize>(
     items: &[T],
     as_json: bool,
-    columns: Vec<Column>,
-    row: impl Fn(&T) -> Vec<Cell>,
+    columns: Vec<TextColumn>,
+    row: impl Fn(&T) -> Vec<TextCell>,
     ending: &str,
-) -> Result<Status, Failure> {
+) -> Result<Status, CommandError> {
     let mut out = io::BufWriter::new(stdout::text());
     if as_json {
         items.iter().try_for_each(|item| json::line(&mut out, item))?;
         return Ok(out.flush().map(|()| Status::Done)?);
     }
-    let mut table = Table::new(columns);
+    let mut table = TextTable::new(columns);
     for item in items {
         table.push(row(item));
     }

@@ -24,12 +24,13 @@ pub(crate) fn match_text(found: &ArtifactMatch) -> String {
 }
 
 /// The attributes used as labels, most specific first.
-pub(crate) const TELLING: [&str; 6] = ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
+pub(crate) const IDENTIFYING_ATTRIBUTES: [&str; 6] =
+    ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
 /// Returns the values by which a person recognizes an artifact with these attributes.
 pub(crate) fn label(attributes: &[AttributeSummary]) -> String {
     const VALUES: usize = 3;
-    let values = TELLING.iter().flat_map(|name| {
+    let values = IDENTIFYING_ATTRIBUTES.iter().flat_map(|name| {
         let values = attributes.iter().filter(move |attribute| attribute.name == **name);
         values.map(|attribute| brief(&attribute.value).to_string())
     });

@@ -12,31 +12,31 @@ use runvault::Vault;
 use runvault::storage::Filter;
 
 use crate::cli::output::{terminal, verbosity};
-use estimate::{Amount, Counting};
+use estimate::{Amount, FileCounter};
 
 /// The delay before the bar is shown.
 const A_WHILE: Duration = Duration::from_millis(500);
 
 /// The progress of a command.
-pub(crate) struct Progress {
+pub(crate) struct CommandProgress {
     bar: ProgressBar,
     /// Whether there is a terminal to show it on.
     is_shown: bool,
     started: Instant,
     things: &'static str,
     done: Amount,
-    total: Total,
+    total: ProgressTotal,
 }
 
 /// What is to be done.
-enum Total {
+enum ProgressTotal {
     Unknown,
     Things(u64),
     /// Files that are being counted meanwhile.
-    Files(Arc<Counting>),
+    Files(Arc<FileCounter>),
 }
 
-impl Progress {
+impl CommandProgress {
     pub(crate) fn new(doing: &'static str) -> Self {
         Self::with_unit("files", doing)
     }
@@ -64,7 +64,7 @@ impl Progress {
             started: Instant::now(),
             things,
             done: Amount::default(),
-            total: Total::Unknown,
+            total: ProgressTotal::Unknown,
         }
     }
 
@@ -73,7 +73,7 @@ impl Progress {
         if self.is_shown
             && let Ok(total) = vault.snapshot().and_then(|snapshot| snapshot.count(&Filter::default()))
         {
-            self.total = Total::Things(total);
+            self.total = ProgressTotal::Things(total);
         }
     }
 
@@ -81,7 +81,7 @@ impl Progress {
     /// and shows the total and the remaining time once it is known.
     pub(crate) fn count_files(&mut self, paths: Option<Vec<PathBuf>>) {
         if let Some(paths) = paths.filter(|_| self.is_shown) {
-            self.total = Total::Files(Counting::start(paths));
+            self.total = ProgressTotal::Files(FileCounter::start(paths));
         }
     }
 
@@ -90,9 +90,9 @@ impl Progress {
         self.done.add(bytes);
         self.show(|this, elapsed| {
             let total = match &this.total {
-                Total::Unknown => None,
-                Total::Things(count) => Some(Amount { count: *count, bytes: 0 }),
-                Total::Files(counting) => counting.total(),
+                ProgressTotal::Unknown => None,
+                ProgressTotal::Things(count) => Some(Amount { count: *count, bytes: 0 }),
+                ProgressTotal::Files(counting) => counting.total(),
             };
             estimate::text(this.things, this.done, total, elapsed)
         });
@@ -126,7 +126,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for CommandProgress {
     fn drop(&mut self) {
         self.end();
     }

@@ -7,7 +7,7 @@ use runvault::validation::{Report, Severity, Violation};
 
 use crate::cli::hints;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::fit::Trail;
+use crate::cli::output::fit::TrailingLayout;
 use crate::cli::output::stdout::{self, BAD, CAUTION};
 
 /// Maximum number of violations listed per document unless `--max-violations` is given; the others are counted.
@@ -51,7 +51,7 @@ pub(crate) fn write_some(
         let (message, rule_id) = (escaped(&message), escaped(rule_id));
         let lead = format!("{indent}{severity}");
         write!(out, "{indent}{style}{severity}{style:#}")?;
-        let trail = Trail { taken: lead.len(), below: lead.len(), least: 0 };
+        let trail = TrailingLayout { taken: lead.len(), below: lead.len(), least: 0 };
         trail.write(out, &format!("{place}{message} (rule {rule_id})"), Style::new())?;
     }
     match violations.len().saturating_sub(most) {

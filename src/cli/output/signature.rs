@@ -11,7 +11,7 @@ const UNSIGNED: &str = "unsigned";
 
 /// What can be known of the signature of a capture, for clap; the preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub(crate) enum State {
+pub(crate) enum CaptureSignatureStatus {
     /// The signature was verified with a key
     Verified,
     /// It is not signed
@@ -22,7 +22,7 @@ pub(crate) enum State {
     Wrong,
 }
 
-impl State {
+impl CaptureSignatureStatus {
     /// Returns the state of a capture.
     pub(crate) fn new(signature: Option<&Signature>) -> Self {
         match signature.map(|signature| signature.state) {
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-impl From<SignatureName> for State {
+impl From<SignatureName> for CaptureSignatureStatus {
     fn from(name: SignatureName) -> Self {
         match name {
             SignatureName::Verified => Self::Verified,
@@ -66,16 +66,19 @@ impl From<SignatureName> for State {
 
 /// Describes a signature, escaped for terminals, such as `signature verified, key id ci-2026`.
 pub(crate) fn text(signature: Option<&Signature>) -> String {
-    text_of(State::new(signature), signature.and_then(|signature| signature.key_id.as_deref()))
+    text_of(
+        CaptureSignatureStatus::new(signature),
+        signature.and_then(|signature| signature.key_id.as_deref()),
+    )
 }
 
 /// Describes a signature of this state, like [`text`].
-pub(crate) fn text_of(state: State, key_id: Option<&str>) -> String {
+pub(crate) fn text_of(state: CaptureSignatureStatus, key_id: Option<&str>) -> String {
     let words = match state {
-        State::Verified => "signature verified",
-        State::Unsigned => "not signed",
-        State::Unchecked => "signature not checked",
-        State::Wrong => "signature wrong",
+        CaptureSignatureStatus::Verified => "signature verified",
+        CaptureSignatureStatus::Unsigned => "not signed",
+        CaptureSignatureStatus::Unchecked => "signature not checked",
+        CaptureSignatureStatus::Wrong => "signature wrong",
     };
     key_id.map_or_else(|| words.to_owned(), |id| format!("{words}, key id {}", brief(id)))
 }
@@ -86,7 +89,7 @@ mod tests {
 
     #[test]
     fn states_are_called_the_same_everywhere() {
-        for state in State::value_variants() {
+        for state in CaptureSignatureStatus::value_variants() {
             assert_eq!(state.to_possible_value().unwrap().get_name(), state.name());
         }
     }

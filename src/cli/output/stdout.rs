@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 pub(crate) use runvault::display::{counted, size};
 
 use crate::cli::output::escape::{escaped, is_plain};
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::terminal::{CHOICE, is_terminal, width, width_of_notes};
 use crate::cli::output::{fit, pager, verbosity};
 
@@ -27,13 +27,13 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 
 /// Returns standard output for text. Colors are removed where they are not supported.
 pub(crate) fn text() -> impl Write {
-    Paged(AutoStream::new(io::stdout().lock(), *CHOICE))
+    PagedStdout(AutoStream::new(io::stdout().lock(), *CHOICE))
 }
 
 /// Standard output, before whose first write a pager is started if there is to be one.
-struct Paged<W>(W);
+struct PagedStdout<W>(W);
 
-impl<W: Write> Write for Paged<W> {
+impl<W: Write> Write for PagedStdout<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         pager::begin();
         self.0.write(bytes)
@@ -57,7 +57,7 @@ pub(crate) fn plain(documentation: &str) -> String {
 
 /// Returns standard output for bytes that must not be changed.
 pub(crate) fn raw() -> impl Write {
-    Paged(io::stdout().lock())
+    PagedStdout(io::stdout().lock())
 }
 
 /// Writes a line, wrapped if it is too long for the terminal.
@@ -70,10 +70,15 @@ pub(crate) fn line(out: &mut dyn Write, line: &str) -> io::Result<()> {
 
 /// Writes untrusted bytes to standard output unchanged. On a terminal, control characters are an error unless `force`
 /// is set; the error names `what` the bytes are and what to use `instead`.
-pub(crate) fn write_exactly(bytes: &[u8], what: &str, instead: &str, force: bool) -> Result<(), Failure> {
+pub(crate) fn write_exactly(
+    bytes: &[u8],
+    what: &str,
+    instead: &str,
+    force: bool,
+) -> Result<(), CommandError> {
     if is_terminal() && !force && !is_plain(bytes) {
         let message = format!("{what} contains terminal control characters; use {instead}");
-        return Err(Failure::CouldNotRun(message));
+        return Err(CommandError::CouldNotRun(message));
     }
     let mut out = raw();
     out.write_all(bytes)?;

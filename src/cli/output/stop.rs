@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// The polling interval, too short to notice.
 const AT_ONCE: Duration = Duration::from_millis(50);
@@ -27,13 +27,13 @@ pub(crate) struct Stop {
 impl Stop {
     /// Handles SIGINT and SIGTERM. A second signal ends the process immediately, which stored data survives. SIGHUP is
     /// not handled, so that `nohup` works.
-    pub(crate) fn on_signals() -> Result<Self, Failure> {
+    pub(crate) fn on_signals() -> Result<Self, CommandError> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // The order matters: at the first signal, the flag is not yet set when it is checked.
             flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&asked))
                 .and_then(|_| flag::register(signal, Arc::clone(&asked)))
-                .map_err(|error| Failure::CouldNotRun(format!("cannot wait for Ctrl-C: {error}")))?;
+                .map_err(|error| CommandError::CouldNotRun(format!("cannot wait for Ctrl-C: {error}")))?;
         }
         Ok(Self { asked, ended_inputs: Arc::default() })
     }

@@ -37,9 +37,9 @@ pub(crate) const BELOW: usize = 4;
 
 /// The escaped text of a cell, with its colors.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell(String);
+pub(crate) struct TextCell(String);
 
-impl Cell {
+impl TextCell {
     /// Creates a cell with `text`, which is escaped.
     pub(crate) fn new(text: &str, style: Style) -> Self {
         // In full: text that does not fit is truncated when printed.
@@ -74,7 +74,7 @@ impl Cell {
 
 /// A column of a table.
 #[derive(Clone, Debug)]
-pub(crate) struct Column {
+pub(crate) struct TextColumn {
     title: String,
     /// The width to which it can be truncated; `None` if it is complete or omitted.
     least: Option<usize>,
@@ -84,7 +84,7 @@ pub(crate) struct Column {
     pad: usize,
 }
 
-impl Column {
+impl TextColumn {
     /// Creates a column that can be truncated.
     pub(crate) fn new(title: &str) -> Self {
         let (is_right, is_minor, is_of_hashes) = (false, false, false);
@@ -117,7 +117,7 @@ impl Column {
     }
 
     /// Returns the text of a cell that fits into `width`.
-    fn fitted(&self, cell: &Cell, width: usize) -> String {
+    fn fitted(&self, cell: &TextCell, width: usize) -> String {
         let is_cut = self.is_of_hashes && cell.width() > width;
         let text = if is_cut { &cell.0.replacen(PREFIX, "", 1) } else { &cell.0 };
         fit::cut(text, width).into_owned()
@@ -126,16 +126,16 @@ impl Column {
 
 /// A row, and the lines below it.
 #[derive(Clone, Debug)]
-struct Row {
-    cells: Vec<Cell>,
-    below: Vec<Cell>,
+struct TextRow {
+    cells: Vec<TextCell>,
+    below: Vec<TextCell>,
 }
 
 /// A table of rows and columns.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Row>,
+pub(crate) struct TextTable {
+    columns: Vec<TextColumn>,
+    rows: Vec<TextRow>,
     indent: usize,
     has_titles: bool,
     width: Option<usize>,
@@ -143,9 +143,9 @@ pub(crate) struct Table {
     layout: Option<Layout>,
 }
 
-impl Table {
+impl TextTable {
     /// Creates an empty table for standard output.
-    pub(crate) fn new(columns: Vec<Column>) -> Self {
+    pub(crate) fn new(columns: Vec<TextColumn>) -> Self {
         let width = terminal::width();
         Self { columns, rows: Vec::new(), indent: 0, has_titles: false, width, layout: None }
     }
@@ -171,13 +171,13 @@ impl Table {
     }
 
     /// Adds a row, with a cell for each column.
-    pub(crate) fn push(&mut self, cells: Vec<Cell>) {
+    pub(crate) fn push(&mut self, cells: Vec<TextCell>) {
         self.push_with(cells, Vec::new());
     }
 
     /// Adds a row, and lines below it.
-    pub(crate) fn push_with(&mut self, cells: Vec<Cell>, below: Vec<Cell>) {
-        self.rows.push(Row { cells, below });
+    pub(crate) fn push_with(&mut self, cells: Vec<TextCell>, below: Vec<TextCell>) {
+        self.rows.push(TextRow { cells, below });
     }
 
     /// Returns whether columns are omitted because the buffered rows do not fit the terminal.
@@ -205,7 +205,7 @@ impl Table {
         } else {
             let layout = Layout::new(&self.widths(&rows), &self.columns, room);
             if self.has_titles {
-                let title = |column: &Column| Cell(format!("{FAINT}{}{FAINT:#}", column.title));
+                let title = |column: &TextColumn| TextCell(format!("{FAINT}{}{FAINT:#}", column.title));
                 self.line(out, &layout, &self.columns.iter().map(title).collect::<Vec<_>>())?;
             }
             layout
@@ -223,8 +223,8 @@ impl Table {
     }
 
     /// Returns the natural width of each column.
-    fn widths(&self, rows: &[Row]) -> Vec<usize> {
-        let titles = |column: &Column| if self.has_titles { fit::width(&column.title) } else { 0 };
+    fn widths(&self, rows: &[TextRow]) -> Vec<usize> {
+        let titles = |column: &TextColumn| if self.has_titles { fit::width(&column.title) } else { 0 };
         let mut widths: Vec<usize> =
             self.columns.iter().map(|column| titles(column).max(column.pad)).collect();
         for row in rows {
@@ -235,7 +235,7 @@ impl Table {
         widths
     }
 
-    fn line(&self, out: &mut dyn Write, layout: &Layout, cells: &[Cell]) -> io::Result<()> {
+    fn line(&self, out: &mut dyn Write, layout: &Layout, cells: &[TextCell]) -> io::Result<()> {
         let mut line = " ".repeat(self.indent);
         let mut gap = 0;
         for &(index, width) in &layout.shown {
@@ -275,7 +275,7 @@ impl Layout {
         if self.is_limited { width } else { width.min(ALIGNED) }
     }
 
-    fn new(natural: &[usize], columns: &[Column], room: Option<usize>) -> Self {
+    fn new(natural: &[usize], columns: &[TextColumn], room: Option<usize>) -> Self {
         let Some(room) = room else {
             let shown = natural.iter().copied().enumerate().collect();
             return Self { shown, is_limited: false, is_cut: false };
@@ -285,9 +285,9 @@ impl Layout {
             let is_cut = shown.len() < columns.len();
             let taken = GAP * shown.len().saturating_sub(1) + if is_cut { 2 } else { 0 };
             let room = room.saturating_sub(taken);
-            let sizes: Vec<Size> = shown
+            let sizes: Vec<ColumnWidth> = shown
                 .iter()
-                .filter_map(|index| Some(Size::new(*natural.get(*index)?, columns.get(*index)?)))
+                .filter_map(|index| Some(ColumnWidth::new(*natural.get(*index)?, columns.get(*index)?)))
                 .collect();
             if sizes.iter().map(|size| size.least).sum::<usize>() <= room || shown.len() < 2 {
                 let shown = shown.into_iter().zip(shared(sizes, room)).collect();
@@ -304,21 +304,21 @@ impl Layout {
 }
 
 /// The width that a column wants, and the least that it needs.
-struct Size {
+struct ColumnWidth {
     wanted: usize,
     least: usize,
     is_of_hashes: bool,
 }
 
-impl Size {
-    fn new(wanted: usize, column: &Column) -> Self {
+impl ColumnWidth {
+    fn new(wanted: usize, column: &TextColumn) -> Self {
         let least = column.least.map_or(wanted, |least| least.min(wanted));
         Self { wanted, least, is_of_hashes: column.is_of_hashes }
     }
 }
 
 /// Distributes `room` among columns: short columns keep their width, and the others get equal widths if possible.
-fn shared(mut sizes: Vec<Size>, room: usize) -> Vec<usize> {
+fn shared(mut sizes: Vec<ColumnWidth>, room: usize) -> Vec<usize> {
     if sizes.iter().map(|size| size.wanted).sum::<usize>() > room {
         sizes.iter_mut().filter(|size| size.is_of_hashes).for_each(|size| size.wanted = size.least);
     }
@@ -338,23 +338,23 @@ mod tests {
 
     use super::*;
 
-    fn text_of(mut table: Table) -> String {
+    fn text_of(mut table: TextTable) -> String {
         let mut out = Vec::new();
         table.write(&mut out).unwrap();
         anstream::adapter::strip_str(&String::from_utf8(out).unwrap()).to_string()
     }
 
-    fn table(columns: Vec<Column>, rows: &[&[&str]], width: Option<usize>) -> String {
-        let mut table = Table::new(columns).for_width(width);
+    fn table(columns: Vec<TextColumn>, rows: &[&[&str]], width: Option<usize>) -> String {
+        let mut table = TextTable::new(columns).for_width(width);
         for row in rows {
-            table.push(row.iter().map(|text| Cell::new(text, FAINT)).collect());
+            table.push(row.iter().map(|text| TextCell::new(text, FAINT)).collect());
         }
         text_of(table)
     }
 
     #[test]
     fn long_cells_are_cut_and_short_ones_are_not() {
-        let columns = || vec![Column::new("a").whole(), Column::new("b"), Column::new("c")];
+        let columns = || vec![TextColumn::new("a").whole(), TextColumn::new("b"), TextColumn::new("c")];
         let rows: &[&[&str]] = &[
             &["4df877dec7f4", "short", "a text that is much too long"],
             &["103ef1c54b58", "漢字漢字漢字", ""],
@@ -377,7 +377,7 @@ mod tests {
     fn one_very_long_cell_does_not_move_the_others() {
         let long = "x".repeat(100_000);
         let rows: &[&[&str]] = &[&[&long, "behind"], &["short", "behind"]];
-        let columns = || vec![Column::new("a"), Column::new("b")];
+        let columns = || vec![TextColumn::new("a"), TextColumn::new("b")];
         let expected = format!("{long} behind\nshort{:68}behind\n", "");
         assert_eq!(table(columns(), rows, None), expected);
         assert_eq!(table(columns(), rows, Some(10_000)).lines().map(str::len).max(), Some(10_002));
@@ -386,10 +386,10 @@ mod tests {
     #[test]
     fn what_matters_less_goes_first() {
         let columns = vec![
-            Column::new("hash").whole(),
-            Column::new("age").whole().minor(),
-            Column::new("size").whole().right(),
-            Column::new("label"),
+            TextColumn::new("hash").whole(),
+            TextColumn::new("age").whole().minor(),
+            TextColumn::new("size").whole().right(),
+            TextColumn::new("label"),
         ];
         let rows: &[&[&str]] =
             &[&["4df877dec7f4", "13 minutes ago", "1 B", "a long label of it"], &["", "", "10 B", ""]];
@@ -404,8 +404,8 @@ mod tests {
         for (width, expected) in
             [(10, "@tag label"), (9, "@tag lab…"), (6, "@tag …"), (5, "@tag…"), (4, "@ta…")]
         {
-            let cell = Cell::plain("@tag").and(&Cell::plain("")).and(&Cell::plain("label"));
-            assert_eq!(Column::new("").fitted(&cell, width), expected);
+            let cell = TextCell::plain("@tag").and(&TextCell::plain("")).and(&TextCell::plain("label"));
+            assert_eq!(TextColumn::new("").fitted(&cell, width), expected);
         }
     }
 
@@ -417,10 +417,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_line_is_wider_than_the_terminal(rows in cells(), width in NARROWEST..200, indent in 0..8_usize) {
-            let mut table = Table::new(columns()).for_width(Some(width)).indented(indent).titled();
+            let mut table = TextTable::new(columns()).for_width(Some(width)).indented(indent).titled();
             for row in &rows {
-                let below = row.iter().map(|text| Cell::plain(text)).collect();
-                table.push_with(row.iter().map(|text| Cell::plain(text)).collect(), below);
+                let below = row.iter().map(|text| TextCell::plain(text)).collect();
+                table.push_with(row.iter().map(|text| TextCell::plain(text)).collect(), below);
             }
             let text = text_of(table);
             prop_assert_eq!(text.lines().count(), 1 + rows.len() * 6);
@@ -431,9 +431,9 @@ mod tests {
 
         #[test]
         fn without_a_width_nothing_is_lost(rows in cells()) {
-            let mut table = Table::new(columns()).for_width(None);
+            let mut table = TextTable::new(columns()).for_width(None);
             for row in &rows {
-                table.push(row.iter().map(|text| Cell::plain(text)).collect());
+                table.push(row.iter().map(|text| TextCell::plain(text)).collect());
             }
             let text = text_of(table);
             prop_assert_eq!(text.lines().count(), rows.len());
@@ -450,13 +450,13 @@ mod tests {
         }
     }
 
-    fn columns() -> Vec<Column> {
+    fn columns() -> Vec<TextColumn> {
         vec![
-            Column::new("hash").of_hashes(),
-            Column::new("minor").whole().minor(),
-            Column::new("right").right(),
-            Column::new("padded").padded(9),
-            Column::new("last"),
+            TextColumn::new("hash").of_hashes(),
+            TextColumn::new("minor").whole().minor(),
+            TextColumn::new("right").right(),
+            TextColumn::new("padded").padded(9),
+            TextColumn::new("last"),
         ]
     }
 }

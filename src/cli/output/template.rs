@@ -2,20 +2,20 @@
 
 use std::str::FromStr;
 
-use crate::cli::output::columns::{self, Column, Subject};
+use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use crate::cli::output::escape::{brief, whole};
 
 /// A template of a line, such as `{{core}}\t{{model_id}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Template(Vec<Piece>);
+pub(crate) struct LineTemplate(Vec<TemplatePart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
-    Column(Column),
+    Column(ArtifactColumn),
 }
 
-impl FromStr for Template {
+impl FromStr for LineTemplate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -25,12 +25,12 @@ impl FromStr for Template {
             let Some((name, after)) = after.split_once("}}") else {
                 return Err(format!("{{{{ without }}}} at {}", brief(after)));
             };
-            pieces.push(Piece::Text(unescaped(before)?));
-            pieces.push(Piece::Column(columns::named(name)?));
+            pieces.push(TemplatePart::Text(unescaped(before)?));
+            pieces.push(TemplatePart::Column(columns::named(name)?));
             rest = after;
         }
-        pieces.push(Piece::Text(unescaped(rest)?));
-        pieces.retain(|piece| !matches!(piece, Piece::Text(text) if text.is_empty()));
+        pieces.push(TemplatePart::Text(unescaped(rest)?));
+        pieces.retain(|piece| !matches!(piece, TemplatePart::Text(text) if text.is_empty()));
         Ok(Self(pieces))
     }
 }
@@ -53,25 +53,25 @@ fn unescaped(text: &str) -> Result<String, String> {
     Ok(plain)
 }
 
-impl Template {
+impl LineTemplate {
     /// Returns the text for an artifact. Values are always escaped: a pipe often ends at a terminal, and a line feed in
     /// a value would split the line. `--json` contains them unchanged.
-    pub(crate) fn fill(&self, subject: &Subject<'_>) -> String {
+    pub(crate) fn fill(&self, subject: &ColumnContext<'_>) -> String {
         let mut line = String::new();
         for piece in &self.0 {
             match piece {
-                Piece::Text(text) => line.push_str(text),
-                Piece::Column(column) => line.push_str(&whole(&subject.text(*column))),
+                TemplatePart::Text(text) => line.push_str(text),
+                TemplatePart::Column(column) => line.push_str(&whole(&subject.text(*column))),
             }
         }
         line
     }
 
     /// Returns the columns that it shows.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = Column> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = ArtifactColumn> {
         self.0.iter().filter_map(|piece| match piece {
-            Piece::Text(_) => None,
-            Piece::Column(column) => Some(*column),
+            TemplatePart::Text(_) => None,
+            TemplatePart::Column(column) => Some(*column),
         })
     }
 }
@@ -82,14 +82,18 @@ mod tests {
 
     use super::*;
 
-    fn text(text: &str) -> Piece {
-        Piece::Text(text.to_owned())
+    fn text(text: &str) -> TemplatePart {
+        TemplatePart::Text(text.to_owned())
     }
 
     #[test]
     fn names_and_escapes_are_read() {
-        let read = |text: &str| text.parse::<Template>().map(|template| template.0);
-        let both = vec![Piece::Column(Column::Core), text("\t"), Piece::Column(Column::Attribute("tool"))];
+        let read = |text: &str| text.parse::<LineTemplate>().map(|template| template.0);
+        let both = vec![
+            TemplatePart::Column(ArtifactColumn::Core),
+            text("\t"),
+            TemplatePart::Column(ArtifactColumn::Attribute("tool")),
+        ];
         assert_eq!(read(r"{{core}}\t{{ tool }}"), Ok(both));
         assert_eq!(read(r"a\n\\n{b}}"), Ok(vec![text("a\n\\n{b}}")]));
         assert_eq!(read(""), Ok(vec![]));
@@ -102,11 +106,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_names_nothing_stands_for_itself(before in "[^\\\\{]{0,20}", after in any::<String>()) {
-            prop_assert_eq!(before.parse(), Ok(Template(if before.is_empty() { vec![] } else { vec![text(&before)] })));
+            prop_assert_eq!(before.parse(), Ok(LineTemplate(if before.is_empty() { vec![] } else { vec![text(&before)] })));
             // Any text must either be parsed or rejected.
-            let named: Result<Template, String> = format!("{before}{{{{core}}}}{after}").parse();
-            if let Ok(Template(pieces)) = named {
-                prop_assert!(pieces.contains(&Piece::Column(Column::Core)));
+            let named: Result<LineTemplate, String> = format!("{before}{{{{core}}}}{after}").parse();
+            if let Ok(LineTemplate(pieces)) = named {
+                prop_assert!(pieces.contains(&TemplatePart::Column(ArtifactColumn::Core)));
             }
         }
     }

@@ -26,17 +26,17 @@ pub(crate) fn is_terminal() -> bool {
 /// Returns the width of standard output: that of COLUMNS, otherwise that of the terminal. `None` if unlimited, as in a
 /// pipe or a file.
 pub(crate) fn width() -> Option<usize> {
-    stated_width().or_else(|| *MEASURED).and_then(sensible)
+    width_from_env().or_else(|| *MEASURED).and_then(sensible)
 }
 
-fn stated_width() -> Option<usize> {
+fn width_from_env() -> Option<usize> {
     std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok())
 }
 
 /// Returns the width of standard error; text is not wrapped in files.
 pub(super) fn width_of_notes() -> Option<usize> {
     let (measured, _) = terminal_size::terminal_size_of(io::stderr())?;
-    sensible(stated_width().unwrap_or(usize::from(measured.0)))
+    sensible(width_from_env().unwrap_or(usize::from(measured.0)))
 }
 
 /// Returns the width unless it is invalid: a terminal that does not know its width reports 0.

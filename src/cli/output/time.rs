@@ -4,7 +4,7 @@ use chrono::{DateTime, Duration, NaiveDate, Utc};
 use clap::ValueEnum;
 use runvault::storage::TimeBasis;
 
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 use crate::cli::output::terminal;
 
@@ -16,17 +16,18 @@ pub(crate) use runvault::display::{ago, duration, time as display};
 const TEST_CLOCK: &str = "RUNVAULT_TEST_CLOCK";
 
 /// Fixes the clock of this process if the environment variable is set, as only tests do.
-pub(crate) fn fix_clock_for_tests() -> Result<(), Failure> {
+pub(crate) fn fix_clock_for_tests() -> Result<(), CommandError> {
     let Some(text) = std::env::var_os(TEST_CLOCK) else { return Ok(()) };
     let time = text.to_str().and_then(|text| DateTime::parse_from_rfc3339(text).ok());
-    let time = time.ok_or_else(|| Failure::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
+    let time =
+        time.ok_or_else(|| CommandError::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
     clock::fix(Some(time.to_utc()));
     Ok(())
 }
 
 /// Which time of artifacts counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
+pub(crate) enum TimeBasisArg {
     /// First added
     FirstSeen,
     /// Last added or seen again
@@ -38,7 +39,7 @@ pub(crate) enum By {
     Finished,
 }
 
-impl By {
+impl TimeBasisArg {
     pub(crate) fn basis(self) -> TimeBasis {
         match self {
             Self::FirstSeen => TimeBasis::FirstSeen,
@@ -64,7 +65,7 @@ const TOLERANCE: Duration = Duration::minutes(1);
 
 /// Warns if the last journal entry is later than this machine's clock. Additions until then also get that time, because
 /// times in a journal never decrease.
-pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), Failure> {
+pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), CommandError> {
     if !vault.is_created() {
         return Ok(());
     }

@@ -30,10 +30,10 @@ use crate::json::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo, apply};
 
 use attributes::{EFFECTS, IO_REFS};
-use root::{Core, View};
+use root::{ContractCore, ContractMembers};
 
-pub use statement::{Bound, Bounds, Stated, comparable};
-pub use terms::{Effect, Evidence, IoRef, SchemaSource, Terms};
+pub use statement::{Bounds, ParsedMember, RangeBound, comparable};
+pub use terms::{ContractTerms, Effect, Evidence, IoRef, SchemaSource};
 
 /// The kind `contract`.
 pub struct Contract;
@@ -75,7 +75,7 @@ impl Artifact for Contract {
         if findings.has_errors() {
             return None;
         }
-        let view = View::from_root(&root)?;
+        let view = ContractMembers::from_root(&root)?;
         apply(&rules::CONTENT, findings, |check, found| check(&view, found));
         if findings.has_errors() {
             return None;
@@ -91,7 +91,7 @@ impl Artifact for Contract {
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         let root = read::read(document, limits).map_err(unreadable)?;
-        let core = Core::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
+        let core = ContractCore::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(core, &mut { out })
     }
 
@@ -118,7 +118,7 @@ fn report(error: &ReadError, findings: &mut Findings) {
     }
 }
 
-fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+fn describe(root: &Value<'_>, view: &ContractMembers<'_>, core: CoreHash) -> Draft {
     let mut draft = Draft::new(core);
     draft.collect_references(root, "", &[]);
     let text = |value: &Value<'_>, name: &str| {

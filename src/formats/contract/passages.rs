@@ -1,7 +1,7 @@
 //! The searchable texts of a contract: its refs, its effects and its other members.
 
 use super::read;
-use crate::artifact::{Field, Passage, Passages, words_of};
+use crate::artifact::{Field, Passage, PassageCollector, words_of};
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Object, Value, pointer};
 
@@ -10,7 +10,7 @@ pub(super) const FIELD: Field = Field::new("contract");
 
 pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let root = read::read(document, limits)?;
-    let mut passages = Passages::default();
+    let mut passages = PassageCollector::default();
     for (name, member) in root.as_object().into_iter().flat_map(Object::iter) {
         let mut at = String::new();
         pointer::push(&mut at, name);

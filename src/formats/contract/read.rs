@@ -2,7 +2,7 @@
 
 use crate::json::Value;
 use crate::json::reader::{self, Defect, Limits, ReadError};
-use crate::yaml::{self, Schema};
+use crate::yaml::{self, YamlSchema};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -15,7 +15,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, Re
     let body = unmarked.unwrap_or(bytes);
     let text = reader::utf8(body, limits)?;
     if !text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{') {
-        return yaml::read(text, Schema::Core, limits);
+        return yaml::read(text, YamlSchema::Core, limits);
     }
     match reader::read_keeping_overflow(body, limits) {
         Ok(_) if unmarked.is_some() => {
@@ -24,7 +24,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, Re
         }
         // YAML's flow mappings begin like JSON objects.
         Err(error) if error.defect == Defect::Syntax => {
-            yaml::read(text, Schema::Core, limits).map_err(|other| more_telling(error, other))
+            yaml::read(text, YamlSchema::Core, limits).map_err(|other| more_telling(error, other))
         }
         outcome => outcome,
     }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use crate::json::Value;
-use crate::json::canonical::rfc8785::Form;
+use crate::json::canonical::rfc8785::CanonicalInput;
 
 /// The relevant members of a root with a valid shape.
-pub(super) struct View<'v> {
-    pub(super) core: Core<'v>,
+pub(super) struct ContractMembers<'v> {
+    pub(super) core: ContractCore<'v>,
     pub(super) io_refs: &'v [Value<'v>],
     pub(super) effects: &'v [Value<'v>],
     /// The refs by name.
@@ -16,9 +16,9 @@ pub(super) struct View<'v> {
     pub(super) effect_names: HashMap<&'v str, usize>,
 }
 
-impl<'v> View<'v> {
+impl<'v> ContractMembers<'v> {
     pub(super) fn from_root(root: &'v Value<'v>) -> Option<Self> {
-        let core = Core::from_root(root)?;
+        let core = ContractCore::from_root(root)?;
         let (io_refs, effects) = (core.io_refs.as_array()?, core.effects.as_array()?);
         let named = |value: &'v Value<'v>, name: &str| value.get(name).and_then(Value::as_str);
         let declared = io_refs.iter().filter_map(|io_ref| Some((named(io_ref, "ref")?, io_ref)));
@@ -32,19 +32,19 @@ impl<'v> View<'v> {
 
 /// The hashed part. The specification defines no hash; all its statements about a contract are in these two members.
 #[derive(Clone, Copy)]
-pub(super) struct Core<'v> {
+pub(super) struct ContractCore<'v> {
     effects: &'v Value<'v>,
     io_refs: &'v Value<'v>,
 }
 
-impl<'v> Core<'v> {
+impl<'v> ContractCore<'v> {
     pub(super) fn from_root(root: &'v Value<'v>) -> Option<Self> {
         Some(Self { effects: root.get("effects")?, io_refs: root.get("io_refs")? })
     }
 }
 
-impl<'v> From<Core<'v>> for Form<'v> {
-    fn from(core: Core<'v>) -> Self {
+impl<'v> From<ContractCore<'v>> for CanonicalInput<'v> {
+    fn from(core: ContractCore<'v>) -> Self {
         Self::Object(vec![("effects", Self::Value(core.effects)), ("io_refs", Self::Value(core.io_refs))])
     }
 }

@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 
 use super::key_field::{KeyFields, Presence};
-use super::root::View;
-use super::statement::Stated;
+use super::root::ContractMembers;
+use super::statement::ParsedMember;
 use super::{schema, shape, statement, terms};
 use crate::json::Value;
 use crate::json::reader::excerpt;
@@ -24,13 +24,13 @@ pub(super) const SCHEMA: RuleInfo = info(
 );
 
 type ShapeCheck = fn(&Value<'_>, &mut Finder<'_>);
-type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
+type ContractCheck = fn(&ContractMembers<'_>, &mut Finder<'_>);
 
 /// Rules for the root. If one is broken, no others are checked.
 pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule { info: SCHEMA, check: shape::check }];
 
 /// Rules for contracts with a valid shape.
-pub(super) static CONTENT: [Rule<ContentCheck>; 7] = [
+pub(super) static CONTENT: [Rule<ContractCheck>; 7] = [
     Rule {
         info: info(
             "IC1",
@@ -126,7 +126,7 @@ fn is_written(io_ref: &Value<'_>) -> bool {
     matches!(text(io_ref, "mode"), "write" | "mutate")
 }
 
-fn closure(contract: &View<'_>, found: &mut Finder<'_>) {
+fn closure(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
         let target = text(effect, "target");
         if !contract.declared.contains_key(target) {
@@ -150,7 +150,7 @@ fn closure(contract: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn schemas(contract: &View<'_>, found: &mut Finder<'_>) {
+fn schemas(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     for (index, io_ref) in contract.io_refs.iter().enumerate() {
         if let Some(schema) = io_ref.get("schema") {
             schema::check(schema, &mut format!("/io_refs/{index}/schema"), found);
@@ -158,7 +158,7 @@ fn schemas(contract: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn explicitness(contract: &View<'_>, found: &mut Finder<'_>) {
+fn explicitness(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     let targets: HashSet<&str> = contract.effects.iter().map(|effect| text(effect, "target")).collect();
     for (index, io_ref) in contract.io_refs.iter().enumerate() {
         let name = text(io_ref, "ref");
@@ -170,7 +170,7 @@ fn explicitness(contract: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
+fn idempotency(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     let mut key_fields = KeyFields::default();
     for (index, effect) in contract.effects.iter().enumerate() {
         let target = contract.declared.get(text(effect, "target")).copied();
@@ -204,7 +204,7 @@ fn idempotency(contract: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn evidence(contract: &View<'_>, found: &mut Finder<'_>) {
+fn evidence(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
         if non_null_member(effect, "evidence").is_none() {
             let message = "missing; without evidence the effect cannot be audited";
@@ -213,7 +213,7 @@ fn evidence(contract: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn retries(contract: &View<'_>, found: &mut Finder<'_>) {
+fn retries(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
         let idempotency = effect.get("idempotency").and_then(|idempotency| idempotency.get("type"));
         if idempotency.and_then(Value::as_str) == Some("non-idempotent") && !terms::says_why(effect) {
@@ -223,18 +223,18 @@ fn retries(contract: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn statements(contract: &View<'_>, found: &mut Finder<'_>) {
+fn statements(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
         let Some(evidence) = non_null_member(effect, "evidence") else { continue };
         for name in ["success", "failure"] {
             for (place, value) in [("/evidence", evidence.get(name)), ("", effect.get(name))] {
-                if let Stated::Unreadable(why) = statement::values(value) {
+                if let ParsedMember::Unreadable(why) = statement::values(value) {
                     found.add(format!("/effects/{index}{place}/{name}"), why);
                 }
             }
         }
         let at = format!("/effects/{index}/evidence");
-        if let Stated::Unreadable(why) = statement::bounds(evidence) {
+        if let ParsedMember::Unreadable(why) = statement::bounds(evidence) {
             found.add(at.as_str(), format!("invalid bounds: {why}"));
         }
         for name in ["path", "of"] {

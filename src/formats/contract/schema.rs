@@ -8,10 +8,10 @@ use crate::validation::Finder;
 /// The types of JSON Schema.
 const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-type Fits = fn(&Value<'_>) -> bool;
+type KeywordValueTest = fn(&Value<'_>) -> bool;
 
 /// Keywords and the constraints on their values.
-const KEYWORDS: [(&str, &str, Fits); 4] = [
+const KEYWORDS: [(&str, &str, KeywordValueTest); 4] = [
     ("type", "a JSON Schema type or a non-empty list of types", is_type),
     ("properties", "an object", |value| value.as_object().is_some()),
     ("required", "a list of strings", |value| all_elements(value, |element| element.as_str().is_some())),

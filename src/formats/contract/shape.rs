@@ -49,7 +49,7 @@ fn elements<'v>(root: &'v Value<'v>, name: &str, found: &mut Finder<'_>) -> &'v 
 }
 
 fn check_ref(io_ref: &Value<'_>, at: String, found: &mut Finder<'_>) {
-    let Some(mut members) = Members::new(io_ref, at, found) else {
+    let Some(mut members) = ContractObjectChecker::new(io_ref, at, found) else {
         return;
     };
     members.required("ref", FILLED, is_filled);
@@ -62,7 +62,7 @@ fn check_ref(io_ref: &Value<'_>, at: String, found: &mut Finder<'_>) {
 }
 
 fn check_effect(effect: &Value<'_>, at: String, found: &mut Finder<'_>) {
-    let Some(mut members) = Members::new(effect, at, found) else {
+    let Some(mut members) = ContractObjectChecker::new(effect, at, found) else {
         return;
     };
     members.required("name", FILLED, is_filled);
@@ -91,13 +91,13 @@ fn is_string(value: &Value<'_>) -> bool {
 }
 
 /// The members of an object in the document, and the destination of violations.
-struct Members<'v, 'f, 'r> {
+struct ContractObjectChecker<'v, 'f, 'r> {
     object: &'v Value<'v>,
     at: String,
     found: &'f mut Finder<'r>,
 }
 
-impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
+impl<'v, 'f, 'r> ContractObjectChecker<'v, 'f, 'r> {
     /// Returns the members of `value` at `at`, or reports that it is not an object.
     fn new(value: &'v Value<'v>, at: String, found: &'f mut Finder<'r>) -> Option<Self> {
         if value.as_object().is_none() {
@@ -108,9 +108,9 @@ impl<'v, 'f, 'r> Members<'v, 'f, 'r> {
     }
 
     /// Returns the members of the object `name` if it is present and not null.
-    fn inner(&mut self, name: &str) -> Option<Members<'v, '_, 'r>> {
+    fn inner(&mut self, name: &str) -> Option<ContractObjectChecker<'v, '_, 'r>> {
         let value = self.object.get(name).filter(|value| !value.is_null())?;
-        Members::new(value, format!("{}/{name}", self.at), self.found)
+        ContractObjectChecker::new(value, format!("{}/{name}", self.at), self.found)
     }
 
     fn required(&mut self, name: &str, wanted: &str, fits: impl Fn(&Value<'_>) -> bool) {
@@ -158,20 +158,23 @@ fn is_one_of(value: &Value<'_>, choices: &[&str]) -> bool {
 
 fn check_numbers(root: &Value<'_>, found: &mut Finder<'_>) {
     for (name, member) in root.as_object().into_iter().flat_map(Object::iter) {
-        let mut numbers =
-            Numbers { hashed: matches!(name, "io_refs" | "effects"), at: String::new(), found: &mut *found };
+        let mut numbers = CanonicalNumberChecker {
+            hashed: matches!(name, "io_refs" | "effects"),
+            at: String::new(),
+            found: &mut *found,
+        };
         numbers.visit_at(member, |at| pointer::push(at, name));
     }
 }
 
 /// A search for numbers without a canonical form.
-struct Numbers<'f, 'r> {
+struct CanonicalNumberChecker<'f, 'r> {
     hashed: bool,
     at: String,
     found: &'f mut Finder<'r>,
 }
 
-impl Numbers<'_, '_> {
+impl CanonicalNumberChecker<'_, '_> {
     fn visit(&mut self, value: &Value<'_>) {
         match value {
             Value::Number(number) => {

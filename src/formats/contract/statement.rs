@@ -7,7 +7,7 @@ use crate::json::{Number, Value};
 
 /// The value that a member states, if it is present.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Stated<T> {
+pub enum ParsedMember<T> {
     /// No value.
     #[default]
     Nothing,
@@ -17,7 +17,7 @@ pub enum Stated<T> {
     Unreadable(String),
 }
 
-impl<T> Stated<T> {
+impl<T> ParsedMember<T> {
     /// Returns the value, if it is valid.
     #[must_use]
     pub fn value(&self) -> Option<&T> {
@@ -45,20 +45,20 @@ fn comparable_number(number: &Number<'_>) -> String {
 }
 
 /// Returns the values of a member that is one value or a list.
-pub(super) fn values(stated: Option<&Value<'_>>) -> Stated<Vec<String>> {
-    let Some(stated) = stated else { return Stated::Nothing };
+pub(super) fn values(stated: Option<&Value<'_>>) -> ParsedMember<Vec<String>> {
+    let Some(stated) = stated else { return ParsedMember::Nothing };
     let elements = stated.as_array().unwrap_or(std::slice::from_ref(stated));
     if elements.is_empty() {
-        return Stated::Unreadable("it is an empty list".to_owned());
+        return ParsedMember::Unreadable("it is an empty list".to_owned());
     }
     let read: Option<Vec<String>> = elements.iter().map(comparable).collect();
     let wanted = "it must be a string, a number, a boolean, or a list of these";
-    read.map_or_else(|| Stated::Unreadable(wanted.to_owned()), Stated::Is)
+    read.map_or_else(|| ParsedMember::Unreadable(wanted.to_owned()), ParsedMember::Is)
 }
 
 /// One end of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct RangeBound {
     /// The number as written in JSON.
     pub literal: String,
     /// Whether the bound is exclusive.
@@ -69,9 +69,9 @@ pub struct Bound {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// The lower bound.
-    pub least: Option<Bound>,
+    pub least: Option<RangeBound>,
     /// The upper bound.
-    pub most: Option<Bound>,
+    pub most: Option<RangeBound>,
 }
 
 impl fmt::Display for Bounds {
@@ -92,27 +92,29 @@ pub(super) const LEAST: [(&str, bool); 3] = [("minimum", false), ("min", false),
 pub(super) const MOST: [(&str, bool); 3] = [("maximum", false), ("max", false), ("exclusiveMaximum", true)];
 
 /// Returns the bounds that `evidence` states.
-pub(super) fn bounds(evidence: &Value<'_>) -> Stated<Bounds> {
+pub(super) fn bounds(evidence: &Value<'_>) -> ParsedMember<Bounds> {
     match (end(evidence, &LEAST), end(evidence, &MOST)) {
-        (Stated::Unreadable(why), _) | (_, Stated::Unreadable(why)) => Stated::Unreadable(why),
-        (Stated::Nothing, Stated::Nothing) => Stated::Nothing,
+        (ParsedMember::Unreadable(why), _) | (_, ParsedMember::Unreadable(why)) => {
+            ParsedMember::Unreadable(why)
+        }
+        (ParsedMember::Nothing, ParsedMember::Nothing) => ParsedMember::Nothing,
         (least, most) => {
             let [least, most] = [least, most].map(|end| end.value().cloned());
-            Stated::Is(Bounds { least, most })
+            ParsedMember::Is(Bounds { least, most })
         }
     }
 }
 
-fn end(evidence: &Value<'_>, members: &[(&str, bool)]) -> Stated<Bound> {
+fn end(evidence: &Value<'_>, members: &[(&str, bool)]) -> ParsedMember<RangeBound> {
     let mut stated =
         members.iter().filter_map(|(name, exclusive)| Some((*name, evidence.get(name)?, *exclusive)));
-    let Some((name, value, is_exclusive)) = stated.next() else { return Stated::Nothing };
+    let Some((name, value, is_exclusive)) = stated.next() else { return ParsedMember::Nothing };
     if let Some((other, ..)) = stated.next() {
-        return Stated::Unreadable(format!("both {name} and {other} are given"));
+        return ParsedMember::Unreadable(format!("both {name} and {other} are given"));
     }
     match value.as_number() {
-        Some(number) => Stated::Is(Bound { literal: number.literal().to_owned(), is_exclusive }),
-        None => Stated::Unreadable(format!("{name} must be a number, is {}", value.type_name())),
+        Some(number) => ParsedMember::Is(RangeBound { literal: number.literal().to_owned(), is_exclusive }),
+        None => ParsedMember::Unreadable(format!("{name} must be a number, is {}", value.type_name())),
     }
 }
 
@@ -135,21 +137,21 @@ mod tests {
     #[test]
     fn values_are_compared_without_case_and_sort() {
         let stated = |text| values(Some(&read(text)));
-        assert_eq!(stated(r#""SET""#), Stated::Is(vec!["set".to_owned()]));
+        assert_eq!(stated(r#""SET""#), ParsedMember::Is(vec!["set".to_owned()]));
         let all = ["set", "200", "true", "0.5", "100"].map(str::to_owned).to_vec();
-        assert_eq!(stated(r#"["set", 200, true, 5e-1, 1e2]"#), Stated::Is(all));
-        assert_eq!(values(None), Stated::Nothing);
+        assert_eq!(stated(r#"["set", 200, true, 5e-1, 1e2]"#), ParsedMember::Is(all));
+        assert_eq!(values(None), ParsedMember::Nothing);
         for text in ["[]", "null", "{}", r#"["a", null]"#, "[[1]]"] {
-            assert!(matches!(stated(text), Stated::Unreadable(_)), "{text}");
+            assert!(matches!(stated(text), ParsedMember::Unreadable(_)), "{text}");
         }
     }
 
     #[test]
     fn bounds_have_one_or_two_ends() {
         let shown = |text| match bounds(&read(text)) {
-            Stated::Nothing => "nothing".to_owned(),
-            Stated::Is(bounds) => bounds.to_string(),
-            Stated::Unreadable(why) => why,
+            ParsedMember::Nothing => "nothing".to_owned(),
+            ParsedMember::Is(bounds) => bounds.to_string(),
+            ParsedMember::Unreadable(why) => why,
         };
         assert_eq!(shown("{}"), "nothing");
         assert_eq!(shown(r#"{"minimum": 0, "exclusiveMaximum": 1.50}"#), "at least 0, below 1.50");

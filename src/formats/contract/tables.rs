@@ -1,9 +1,9 @@
 //! The SQL tables of a contract: its effects, and the refs that they target.
 
 use super::read;
-use super::root::View;
+use super::root::ContractMembers;
 use crate::artifact::ColumnType::{Json, Number, Text};
-use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Column, MemberBytes, Table, TableRow};
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
 
@@ -40,14 +40,14 @@ pub(super) const IO_REFS: Table = Table {
     rows: io_refs,
 };
 
-fn effects(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+fn effects(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
     rows(members, limits, |view| {
         let effects = view.effects.iter().enumerate();
         effects.map(|(index, effect)| effect_row(index, effect, view)).collect()
     })
 }
 
-fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
     rows(members, limits, |view| {
         view.io_refs.iter().enumerate().map(|(index, io_ref)| ref_row(index, io_ref)).collect()
     })
@@ -56,17 +56,17 @@ fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, R
 fn rows(
     members: &[MemberBytes<'_>],
     limits: &Limits,
-    of: impl Fn(&View<'_>) -> Vec<Cells>,
-) -> Result<Vec<Cells>, ReadError> {
+    of: impl Fn(&ContractMembers<'_>) -> Vec<TableRow>,
+) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         let root = read::read(member.bytes, limits)?;
-        rows.extend(View::from_root(&root).map(|view| of(&view)).unwrap_or_default());
+        rows.extend(ContractMembers::from_root(&root).map(|view| of(&view)).unwrap_or_default());
     }
     Ok(rows)
 }
 
-fn effect_row(index: usize, effect: &Value<'_>, view: &View<'_>) -> Cells {
+fn effect_row(index: usize, effect: &Value<'_>, view: &ContractMembers<'_>) -> TableRow {
     let member = |name: &str| effect.get(name).unwrap_or(&Value::Null);
     let target = member("target").as_str().and_then(|name| view.declared.get(name));
     vec![
@@ -84,7 +84,7 @@ fn effect_row(index: usize, effect: &Value<'_>, view: &View<'_>) -> Cells {
     ]
 }
 
-fn ref_row(index: usize, io_ref: &Value<'_>) -> Cells {
+fn ref_row(index: usize, io_ref: &Value<'_>) -> TableRow {
     let required = match io_ref.get("required") {
         Some(Value::Bool(required)) => Cell::Integer(i64::from(*required)),
         _ => Cell::Null,

@@ -1,13 +1,13 @@
 use super::read;
-use super::root::View;
-use super::statement::{self, Bounds, Stated};
+use super::root::ContractMembers;
+use super::statement::{self, Bounds, ParsedMember};
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
 
 /// The declarations of a contract, as typed data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Terms {
+pub struct ContractTerms {
     /// Its IO references, in order.
     pub io_refs: Vec<IoRef>,
     /// Its effects, in order.
@@ -73,23 +73,23 @@ pub struct Evidence {
     /// The name of a member of a result.
     pub metric: Option<String>,
     /// The values that prove the effect: `success` of the evidence or of the effect.
-    pub success: Stated<Vec<String>>,
+    pub success: ParsedMember<Vec<String>>,
     /// The values that disprove it: `failure` of the evidence or of the effect.
-    pub failure: Stated<Vec<String>>,
+    pub failure: ParsedMember<Vec<String>>,
     /// The bounds of a range.
-    pub bounds: Stated<Bounds>,
+    pub bounds: ParsedMember<Bounds>,
     /// A JSON Pointer into the call, below `/arguments` or `/result`, to the hashed text.
     pub of: Option<String>,
 }
 
-impl Terms {
+impl ContractTerms {
     /// Reads an admitted contract.
     ///
     /// # Errors
     /// Returns an error if the document cannot be read.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, ReadError> {
         let root = read::read(document, limits)?;
-        let Some(view) = View::from_root(&root) else {
+        let Some(view) = ContractMembers::from_root(&root) else {
             return Ok(Self { io_refs: Vec::new(), effects: Vec::new() });
         };
         let io_refs = view.io_refs.iter().map(IoRef::parse).collect();
@@ -117,7 +117,7 @@ impl IoRef {
 }
 
 impl Effect {
-    fn parse(effect: &Value<'_>, view: &View<'_>) -> Self {
+    fn parse(effect: &Value<'_>, view: &ContractMembers<'_>) -> Self {
         let target = text(effect, "target").unwrap_or_default();
         let idempotency = effect.get("idempotency");
         let mut tools = statement::names(effect.get("tools"));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::read;
-use super::root::View;
+use super::root::ContractMembers;
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::json::Value;
 use crate::json::reader::{Limits, ReadError};
@@ -16,7 +16,7 @@ const IO_REF: &str = "io_ref";
 /// Calls `visit` with each effect and each ref.
 pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
     let root = read::read(document, limits)?;
-    let Some(view) = View::from_root(&root) else { return Ok(()) };
+    let Some(view) = ContractMembers::from_root(&root) else { return Ok(()) };
     let terms = view.effects.iter().map(|effect| (EFFECT, "name", effect));
     let terms = terms.chain(view.io_refs.iter().map(|io_ref| (IO_REF, "ref", io_ref)));
     for (index, (step_type, name, term)) in terms.enumerate() {

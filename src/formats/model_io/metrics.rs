@@ -1,11 +1,11 @@
 //! The measurements of a session: tokens, latency and times. They are ephemeral: the core hash does not cover them, and
 //! the format does not define their types. Whatever is not a number is ignored.
 
-use crate::artifact::attribute::{Total, stated_count, stated_milliseconds};
+use crate::artifact::attribute::{OptionalSum, stated_count, stated_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset};
 use crate::json::Value;
 
-type Reading = fn(&Value<'_>) -> Option<i64>;
+type MetricParser = fn(&Value<'_>) -> Option<i64>;
 
 pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut Draft) {
     let text = |name: &str| root.get(name).and_then(Value::as_str);
@@ -13,10 +13,10 @@ pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut
     let created = draft.state_creation([text("created_at_utc")], MissingOffset::Utc);
     draft.state_end(created, text("ended_at_utc"), MissingOffset::Utc);
     // A total that the session states counts more than the sum of what its interactions state, which may be incomplete.
-    let total = |stated: &str, of_interaction: &str, read: Reading| {
+    let total = |stated: &str, of_interaction: &str, read: MetricParser| {
         let stated = root.get("stats").and_then(|stats| stats.get(stated)).and_then(read);
         stated.or_else(|| {
-            let mut total = Total::default();
+            let mut total = OptionalSum::default();
             for interaction in interactions {
                 total.add(interaction.get(of_interaction).and_then(read));
             }

@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Exchange, Field, Mention, Part, Passage,
-    Passages, Playback, Recognition, Responder, StepVisitor, Table, document, unreadable,
+    PassageCollector, Playback, Recognition, Responder, StepVisitor, Table, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -24,10 +24,10 @@ use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_los
 use crate::validation::{Findings, RuleInfo, apply};
 
 use roles::{INDEXED, PROMPT, RESPONSE};
-use root::{View, interactions};
+use root::{SessionMembers, interactions};
 
 pub use attributes::INTERACTIONS;
-pub use session::{Interaction, Mode, Session};
+pub use session::{Interaction, Session, SessionMode};
 
 /// The kind `model_io`.
 pub struct ModelIo;
@@ -76,7 +76,7 @@ impl Artifact for ModelIo {
             }
         };
         apply(&rules::ROOT, findings, |check, found| check(&root, found));
-        let view = View::from_root(&root)?;
+        let view = SessionMembers::from_root(&root)?;
         apply(&rules::CONTENT, findings, |check, found| check(&view, found));
         if findings.has_errors() {
             return None;
@@ -92,7 +92,7 @@ impl Artifact for ModelIo {
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
         let root = reader::read_keeping_overflow(document, limits).map_err(unreadable)?;
-        let view = View::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
+        let view = SessionMembers::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(view.core(), &mut { out })
     }
 
@@ -125,7 +125,7 @@ impl Artifact for ModelIo {
     /// Returns its responses.
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         let root = reader::read_keeping_overflow(document, limits)?;
-        let mut passages = Passages::default();
+        let mut passages = PassageCollector::default();
         for (index, interaction) in interactions(&root).iter().enumerate() {
             let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
             passages.add_at(Field::RESPONSE, RESPONSE.unit, index, response);
@@ -134,7 +134,7 @@ impl Artifact for ModelIo {
     }
 }
 
-fn describe(root: &Value<'_>, view: &View<'_>, core: CoreHash) -> Draft {
+fn describe(root: &Value<'_>, view: &SessionMembers<'_>, core: CoreHash) -> Draft {
     let mut draft = Draft::new(core);
     for (index, interaction) in view.interactions.iter().enumerate() {
         for (name, role) in [("prompt_hash", &PROMPT), ("response_hash", &RESPONSE)] {

@@ -1,7 +1,7 @@
 //! The root of a session's document: its relevant members, and the part that is hashed.
 
 use crate::json::Value;
-use crate::json::canonical::rfc8785::Form;
+use crate::json::canonical::rfc8785::CanonicalInput;
 
 /// Returns the interactions of a root.
 pub(super) fn interactions<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
@@ -9,7 +9,7 @@ pub(super) fn interactions<'v>(root: &'v Value<'v>) -> &'v [Value<'v>] {
 }
 
 /// The relevant members of a root that satisfies the rule SCHEMA.
-pub(super) struct View<'v> {
+pub(super) struct SessionMembers<'v> {
     pub(super) schema_version: &'v Value<'v>,
     pub(super) adapter_id: &'v Value<'v>,
     pub(super) model_id: &'v Value<'v>,
@@ -17,7 +17,7 @@ pub(super) struct View<'v> {
     pub(super) interactions: &'v [Value<'v>],
 }
 
-impl<'v> View<'v> {
+impl<'v> SessionMembers<'v> {
     pub(super) fn from_root(root: &'v Value<'v>) -> Option<Self> {
         let interactions = root.get("interactions")?.as_array()?;
         if interactions.iter().any(Value::is_null) {
@@ -33,21 +33,22 @@ impl<'v> View<'v> {
     }
 
     /// Returns `ModelIOCore` of the specification, section 4.1: the hashed part. Everything else is ephemeral (MI12).
-    pub(super) fn core(&self) -> Form<'v> {
+    pub(super) fn core(&self) -> CanonicalInput<'v> {
         // MI5 and MI9 ensure that they are in order.
         let interactions = self.interactions.iter().map(core_of_interaction).collect();
-        Form::Object(vec![
-            ("model_io_schema_version", Form::Value(self.schema_version)),
-            ("adapter_id", Form::Value(self.adapter_id)),
-            ("model_id", Form::Value(self.model_id)),
-            ("mode", Form::Value(self.mode)),
-            ("interactions", Form::Array(interactions)),
+        CanonicalInput::Object(vec![
+            ("model_io_schema_version", CanonicalInput::Value(self.schema_version)),
+            ("adapter_id", CanonicalInput::Value(self.adapter_id)),
+            ("model_id", CanonicalInput::Value(self.model_id)),
+            ("mode", CanonicalInput::Value(self.mode)),
+            ("interactions", CanonicalInput::Array(interactions)),
         ])
     }
 }
 
-fn core_of_interaction<'v>(interaction: &'v Value<'v>) -> Form<'v> {
+fn core_of_interaction<'v>(interaction: &'v Value<'v>) -> CanonicalInput<'v> {
     let names = ["i", "prompt_hash", "response_hash", "response_content"];
-    let members = names.into_iter().filter_map(|name| Some((name, Form::Value(interaction.get(name)?))));
-    Form::Object(members.collect())
+    let members =
+        names.into_iter().filter_map(|name| Some((name, CanonicalInput::Value(interaction.get(name)?))));
+    CanonicalInput::Object(members.collect())
 }

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
-use super::root::View;
-use crate::artifact::KnownMajors;
+use super::root::SessionMembers;
+use crate::artifact::SupportedMajors;
 use crate::digest::Digest;
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value, ecmascript};
@@ -19,10 +19,10 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
 }
 
 /// The supported major versions of the format.
-const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+const VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
 
 type RootCheck = fn(&Value<'_>, &mut Finder<'_>);
-type ContentCheck = fn(&View<'_>, &mut Finder<'_>);
+type SessionCheck = fn(&SessionMembers<'_>, &mut Finder<'_>);
 
 /// Rules for the root. If SCHEMA is broken, no others are checked.
 pub(super) static ROOT: [Rule<RootCheck>; 2] = [
@@ -48,7 +48,7 @@ pub(super) static ROOT: [Rule<RootCheck>; 2] = [
 ];
 
 /// Rules for sessions that satisfy the rule SCHEMA.
-pub(super) static CONTENT: [Rule<ContentCheck>; 11] = [
+pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
     Rule {
         info: info(
             "MI2",
@@ -194,7 +194,7 @@ fn required_members(root: &Value<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn ids(session: &View<'_>, found: &mut Finder<'_>) {
+fn ids(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     for (name, value) in [("adapter_id", session.adapter_id), ("model_id", session.model_id)] {
         if value.as_non_empty_str().is_none() {
             found.add(format!("$.{name}"), format!("must be a non-empty string, is {}", value.type_name()));
@@ -202,7 +202,7 @@ fn ids(session: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn mode(session: &View<'_>, found: &mut Finder<'_>) {
+fn mode(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     match session.mode {
         Value::String(mode) if mode == "record" || mode == "replay" => {}
         Value::String(mode) => {
@@ -212,7 +212,7 @@ fn mode(session: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn interaction_count(session: &View<'_>, found: &mut Finder<'_>) {
+fn interaction_count(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     let count = session.interactions.len();
     if count > MAX_INTERACTIONS {
         found.add("$.interactions", format!("{count} interactions, at most {MAX_INTERACTIONS} are allowed"));
@@ -230,7 +230,7 @@ fn is_at(interaction: &Value<'_>, position: usize) -> bool {
     index_of(interaction) == Some(position as f64)
 }
 
-fn indices(session: &View<'_>, found: &mut Finder<'_>) {
+fn indices(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         if !is_at(interaction, position) {
             let message = match interaction.get("i") {
@@ -243,7 +243,7 @@ fn indices(session: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn prompt_hashes(session: &View<'_>, found: &mut Finder<'_>) {
+fn prompt_hashes(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("prompt_hash");
         if stated_digest(hash).is_none() {
@@ -265,7 +265,7 @@ fn not_a_hash(value: Option<&Value<'_>>) -> String {
     }
 }
 
-fn response_hashes(session: &View<'_>, found: &mut Finder<'_>) {
+fn response_hashes(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("response_hash");
         let Some(stated) = stated_digest(hash) else {
@@ -289,7 +289,7 @@ fn response_hashes(session: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn unique_pairs(session: &View<'_>, found: &mut Finder<'_>) {
+fn unique_pairs(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     // If every index matches its position, no two pairs can be equal, whatever the prompts are.
     if session.interactions.iter().enumerate().all(|(position, interaction)| is_at(interaction, position)) {
         return;
@@ -307,7 +307,7 @@ fn unique_pairs(session: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn ascending(session: &View<'_>, found: &mut Finder<'_>) {
+fn ascending(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     for (position, pair) in session.interactions.windows(2).enumerate() {
         let [previous, current] = pair else { continue };
         if let (Some(previous), Some(current)) = (index_of(previous), index_of(current))
@@ -322,7 +322,7 @@ fn ascending(session: &View<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn response_sizes(session: &View<'_>, found: &mut Finder<'_>) {
+fn response_sizes(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     let mut total = 0;
     for (position, interaction) in session.interactions.iter().enumerate() {
         let bytes = interaction.get("response_content").and_then(Value::as_str).map_or(0, str::len);

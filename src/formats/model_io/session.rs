@@ -12,14 +12,14 @@ pub struct Session {
     /// The model that responded.
     pub model_id: String,
     /// The purpose of the recording.
-    pub mode: Mode,
+    pub mode: SessionMode,
     /// The prompts and responses, in order.
     pub interactions: Vec<Interaction>,
 }
 
 /// The purpose of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum SessionMode {
     /// It was made from live calls.
     Record,
     /// It is intended for deterministic replay.
@@ -54,8 +54,8 @@ impl Session {
             adapter_id: text("adapter_id")?,
             model_id: text("model_id")?,
             mode: match text("mode")?.as_str() {
-                "record" => Mode::Record,
-                "replay" => Mode::Replay,
+                "record" => SessionMode::Record,
+                "replay" => SessionMode::Replay,
                 _ => return None,
             },
             interactions: root

@@ -2,7 +2,7 @@
 
 use super::root::interactions;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
-use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Column, MemberBytes, Table, TableRow};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};
 
@@ -22,7 +22,7 @@ pub(super) const INTERACTIONS: Table = Table {
 /// The members of an interaction with columns of their own.
 const HASHED: [&str; 4] = ["i", "prompt_hash", "response_hash", "response_content"];
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         let root = reader::read_keeping_overflow(member.bytes, limits)?;
@@ -33,7 +33,7 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, Read
     Ok(rows)
 }
 
-fn row(index: usize, interaction: &Value<'_>) -> Cells {
+fn row(index: usize, interaction: &Value<'_>) -> TableRow {
     vec![
         Cell::index(index),
         Cell::hash_of(interaction, "prompt_hash"),

@@ -1,17 +1,17 @@
 //! The rules of `bundle.json`.
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, info, required, type_name, version};
-use crate::artifact::KnownMajors;
+use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, info, required, type_name, version};
+use crate::artifact::SupportedMajors;
 use crate::json::reader::excerpt;
 use crate::json::{Value, ecmascript};
 
 /// The supported major versions of bundles.
-const VERSIONS: KnownMajors = KnownMajors::new(&["0"]);
+const VERSIONS: SupportedMajors = SupportedMajors::new(&["0"]);
 
 /// Rules that are checked first. If SCHEMA is broken, no others are checked.
-pub(super) static SHAPE: [InnerRule; 2] = [
-    InnerRule {
+pub(super) static SHAPE: [PackMemberRule; 2] = [
+    PackMemberRule {
         info: info(
             "BS1",
             "bundle.json: schema_version is a non-empty string.",
@@ -20,12 +20,12 @@ pub(super) static SHAPE: [InnerRule; 2] = [
         ),
         check: |bundle, found| version(bundle, "schema_version", VERSIONS, found),
     },
-    InnerRule { info: SCHEMA, check: shape },
+    PackMemberRule { info: SCHEMA, check: shape },
 ];
 
 /// Rules for bundles that satisfy the rule SCHEMA.
-pub(super) static CONTENT: [InnerRule; 6] = [
-    InnerRule {
+pub(super) static CONTENT: [PackMemberRule; 6] = [
+    PackMemberRule {
         info: info(
             "BS3",
             "bundle.json: outputs are sorted by path.",
@@ -38,7 +38,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
             }
         },
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "BS4",
             "bundle.json: lists of constraints are sorted.",
@@ -47,7 +47,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
         ),
         check: constraints,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "BS5",
             "bundle.json: unresolved questions are sorted by priority, highest first, then by id.",
@@ -55,7 +55,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
         ),
         check: questions,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "BS6",
             "bundle.json: terminal nodes are sorted by id.",
@@ -67,7 +67,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
             }
         },
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "BS7",
             "bundle.json: output paths are relative and do not escape.",
@@ -76,7 +76,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
         ),
         check: paths,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "BS8",
             "bundle.json has a canonical form.",
@@ -91,7 +91,7 @@ pub(super) static CONTENT: [InnerRule; 6] = [
 ];
 
 /// Applies all rules of bundles.
-pub(super) fn check(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+pub(super) fn check(bundle: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     if bundle.as_object().is_none() {
         found.schema(format!("a bundle must be an object, not {}", bundle.type_name()));
         return;
@@ -102,7 +102,7 @@ pub(super) fn check(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn shape(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn shape(bundle: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let names = [
         "id",
         "schema_version",
@@ -144,7 +144,7 @@ fn is_ascending<'v>(elements: &'v [Value<'v>], key: impl Fn(&'v Value<'v>) -> Op
     elements.is_sorted_by(|one, next| !ecmascript::is_greater(key(one), key(next)))
 }
 
-fn constraints(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn constraints(bundle: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let mut check = |place: String, constraints: &Value<'_>| {
         if !is_ascending(constraints.as_array().unwrap_or_default(), Some) {
             found.add(format!("{place} are not sorted"));
@@ -171,7 +171,7 @@ fn question_lists<'v>(bundle: &'v Value<'v>) -> Vec<(String, &'v [Value<'v>])> {
     std::iter::once(of_bundle).chain(of_nodes).filter(|(_, questions)| !questions.is_empty()).collect()
 }
 
-fn questions(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn questions(bundle: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     for (place, questions) in question_lists(bundle) {
         let in_order = questions.is_sorted_by(|one, next| {
             let (priority, next_priority) = (one.get("priority"), next.get("priority"));
@@ -186,7 +186,7 @@ fn questions(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn paths(bundle: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn paths(bundle: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     for (index, output) in list(bundle, "outputs").iter().enumerate() {
         let path = output.get("path").and_then(Value::as_str).unwrap_or_default();
         if path.starts_with('/') || path.contains("..") || path.contains('\\') {

@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 
 use super::hash::RUNNER_CORE;
-use crate::artifact::{Answer, Call, CallNames, EventVisitor, MemberBytes, RunEvent};
+use crate::artifact::{CallNames, EventVisitor, MemberBytes, RunCall, RunCallResult, RunEvent};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};
 
 /// Whether the member of this name is a result.
-type IsResult = fn(&str) -> bool;
+type ResultMemberTest = fn(&str) -> bool;
 
 /// The files with results, in their order, and which members of each are results: the others are requests or
 /// configuration.
-const RESULTS: [(&str, IsResult); 2] = [
+const RESULTS: [(&str, ResultMemberTest); 2] = [
     ("runner.json", |name| !RUNNER_CORE.contains(&name) || matches!(name, "exit" | "warnings")),
     ("evidence.json", |name| !matches!(name, "proposal_id" | "proposal_hash")),
 ];
@@ -47,24 +47,24 @@ pub(super) fn visit(
     Ok(())
 }
 
-fn whole<'v, 'd>(name: &str, value: &'v Value<'d>) -> Call<'v, 'd> {
-    Call {
+fn whole<'v, 'd>(name: &str, value: &'v Value<'d>) -> RunCall<'v, 'd> {
+    RunCall {
         place: name.to_owned(),
         names: CallNames::default(),
         arguments: None,
         attempt_at: String::new(),
         is_part: false,
-        answer: Answer::Result { place: name.to_owned(), value },
+        answer: RunCallResult::Result { place: name.to_owned(), value },
     }
 }
 
-fn part<'v, 'd>(place: String, value: &'v Value<'d>) -> Call<'v, 'd> {
-    Call {
+fn part<'v, 'd>(place: String, value: &'v Value<'d>) -> RunCall<'v, 'd> {
+    RunCall {
         names: names(value),
         arguments: value.get("arguments").map(Cow::Borrowed),
         attempt_at: place.clone(),
         is_part: true,
-        answer: Answer::Result { place: place.clone(), value },
+        answer: RunCallResult::Result { place: place.clone(), value },
         place,
     }
 }
@@ -108,7 +108,7 @@ mod tests {
         let mut seen = Vec::new();
         visit(&files, &Limits::default(), &mut |event| {
             let RunEvent::Call(call) = event else { return };
-            let Answer::Result { value, .. } = &call.answer else { return };
+            let RunCallResult::Result { value, .. } = &call.answer else { return };
             seen.push(format!("{} {:?} {}", call.place, call.names.tools, compact::text(value)));
         })
         .unwrap();

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::inner::Inner;
-use super::members::{Members, NAMES, SESSION, not_json};
+use super::inner::PackMemberFinder;
+use super::members::{NAMES, PackContents, SESSION, not_json};
 use super::{hash, patch, runner};
-use crate::artifact::KnownMajors;
+use crate::artifact::SupportedMajors;
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{ReadError, excerpt};
 use crate::validation::{Finder, Severity};
 
 /// The supported major versions of runs.
-const RUN_VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+const RUN_VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
 
 const RUN_FIELDS: [&str; 10] = [
     "run_schema_version",
@@ -30,7 +30,7 @@ const RUN_FIELDS: [&str; 10] = [
 const EVIDENCE_FIELDS: [&str; 5] =
     ["proposal_id", "proposal_hash", "action_results", "test_results", "status"];
 
-pub(super) fn required_files(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn required_files(members: &PackContents<'_>, found: &mut Finder<'_>) {
     let missing = |name: &str| match members.directory.entry(name) {
         Some(_) => format!("the required file {name} is not a regular file"),
         None => format!("the required file {name} is missing"),
@@ -45,7 +45,7 @@ pub(super) fn required_files(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-pub(super) fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn known_names(members: &PackContents<'_>, found: &mut Finder<'_>) {
     let names: BTreeSet<&str> = members.directory.entries.iter().map(|entry| entry.name.as_str()).collect();
     for name in names.into_iter().filter(|name| !NAMES.contains(name)) {
         let known = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
@@ -55,7 +55,7 @@ pub(super) fn known_names(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn run(members: &PackContents<'_>, found: &mut Finder<'_>) {
     const NAME: &str = "run.json";
     let run = required(members, NAME, "a run", &RUN_FIELDS, found);
     let version = run.and_then(|run| run.get("run_schema_version")).and_then(Value::as_str);
@@ -73,7 +73,7 @@ pub(super) fn run(members: &Members<'_>, found: &mut Finder<'_>) {
 /// Returns the object `name` and reports every one of `fields` that is missing from it; null is present. Returns `None`
 /// if it is missing or is not an object, which is reported. A list counts as an object without members.
 fn required<'m>(
-    members: &'m Members<'_>,
+    members: &'m PackContents<'_>,
     name: &'static str,
     what: &str,
     fields: &[&str],
@@ -94,19 +94,19 @@ fn required<'m>(
 
 /// Applies the rules of the member `name` if it is present.
 pub(super) fn inner(
-    members: &Members<'_>,
+    members: &PackContents<'_>,
     name: &'static str,
     found: &mut Finder<'_>,
-    check: fn(&Value<'_>, &mut Inner<'_, '_>),
+    check: fn(&Value<'_>, &mut PackMemberFinder<'_, '_>),
 ) {
     match members.json(name) {
         None => {}
         Some(Err(error)) => found.add(name, not_json(error)),
-        Some(Ok(value)) => check(value, &mut Inner::new(name, found)),
+        Some(Ok(value)) => check(value, &mut PackMemberFinder::new(name, found)),
     }
 }
 
-pub(super) fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn bundle_hash(members: &PackContents<'_>, found: &mut Finder<'_>) {
     let Some(bundle) = members.json("bundle.json") else { return };
     let reference = members.value("run.json").and_then(|run| run.get("bundle"));
     let text = |name: &str| reference.and_then(|reference| reference.get(name)).and_then(Value::as_str);
@@ -118,7 +118,7 @@ pub(super) fn bundle_hash(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-pub(super) fn plain_names(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn plain_names(members: &PackContents<'_>, found: &mut Finder<'_>) {
     for entry in &members.directory.entries {
         if entry.name.contains(['/', '\\', '\0']) {
             found.add(&entry.name, "the name contains a slash, a backslash or a NUL");
@@ -126,7 +126,7 @@ pub(super) fn plain_names(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn optional_members(members: &PackContents<'_>, found: &mut Finder<'_>) {
     inner(members, "patch.json", found, patch::check);
     inner(members, "runner.json", found, runner::check);
     required(members, "evidence.json", "evidence", &EVIDENCE_FIELDS, found);
@@ -148,7 +148,7 @@ pub(super) fn optional_members(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn policy(members: &Members<'_>, found: &mut Finder<'_>) {
+fn policy(members: &PackContents<'_>, found: &mut Finder<'_>) {
     const NAME: &str = "policy.json";
     let read: Result<&Value<'_>, &ReadError> = match members.json(NAME) {
         Some(read) => read,
@@ -170,7 +170,7 @@ fn policy(members: &Members<'_>, found: &mut Finder<'_>) {
     }
 }
 
-pub(super) fn session_hash(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn session_hash(members: &PackContents<'_>, found: &mut Finder<'_>) {
     let stated = members.value("run.json").and_then(|run| run.get("model_io_hash"));
     let Some(stated) = stated.filter(|stated| !stated.is_null()) else { return };
     let Some(Ok(session)) = &members.session else { return };

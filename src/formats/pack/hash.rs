@@ -5,13 +5,13 @@ use std::io;
 
 use crate::digest::Digest;
 use crate::json::Value;
-use crate::json::canonical::rfc8785::{self, Form};
+use crate::json::canonical::rfc8785::{self, CanonicalInput};
 
 /// Returns the digest of the canonical form of `value` and a line feed.
 ///
 /// # Errors
 /// Returns an error for a number that overflows to infinity, which has no canonical form.
-pub(super) fn canonical_hash<'v>(value: impl Into<Form<'v>>) -> io::Result<Digest> {
+pub(super) fn canonical_hash<'v>(value: impl Into<CanonicalInput<'v>>) -> io::Result<Digest> {
     rfc8785::digest(value, b"\n")
 }
 
@@ -38,7 +38,7 @@ pub(super) const RUNNER_CORE: [&str; 11] = [
 /// The hashed part of a runner record.
 pub(super) struct RunnerCore<'v>(pub(super) &'v Value<'v>);
 
-impl<'v> From<RunnerCore<'v>> for Form<'v> {
+impl<'v> From<RunnerCore<'v>> for CanonicalInput<'v> {
     fn from(core: RunnerCore<'v>) -> Self {
         let members = RUNNER_CORE.iter().filter_map(|name| Some((*name, Self::Value(core.0.get(name)?))));
         Self::Object(members.collect())

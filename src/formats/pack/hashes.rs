@@ -1,7 +1,7 @@
 //! PK16: hashes stated by the members of a pack.
 
 use super::ledger;
-use super::members::Members;
+use super::members::PackContents;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::excerpt;
@@ -19,7 +19,7 @@ const STATED: [(&str, &[&str]); 5] = [
 /// The locations of hashes in a line of the ledger.
 const STATED_IN_LEDGER: [&str; 2] = ["intent_sha256", "bundle_sha256"];
 
-pub(super) fn check(members: &Members<'_>, found: &mut Finder<'_>) {
+pub(super) fn check(members: &PackContents<'_>, found: &mut Finder<'_>) {
     for (member, names) in STATED {
         let root = members.value(member);
         let value = root.and_then(|root| names.iter().try_fold(root, |value, name| value.get(name)));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::members::{Members, SESSION};
+use super::members::{PackContents, SESSION};
 use super::{hash, ledger, metrics};
 use crate::artifact::{
-    AttributeInfo, Column, Draft, Mention, MissingOffset, NameHandle, Place, REFERS_TO, Relation, Role,
-    group, parse_timestamp, relation,
+    ArtifactLocation, AttributeInfo, Column, Draft, Mention, MissingOffset, NameHandle, REFERS_TO, Relation,
+    Role, group, parse_timestamp, relation,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -86,7 +86,7 @@ pub(super) const COLUMNS: [Column; 12] = [
 /// Maximum size of a text that is indexed as a policy, in bytes.
 const MAX_POLICY_BYTES: usize = 256;
 
-pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
+pub(super) fn describe(members: PackContents<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
     let mut draft = Draft::new(CoreHash(Digest::from_content(&hash::core(&digests))));
     let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
@@ -116,7 +116,7 @@ pub(super) fn describe(members: Members<'_>, digests: BTreeMap<&'static str, Dig
 }
 
 fn mention(role: &'static Role, pointer: String, digest: Digest, draft: &mut Draft) {
-    draft.mentions.push(Mention { role, place: Place::Pointer(pointer), digest });
+    draft.mentions.push(Mention { role, place: ArtifactLocation::Pointer(pointer), digest });
 }
 
 fn describe_run(run: &Value<'_>, draft: &mut Draft) {
@@ -172,7 +172,7 @@ fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
     }
 }
 
-fn describe_ledger(members: &Members<'_>, draft: &mut Draft) {
+fn describe_ledger(members: &PackContents<'_>, draft: &mut Draft) {
     for (number, entry) in members.ledger() {
         let Ok(entry) = entry else { continue };
         let prefix = format!("{} line {number} ", ledger::NAME);

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::artifact::KnownMajors;
+use crate::artifact::SupportedMajors;
 use crate::json::Value;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
 
 /// A row of an inner rule table.
-pub(super) type InnerRule = Rule<fn(&Value<'_>, &mut Inner<'_, '_>)>;
+pub(super) type PackMemberRule = Rule<fn(&Value<'_>, &mut PackMemberFinder<'_, '_>)>;
 
 pub(super) const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
@@ -23,20 +23,20 @@ pub(super) const SCHEMA: RuleInfo = info(
 );
 
 /// The collector of the violations of one member.
-pub(super) struct Inner<'i, 'f> {
+pub(super) struct PackMemberFinder<'i, 'f> {
     found: &'i mut Finder<'f>,
     member: &'static str,
     rule: &'static str,
     broken: BTreeSet<&'static str>,
 }
 
-impl<'i, 'f> Inner<'i, 'f> {
+impl<'i, 'f> PackMemberFinder<'i, 'f> {
     pub(super) fn new(member: &'static str, found: &'i mut Finder<'f>) -> Self {
         Self { found, member, rule: "", broken: BTreeSet::new() }
     }
 
     /// Applies `rules` to `value`.
-    pub(super) fn apply(&mut self, rules: &[InnerRule], value: &Value<'_>) {
+    pub(super) fn apply(&mut self, rules: &[PackMemberRule], value: &Value<'_>) {
         for rule in rules {
             self.rule = rule.info.id;
             (rule.check)(value, self);
@@ -65,7 +65,7 @@ impl<'i, 'f> Inner<'i, 'f> {
 }
 
 /// Reports every one of `names` that is missing; null is present.
-pub(super) fn required(value: &Value<'_>, names: &[&str], found: &mut Inner<'_, '_>) {
+pub(super) fn required(value: &Value<'_>, names: &[&str], found: &mut PackMemberFinder<'_, '_>) {
     for name in names.iter().filter(|name| value.get(name).is_none()) {
         found.schema(format!("the required member {name} is missing"));
     }
@@ -82,7 +82,7 @@ pub(super) fn text<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v str> {
 }
 
 /// Reports the member `name` of the object at `place` unless it is a non-empty string.
-pub(super) fn filled(value: &Value<'_>, place: &str, name: &str, found: &mut Inner<'_, '_>) {
+pub(super) fn filled(value: &Value<'_>, place: &str, name: &str, found: &mut PackMemberFinder<'_, '_>) {
     if value.get(name).and_then(Value::as_non_empty_str).is_none() {
         let is = type_name(value.get(name));
         found.add(format!("{place}{name} must be a non-empty string, is {is}"));
@@ -90,7 +90,12 @@ pub(super) fn filled(value: &Value<'_>, place: &str, name: &str, found: &mut Inn
 }
 
 /// Reports the version `name` of a member unless it is a non-empty string that does not state an unknown major version.
-pub(super) fn version(value: &Value<'_>, name: &str, known: KnownMajors, found: &mut Inner<'_, '_>) {
+pub(super) fn version(
+    value: &Value<'_>,
+    name: &str,
+    known: SupportedMajors,
+    found: &mut PackMemberFinder<'_, '_>,
+) {
     filled(value, "", name, found);
     if let Some(message) = text(value, name).and_then(|text| known.objection(text)) {
         found.add(format!("{name}: {message}"));

@@ -35,7 +35,7 @@ const OTHERWISE_READ: [&str; 2] = [ledger::NAME, SESSION];
 const WITH_OVERFLOW_RULE: [&str; 2] = ["bundle.json", "runner.json"];
 
 /// The contents of a pack.
-pub(super) struct Members<'d> {
+pub(super) struct PackContents<'d> {
     pub(super) directory: &'d Directory,
     pub(super) limits: &'d Limits,
     json: BTreeMap<&'static str, Result<Value<'d>, ReadError>>,
@@ -43,7 +43,7 @@ pub(super) struct Members<'d> {
     pub(super) session: Option<Result<Admitted, Report>>,
 }
 
-impl<'d> Members<'d> {
+impl<'d> PackContents<'d> {
     pub(super) fn new(directory: &'d Directory, options: &'d AdmitOptions) -> Self {
         let mut json = BTreeMap::new();
         let mut limits = options.limits;

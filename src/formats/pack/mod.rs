@@ -23,13 +23,13 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, Draft, Entry, EntryContent,
-    EventVisitor, Field, MemberBytes, Part, Passage, Peek, StepVisitor, document,
+    AdmitOptions, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, DirectoryEntry, Draft,
+    EntryContent, EventVisitor, Field, HeadReader, MemberBytes, Part, Passage, StepVisitor, document,
 };
 use crate::json::reader::{Limits, ReadError};
 use crate::validation::{Findings, RuleInfo, Violation, apply};
 
-use members::Members;
+use members::PackContents;
 
 /// The kind `pack`.
 pub struct Pack;
@@ -50,7 +50,7 @@ impl ArtifactDirectory for Pack {
         rules::all()
     }
 
-    fn recognizes(names: &[&str], peek: &mut Peek<'_>) -> bool {
+    fn recognizes(names: &[&str], peek: &mut HeadReader<'_>) -> bool {
         recognize::is_pack(names, peek)
     }
 
@@ -64,7 +64,7 @@ impl ArtifactDirectory for Pack {
     }
 
     fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let members = Members::new(directory, options);
+        let members = PackContents::new(directory, options);
         apply(&rules::RULES, findings, |check, found| check(&members, found));
         if findings.has_errors() {
             return None;
@@ -79,13 +79,13 @@ impl ArtifactDirectory for Pack {
     }
 
     fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        let entries = members.iter().map(|member| Entry {
+        let entries = members.iter().map(|member| DirectoryEntry {
             name: member.name.to_owned(),
             content: EntryContent::File(member.bytes.to_vec()),
         });
         let directory = Directory { entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
-        out.write_all(&hash::core(&Members::new(&directory, &options).digests()?))
+        out.write_all(&hash::core(&PackContents::new(&directory, &options).digests()?))
     }
 
     fn run_events(

@@ -2,7 +2,7 @@
 
 use super::ledger;
 use super::members::SESSION;
-use crate::artifact::{Field, MemberBytes, Passage, Passages, words_of};
+use crate::artifact::{Field, MemberBytes, Passage, PassageCollector, words_of};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value, pointer};
 
@@ -11,7 +11,7 @@ pub(super) const FIELD: Field = Field::new("pack");
 
 /// Returns a passage for each member of a file, so that locations are more precise than the file.
 pub(super) fn extract(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-    let mut passages = Passages::default();
+    let mut passages = PassageCollector::default();
     for member in members.iter().filter(|member| member.name != SESSION) {
         if member.name == ledger::NAME {
             ledger_passages(member.bytes, limits, &mut passages)?;
@@ -30,7 +30,7 @@ pub(super) fn extract(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Ve
     Ok(passages.into_vec())
 }
 
-fn ledger_passages(bytes: &[u8], limits: &Limits, passages: &mut Passages) -> Result<(), ReadError> {
+fn ledger_passages(bytes: &[u8], limits: &Limits, passages: &mut PassageCollector) -> Result<(), ReadError> {
     let text = reader::utf8(bytes, limits)?;
     for (number, entry) in ledger::entries(text, limits) {
         passages.add_pointer(FIELD, format!("{} line {number}", ledger::NAME), words_of(&entry?));

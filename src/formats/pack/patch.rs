@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::inner::{Inner, InnerRule, SCHEMA, info, required, text, type_name, version};
-use crate::artifact::KnownMajors;
+use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, info, required, text, type_name, version};
+use crate::artifact::SupportedMajors;
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value, ecmascript};
 use crate::validation::utf16_order;
@@ -12,11 +12,11 @@ use crate::validation::utf16_order;
 const MAX_TOTAL_BYTES: f64 = 52_428_800.0;
 
 /// The supported major versions of patches.
-const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+const VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
 
 /// Rules that are checked first. If SCHEMA is broken, no others are checked.
-pub(super) static SHAPE: [InnerRule; 2] = [
-    InnerRule {
+pub(super) static SHAPE: [PackMemberRule; 2] = [
+    PackMemberRule {
         info: info(
             "PS1",
             "patch.json: patch_schema_version is a non-empty string.",
@@ -25,12 +25,12 @@ pub(super) static SHAPE: [InnerRule; 2] = [
         ),
         check: |patch, found| version(patch, "patch_schema_version", VERSIONS, found),
     },
-    InnerRule { info: SCHEMA, check: shape },
+    PackMemberRule { info: SCHEMA, check: shape },
 ];
 
 /// Rules for patches that satisfy the rule SCHEMA.
-pub(super) static CONTENT: [InnerRule; 8] = [
-    InnerRule {
+pub(super) static CONTENT: [PackMemberRule; 8] = [
+    PackMemberRule {
         info: info(
             "PS2",
             "patch.json: op is create, modify or delete.",
@@ -46,7 +46,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
             });
         },
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "PS3",
             "patch.json: paths are relative.",
@@ -61,7 +61,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
             });
         },
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "PS4",
             "patch.json: paths are normalized and do not escape.",
@@ -71,7 +71,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         ),
         check: |patch, found| each(patch, |index, operation| plain_path(index, path_of(operation), found)),
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "PS5",
             "patch.json: no two operations have the same path.",
@@ -87,7 +87,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
             });
         },
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "PS6",
             "patch.json: create and modify have content, delete has none; content has no NUL.",
@@ -95,7 +95,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         ),
         check: |patch, found| each(patch, |index, operation| content(index, operation, found)),
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "PS7",
             "patch.json: total_bytes is the sum of the contents' UTF-8 bytes, at most 52,428,800.",
@@ -103,7 +103,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         ),
         check: total_bytes,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "PS8",
             "patch.json: operations are sorted by order, then by path.",
@@ -111,7 +111,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
         ),
         check: order,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "PS9",
             "patch.json: no operation creates a symbolic link.",
@@ -128,7 +128,7 @@ pub(super) static CONTENT: [InnerRule; 8] = [
 ];
 
 /// Applies all rules of patches.
-pub(super) fn check(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+pub(super) fn check(patch: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     if patch.as_object().is_none() {
         found.schema(format!("a patch must be an object, not {}", patch.type_name()));
         return;
@@ -139,7 +139,7 @@ pub(super) fn check(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn shape(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn shape(patch: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let names =
         ["patch_schema_version", "source_proposal_id", "source_proposal_hash", "operations", "total_bytes"];
     required(patch, &names, found);
@@ -177,7 +177,7 @@ pub(super) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-fn plain_path(index: usize, path: &str, found: &mut Inner<'_, '_>) {
+fn plain_path(index: usize, path: &str, found: &mut PackMemberFinder<'_, '_>) {
     let shown = excerpt(path);
     if path.contains("..") || path.contains('\\') {
         found.add(format!("operations[{index}].path {shown} contains \"..\" or a backslash"));
@@ -194,7 +194,7 @@ fn plain_path(index: usize, path: &str, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn content(index: usize, operation: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn content(index: usize, operation: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let content = text(operation, "content");
     if content.is_some_and(|content| content.contains('\0')) {
         found.add(format!("operations[{index}].content has a NUL character"));
@@ -212,7 +212,7 @@ fn content(index: usize, operation: &Value<'_>, found: &mut Inner<'_, '_>) {
     clippy::cast_precision_loss,
     reason = "sizes are compared as the format's numbers; they are far below 2^53"
 )]
-fn total_bytes(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn total_bytes(patch: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(stated) = patch.get("total_bytes").and_then(Value::as_number).map(Number::as_f64) else {
         found.add(format!("total_bytes must be a number, is {}", type_name(patch.get("total_bytes"))));
         return;
@@ -228,7 +228,7 @@ fn total_bytes(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn order(patch: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn order(patch: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let zero = Value::Number(Number::from_literal("0"));
     let operations = operations(patch);
     for (index, (one, next)) in operations.iter().zip(operations.iter().skip(1)).enumerate() {

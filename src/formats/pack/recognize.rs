@@ -1,6 +1,6 @@
 //! Recognition of pack directories.
 
-use crate::artifact::Peek;
+use crate::artifact::HeadReader;
 use crate::formats;
 use crate::json::reader::{self, MemberNames};
 
@@ -40,7 +40,7 @@ const CONTENTS: [(&str, &[&[&str]]); 6] = [
 /// Returns whether a directory with entries of these names is a pack: if its `run.json` has a member that only the runs
 /// of packs have, or if two of the distinctive names are present, one of which is central, and one of the files has
 /// content that only files of packs have. Documents of other kinds do not count, whatever their names.
-pub(super) fn is_pack(names: &[&str], peek: &mut Peek<'_>) -> bool {
+pub(super) fn is_pack(names: &[&str], peek: &mut HeadReader<'_>) -> bool {
     if !names.iter().any(|name| CENTRAL.contains(name)) {
         return false;
     }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use super::inner::{InnerRule, SCHEMA, info};
-use super::members::{self, Members};
+use super::inner::{PackMemberRule, SCHEMA, info};
+use super::members::{self, PackContents};
 use super::{bundle, checks, hashes, ledger, patch, runner};
 use crate::artifact::EntryContent;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
@@ -27,10 +27,10 @@ const fn warning(id: &'static str, summary: &'static str, why: &'static str) -> 
     RuleInfo { severity: Severity::Warning, ..info(id, summary, why) }
 }
 
-type Check = fn(&Members<'_>, &mut Finder<'_>);
+type PackCheck = fn(&PackContents<'_>, &mut Finder<'_>);
 
 /// All rules of packs, in the order in which they are checked.
-pub(super) static RULES: [Rule<Check>; 16] = [
+pub(super) static RULES: [Rule<PackCheck>; 16] = [
     Rule { info: REQUIRED_FILES, check: checks::required_files },
     Rule {
         info: info(
@@ -205,7 +205,7 @@ pub(super) static RULES: [Rule<Check>; 16] = [
 
 /// Returns every rule, those of members last. SCHEMA is listed once.
 pub(super) fn all() -> Vec<RuleInfo> {
-    let tables: [&[InnerRule]; 6] = [
+    let tables: [&[PackMemberRule]; 6] = [
         &bundle::SHAPE,
         &bundle::CONTENT,
         &patch::SHAPE,

@@ -10,7 +10,7 @@ const RUN: &str = r#""run_schema_version":"1","run_id":"r","started_at":null,"co
 fn report(files: &[(&str, &str)]) -> Report {
     let run = format!("{{{RUN},\"kernel_result_kind\":\"REFUSE\"}}");
     let run = (!files.iter().any(|(name, _)| *name == "run.json")).then_some(("run.json", run.as_str()));
-    let entries = run.iter().chain(files).map(|(name, text)| Entry {
+    let entries = run.iter().chain(files).map(|(name, text)| DirectoryEntry {
         name: (*name).to_owned(),
         content: EntryContent::File(text.as_bytes().to_vec()),
     });
@@ -219,7 +219,10 @@ fn the_hashes_are_pinned() {
         "policy":0,"intent":0,"kernel_result_kind":"REFUSE","decision":0,"model_mode":0}"#;
     let directory = || Directory {
         entries: [("run.json", &run[..]), ("meta.json", b"0")]
-            .map(|(name, bytes)| Entry { name: name.to_owned(), content: EntryContent::File(bytes.to_vec()) })
+            .map(|(name, bytes)| DirectoryEntry {
+                name: name.to_owned(),
+                content: EntryContent::File(bytes.to_vec()),
+            })
             .into(),
     };
     let admitted =

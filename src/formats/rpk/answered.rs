@@ -1,17 +1,17 @@
 //! The request that each response answers.
 
-use super::calls::Call;
-use super::open::{ById, Open};
+use super::calls::StepCall;
+use super::open::{IdMatch, PendingRequests};
 use crate::artifact::Responder;
 use crate::json::Value;
 
 /// The requests that wait for a response while steps are read in order.
 #[derive(Default)]
-pub(super) struct Answered {
-    open: Open,
+pub(super) struct RequestMatcher {
+    open: PendingRequests,
 }
 
-impl Answered {
+impl RequestMatcher {
     /// Processes the step `index`, and returns the number of the request that it answers, if that is known.
     pub(super) fn follow(&mut self, index: usize, step: &Value<'_>) -> Option<usize> {
         let step_type = step.get("type").and_then(Value::as_str)?;
@@ -26,19 +26,19 @@ impl Answered {
         };
         match direction {
             "request" => {
-                self.open.push(Call { number: index, ..Call::from_request(responder, step) });
+                self.open.push(StepCall { number: index, ..StepCall::from_request(responder, step) });
                 None
             }
-            "response" => self.answered_by(&Call::from_response(responder, step)),
+            "response" => self.answered_by(&StepCall::from_response(responder, step)),
             _ => None,
         }
     }
 
-    fn answered_by(&mut self, response: &Call) -> Option<usize> {
+    fn answered_by(&mut self, response: &StepCall) -> Option<usize> {
         let request = match self.open.take_by_id(response) {
-            ById::Request(request) => Some(request),
-            ById::Several => None,
-            ById::None => self.open.take_only(response),
+            IdMatch::Request(request) => Some(request),
+            IdMatch::Several => None,
+            IdMatch::None => self.open.take_only(response),
         };
         request.map(|request| request.number)
     }

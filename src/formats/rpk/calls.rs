@@ -1,7 +1,7 @@
 //! The call that a step belongs to: its responder, its request, and the ids that connect its steps.
 
 use super::members::{at, texts_at};
-use super::provider_shapes::Carries;
+use super::provider_shapes::StepTextRole;
 use super::texts;
 use crate::artifact::{Arguments, Responder};
 use crate::digest::Digest;
@@ -32,7 +32,7 @@ const CALL_IDS: &[&[&str]] = &[
 
 /// The description of a call in a step.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct StepCall {
     pub(super) responder: Responder,
     pub(super) prompts: Vec<Digest>,
     /// The name of the tool.
@@ -40,12 +40,12 @@ pub(super) struct Call {
     /// All names of the tool, the address that it calls, or the model.
     pub(super) names: Vec<String>,
     pub(super) arguments: Option<Arguments>,
-    pub(super) ids: Ids,
+    pub(super) ids: CallIds,
     /// A number assigned by the collection that contains the call.
     pub(super) number: usize,
 }
 
-impl Call {
+impl StepCall {
     /// Creates the call made by a request to a model or a tool.
     pub(super) fn from_request(responder: Responder, step: &Value<'_>) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Call {
             tool: tool(responder, step),
             names: names(responder, step),
             arguments: step.get("input").filter(|_| responder == Responder::Tool).and_then(asked_with),
-            ids: Ids::from_step(responder, step),
+            ids: CallIds::from_step(responder, step),
             number: 0,
         }
     }
@@ -64,14 +64,14 @@ impl Call {
         let input = step.get("input").and_then(Value::as_object).filter(|_| responder == Responder::Tool);
         let arguments = input.and_then(stated_arguments);
         let (tool, names) = (tool(responder, step), names(responder, step));
-        let (prompts, ids) = (Vec::new(), Ids::from_step(responder, step));
+        let (prompts, ids) = (Vec::new(), CallIds::from_step(responder, step));
         Self { responder, prompts, tool, names, arguments, ids, number: 0 }
     }
 
     /// Creates a call of which only the responder and the tool name are known.
     pub(super) fn unrequested(responder: Responder, tool: Option<&str>) -> Self {
         let tool = tool.map(str::to_owned);
-        let (prompts, names, ids) = (Vec::new(), Vec::new(), Ids::default());
+        let (prompts, names, ids) = (Vec::new(), Vec::new(), CallIds::default());
         Self { responder, prompts, tool, names, arguments: None, ids, number: usize::MAX }
     }
 
@@ -96,7 +96,7 @@ impl Call {
 
 /// Returns the digests of the prompts in a step.
 pub(super) fn prompts(step: &Value<'_>) -> Vec<Digest> {
-    texts::carried(step, Carries::Prompts)
+    texts::carried(step, StepTextRole::Prompts)
         .into_iter()
         .map(|text| Digest::from_content(text.as_bytes()))
         .collect()
@@ -156,14 +156,14 @@ fn stated_arguments(input: &Object<'_>) -> Option<Arguments> {
 
 /// The ids that connect the steps of one call.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ids {
+pub(super) struct CallIds {
     /// The id of the call.
     pub(super) call: Option<String>,
     /// The ids of the request and its response.
     pub(super) request: Vec<String>,
 }
 
-impl Ids {
+impl CallIds {
     pub(super) fn from_step(responder: Responder, step: &Value<'_>) -> Self {
         const PLACES: [&[&str]; 3] =
             [&["metadata", "request_id"], &["metadata", "correlation_id"], &["input", "request_id"]];

@@ -1,10 +1,10 @@
 //! The envelope: the root of a document, with derived data that several rules use.
 
 use super::members::canonical_members;
-use super::signature::{self, CheckedSignature};
+use super::signature::{self, RpkSignature};
 use crate::artifact::AdmitOptions;
 use crate::digest::Digest;
-use crate::json::canonical::replaykit::{Uncanonical, Volatile, strip};
+use crate::json::canonical::replaykit::{NonCanonicalValue, VolatilePolicy, strip};
 use crate::json::{Object, Value};
 
 /// A document with derived data that several rules use.
@@ -12,9 +12,9 @@ pub(super) struct Envelope<'v> {
     pub(super) root: &'v Value<'v>,
     pub(super) options: &'v AdmitOptions,
     /// The digest of the canonical core, or the values without a canonical form; `None` if there is no core.
-    pub(super) checksum: Option<Result<Digest, Vec<Uncanonical>>>,
+    pub(super) checksum: Option<Result<Digest, Vec<NonCanonicalValue>>>,
     /// Its signature, checked with the keys of the options; `None` if it is not signed.
-    pub(super) signature: Option<CheckedSignature>,
+    pub(super) signature: Option<RpkSignature>,
 }
 
 impl<'v> Envelope<'v> {
@@ -25,8 +25,8 @@ impl<'v> Envelope<'v> {
 }
 
 /// Returns the canonical text whose digest is the checksum, or `None` if one of its members is missing.
-pub(super) fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
-    canonical_members(root, &["version", "metadata", "payload"], Volatile::Kept)
+pub(super) fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<NonCanonicalValue>>> {
+    canonical_members(root, &["version", "metadata", "payload"], VolatilePolicy::Include)
 }
 
 /// Returns whether the version is supported. Surrounding white space is ignored, and a number such as 1.0 is also

@@ -1,9 +1,9 @@
 //! The recorded responses of a run and the requests that they answer.
 
-use super::calls::{self, Call, Ids};
+use super::calls::{self, CallIds, StepCall};
 use super::members::at;
-use super::open::{ById, Open};
-use super::provider_shapes::Carries;
+use super::open::{IdMatch, PendingRequests};
+use super::provider_shapes::StepTextRole;
 use super::texts;
 use crate::artifact::{Exchange, Responder};
 use crate::digest::Digest;
@@ -13,7 +13,7 @@ use crate::json::canonical::c14n_v1;
 /// Returns the exchanges of the steps `model.response`, `tool.response`, and those `error.event` that end a call, in
 /// order.
 pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Exchange> {
-    let mut run = Run::default();
+    let mut run = ExchangeExtractor::default();
     for (index, step) in steps.iter().enumerate() {
         match step.get("type").and_then(Value::as_str).unwrap_or_default() {
             "prompt.render" => run.rendered.extend(calls::prompts(step)),
@@ -33,19 +33,19 @@ const MAX_FAILED: usize = 256;
 
 /// The state of a run up to the current step.
 #[derive(Default)]
-struct Run {
-    open: Open,
+struct ExchangeExtractor {
+    open: PendingRequests,
     /// Prompts that no request has used yet.
     rendered: Vec<Digest>,
     /// The exchanges; `None` where a failed call was answered later.
     exchanges: Vec<Option<Exchange>>,
     /// Failed calls and the positions of their exchanges.
-    failed: Vec<(Ids, usize)>,
+    failed: Vec<(CallIds, usize)>,
 }
 
-impl Run {
+impl ExchangeExtractor {
     fn request(&mut self, responder: Responder, step: &Value<'_>) {
-        let mut call = Call::from_request(responder, step);
+        let mut call = StepCall::from_request(responder, step);
         if responder == Responder::Model {
             let asked = std::mem::replace(&mut call.prompts, std::mem::take(&mut self.rendered));
             call.prompts.retain(|rendered| !asked.contains(rendered));
@@ -55,12 +55,12 @@ impl Run {
     }
 
     fn response(&mut self, index: usize, responder: Responder, step: &Value<'_>) {
-        let response = Call::from_response(responder, step);
+        let response = StepCall::from_response(responder, step);
         let is_error = responder == Responder::Model && states_error(step);
         let request = match self.open.take_by_id(&response) {
-            ById::Request(request) => Some(request),
-            ById::Several => None,
-            ById::None => match self.failed_before(&response) {
+            IdMatch::Request(request) => Some(request),
+            IdMatch::Several => None,
+            IdMatch::None => match self.failed_before(&response) {
                 // The listener records a failed request, and then its own response to the client.
                 Some(_) if is_error => return,
                 Some(exchange) => return self.replace(exchange, index, response, step),
@@ -75,8 +75,8 @@ impl Run {
     }
 
     /// Returns the position of the exchange of a failed call that has an id of `response`.
-    fn failed_before(&self, response: &Call) -> Option<usize> {
-        let is_same = |ids: &Ids| {
+    fn failed_before(&self, response: &StepCall) -> Option<usize> {
+        let is_same = |ids: &CallIds| {
             ids.are_of_one_call(&response.ids)
                 || response.ids.call.is_none() && ids.are_of_one_request(&response.ids)
         };
@@ -88,7 +88,7 @@ impl Run {
     }
 
     /// Replaces the error of a call by a late response.
-    fn replace(&mut self, failed: usize, index: usize, response: Call, step: &Value<'_>) {
+    fn replace(&mut self, failed: usize, index: usize, response: StepCall, step: &Value<'_>) {
         let error = self.exchanges.get_mut(failed).and_then(Option::take);
         let mut answered = exchange(index, response, step, false);
         if let Some(Exchange { prompts, tool, arguments, .. }) = error {
@@ -109,8 +109,8 @@ impl Run {
     }
 }
 
-fn exchange(index: usize, call: Call, step: &Value<'_>, is_error: bool) -> Exchange {
-    let Call { responder, prompts, tool, arguments, .. } = call;
+fn exchange(index: usize, call: StepCall, step: &Value<'_>, is_error: bool) -> Exchange {
+    let StepCall { responder, prompts, tool, arguments, .. } = call;
     let output = step.get("output").and_then(|output| c14n_v1::to_vec(output).ok());
     let output = output.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
     let text = if is_error { message(step) } else { response(step) };
@@ -123,7 +123,7 @@ pub(super) fn response<'v>(step: &'v Value<'_>) -> Option<&'v str> {
     if let Some(assembled) = at(step, &["output", "assembled_text"]).and_then(Value::as_non_empty_str) {
         return Some(assembled);
     }
-    match texts::carried(step, Carries::Responses).as_slice() {
+    match texts::carried(step, StepTextRole::Responses).as_slice() {
         [only] => Some(only),
         _ => None,
     }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     /// Describes each exchange.
-    fn told(steps: &Json) -> Vec<String> {
+    fn summaries(steps: &Json) -> Vec<String> {
         let told = exchanges(steps).into_iter().map(|exchange| {
             let Exchange { index, tool, arguments, response, is_error, prompts, .. } = exchange;
             let asked = match (tool, arguments) {
@@ -209,20 +209,20 @@ mod tests {
         let ambiguous = json!([
             {"type": "model.request", "input": "one"}, {"type": "model.request", "input": "two"},
             {"type": "model.response", "output": "?"}]);
-        assert_eq!(told(&ambiguous), ["2  -> ?"]);
+        assert_eq!(summaries(&ambiguous), ["2  -> ?"]);
         let alike = json!([
             {"type": "model.request", "input": "one"}, {"type": "model.request", "input": "one"},
             {"type": "model.response", "output": "yes"}]);
-        assert_eq!(told(&alike), [format!("2 {} -> yes", short("one"))]);
+        assert_eq!(summaries(&alike), [format!("2 {} -> yes", short("one"))]);
         let other_id = json!([
             {"type": "model.request", "input": "one", "metadata": {"request_id": "1"}},
             {"type": "model.response", "input": {"request_id": "2"}, "output": "?"}]);
-        assert_eq!(told(&other_id), ["1  -> ?"]);
+        assert_eq!(summaries(&other_id), ["1  -> ?"]);
         let by_model = json!([
             {"type": "model.request", "input": {"model": "large", "input": "one"}},
             {"type": "model.request", "input": {"model": "small", "input": "two"}},
             {"type": "model.response", "input": {"model": "small"}, "output": "yes"}]);
-        assert_eq!(told(&by_model), [format!("2 {} -> yes", short("two"))]);
+        assert_eq!(summaries(&by_model), [format!("2 {} -> yes", short("two"))]);
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
             {"type": "tool.response", "input": {"method": "GET", "url": "u"}, "output": {"status_code": 200}},
         ]);
         assert_eq!(
-            told(&steps),
+            summaries(&steps),
             [
                 r#"2 read({"a":2,"b":1}) -> {"content":"text"}"#,
                 r#"3 search(["weather"]) -> {"result":"sunny"}"#,
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_failed_was_not_answered() {
-        let found = told(&json!([{"type": "model.request", "input": "failed"}, {"type": "error.event"},
+        let found = summaries(&json!([{"type": "model.request", "input": "failed"}, {"type": "error.event"},
             {"type": "model.request", "input": "asked again"}, {"type": "model.response", "output": "yes"}]));
         assert_eq!(
             found,
@@ -309,7 +309,7 @@ mod tests {
             error("http", "https://example.com", "policy"),
         ]);
         assert_eq!(
-            told(&steps),
+            summaries(&steps),
             [
                 "2 search? -> error: search failed".to_owned(),
                 r#"3 search(["a"]) -> error: search failed"#.to_owned(),
@@ -339,9 +339,9 @@ mod tests {
             ])
         };
         let unrelated = format!("6 {} -> of the unrelated", short("unrelated"));
-        let failed = told(&steps(json!({"type": "gateway_error", "message": "told"}), ""));
+        let failed = summaries(&steps(json!({"type": "gateway_error", "message": "told"}), ""));
         assert_eq!(failed, [format!("2 {} -> error: upstream failed", short("asked")), unrelated.clone()]);
-        let made_good = told(&steps(Json::Null, "fallback"));
+        let made_good = summaries(&steps(Json::Null, "fallback"));
         assert_eq!(made_good, [format!("5 {} -> fallback", short("asked")), unrelated]);
     }
 
@@ -351,6 +351,6 @@ mod tests {
             {"type": "model.request", "input": "asked"},
             {"type": "model.response", "output": {"status_code": 429, "assembled_text": "",
                 "error": {"status_code": 429, "payload": {}}, "output": {"error": {"message": "too many"}}}}]);
-        assert_eq!(told(&steps), [format!("1 {} -> error: too many", short("asked"))]);
+        assert_eq!(summaries(&steps), [format!("1 {} -> error: too many", short("asked"))]);
     }
 }

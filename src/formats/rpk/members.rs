@@ -1,7 +1,7 @@
 //! The members of documents and steps.
 
 use crate::json::Value;
-use crate::json::canonical::replaykit::{self, Uncanonical, Volatile};
+use crate::json::canonical::replaykit::{self, NonCanonicalValue, VolatilePolicy};
 
 /// Returns the value at the path `names`.
 pub(super) fn at<'v, 'd>(value: &'v Value<'d>, names: &[&str]) -> Option<&'v Value<'d>> {
@@ -27,8 +27,8 @@ pub(super) fn step_type<'v>(step: &'v Value<'_>) -> &'v str {
 pub(super) fn canonical_members(
     value: &Value<'_>,
     names: &[&'static str],
-    volatile: Volatile,
-) -> Option<Result<Vec<u8>, Vec<Uncanonical>>> {
+    volatile: VolatilePolicy,
+) -> Option<Result<Vec<u8>, Vec<NonCanonicalValue>>> {
     let members: Option<Vec<_>> = names.iter().map(|name| Some((*name, value.get(name)?))).collect();
     Some(replaykit::object(&members?, volatile))
 }

@@ -5,9 +5,11 @@ use chrono::{DateTime, Utc};
 
 use super::exchanges::states_error;
 use super::members::{at, step_type};
-use super::provider_shapes::{BODIES, Carries};
+use super::provider_shapes::{BODIES, StepTextRole};
 use super::texts;
-use crate::artifact::attribute::{TimeSpan, Total, stated_count, stated_millionths, stated_milliseconds};
+use crate::artifact::attribute::{
+    OptionalSum, TimeSpan, stated_count, stated_millionths, stated_milliseconds,
+};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::json::{Object, Value};
 
@@ -78,10 +80,10 @@ pub(super) fn describe(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft)
 #[derive(Default)]
 struct Sums {
     times: TimeSpan,
-    latency: Total,
-    input: Total,
-    output: Total,
-    cost: Total,
+    latency: OptionalSum,
+    input: OptionalSum,
+    output: OptionalSum,
+    cost: OptionalSum,
     errors: usize,
     tool_calls: usize,
 }
@@ -147,7 +149,7 @@ pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
 /// Returns the object with the numbers of tokens of a model response.
 fn usage<'v>(step: &'v Value<'_>) -> Option<&'v Value<'v>> {
     let of_responses = BODIES.iter().filter(|(name, carries, _)| {
-        *carries == Carries::Responses && *name == "model.response" && *name == step_type(step)
+        *carries == StepTextRole::Responses && *name == "model.response" && *name == step_type(step)
     });
     let bodies = of_responses.flat_map(|(_, _, bodies)| *bodies);
     let mut bodies = bodies.filter_map(|pointer| texts::find(step, pointer));

@@ -32,7 +32,7 @@ use crate::artifact::{
     unreadable,
 };
 use crate::digest::{CoreHash, Digest};
-use crate::json::canonical::replaykit::Uncanonical;
+use crate::json::canonical::replaykit::NonCanonicalValue;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::json::{Object, Value, compact};
 use crate::validation::{Findings, RuleInfo, apply};
@@ -43,7 +43,7 @@ use members::{at, steps};
 use roles::{DERIVED_FROM, INDEXED, PROMPT, RESPONSE, STEP};
 
 pub use attributes::STEPS;
-pub use provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
+pub use provider_shapes::{BODIES, ProviderShape, ROLES_NOT_ASKED, SHAPES, StepTextRole, TYPES_PASSED_OVER};
 
 /// Members that occur together only in runs.
 const OF_RUNS: [&str; 2] = ["environment_fingerprint", "runtime_versions"];
@@ -106,7 +106,7 @@ impl Artifact for Rpk {
                 Some(draft)
             }
             Err(defects) => {
-                for Uncanonical { pointer, defect } in defects {
+                for NonCanonicalValue { pointer, defect } in defects {
                     document::report_uncanonical(&pointer, &defect, findings);
                 }
                 None
@@ -163,7 +163,7 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     for (index, step) in steps.iter().enumerate() {
         let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::parse_prefixed);
         draft.mentions.extend(hash.map(|hash| Mention::at(&STEP, index, hash)));
-        for (role, carries) in [(&PROMPT, Carries::Prompts), (&RESPONSE, Carries::Responses)] {
+        for (role, carries) in [(&PROMPT, StepTextRole::Prompts), (&RESPONSE, StepTextRole::Responses)] {
             let digests =
                 texts::carried(step, carries).into_iter().map(|text| Digest::from_content(text.as_bytes()));
             draft.mentions.extend(digests.map(|digest| Mention::at(role, index, digest)));

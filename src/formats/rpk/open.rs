@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::calls::{self, Call, Ids};
+use super::calls::{self, CallIds, StepCall};
 use super::members::at;
 use crate::artifact::Responder;
 use crate::json::Value;
@@ -12,22 +12,22 @@ const MAX_OPEN: usize = 256;
 
 /// Requests without a response, oldest first.
 #[derive(Default)]
-pub(super) struct Open {
-    requests: VecDeque<Call>,
+pub(super) struct PendingRequests {
+    requests: VecDeque<StepCall>,
 }
 
 /// The result of matching a response by id.
-pub(super) enum ById {
+pub(super) enum IdMatch {
     /// One match.
-    Request(Call),
+    Request(StepCall),
     /// Several matches, which cannot be distinguished.
     Several,
     /// No match.
     None,
 }
 
-impl Open {
-    pub(super) fn push(&mut self, request: Call) {
+impl PendingRequests {
+    pub(super) fn push(&mut self, request: StepCall) {
         if self.requests.len() == MAX_OPEN {
             self.requests.pop_front();
         }
@@ -36,12 +36,12 @@ impl Open {
 
     /// Removes and returns the request that has an id of `response`. A call id alone is sufficient: APIs do not repeat
     /// the name of the tool, and models respond under other names than those in the request.
-    pub(super) fn take_by_id(&mut self, response: &Call) -> ById {
-        let of_one_call = |request: &Call| {
+    pub(super) fn take_by_id(&mut self, response: &StepCall) -> IdMatch {
+        let of_one_call = |request: &StepCall| {
             request.responder == response.responder && request.ids.are_of_one_call(&response.ids)
         };
         if let Some(request) = self.take_oldest(of_one_call) {
-            return ById::Request(request);
+            return IdMatch::Request(request);
         }
         let sharing = self.positions(|request| {
             let other_call = request.ids.call.is_some() && response.ids.call.is_some();
@@ -50,15 +50,15 @@ impl Open {
             can_be && !other_call && request.ids.are_of_one_request(&response.ids)
         });
         match (self.take_if_alike(&sharing), sharing.is_empty()) {
-            (Some(request), _) => ById::Request(request),
-            (None, true) => ById::None,
-            (None, false) => ById::Several,
+            (Some(request), _) => IdMatch::Request(request),
+            (None, true) => IdMatch::None,
+            (None, false) => IdMatch::Several,
         }
     }
 
     /// Removes and returns the only request that `response` can answer without a common id, or the oldest if all
     /// candidates make the same request. An ambiguous response matches none: a wrong match is worse than no match.
-    pub(super) fn take_only(&mut self, response: &Call) -> Option<Call> {
+    pub(super) fn take_only(&mut self, response: &StepCall) -> Option<StepCall> {
         let able = self.positions(|request| {
             // A request with another id is answered by another response.
             let other_call = request.ids.call.is_some() && response.ids.call.is_some();
@@ -69,16 +69,16 @@ impl Open {
     }
 
     /// Removes and returns the newest request that satisfies `is_meant`.
-    pub(super) fn take_newest(&mut self, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {
+    pub(super) fn take_newest(&mut self, is_meant: impl Fn(&StepCall) -> bool) -> Option<StepCall> {
         let newest = self.requests.iter().rposition(is_meant)?;
         self.requests.remove(newest)
     }
 
     /// Removes and returns the call that an `error.event` ends, or returns `None` if it is not about a call.
-    pub(super) fn take_failed(&mut self, step: &Value<'_>) -> Option<Call> {
+    pub(super) fn take_failed(&mut self, step: &Value<'_>) -> Option<StepCall> {
         let text = |names: &[&str]| at(step, names).and_then(Value::as_non_empty_str);
-        let ids = Ids::from_step(Responder::Model, step);
-        let has_id = |request: &Call| {
+        let ids = CallIds::from_step(Responder::Model, step);
+        let has_id = |request: &StepCall| {
             request.ids.are_of_one_call(&ids) || ids.call.is_none() && request.ids.are_of_one_request(&ids)
         };
         if let Some(request) = self.take_newest(has_id) {
@@ -88,35 +88,35 @@ impl Open {
         let boundary = text(&["input", "boundary"]).or(text(&["metadata", "boundary"]));
         if let (Some(boundary), Some(target)) = (boundary, text(&["input", "target"])) {
             let responder = if boundary == "model" { Responder::Model } else { Responder::Tool };
-            let is_named = |request: &Call| {
+            let is_named = |request: &StepCall| {
                 request.responder == responder && request.names.iter().any(|name| name == target)
             };
             // A call that a policy forbids has no preceding request.
             let was_requested = !calls::is_of_policy(step);
             let request = if was_requested { self.take_newest(is_named) } else { None };
             let tool = Some(target).filter(|_| boundary == "tool");
-            return Some(request.unwrap_or_else(|| Call::unrequested(responder, tool)));
+            return Some(request.unwrap_or_else(|| StepCall::unrequested(responder, tool)));
         }
         // The listener also records its own errors.
         if calls::is_of_listener(step) {
             return None;
         }
-        let may_be = |request: &Call| ids.is_empty() || request.ids.is_empty();
+        let may_be = |request: &StepCall| ids.is_empty() || request.ids.is_empty();
         self.take_newest(may_be)
     }
 
-    fn take_oldest(&mut self, is_meant: impl Fn(&Call) -> bool) -> Option<Call> {
+    fn take_oldest(&mut self, is_meant: impl Fn(&StepCall) -> bool) -> Option<StepCall> {
         let oldest = self.requests.iter().position(is_meant)?;
         self.requests.remove(oldest)
     }
 
-    fn positions(&self, is_meant: impl Fn(&Call) -> bool) -> Vec<usize> {
+    fn positions(&self, is_meant: impl Fn(&StepCall) -> bool) -> Vec<usize> {
         let positions = self.requests.iter().enumerate().filter(|(_, request)| is_meant(request));
         positions.map(|(at, _)| at).collect()
     }
 
     /// Removes and returns the first of these requests if all of them are the same.
-    fn take_if_alike(&mut self, positions: &[usize]) -> Option<Call> {
+    fn take_if_alike(&mut self, positions: &[usize]) -> Option<StepCall> {
         let first = *positions.first()?;
         let oldest = self.requests.get(first)?;
         let mut others = positions.iter().filter_map(|at| self.requests.get(*at));

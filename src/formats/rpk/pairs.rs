@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::calls::{Call, Ids, is_of_listener, is_of_policy};
+use super::calls::{CallIds, StepCall, is_of_listener, is_of_policy};
 use super::members::{step_type, texts_at};
-use super::open::{ById, Open};
+use super::open::{IdMatch, PendingRequests};
 use crate::artifact::Responder;
 use crate::json::Value;
 
@@ -19,7 +19,7 @@ const NAMED_BY_ERRORS: &[&[&str]] = &[
 
 /// The numbers of the steps of one call.
 #[derive(Default)]
-pub(super) struct Pair {
+pub(super) struct CallStepNumbers {
     pub(super) request: Option<usize>,
     pub(super) response: Option<usize>,
     /// The `error.event` that is about this call.
@@ -31,9 +31,9 @@ pub(super) struct Pair {
 /// All tool calls, collected while steps are read in order. Runs may have any number of steps: few requests are pending
 /// at a time, and everything else is looked up by key.
 #[derive(Default)]
-pub(super) struct Recorded {
-    pub(super) pairs: Vec<Pair>,
-    open: Open,
+pub(super) struct ToolCallIndex {
+    pub(super) pairs: Vec<CallStepNumbers>,
+    open: PendingRequests,
     by_call_id: HashMap<String, usize>,
     /// The latest call with each name.
     latest: HashMap<String, usize>,
@@ -45,7 +45,7 @@ pub(super) struct Recorded {
     previous: Option<usize>,
 }
 
-impl Recorded {
+impl ToolCallIndex {
     pub(super) fn read(steps: &[Value<'_>]) -> Self {
         let mut recorded = Self::default();
         for (index, step) in steps.iter().enumerate() {
@@ -55,7 +55,7 @@ impl Recorded {
                 "error.event" => recorded.error(index, step),
                 _ => {
                     recorded.previous = None;
-                    recorded.request_ids.extend(Ids::from_step(Responder::Model, step).request);
+                    recorded.request_ids.extend(CallIds::from_step(Responder::Model, step).request);
                 }
             }
         }
@@ -63,22 +63,22 @@ impl Recorded {
     }
 
     fn request(&mut self, index: usize, step: &Value<'_>) {
-        let call = Call { number: self.pairs.len(), ..Call::from_request(Responder::Tool, step) };
-        self.pairs.push(Pair { request: Some(index), ..Pair::default() });
+        let call = StepCall { number: self.pairs.len(), ..StepCall::from_request(Responder::Tool, step) };
+        self.pairs.push(CallStepNumbers { request: Some(index), ..CallStepNumbers::default() });
         self.follow(call.number, &call);
         self.open.push(call);
     }
 
     fn response(&mut self, index: usize, step: &Value<'_>) {
-        let response = Call::from_response(Responder::Tool, step);
+        let response = StepCall::from_response(Responder::Tool, step);
         let request = match self.open.take_by_id(&response) {
-            ById::Request(request) => Some(request),
-            ById::Several => None,
-            ById::None => self.open.take_only(&response),
+            IdMatch::Request(request) => Some(request),
+            IdMatch::Several => None,
+            IdMatch::None => self.open.take_only(&response),
         };
         let number = request.map_or(self.pairs.len(), |request| request.number);
         if number == self.pairs.len() {
-            self.pairs.push(Pair::default());
+            self.pairs.push(CallStepNumbers::default());
         }
         if let Some(pair) = self.pairs.get_mut(number) {
             pair.response = Some(index);
@@ -86,7 +86,7 @@ impl Recorded {
         self.follow(number, &response);
     }
 
-    fn follow(&mut self, number: usize, call: &Call) {
+    fn follow(&mut self, number: usize, call: &StepCall) {
         self.by_call_id.extend(call.ids.call.iter().map(|id| (id.clone(), number)));
         self.latest.extend(call.names.iter().map(|name| (name.clone(), number)));
         self.request_ids.extend(call.ids.request.iter().cloned());
@@ -102,7 +102,7 @@ impl Recorded {
         if is_of_policy(step) {
             return;
         }
-        let ids = Ids::from_step(Responder::Model, step);
+        let ids = CallIds::from_step(Responder::Model, step);
         if let Some(id) = &ids.call {
             return self.fail(self.by_call_id.get(id).copied(), index);
         }
@@ -127,7 +127,7 @@ impl Recorded {
     }
 
     /// Returns the error that follows the steps of `pair` and belongs to it.
-    pub(super) fn error_after(&self, pair: &Pair) -> Option<usize> {
+    pub(super) fn error_after(&self, pair: &CallStepNumbers) -> Option<usize> {
         let last = pair.response.or(pair.request)?;
         let of_requests = pair.request_ids.iter().filter_map(|id| self.failed_requests.get(id).copied());
         pair.error.or_else(|| of_requests.filter(|error| *error > last).max())

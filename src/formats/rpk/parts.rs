@@ -4,7 +4,7 @@ use super::members::canonical_members;
 use crate::artifact::{Part, PartKind, differ, same_place};
 use crate::digest::Digest;
 use crate::json::Value;
-use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, Volatile};
+use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
 use crate::json::pointer::Token;
 use crate::json::reader::{self, Limits, ReadError};
 
@@ -61,7 +61,7 @@ fn is_volatile(at: &[Token<'_>]) -> bool {
 }
 
 fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
-    replaykit::object(&[("", value)], Volatile::Kept).ok()
+    replaykit::object(&[("", value)], VolatilePolicy::Include).ok()
 }
 
 pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
@@ -74,7 +74,7 @@ pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<
     let Some(Value::Array(steps)) = steps else { return Ok(parts) };
     for (index, step) in steps.into_iter().enumerate() {
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let request = canonical_members(&step, &["type", "input"], Volatile::Dropped).and_then(Result::ok);
+        let request = canonical_members(&step, &["type", "input"], VolatilePolicy::Omit).and_then(Result::ok);
         let of_its_type = same_place(&["step", &step_type]);
         let keys = [request.map_or(of_its_type, |request| Digest::from_content(&request)), of_its_type];
         parts.push(Part::new(format!("step {index}"), keys, step, &STEP));

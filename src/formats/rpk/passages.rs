@@ -1,9 +1,9 @@
 //! The searchable texts of a run: prompts, responses, tool calls, and step names.
 
-use super::provider_shapes::Carries;
+use super::provider_shapes::StepTextRole;
 use super::roles::STEP;
 use super::texts;
-use crate::artifact::{Field, Passage, Passages, words_of};
+use crate::artifact::{Field, Passage, PassageCollector, words_of};
 use crate::json::Value;
 
 /// Members of steps that are searched, by step type.
@@ -26,11 +26,11 @@ const CARRIERS: &[(&str, &str, Field)] = &[
 ];
 
 pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Passage> {
-    let mut passages = Passages::default();
+    let mut passages = PassageCollector::default();
     for (index, step) in steps.iter().enumerate() {
         let mut add = |field, text: String| passages.add_at(field, STEP.unit, index, text);
         add(Field::STEP, name(step));
-        let carried = [(Field::PROMPT, Carries::Prompts), (Field::RESPONSE, Carries::Responses)]
+        let carried = [(Field::PROMPT, StepTextRole::Prompts), (Field::RESPONSE, StepTextRole::Responses)]
             .map(|(field, carries)| (field, texts::carried(step, carries)));
         let has_carried = carried.iter().any(|(_, texts)| !texts.is_empty());
         for (field, text) in

@@ -8,7 +8,7 @@
 ///
 /// A string at a location is a text; in a list, every string and every member `text` of its objects is one. Empty texts
 /// are skipped.
-pub struct Shape {
+pub struct ProviderShape {
     /// The name of the API or recorder.
     pub name: &'static str,
     /// The locations of instructions that apply to the whole request.
@@ -20,8 +20,8 @@ pub struct Shape {
 }
 
 /// All supported shapes. Every body is searched for all of them: recorders do not state which one they use.
-pub const SHAPES: &[Shape] = &[
-    Shape {
+pub const SHAPES: &[ProviderShape] = &[
+    ProviderShape {
         name: "plain texts",
         instructions: &["/system", "/instructions"],
         prompts: &["", "/text", "/content", "/rendered", "/rendered_prompt", "/prompt"],
@@ -38,32 +38,37 @@ pub const SHAPES: &[Shape] = &[
             "/message/content",
         ],
     },
-    Shape { name: "ReplayKit listener", instructions: &[], prompts: &[], responses: &["/assembled_text"] },
-    Shape {
+    ProviderShape {
+        name: "ReplayKit listener",
+        instructions: &[],
+        prompts: &[],
+        responses: &["/assembled_text"],
+    },
+    ProviderShape {
         name: "OpenAI completions",
         instructions: &[],
         prompts: &["/prompt"],
         responses: &["/choices/*/text"],
     },
-    Shape {
+    ProviderShape {
         name: "OpenAI chat completions",
         instructions: &[],
         prompts: &["/messages/*/content"],
         responses: &["/choices/*/message/content"],
     },
-    Shape {
+    ProviderShape {
         name: "OpenAI responses",
         instructions: &["/instructions"],
         prompts: &["/input", "/input/*/content"],
         responses: &["/output_text", "/output/*/content"],
     },
-    Shape {
+    ProviderShape {
         name: "Anthropic messages",
         instructions: &["/system"],
         prompts: &["/messages/*/content"],
         responses: &["/content"],
     },
-    Shape {
+    ProviderShape {
         name: "Gemini generateContent",
         instructions: &[
             "/systemInstruction",
@@ -78,7 +83,7 @@ pub const SHAPES: &[Shape] = &[
 
 /// The role of the texts in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Carries {
+pub enum StepTextRole {
     /// Prompts.
     Prompts,
     /// Responses.
@@ -86,11 +91,11 @@ pub enum Carries {
 }
 
 /// The locations of bodies by step type: JSON Pointers into the step.
-pub const BODIES: &[(&str, Carries, &[&str])] = &[
-    ("prompt.render", Carries::Prompts, &["/output"]),
-    ("model.request", Carries::Prompts, &["/input", "/input/input", "/input/payload"]),
-    ("model.response", Carries::Responses, &["/output", "/output/output"]),
-    ("output.final", Carries::Responses, &["/output"]),
+pub const BODIES: &[(&str, StepTextRole, &[&str])] = &[
+    ("prompt.render", StepTextRole::Prompts, &["/output"]),
+    ("model.request", StepTextRole::Prompts, &["/input", "/input/input", "/input/payload"]),
+    ("model.response", StepTextRole::Responses, &["/output", "/output/output"]),
+    ("output.final", StepTextRole::Responses, &["/output"]),
 ];
 
 /// In prompts, objects whose member `role` is one of these repeat texts that are not part of the request.

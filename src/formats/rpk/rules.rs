@@ -1,25 +1,25 @@
 use super::envelope::{Envelope, has_supported_version};
 use super::members::{canonical_members, steps};
 use super::shape;
-use super::signature::{CheckedSignature, Outcome};
-use crate::artifact::{AdmitOptions, KnownMajors, SignaturePolicy};
+use super::signature::{HmacCheckResult, RpkSignature};
+use crate::artifact::{AdmitOptions, SignaturePolicy, SupportedMajors};
 use crate::digest::Digest;
 use crate::json::Value;
-use crate::json::canonical::replaykit::{Defect, Volatile, strip};
+use crate::json::canonical::replaykit::{CanonicalizationDefect, VolatilePolicy, strip};
 use crate::json::reader::excerpt;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
 
 /// The supported major versions of the format.
-const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+const VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
-type Check = fn(&Envelope<'_>, &mut Finder<'_>);
+type RpkCheck = fn(&Envelope<'_>, &mut Finder<'_>);
 
 /// All rules, applied to every document; each checks the members that are present.
-pub(super) static RULES: [Rule<Check>; 6] = [
+pub(super) static RULES: [Rule<RpkCheck>; 6] = [
     Rule {
         info: info(
             "RPK1",
@@ -113,7 +113,7 @@ fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         let Some(stated) = stated_digest(step.get("hash")) else {
             continue;
         };
-        let text = canonical_members(step, &["type", "input", "output", "metadata"], Volatile::Dropped);
+        let text = canonical_members(step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit);
         let Some(Ok(text)) = text else { continue };
         let actual = Digest::from_content(&text);
         if stated != actual {
@@ -131,7 +131,7 @@ fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     if *policy == SignaturePolicy::Record {
         return;
     }
-    let Some(CheckedSignature { key_id, outcome }) = &envelope.signature else {
+    let Some(RpkSignature { key_id, outcome }) = &envelope.signature else {
         // A malformed signature is reported by RPK1.
         if *policy == SignaturePolicy::Require && envelope.root.get("signature").is_none() {
             found.add("/signature", "the run pack is not signed, but a signature is required");
@@ -139,15 +139,15 @@ fn signature(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         return;
     };
     match outcome {
-        Outcome::Wrong(path, message) => found.add(*path, message.clone()),
-        Outcome::Unchecked if *policy == SignaturePolicy::Require && !signing_keys.is_empty() => {
+        HmacCheckResult::Wrong(path, message) => found.add(*path, message.clone()),
+        HmacCheckResult::Unchecked if *policy == SignaturePolicy::Require && !signing_keys.is_empty() => {
             let message = format!(
                 "a verified signature is required, but no key with the id {} was given",
                 excerpt(key_id)
             );
             found.add("/signature/key_id", message);
         }
-        Outcome::Unchecked | Outcome::Verified => {}
+        HmacCheckResult::Unchecked | HmacCheckResult::Verified => {}
     }
 }
 
@@ -156,7 +156,7 @@ fn timestamps(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         return;
     };
     for defect in defects {
-        if matches!(defect.defect, Defect::Timestamp(_)) {
+        if matches!(defect.defect, CanonicalizationDefect::Timestamp(_)) {
             found.add(&defect.pointer, defect.defect.to_string());
         }
     }

@@ -3,8 +3,8 @@
 use super::arguments::arguments;
 use super::calls::{URLS, tools};
 use super::members::{at, step_type, texts_at};
-use super::pairs::{Pair, Recorded};
-use crate::artifact::{Answer, Call, CallNames, EventVisitor, RunEvent};
+use super::pairs::{CallStepNumbers, ToolCallIndex};
+use crate::artifact::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
 use crate::json::{Value, compact};
 
 const MODES: &[&[&str]] =
@@ -25,7 +25,7 @@ const LABELS: &[&[&str]] = &[
 /// Calls `visit` with the calls in `steps`, in the order in which they began, and the statements of the recorder
 /// between them.
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut EventVisitor<'_>) {
-    let recorded = Recorded::read(steps);
+    let recorded = ToolCallIndex::read(steps);
     for step in steps {
         let is_prompt = step_type(step) == "prompt.render";
         let stated = step.get("metadata").into_iter().chain(step.get("input").filter(|_| is_prompt));
@@ -36,13 +36,13 @@ pub(super) fn visit(steps: &[Value<'_>], visit: &mut EventVisitor<'_>) {
     }
 }
 
-fn call<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded) -> Call<'v, 'd> {
+fn call<'v, 'd>(steps: &'v [Value<'d>], pair: &CallStepNumbers, recorded: &ToolCallIndex) -> RunCall<'v, 'd> {
     let step = |index: Option<usize>| index.and_then(|index| steps.get(index));
     let (request, response) = (step(pair.request), step(pair.response));
     let arguments = request.and_then(|request| arguments(request.get("input")?));
     let names = names(request, response);
     let sent = arguments.as_deref().map(compact::text).unwrap_or_default();
-    Call {
+    RunCall {
         place: place(pair.request.or(pair.response)),
         attempt_at: format!("{} {sent}", names.tools.first().or(names.url.as_ref()).unwrap_or(&"")),
         arguments,
@@ -56,7 +56,11 @@ fn place(index: Option<usize>) -> String {
     format!("step {}", index.unwrap_or_default())
 }
 
-fn answer<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded) -> Answer<'v, 'd> {
+fn answer<'v, 'd>(
+    steps: &'v [Value<'d>],
+    pair: &CallStepNumbers,
+    recorded: &ToolCallIndex,
+) -> RunCallResult<'v, 'd> {
     let response = pair.response.and_then(|index| steps.get(index));
     let value = response.and_then(|response| response.get("output"));
     let played_back = response.is_some_and(|response| {
@@ -69,9 +73,9 @@ fn answer<'v, 'd>(steps: &'v [Value<'d>], pair: &Pair, recorded: &Recorded) -> A
     };
     let place = place(pair.response.or(pair.request));
     match (why, value) {
-        (Some(why), value) => Answer::Discounted { place, value, why },
-        (None, Some(value)) => Answer::Result { place, value },
-        (None, None) => Answer::None,
+        (Some(why), value) => RunCallResult::Discounted { place, value, why },
+        (None, Some(value)) => RunCallResult::Result { place, value },
+        (None, None) => RunCallResult::None,
     }
 }
 
@@ -106,9 +110,9 @@ mod tests {
             let sent = call.arguments.as_deref().map_or_else(|| "?".to_owned(), compact::text);
             let shown = |value: &Value<'_>| compact::text(value);
             let answer = match call.answer {
-                Answer::None => "nothing".to_owned(),
-                Answer::Result { place, value } => format!("{} at {place}", shown(value)),
-                Answer::Discounted { value, why, .. } => {
+                RunCallResult::None => "nothing".to_owned(),
+                RunCallResult::Result { place, value } => format!("{} at {place}", shown(value)),
+                RunCallResult::Discounted { value, why, .. } => {
                     format!("{} but {why}", value.map_or_else(|| "nothing".to_owned(), shown))
                 }
             };

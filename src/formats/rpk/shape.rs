@@ -23,7 +23,7 @@ pub(super) const STEP_TYPES: [&str; 8] = [
 
 /// The type of a member.
 #[derive(Clone, Copy)]
-enum ValueType {
+enum RpkMemberType {
     Any,
     Text,
     Object,
@@ -35,7 +35,7 @@ enum ValueType {
     Code,
 }
 
-impl ValueType {
+impl RpkMemberType {
     fn admits(self, value: &Value<'_>) -> bool {
         match (self, value) {
             (Self::Any, _)
@@ -49,7 +49,7 @@ impl ValueType {
         }
     }
 
-    fn wanted(self) -> String {
+    fn expected(self) -> String {
         match self {
             Self::Any => "present".to_owned(),
             Self::Text => "a string".to_owned(),
@@ -62,36 +62,40 @@ impl ValueType {
     }
 }
 
-const ENVELOPE: &[(&str, ValueType)] =
-    &[("metadata", ValueType::Object), ("payload", ValueType::Object), ("checksum", ValueType::Hash)];
-const METADATA: &[(&str, ValueType)] = &[("run_id", ValueType::Text), ("created_at", ValueType::Text)];
-const PAYLOAD: &[(&str, ValueType)] = &[("run", ValueType::Object)];
-const RUN: &[(&str, ValueType)] = &[
-    ("id", ValueType::Text),
-    ("timestamp", ValueType::Text),
-    ("environment_fingerprint", ValueType::Object),
-    ("runtime_versions", ValueType::Object),
-    ("steps", ValueType::Array),
+const ENVELOPE: &[(&str, RpkMemberType)] = &[
+    ("metadata", RpkMemberType::Object),
+    ("payload", RpkMemberType::Object),
+    ("checksum", RpkMemberType::Hash),
 ];
-const RUN_OPTIONAL: &[(&str, ValueType)] = &[
-    ("source", ValueType::Text),
-    ("provider", ValueType::Text),
-    ("agent", ValueType::Text),
-    ("capture_mode", ValueType::Text),
-    ("listener_session_id", ValueType::Text),
-    ("listener_process", ValueType::Object),
-    ("listener_bind", ValueType::Object),
+const METADATA: &[(&str, RpkMemberType)] =
+    &[("run_id", RpkMemberType::Text), ("created_at", RpkMemberType::Text)];
+const PAYLOAD: &[(&str, RpkMemberType)] = &[("run", RpkMemberType::Object)];
+const RUN: &[(&str, RpkMemberType)] = &[
+    ("id", RpkMemberType::Text),
+    ("timestamp", RpkMemberType::Text),
+    ("environment_fingerprint", RpkMemberType::Object),
+    ("runtime_versions", RpkMemberType::Object),
+    ("steps", RpkMemberType::Array),
 ];
-const STEP: &[(&str, ValueType)] = &[
-    ("id", ValueType::Text),
-    ("type", ValueType::StepKind),
-    ("input", ValueType::Any),
-    ("output", ValueType::Any),
-    ("metadata", ValueType::Object),
-    ("hash", ValueType::Hash),
+const RUN_OPTIONAL: &[(&str, RpkMemberType)] = &[
+    ("source", RpkMemberType::Text),
+    ("provider", RpkMemberType::Text),
+    ("agent", RpkMemberType::Text),
+    ("capture_mode", RpkMemberType::Text),
+    ("listener_session_id", RpkMemberType::Text),
+    ("listener_process", RpkMemberType::Object),
+    ("listener_bind", RpkMemberType::Object),
 ];
-const SIGNATURE: &[(&str, ValueType)] =
-    &[("algorithm", ValueType::Text), ("key_id", ValueType::Text), ("value", ValueType::Code)];
+const STEP: &[(&str, RpkMemberType)] = &[
+    ("id", RpkMemberType::Text),
+    ("type", RpkMemberType::StepKind),
+    ("input", RpkMemberType::Any),
+    ("output", RpkMemberType::Any),
+    ("metadata", RpkMemberType::Object),
+    ("hash", RpkMemberType::Hash),
+];
+const SIGNATURE: &[(&str, RpkMemberType)] =
+    &[("algorithm", RpkMemberType::Text), ("key_id", RpkMemberType::Text), ("value", RpkMemberType::Code)];
 
 /// Checks RPK1.
 pub(super) fn check(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
@@ -154,7 +158,7 @@ fn object_at<'v>(object: &'v Object<'v>, name: &str) -> Option<&'v Object<'v>> {
 fn members(
     object: &Object<'_>,
     path: impl fmt::Display,
-    wanted: &[(&str, ValueType)],
+    wanted: &[(&str, RpkMemberType)],
     required: bool,
     found: &mut Finder<'_>,
 ) {
@@ -173,7 +177,7 @@ fn members(
                     Value::String(text) => excerpt(text),
                     other => other.type_name().to_owned(),
                 };
-                found.add(pointer_to(name), format!("must be {}, is {actual}", sort.wanted()));
+                found.add(pointer_to(name), format!("must be {}, is {actual}", sort.expected()));
             }
             _ => {}
         }

@@ -2,10 +2,10 @@
 
 use super::attributes::STEP_ATTRIBUTES;
 use super::members::{at, steps};
-use super::provider_shapes::Carries;
+use super::provider_shapes::StepTextRole;
 use super::{metrics, texts};
 use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
-use crate::artifact::{Cell, Cells, Column, MemberBytes, Table, timestamp_text};
+use crate::artifact::{Cell, Column, MemberBytes, Table, TableRow, timestamp_text};
 use crate::json::Value;
 use crate::json::reader::{self, Limits, ReadError};
 
@@ -37,7 +37,7 @@ pub(super) const STEPS: Table = Table {
     rows,
 };
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         let root = reader::read(member.bytes, limits)?;
@@ -46,10 +46,11 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, Read
     Ok(rows)
 }
 
-fn row(index: usize, step: &Value<'_>) -> Cells {
+fn row(index: usize, step: &Value<'_>) -> TableRow {
     let (method, host) = metrics::http_requests(step).next().unzip();
     let method = method.flatten();
-    let [prompts, responses] = [Carries::Prompts, Carries::Responses].map(|what| texts::carried(step, what));
+    let [prompts, responses] =
+        [StepTextRole::Prompts, StepTextRole::Responses].map(|what| texts::carried(step, what));
     vec![
         Cell::index(index),
         Cell::text_of(step, "id"),

@@ -2,19 +2,21 @@
 
 use std::collections::HashSet;
 
-use super::provider_shapes::{BODIES, Carries, ROLES_NOT_ASKED, SHAPES, Shape, TYPES_PASSED_OVER};
+use super::provider_shapes::{
+    BODIES, ProviderShape, ROLES_NOT_ASKED, SHAPES, StepTextRole, TYPES_PASSED_OVER,
+};
 use crate::json::Value;
 
 /// Returns the unique texts that `step` contains in one role, in the order of their last occurrence. Instructions
 /// precede prompts, so that the last text is the final prompt of the step.
-pub(super) fn carried<'v>(step: &'v Value<'v>, carries: Carries) -> Vec<&'v str> {
+pub(super) fn carried<'v>(step: &'v Value<'v>, carries: StepTextRole) -> Vec<&'v str> {
     let step_type = step.get("type").and_then(Value::as_str);
     let of_type = BODIES.iter().filter(|(name, what, _)| Some(*name) == step_type && *what == carries);
     let bodies = of_type.flat_map(|(_, _, bodies)| *bodies).filter_map(|pointer| find(step, pointer));
     let bodies: Vec<&Value<'_>> = bodies.collect();
-    let sorts: &[fn(&Shape) -> &'static [&'static str]] = match carries {
-        Carries::Prompts => &[|shape| shape.instructions, |shape| shape.prompts],
-        Carries::Responses => &[|shape| shape.responses],
+    let sorts: &[fn(&ProviderShape) -> &'static [&'static str]] = match carries {
+        StepTextRole::Prompts => &[|shape| shape.instructions, |shape| shape.prompts],
+        StepTextRole::Responses => &[|shape| shape.responses],
     };
     let mut texts = Vec::new();
     for places in sorts {
@@ -32,7 +34,7 @@ pub(super) fn find<'v>(value: &'v Value<'v>, pointer: &str) -> Option<&'v Value<
     pointer.split('/').skip(1).try_fold(value, |value, name| value.get(name))
 }
 
-fn select<'v>(value: &'v Value<'v>, pointer: &str, carries: Carries, texts: &mut Vec<&'v str>) {
+fn select<'v>(value: &'v Value<'v>, pointer: &str, carries: StepTextRole, texts: &mut Vec<&'v str>) {
     if is_passed_over(value, carries) {
         return;
     }
@@ -56,7 +58,7 @@ fn select<'v>(value: &'v Value<'v>, pointer: &str, carries: Carries, texts: &mut
 }
 
 /// Collects the texts at a location.
-fn collect<'v>(value: &'v Value<'v>, carries: Carries, texts: &mut Vec<&'v str>) {
+fn collect<'v>(value: &'v Value<'v>, carries: StepTextRole, texts: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => texts.push(text),
         Value::Array(parts) => {
@@ -67,14 +69,14 @@ fn collect<'v>(value: &'v Value<'v>, carries: Carries, texts: &mut Vec<&'v str>)
     }
 }
 
-fn is_passed_over(value: &Value<'_>, carries: Carries) -> bool {
+fn is_passed_over(value: &Value<'_>, carries: StepTextRole) -> bool {
     let is_one_of = |name: &str, listed: &[&str]| {
         value.get(name).and_then(Value::as_str).is_some_and(|word| listed.contains(&word))
     };
     let is_thought = matches!(value.get("thought"), Some(Value::Bool(true)));
     is_thought
         || is_one_of("type", TYPES_PASSED_OVER)
-        || (carries == Carries::Prompts && is_one_of("role", ROLES_NOT_ASKED))
+        || (carries == StepTextRole::Prompts && is_one_of("role", ROLES_NOT_ASKED))
 }
 
 /// Returns the unique non-empty texts, in the order of their last occurrence.
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
     use crate::json::reader::{self, Limits};
 
-    fn texts(step: &Json, carries: Carries) -> Vec<String> {
+    fn texts(step: &Json, carries: StepTextRole) -> Vec<String> {
         let text = step.to_string();
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         carried(&value, carries).into_iter().map(str::to_owned).collect()
@@ -110,7 +112,7 @@ mod tests {
             "output": {"status": "captured"},
             "metadata": {"provider": provider, "path": path, "capture_mode": "passive"},
         });
-        texts(&step, Carries::Prompts)
+        texts(&step, StepTextRole::Prompts)
     }
 
     /// Returns the responses that the listener records for this body.
@@ -120,7 +122,7 @@ mod tests {
             "output": {"status_code": 200, "output": body, "assembled_text": assembled, "error": null,
                 "stream": {"enabled": false, "events": [], "completion_state": "not_streaming"}},
         });
-        texts(&step, Carries::Responses)
+        texts(&step, StepTextRole::Responses)
     }
 
     #[test]
@@ -230,8 +232,8 @@ mod tests {
         for (step_type, carries, bodies) in BODIES {
             for shape in SHAPES {
                 let places: Vec<&str> = match carries {
-                    Carries::Prompts => [shape.instructions, shape.prompts].concat(),
-                    Carries::Responses => shape.responses.to_vec(),
+                    StepTextRole::Prompts => [shape.instructions, shape.prompts].concat(),
+                    StepTextRole::Responses => shape.responses.to_vec(),
                 };
                 for pointer in
                     bodies.iter().flat_map(|body| places.iter().map(move |at| format!("{body}{at}")))
@@ -250,14 +252,14 @@ mod tests {
     #[test]
     fn the_last_text_is_what_is_asked_in_the_end() {
         let step = json!({"type": "model.request", "input": {"prompt": "asked", "system": "be brief"}});
-        assert_eq!(texts(&step, Carries::Prompts), ["be brief", "asked"]);
+        assert_eq!(texts(&step, StepTextRole::Prompts), ["be brief", "asked"]);
         let again = json!({"type": "model.request", "input": {"messages": [
             {"role": "user", "content": "yes"}, {"role": "user", "content": "no"},
             {"role": "user", "content": "yes"}]}});
-        assert_eq!(texts(&again, Carries::Prompts), ["no", "yes"]);
+        assert_eq!(texts(&again, StepTextRole::Prompts), ["no", "yes"]);
         let listed = json!({"type": "model.request", "input": {"input": [
             {"role": "user", "text": "asked"}, {"role": "assistant", "text": "not asked"}, "plain", ""]}});
-        assert_eq!(texts(&listed, Carries::Prompts), ["asked", "plain"]);
+        assert_eq!(texts(&listed, StepTextRole::Prompts), ["asked", "plain"]);
     }
 
     #[test]
@@ -270,7 +272,7 @@ mod tests {
             let places = places.collect::<Vec<_>>().join(" ");
             if places.is_empty() { String::new() } else { format!(" {places}") }
         };
-        for Shape { name, instructions, prompts, responses } in SHAPES {
+        for ProviderShape { name, instructions, prompts, responses } in SHAPES {
             let row = format!("| {name} |{} |{} |{} |\n", cell(instructions), cell(prompts), cell(responses));
             assert!(document.contains(&row), "{row}");
         }

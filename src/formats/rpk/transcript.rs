@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::answered::Answered;
+use super::answered::RequestMatcher;
 use super::arguments::arguments;
 use super::calls::{URLS, is_of_policy, tools};
 use super::members::{at, texts_at};
-use super::provider_shapes::Carries;
+use super::provider_shapes::StepTextRole;
 use super::{exchanges, metrics, texts};
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::digest::Digest;
@@ -39,7 +39,7 @@ const MODELS: &[&[&str]] = &[&["input", "model"], &["metadata", "model"], &["out
 
 /// Calls `visit` with each step.
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut StepVisitor<'_>) {
-    let mut answered = Answered::default();
+    let mut answered = RequestMatcher::default();
     for (index, step) in steps.iter().enumerate() {
         visit(TranscriptStep { answers: answered.follow(index, step), ..describe(index, step) });
     }
@@ -104,7 +104,7 @@ fn status<'v>(step: &'v Value<'_>) -> Option<Cow<'v, str>> {
 /// Adds the prompts of a request: the last one, after the texts that precede it in the request. If they are in no known
 /// shape, adds the whole member.
 fn prompts<'v>(step: &'v Value<'v>, whole: &str, described: &mut TranscriptStep<'v>) {
-    let texts = texts::carried(step, Carries::Prompts);
+    let texts = texts::carried(step, StepTextRole::Prompts);
     let Some((last, before)) = texts.split_last() else {
         return member(step, whole, BodyRole::Prompt, described);
     };
@@ -123,7 +123,7 @@ fn responses<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
     // Texts in parts may be those of the assembled one.
     let texts = match exchanges::response(step) {
         Some(only) => vec![only],
-        None => texts::carried(step, Carries::Responses),
+        None => texts::carried(step, StepTextRole::Responses),
     };
     for text in &texts {
         described.push(BodyRole::Response, BodyContent::Text(Cow::Borrowed(text)));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::lines::records;
 use super::roles::RECORD;
-use crate::artifact::{Answer, Call, CallNames, EventVisitor, RunEvent};
+use crate::artifact::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Value, compact};
 
@@ -17,7 +17,7 @@ pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'
         match (record.get("type").and_then(Value::as_str), record.get("result")) {
             (Some("step"), Some(result)) => {
                 let call = call(index, result);
-                if let Answer::Result { value, .. } = &call.answer {
+                if let RunCallResult::Result { value, .. } = &call.answer {
                     visit(RunEvent::Statement(value));
                 }
                 visit(RunEvent::Call(Box::new(call)));
@@ -28,7 +28,7 @@ pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'
     Ok(())
 }
 
-fn call<'v, 'd>(index: usize, result: &'v Value<'d>) -> Call<'v, 'd> {
+fn call<'v, 'd>(index: usize, result: &'v Value<'d>) -> RunCall<'v, 'd> {
     let text = |name: &str| result.get(name).and_then(Value::as_non_empty_str);
     let place = format!("{} {index}", RECORD.unit);
     let arguments = ["arguments", "input"].into_iter().find_map(|name| result.get(name));
@@ -39,7 +39,7 @@ fn call<'v, 'd>(index: usize, result: &'v Value<'d>) -> Call<'v, 'd> {
             format!("{} {}", tool.unwrap_or_default(), arguments.map(compact::text).unwrap_or_default())
         }
     };
-    Call {
+    RunCall {
         place: place.clone(),
         names: CallNames {
             tools: tool.into_iter().collect(),
@@ -55,13 +55,17 @@ fn call<'v, 'd>(index: usize, result: &'v Value<'d>) -> Call<'v, 'd> {
     }
 }
 
-fn answer<'v, 'd>(place: String, status: Option<&str>, output: Option<&'v Value<'d>>) -> Answer<'v, 'd> {
+fn answer<'v, 'd>(
+    place: String,
+    status: Option<&str>,
+    output: Option<&'v Value<'d>>,
+) -> RunCallResult<'v, 'd> {
     match (status, output.filter(|output| !output.is_null())) {
-        (Some("success"), Some(value)) => Answer::Result { place, value },
-        (Some("success") | None, None) => Answer::None,
+        (Some("success"), Some(value)) => RunCallResult::Result { place, value },
+        (Some("success") | None, None) => RunCallResult::None,
         (status, value) => {
             let why = format!("the step is {}", status.unwrap_or("without a status"));
-            Answer::Discounted { place, value, why }
+            RunCallResult::Discounted { place, value, why }
         }
     }
 }

@@ -2,13 +2,13 @@
 //! specification defines their hashes as those of canonical JSON, so bytes with such a hash must be canonical.
 
 use super::roles::{PROBLEM_SPEC, STATES};
-use crate::artifact::StatedContent;
+use crate::artifact::MentionedContent;
 use crate::json::canonical::c14n_v1;
 use crate::json::reader::{self, Limits};
 
-pub(super) const ALL: [StatedContent; 2] = [
-    StatedContent { group: PROBLEM_SPEC, noun: "problem specification", defect },
-    StatedContent { group: STATES, noun: "reasoning state", defect },
+pub(super) const ALL: [MentionedContent; 2] = [
+    MentionedContent { group: PROBLEM_SPEC, noun: "problem specification", defect },
+    MentionedContent { group: STATES, noun: "reasoning state", defect },
 ];
 
 fn defect(bytes: &[u8], limits: &Limits) -> Option<String> {

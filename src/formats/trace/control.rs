@@ -1,12 +1,12 @@
 //! TR8: control records.
 
-use super::record::Record;
+use super::record::TraceRecord;
 use crate::json::Value;
 use crate::json::reader::excerpt;
 use crate::validation::Finder;
 
 /// Checks TR8. Missing members are reported by TR2.
-pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
+pub(super) fn check(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     if record.record_type() != Some("control") {
         return;
     }

@@ -3,7 +3,7 @@
 use super::lines::records;
 use super::record::digest_of;
 use super::roles::RECORD;
-use crate::artifact::{Completeness, Joined, Rest};
+use crate::artifact::{Completeness, JoinedDocument, PredecessorReference};
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};
@@ -48,17 +48,22 @@ impl Growth {
 }
 
 /// Returns what a document continues whose first record is not a header.
-pub(super) fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
+pub(super) fn continues(document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
     let line = document.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let record = reader::read(line, limits).ok()?;
     let is_rest = matches!(record.get("type").and_then(Value::as_str), Some("step" | "control"));
     let after = record.get("prev_hash").and_then(Value::as_str).and_then(digest_of).filter(|_| is_rest)?;
     let path = "line 1 /prev_hash".to_owned();
-    Some(Rest { after, group: RECORD.group, what: "record", rule: BEGINNING, path })
+    Some(PredecessorReference { after, group: RECORD.group, what: "record", rule: BEGINNING, path })
 }
 
 /// Appends `document` to `beginning` after the record with the hash `after`.
-pub(super) fn join(beginning: &[u8], after: Digest, document: &[u8], limits: &Limits) -> Option<Joined> {
+pub(super) fn join(
+    beginning: &[u8],
+    after: Digest,
+    document: &[u8],
+    limits: &Limits,
+) -> Option<JoinedDocument> {
     let whole = beginning.strip_suffix(b"\n").unwrap_or(beginning);
     let last = whole.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     let before = if is_record(last, after, limits) { whole } else { up_to(whole, after, limits)? };
@@ -67,7 +72,7 @@ pub(super) fn join(beginning: &[u8], after: Digest, document: &[u8], limits: &Li
     joined.push(b'\n');
     joined.extend_from_slice(document);
     let lines = memchr::memchr_iter(b'\n', before).count() + 1;
-    Some(Joined { document: joined, lines })
+    Some(JoinedDocument { document: joined, lines })
 }
 
 fn is_record(line: &[u8], hash: Digest, limits: &Limits) -> bool {
@@ -133,7 +138,7 @@ mod tests {
         let line = |text: &str| format!(r#"{{"record_hash": "{}"}}"#, hash(text).hex());
         let beginning = format!("{}\n{}\n{}", line("a"), line("b"), line("c"));
         let join = |after: &str| join(beginning.as_bytes(), hash(after), b"rest\n", &Limits::default());
-        let text = |joined: Joined| (String::from_utf8(joined.document).unwrap(), joined.lines);
+        let text = |joined: JoinedDocument| (String::from_utf8(joined.document).unwrap(), joined.lines);
         assert_eq!(join("c").map(text), Some((format!("{beginning}\nrest\n"), 3)));
         assert_eq!(join("a").map(text), Some((format!("{}\nrest\n", line("a")), 1)));
         assert!(join("d").is_none());

@@ -16,18 +16,18 @@ pub(super) const LINE_FORMAT: RuleInfo = RuleInfo {
 };
 
 /// The lines of a trace, without their line feeds.
-pub(super) struct Lines<'a> {
+pub(super) struct TraceLines<'a> {
     text: &'a str,
 }
 
 /// One line of a trace.
-pub(super) struct Line<'a> {
+pub(super) struct TraceLine<'a> {
     /// The line number, from 1.
     pub(super) number: usize,
     text: &'a str,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> TraceLines<'a> {
     /// Splits `bytes` into lines. Returns `None` if they are not text.
     pub(super) fn parse(bytes: &'a [u8], limits: &Limits, findings: &mut Findings) -> Option<Self> {
         let text = match reader::utf8(bytes, limits) {
@@ -44,12 +44,12 @@ impl<'a> Lines<'a> {
 
     /// Returns the lines that may be records. Blank lines have been reported; they are not included in the numbering of
     /// records.
-    pub(super) fn filled(&self) -> impl Iterator<Item = Line<'a>> {
+    pub(super) fn filled(&self) -> impl Iterator<Item = TraceLine<'a>> {
         self.iter().filter(|line| !line.is_blank())
     }
 
-    fn iter(&self) -> impl Iterator<Item = Line<'a>> {
-        self.text.split('\n').enumerate().map(|(index, text)| Line { number: index + 1, text })
+    fn iter(&self) -> impl Iterator<Item = TraceLine<'a>> {
+        self.text.split('\n').enumerate().map(|(index, text)| TraceLine { number: index + 1, text })
     }
 
     fn check(&self, text: &str, findings: &mut Findings) {
@@ -92,7 +92,7 @@ pub(super) fn records<'d>(
     })
 }
 
-impl<'a> Line<'a> {
+impl<'a> TraceLine<'a> {
     fn is_blank(&self) -> bool {
         self.text.bytes().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'))
     }

@@ -23,9 +23,9 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Joined, Mention, MissingOffset,
-    NameHandle, Part, Passage, Recognition, Rest, Role, StatedContent, StepVisitor, Table, Versions,
-    document, unreadable,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, JoinedDocument, Mention,
+    MentionedContent, MissingOffset, NameHandle, Part, Passage, PredecessorReference, Recognition, Role,
+    StepVisitor, SuccessorCriteria, Table, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -35,9 +35,9 @@ use crate::validation::{Findings, RuleInfo, apply};
 
 use attributes::RECORDS;
 use growth::Growth;
-use lines::Lines;
+use lines::TraceLines;
 use metrics::Metrics;
-use record::{Chain, Record, digest_of};
+use record::{Chain, TraceRecord, digest_of};
 use roles::{
     CONTROL_ROLES, EXTENDS, HEADER_ROLES, INDEXED, OF_STATES, RECORD, RECORDS_RUN, RESULT_ROLES, STEP_ROLES,
 };
@@ -53,11 +53,14 @@ impl Artifact for Trace {
     const FILE_NAMES: &'static [&'static str] = &[];
     const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
     const IS_RUN: bool = true;
-    const VERSIONS: Option<Versions> =
-        Some(Versions { relation: EXTENDS.name, attribute: "trace_id", length: ("records", "record") });
+    const VERSIONS: Option<SuccessorCriteria> = Some(SuccessorCriteria {
+        relation: EXTENDS.name,
+        attribute: "trace_id",
+        length: ("records", "record"),
+    });
     const STEP_NOUN: &'static str = RECORD.unit;
     const VIEW: ArtifactView = view::ARTIFACTS;
-    const CONTENTS: &'static [StatedContent] = &contents::ALL;
+    const CONTENTS: &'static [MentionedContent] = &contents::ALL;
     const TABLES: &'static [Table] = &[table::RECORDS];
 
     fn rules() -> Vec<RuleInfo> {
@@ -80,7 +83,7 @@ impl Artifact for Trace {
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let lines = Lines::parse(bytes, &options.limits, findings)?;
+        let lines = TraceLines::parse(bytes, &options.limits, findings)?;
         let (mut chain, mut growth, mut metrics) = (Chain::default(), Growth::default(), Metrics::default());
         let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
         let mut records = 0;
@@ -93,7 +96,7 @@ impl Artifact for Trace {
                 chain.break_off(line.begins_record());
                 continue;
             };
-            let record = match Record::new(line.number, position, &value, &chain) {
+            let record = match TraceRecord::new(line.number, position, &value, &chain) {
                 Ok(record) => record,
                 Err(error) => {
                     document::report_uncanonical(&format!("line {}", line.number), &error, findings);
@@ -126,11 +129,16 @@ impl Artifact for Trace {
         out.write_all(&text)
     }
 
-    fn continues(document: &[u8], limits: &Limits) -> Option<Rest> {
+    fn continues(document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
         growth::continues(document, limits)
     }
 
-    fn join(beginning: &[u8], rest: &Rest, document: &[u8], limits: &Limits) -> Option<Joined> {
+    fn join(
+        beginning: &[u8],
+        rest: &PredecessorReference,
+        document: &[u8],
+        limits: &Limits,
+    ) -> Option<JoinedDocument> {
         growth::join(beginning, rest.after, document, limits)
     }
 
@@ -156,7 +164,7 @@ impl Artifact for Trace {
     }
 }
 
-fn describe(record: &Record<'_>, draft: &mut Draft) {
+fn describe(record: &TraceRecord<'_>, draft: &mut Draft) {
     let value = record.value;
     draft.mentions.push(Mention::at(&RECORD, record.position, record.hash));
     mention(value, &HEADER_ROLES, record.position, draft);

@@ -1,7 +1,7 @@
 //! The comparison of traces by record. Values are parsed again on demand.
 
 use super::lines::records;
-use crate::artifact::{Content, Part, PartKind, differ, same_place};
+use crate::artifact::{Part, PartContent, PartKind, differ, same_place};
 use crate::json::Value;
 use crate::json::canonical::c14n_v1;
 use crate::json::pointer::Token;
@@ -39,7 +39,7 @@ pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<
         let step = text(result, "step");
         let keys = [same_place(&[&sort, &step, &text(result, "input_hash")]), same_place(&[&sort, &step])];
         let part = Part::new(format!("record {index}"), keys, record, &RECORD);
-        Ok(Part { content: Content::Text(line), ..part })
+        Ok(Part { content: PartContent::Text(line), ..part })
     };
     records(document, limits).enumerate().map(part).collect()
 }

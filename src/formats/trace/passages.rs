@@ -2,7 +2,7 @@
 
 use super::lines::records;
 use super::roles::RECORD;
-use crate::artifact::{Field, Passage, Passages, words_of};
+use crate::artifact::{Field, Passage, PassageCollector, words_of};
 use crate::json::reader::{Limits, ReadError};
 
 /// Members of results that are searched. The format defines no inputs; engines add them under these names.
@@ -16,7 +16,7 @@ const MEMBERS: &[(&str, Field)] = &[
 ];
 
 pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-    let mut passages = Passages::default();
+    let mut passages = PassageCollector::default();
     for (index, record) in records(document, limits).enumerate() {
         let (_, record) = record?;
         let Some(result) = record.get("result") else { continue };

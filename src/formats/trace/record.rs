@@ -2,7 +2,7 @@
 
 use crate::digest::Digest;
 use crate::json::Value;
-use crate::json::canonical::c14n_v1::{self, Unprintable};
+use crate::json::canonical::c14n_v1::{self, NonFiniteNumber};
 
 /// The state that the next record must continue. Hashes are unknown after a line that is not a record, until the next
 /// record states them.
@@ -39,7 +39,7 @@ impl Chain {
 }
 
 /// A record in its context.
-pub(super) struct Record<'v> {
+pub(super) struct TraceRecord<'v> {
     /// The number of the line, from 1.
     pub(super) line: usize,
     /// The number of the record, from 0.
@@ -51,7 +51,7 @@ pub(super) struct Record<'v> {
     chain: &'v Chain,
 }
 
-impl<'v> Record<'v> {
+impl<'v> TraceRecord<'v> {
     /// # Errors
     /// Returns an error for a number that overflows to infinity: it has no canonical form, so the record has no hash.
     pub(super) fn new(
@@ -59,7 +59,7 @@ impl<'v> Record<'v> {
         position: usize,
         value: &'v Value<'v>,
         chain: &'v Chain,
-    ) -> Result<Self, Unprintable> {
+    ) -> Result<Self, NonFiniteNumber> {
         let text = match value.as_object() {
             Some(object) => c14n_v1::object_without(object, "record_hash")?,
             None => c14n_v1::to_vec(value)?,

@@ -1,8 +1,8 @@
 use super::growth::BEGINNING;
-use super::record::{Record, digest_of, is_version};
-use super::time::{self, Time};
+use super::record::{TraceRecord, digest_of, is_version};
+use super::time::{self, TimestampClass};
 use super::{control, step_result};
-use crate::artifact::{KnownMajors, is_semver};
+use crate::artifact::{SupportedMajors, is_semver};
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value};
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
@@ -11,10 +11,10 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
     RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
-type Check = fn(&Record<'_>, &mut Finder<'_>);
+type TraceRecordCheck = fn(&TraceRecord<'_>, &mut Finder<'_>);
 
 /// Rules for every record. TR1 applies to the file and is in `lines.rs`.
-pub(super) static RULES: [Rule<Check>; 10] = [
+pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
     Rule {
         info: info(
             "TR2",
@@ -102,7 +102,7 @@ pub(super) static RULES: [Rule<Check>; 10] = [
 ];
 
 /// The supported major versions of the format.
-const VERSIONS: KnownMajors = KnownMajors::new(&["1"]);
+const VERSIONS: SupportedMajors = SupportedMajors::new(&["1"]);
 
 /// Members that are hashes of states or of the solved problem. Hashes stated in results are not restricted.
 const HASHES: [&str; 5] =
@@ -121,7 +121,7 @@ const HEADER: [&str; 8] = [
 const STEP: [&str; 3] = ["state_before_hash", "state_after_hash", "prev_hash"];
 const CONTROL: [&str; 6] = ["control_type", "action", "start_step", "end_step", "state_hash", "prev_hash"];
 
-fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
+fn shape(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let record_type = record.record_type();
     match (record.position, record_type) {
         (0, Some("header")) | (1.., Some("step" | "control")) => {}
@@ -150,7 +150,7 @@ fn shape(record: &Record<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn header(record: &Record<'_>, found: &mut Finder<'_>) {
+fn header(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     filled_strings(record, &HEADER, found);
     let mut expect = |name: &str, holds: fn(&str) -> bool, wanted: &str| {
         if let Some(text) = record.text(name).filter(|text| !text.is_empty() && !holds(text)) {
@@ -159,7 +159,7 @@ fn header(record: &Record<'_>, found: &mut Finder<'_>) {
     };
     expect("version", is_semver, "a semantic version, like 1.0.0");
     expect("engine_version", is_version, "digits.digits.digits");
-    let is_time = |text: &str| matches!(time::read(text), Time::Real | Time::Unreal);
+    let is_time = |text: &str| matches!(time::read(text), TimestampClass::Real | TimestampClass::Unreal);
     expect("created_at", is_time, "an ISO 8601 time in UTC, like 2026-01-31T12:00:00Z");
     expect("hash_algorithm", |text| text == "sha256", "sha256, the only one supported");
     expect("canonicalization", |text| text == "json-c14n-v1", "json-c14n-v1, the only one supported");
@@ -170,7 +170,7 @@ fn header(record: &Record<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn hashes(record: &Record<'_>, found: &mut Finder<'_>) {
+fn hashes(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     for name in HASHES {
         let text = record.text(name).filter(|text| !text.is_empty());
         if let Some(text) = text.filter(|text| digest_of(text).is_none()) {
@@ -180,7 +180,7 @@ fn hashes(record: &Record<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn beginning(record: &Record<'_>, found: &mut Finder<'_>) {
+fn beginning(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let Some(before) = record.text("prev_hash").filter(|_| record.is_first()) else { return };
     if !matches!(record.record_type(), Some("step" | "control")) {
         return;
@@ -194,34 +194,34 @@ fn beginning(record: &Record<'_>, found: &mut Finder<'_>) {
     found.add(format!("line {}", record.line), message);
 }
 
-fn created_at(record: &Record<'_>, found: &mut Finder<'_>) {
+fn created_at(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let text = record.text("created_at").filter(|_| record.record_type() == Some("header"));
-    if let Some(text) = text.filter(|text| time::read(text) == Time::Unreal) {
+    if let Some(text) = text.filter(|text| time::read(text) == TimestampClass::Unreal) {
         found.add(record.path("/created_at"), format!("{} is not a valid date and time", excerpt(text)));
     }
 }
 
-fn filled_strings(record: &Record<'_>, names: &[&str], found: &mut Finder<'_>) {
+fn filled_strings(record: &TraceRecord<'_>, names: &[&str], found: &mut Finder<'_>) {
     for name in names {
         filled_string(record, name, found);
     }
 }
 
-fn filled_string(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
+fn filled_string(record: &TraceRecord<'_>, name: &str, found: &mut Finder<'_>) {
     let value = record.value.get(name);
     if value.and_then(Value::as_non_empty_str).is_none() {
         missing_or(record, name, value, "a non-empty string", found);
     }
 }
 
-fn integer(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
+fn integer(record: &TraceRecord<'_>, name: &str, found: &mut Finder<'_>) {
     let value = record.value.get(name);
     if value.and_then(Value::as_number).is_none_or(|number| !number.is_integer()) {
         missing_or(record, name, value, "an integer", found);
     }
 }
 
-fn object(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
+fn object(record: &TraceRecord<'_>, name: &str, found: &mut Finder<'_>) {
     let value = record.value.get(name);
     if value.and_then(Value::as_object).is_none() {
         missing_or(record, name, value, "an object", found);
@@ -229,7 +229,7 @@ fn object(record: &Record<'_>, name: &str, found: &mut Finder<'_>) {
 }
 
 fn missing_or(
-    record: &Record<'_>,
+    record: &TraceRecord<'_>,
     name: &str,
     value: Option<&Value<'_>>,
     wanted: &str,
@@ -242,7 +242,7 @@ fn missing_or(
     found.add(record.path(&format!("/{name}")), message);
 }
 
-fn index(record: &Record<'_>, found: &mut Finder<'_>) {
+fn index(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let index = record.value.get("index");
     let is_header = record.record_type() == Some("header");
     if is_header && (index.is_none() || record.position > 0) || !record.position_is_known() {
@@ -260,7 +260,7 @@ fn index(record: &Record<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn record_hash(record: &Record<'_>, found: &mut Finder<'_>) {
+fn record_hash(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let Some(stated) = record.value.get("record_hash").and_then(Value::as_non_empty_str) else {
         return;
     };
@@ -270,14 +270,14 @@ fn record_hash(record: &Record<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn prev_hash(record: &Record<'_>, found: &mut Finder<'_>) {
+fn prev_hash(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     if record.record_type() == Some("header") {
         return;
     }
     follows(record, "prev_hash", record.previous_hash(), "the record_hash of the preceding record", found);
 }
 
-fn state(record: &Record<'_>, found: &mut Finder<'_>) {
+fn state(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let name = match record.record_type() {
         Some("step") => "state_before_hash",
         Some("control") => "state_hash",
@@ -286,7 +286,13 @@ fn state(record: &Record<'_>, found: &mut Finder<'_>) {
     follows(record, name, record.state(), "the state in which the preceding record ended", found);
 }
 
-fn follows(record: &Record<'_>, name: &str, expected: Option<&str>, meaning: &str, found: &mut Finder<'_>) {
+fn follows(
+    record: &TraceRecord<'_>,
+    name: &str,
+    expected: Option<&str>,
+    meaning: &str,
+    found: &mut Finder<'_>,
+) {
     if let (Some(stated), Some(expected)) = (record.text(name).filter(|text| !text.is_empty()), expected)
         && stated != expected
     {

@@ -1,19 +1,19 @@
 //! TR7 and TR9: the results of steps.
 
-use super::record::{Record, digest_of, is_version};
+use super::record::{TraceRecord, digest_of, is_version};
 use super::time::has_usual_form;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::c14n_v1;
 use crate::validation::Finder;
 
-fn result_of<'v>(record: &Record<'v>) -> Option<&'v Value<'v>> {
+fn result_of<'v>(record: &TraceRecord<'v>) -> Option<&'v Value<'v>> {
     let result = record.value.get("result").filter(|result| result.as_object().is_some());
     result.filter(|_| record.record_type() == Some("step"))
 }
 
 /// Checks TR7. A missing result is reported by TR2.
-pub(super) fn check(record: &Record<'_>, found: &mut Finder<'_>) {
+pub(super) fn check(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let Some(result) = result_of(record) else { return };
     let mut add = |name: &str, message: &str| found.add(record.path(&format!("/result/{name}")), message);
     for name in ["step", "input_hash", "output_hash"] {
@@ -83,7 +83,7 @@ fn errors(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
 }
 
 /// Checks TR9.
-pub(super) fn output_hash(record: &Record<'_>, found: &mut Finder<'_>) {
+pub(super) fn output_hash(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let Some(result) = result_of(record) else { return };
     let stated = result.get("output_hash").and_then(Value::as_str).and_then(digest_of);
     let output = result.get("output").filter(|output| output.as_object().is_some());

@@ -2,7 +2,7 @@
 
 use super::lines::records;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
-use crate::artifact::{Cell, Cells, Column, MemberBytes, Table};
+use crate::artifact::{Cell, Column, MemberBytes, Table, TableRow};
 use crate::json::Value;
 use crate::json::reader::{self, Limits, ReadError};
 
@@ -27,7 +27,7 @@ pub(super) const RECORDS: Table = Table {
     rows,
 };
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, ReadError> {
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
         for (index, record) in records(member.bytes, limits).enumerate() {
@@ -38,7 +38,7 @@ fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Cells>, Read
     Ok(rows)
 }
 
-fn row(index: usize, record: &Value<'_>, line: &[u8]) -> Cells {
+fn row(index: usize, record: &Value<'_>, line: &[u8]) -> TableRow {
     let result = record.get("result").unwrap_or(&Value::Null);
     let (before, after) = match record.get("type").and_then(Value::as_str) {
         Some("header") => ("initial_state_hash", "initial_state_hash"),

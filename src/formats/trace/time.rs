@@ -4,7 +4,7 @@ use chrono::{NaiveDate, Weekday};
 
 /// The classification of a text as a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Time {
+pub(super) enum TimestampClass {
     /// A valid time in UTC.
     Real,
     /// It has the form `YYYY-MM-DDTHH:MM:SSZ`, which is all that the format's own tools check, but is not a valid date
@@ -19,12 +19,12 @@ pub(super) enum Time {
 /// Parses `text` as a date and a time of day in UTC, in any form of ISO 8601: the date by month, by week or by day of
 /// the year, both parts with separators or both without, minutes and seconds omitted or with a fraction, `Z` or an
 /// offset of zero.
-pub(super) fn read(text: &str) -> Time {
+pub(super) fn read(text: &str) -> TimestampClass {
     match parse(text) {
-        Some(Offset::Zero) => Time::Real,
-        Some(Offset::Other) => Time::Elsewhere,
-        None if has_usual_form(text) => Time::Unreal,
-        None => Time::None,
+        Some(UtcOffset::Zero) => TimestampClass::Real,
+        Some(UtcOffset::Other) => TimestampClass::Elsewhere,
+        None if has_usual_form(text) => TimestampClass::Unreal,
+        None => TimestampClass::None,
     }
 }
 
@@ -39,12 +39,12 @@ pub(super) fn has_usual_form(text: &str) -> bool {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Offset {
+enum UtcOffset {
     Zero,
     Other,
 }
 
-fn parse(text: &str) -> Option<Offset> {
+fn parse(text: &str) -> Option<UtcOffset> {
     let (date, rest) = text.split_once('T')?;
     let at = rest.find(['Z', '+', '-'])?;
     let (time, zone) = rest.split_at_checked(at)?;
@@ -123,16 +123,16 @@ fn clock(text: &str, is_extended: bool) -> Option<Vec<u32>> {
     parts.filter(|parts| is_whole && (1..=3).contains(&parts.len()))
 }
 
-fn offset(zone: &str, is_extended: bool) -> Option<Offset> {
+fn offset(zone: &str, is_extended: bool) -> Option<UtcOffset> {
     if zone == "Z" {
-        return Some(Offset::Zero);
+        return Some(UtcOffset::Zero);
     }
     let parts = clock(zone.get(1..)?, is_extended).filter(|parts| parts.len() <= 2)?;
     let of = |index: usize| parts.get(index).copied().unwrap_or(0);
     if of(0) > 23 || of(1) > 59 {
         return None;
     }
-    Some(if of(0) == 0 && of(1) == 0 { Offset::Zero } else { Offset::Other })
+    Some(if of(0) == 0 && of(1) == 0 { UtcOffset::Zero } else { UtcOffset::Other })
 }
 
 /// Returns the number that consists of exactly `length` digits.
@@ -171,7 +171,7 @@ mod tests {
             "2016-12-31T23:59:60Z",
             "0000-01-01T00:00:00Z",
         ] {
-            assert_eq!(read(text), Time::Real, "{text}");
+            assert_eq!(read(text), TimestampClass::Real, "{text}");
         }
     }
 
@@ -185,14 +185,14 @@ mod tests {
             "2026-04-17T12:59:60Z",
             "2026-00-01T00:00:00Z",
         ] {
-            assert_eq!(read(text), Time::Unreal, "{text}");
+            assert_eq!(read(text), TimestampClass::Unreal, "{text}");
         }
     }
 
     #[test]
     fn other_texts_are_no_times_in_utc() {
         for text in ["2026-04-17T01:02:03+02:00", "20260417T010203-0130", "2026-04-17T01:02:03+01"] {
-            assert_eq!(read(text), Time::Elsewhere, "{text}");
+            assert_eq!(read(text), TimestampClass::Elsewhere, "{text}");
         }
         for text in [
             "",
@@ -219,7 +219,7 @@ mod tests {
             "TZ",
             "20260417T01020Z",
         ] {
-            assert_eq!(read(text), Time::None, "{text}");
+            assert_eq!(read(text), TimestampClass::None, "{text}");
         }
     }
 
@@ -229,11 +229,11 @@ mod tests {
             let time: DateTime<Utc> = DateTime::from_timestamp(seconds, nanos).unwrap();
             for format in [SecondsFormat::Secs, SecondsFormat::Millis, SecondsFormat::Nanos] {
                 for use_z in [true, false] {
-                    prop_assert_eq!(read(&time.to_rfc3339_opts(format, use_z)), Time::Real);
+                    prop_assert_eq!(read(&time.to_rfc3339_opts(format, use_z)), TimestampClass::Real);
                 }
             }
             for form in ["%Y%m%dT%H%M%SZ", "%Y-%jT%H:%M:%SZ", "%G-W%V-%uT%H:%MZ"] {
-                prop_assert_eq!(read(&time.format(form).to_string()), Time::Real);
+                prop_assert_eq!(read(&time.format(form).to_string()), TimestampClass::Real);
             }
         }
 

@@ -57,17 +57,17 @@ fn of_engine<'v>(record: &'v Value<'v>, step: &mut TranscriptStep<'v>) {
     step.failed = text(result, "status") == Some("failed");
     digest(record, "state_before_hash", BodyRole::State, Some("before"), step);
     // Engines record the arguments under one of these names.
-    match ["arguments", "input"].into_iter().find_map(|name| stated(result, name)) {
+    match ["arguments", "input"].into_iter().find_map(|name| non_null_member(result, name)) {
         Some(value) => step.push(BodyRole::Arguments, BodyContent::from_value(value)),
         None => digest(result, "input_hash", BodyRole::Arguments, None, step),
     }
-    match stated(result, "output") {
+    match non_null_member(result, "output") {
         Some(value) => step.push(BodyRole::Result, BodyContent::from_value(value)),
         // A step without an output states the digest of null.
         None if step.failed => {}
         None => digest(result, "output_hash", BodyRole::Result, None, step),
     }
-    let errors = stated(result, "errors").filter(|errors| errors.as_array() != Some(&[]));
+    let errors = non_null_member(result, "errors").filter(|errors| errors.as_array() != Some(&[]));
     if let Some(errors) = errors {
         step.push(BodyRole::Error, BodyContent::Json(errors));
     }
@@ -78,7 +78,7 @@ fn control<'v>(record: &'v Value<'v>, step: &mut TranscriptStep<'v>) {
     step.title = text(record, "action").map(Cow::Borrowed);
     let iteration = record.get("loop_iteration").and_then(Value::as_number);
     step.status = iteration.map(|number| Cow::Owned(format!("iteration {}", number.literal())));
-    if let Some(condition) = stated(record, "stop_condition") {
+    if let Some(condition) = non_null_member(record, "stop_condition") {
         step.push_named(BodyRole::Details, "stop condition", BodyContent::from_value(condition));
     }
     digest(record, "state_hash", BodyRole::State, Some("current"), step);
@@ -101,7 +101,7 @@ fn digest<'v>(
     }
 }
 
-fn stated<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
+fn non_null_member<'v>(value: &'v Value<'v>, name: &str) -> Option<&'v Value<'v>> {
     value.get(name).filter(|value| !value.is_null())
 }
 

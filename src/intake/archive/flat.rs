@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::artifact::{Entry, EntryContent};
+use crate::artifact::{DirectoryEntry, EntryContent};
 
 /// An archive entry with its path as stored.
 pub(super) struct RawEntry {
@@ -39,13 +39,13 @@ pub(super) fn may_be_member(path: &str, is_member: &dyn Fn(&str) -> bool) -> boo
 
 /// Returns the entries of the directory that the archive represents. A single top-level directory is removed. A deeper
 /// entry turns the directory that contains it into an entry. Paths that lead outside are kept unchanged.
-pub(super) fn flatten(raw: Vec<RawEntry>) -> Vec<Entry> {
+pub(super) fn flatten(raw: Vec<RawEntry>) -> Vec<DirectoryEntry> {
     let top = common_top(&raw);
     let mut directories = HashSet::new();
     let mut entries = Vec::new();
     for entry in raw {
         let Some(parts) = entry.parts() else {
-            entries.push(Entry { name: entry.path, content: entry.content });
+            entries.push(DirectoryEntry { name: entry.path, content: entry.content });
             continue;
         };
         let inside = match (&top, parts.as_slice()) {
@@ -59,9 +59,9 @@ pub(super) fn flatten(raw: Vec<RawEntry>) -> Vec<Entry> {
             [name, ..] => ((*name).to_owned(), true),
         };
         if !is_directory {
-            entries.push(Entry { name, content: entry.content });
+            entries.push(DirectoryEntry { name, content: entry.content });
         } else if directories.insert(name.clone()) {
-            entries.push(Entry { name, content: EntryContent::Other });
+            entries.push(DirectoryEntry { name, content: EntryContent::Other });
         }
     }
     entries
@@ -100,7 +100,7 @@ mod tests {
             content: EntryContent::Unexpected,
             is_directory: path.ends_with('/'),
         });
-        let shown = |entry: Entry| match entry.content {
+        let shown = |entry: DirectoryEntry| match entry.content {
             EntryContent::Other => format!("{}/", entry.name),
             _ => entry.name,
         };
@@ -129,7 +129,7 @@ mod tests {
             || RawEntry { path: "top/a".to_owned(), content: EntryContent::Unexpected, is_directory: false };
         for (path, expected) in [("top/", "top"), ("./", "./"), (".", "."), ("", ""), ("top/a/", "a")] {
             let entries = flatten(vec![link(path), file()]);
-            let is_link = |entry: &Entry| matches!(entry.content, EntryContent::Link);
+            let is_link = |entry: &DirectoryEntry| matches!(entry.content, EntryContent::Link);
             assert!(entries.iter().any(|entry| entry.name == expected && is_link(entry)), "{entries:?}");
         }
     }

@@ -7,7 +7,7 @@ use zstd::stream::read::Decoder;
 
 /// An archive format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ArchiveFormat {
     /// A zip file.
     Zip,
     /// A tar file.
@@ -46,7 +46,7 @@ const TAR_BLOCK: usize = 512;
 /// accepts.
 const MAX_WINDOW_LOG: u32 = 27;
 
-impl Format {
+impl ArchiveFormat {
     /// Returns the format of an archive that begins with `head`, or `None` if it is not an archive. The file name does
     /// not matter.
     #[must_use]
@@ -98,7 +98,7 @@ impl Format {
 /// not one.
 #[must_use]
 pub fn unread(head: &[u8]) -> Option<&'static str> {
-    if Format::detect(head).is_some() {
+    if ArchiveFormat::detect(head).is_some() {
         return None;
     }
     UNREAD.into_iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| name)
@@ -183,11 +183,11 @@ mod tests {
         header.set_mode(0o644);
         header.set_mtime(0);
         header.set_cksum();
-        assert_eq!(Format::detect(header.as_bytes()), Some(Format::Tar));
+        assert_eq!(ArchiveFormat::detect(header.as_bytes()), Some(ArchiveFormat::Tar));
         let mut changed = *header.as_bytes();
         changed[0] ^= 1;
-        assert_eq!(Format::detect(&changed), None);
-        assert_eq!(Format::detect(&[0; 512]), None);
-        assert_eq!(Format::detect(&[b'a'; 512]), None);
+        assert_eq!(ArchiveFormat::detect(&changed), None);
+        assert_eq!(ArchiveFormat::detect(&[0; 512]), None);
+        assert_eq!(ArchiveFormat::detect(&[b'a'; 512]), None);
     }
 }

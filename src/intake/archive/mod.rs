@@ -11,6 +11,6 @@ mod write;
 mod zip_end;
 
 pub use error::ArchiveError;
-pub use format::{Format, decompressed_name, is_tar_name, unread};
-pub use read::{Contents, Limits, read, read_files};
+pub use format::{ArchiveFormat, decompressed_name, is_tar_name, unread};
+pub use read::{ArchiveContents, ArchiveLimits, read, read_files};
 pub use write::write;

@@ -7,9 +7,9 @@ use zip::ZipArchive;
 
 use super::error::{ArchiveError, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RATIO, MAX_ZIP_LIST_BYTES, broken};
 use super::flat::{self, RawEntry};
-use super::format::{Format, zstd_decoder};
-use super::zip_end::ZipEnds;
-use crate::artifact::{Entry, EntryContent};
+use super::format::{ArchiveFormat, zstd_decoder};
+use super::zip_end::ZipEndScan;
+use crate::artifact::{DirectoryEntry, EntryContent};
 
 /// Uncompressed size up to which the compression ratio is not limited.
 const FREE_BYTES: u64 = 16 << 20;
@@ -18,7 +18,7 @@ const TAR_OVERHEAD: u64 = 16 << 20;
 
 /// Limits on what is read from an archive.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ArchiveLimits {
     /// Maximum total size in bytes of all files that are read.
     pub bytes: u64,
     /// Maximum number of entries, read or not.
@@ -27,22 +27,22 @@ pub struct Limits {
 
 /// The contents of an archive.
 #[derive(Debug)]
-pub struct Contents {
+pub struct ArchiveContents {
     /// The entries of the directory that the archive represents, as far as they could be read.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DirectoryEntry>,
     /// The error that stopped reading, if any: there may be more entries.
     pub error: Option<ArchiveError>,
 }
 
 /// Reads the archive `input` and those of its files that have member names, within `limits`.
 pub fn read<R: Read + Seek>(
-    format: Format,
+    format: ArchiveFormat,
     input: R,
     is_member: &dyn Fn(&str) -> bool,
-    limits: Limits,
-) -> Contents {
+    limits: ArchiveLimits,
+) -> ArchiveContents {
     let (raw, error) = read_raw(format, input, is_member, limits);
-    Contents { entries: flat::flatten(raw), error }
+    ArchiveContents { entries: flat::flatten(raw), error }
 }
 
 /// Reads the files of the archive `input` that have member names, at the top level or in a directory there, within
@@ -51,10 +51,10 @@ pub fn read<R: Read + Seek>(
 /// # Errors
 /// Returns an error if the archive cannot be read to its end.
 pub fn read_files<R: Read + Seek>(
-    format: Format,
+    format: ArchiveFormat,
     input: R,
     is_member: &dyn Fn(&str) -> bool,
-    limits: Limits,
+    limits: ArchiveLimits,
 ) -> Result<Vec<(String, Vec<u8>)>, ArchiveError> {
     let (raw, error) = read_raw(format, input, is_member, limits);
     let file = |entry: RawEntry| match entry.content {
@@ -65,21 +65,21 @@ pub fn read_files<R: Read + Seek>(
 }
 
 fn read_raw<R: Read + Seek>(
-    format: Format,
+    format: ArchiveFormat,
     mut input: R,
     is_member: &dyn Fn(&str) -> bool,
-    limits: Limits,
+    limits: ArchiveLimits,
 ) -> (Vec<RawEntry>, Option<ArchiveError>) {
     let size = input.seek(SeekFrom::End(0)).and_then(|size| input.rewind().map(|()| size));
     let mut raw = Vec::new();
     let read = size.map_err(|error| broken(&error)).and_then(|size| {
-        let mut budget = Budget::new(size, limits.bytes);
-        let mut reader = Reader { raw: &mut raw, is_member, most_entries: limits.entries };
+        let mut budget = DecompressionBudget::new(size, limits.bytes);
+        let mut reader = ArchiveReader { raw: &mut raw, is_member, most_entries: limits.entries };
         match format {
-            Format::Zip => reader.zip(input, size, &mut budget),
-            Format::Tar => reader.tar(BufReader::new(input), budget),
-            Format::TarGz => reader.tar(MultiGzDecoder::new(BufReader::new(input)), budget),
-            Format::TarZst => reader.tar(zstd_decoder(input).map_err(|error| broken(&error))?, budget),
+            ArchiveFormat::Zip => reader.zip(input, size, &mut budget),
+            ArchiveFormat::Tar => reader.tar(BufReader::new(input), budget),
+            ArchiveFormat::TarGz => reader.tar(MultiGzDecoder::new(BufReader::new(input)), budget),
+            ArchiveFormat::TarZst => reader.tar(zstd_decoder(input).map_err(|error| broken(&error))?, budget),
         }
     });
     (raw, read.err())
@@ -91,12 +91,12 @@ pub(super) fn most_bytes(size: u64) -> u64 {
 }
 
 /// The number of bytes that may still be decompressed, and the error if there are more.
-struct Budget {
+struct DecompressionBudget {
     left: u64,
     exceeded: ArchiveError,
 }
 
-impl Budget {
+impl DecompressionBudget {
     fn new(size: u64, limit: u64) -> Self {
         let dense = most_bytes(size);
         if dense < limit {
@@ -115,13 +115,13 @@ impl Budget {
     }
 }
 
-struct Reader<'r> {
+struct ArchiveReader<'r> {
     raw: &'r mut Vec<RawEntry>,
     is_member: &'r dyn Fn(&str) -> bool,
     most_entries: usize,
 }
 
-impl Reader<'_> {
+impl ArchiveReader<'_> {
     fn push(&mut self, entry: RawEntry) -> Result<(), ArchiveError> {
         if self.raw.len() >= self.most_entries {
             return Err(ArchiveError::TooManyEntries(self.most_entries));
@@ -137,12 +137,12 @@ impl Reader<'_> {
         &mut self,
         mut input: R,
         size: u64,
-        budget: &mut Budget,
+        budget: &mut DecompressionBudget,
     ) -> Result<(), ArchiveError> {
-        let ends = ZipEnds::find(&mut input, size, self.most_entries)?;
+        let ends = ZipEndScan::find(&mut input, size, self.most_entries)?;
         // The whole list is kept in memory, so reading it is bounded, whatever size it claims.
         let left = Rc::new(Cell::new(MAX_ZIP_LIST_BYTES));
-        let metered = Metered { input, left: Rc::clone(&left), at_end: Rc::default() };
+        let metered = MeteredReader { input, left: Rc::clone(&left), at_end: Rc::default() };
         let opened = ZipArchive::new(metered);
         let mut archive = match opened {
             Err(_) if left.get() == 0 => return Err(ArchiveError::ListTooLarge),
@@ -182,11 +182,11 @@ impl Reader<'_> {
         check_locals(&mut archive.into_inner(), locals)
     }
 
-    fn tar(&mut self, input: impl Read, mut budget: Budget) -> Result<(), ArchiveError> {
+    fn tar(&mut self, input: impl Read, mut budget: DecompressionBudget) -> Result<(), ArchiveError> {
         let left = Rc::new(Cell::new(budget.left.saturating_add(TAR_OVERHEAD)));
         let at_end = Rc::new(Cell::new(false));
         let mut archive =
-            tar::Archive::new(Metered { input, left: Rc::clone(&left), at_end: Rc::clone(&at_end) });
+            tar::Archive::new(MeteredReader { input, left: Rc::clone(&left), at_end: Rc::clone(&at_end) });
         let outcome = self.tar_entries(&mut archive, &mut budget, &left);
         if left.get() == 0 {
             return Err(budget.exceeded);
@@ -209,7 +209,7 @@ impl Reader<'_> {
     fn tar_entries<R: Read>(
         &mut self,
         archive: &mut tar::Archive<R>,
-        budget: &mut Budget,
+        budget: &mut DecompressionBudget,
         left: &Cell<u64>,
     ) -> Result<(), ArchiveError> {
         let mut entries = archive.entries().map_err(|error| broken(&error))?;
@@ -291,7 +291,7 @@ fn is_blank(input: &mut impl Read) -> io::Result<bool> {
 }
 
 /// Returns an entry as listed in the central directory, and the location of its file. Files are not read.
-fn zip_entry<R>(archive: &ZipArchive<R>, index: usize) -> Result<(RawEntry, Local), ArchiveError>
+fn zip_entry<R>(archive: &ZipArchive<R>, index: usize) -> Result<(RawEntry, ZipLocalHeader), ArchiveError>
 where
     R: Read + Seek,
 {
@@ -311,7 +311,7 @@ where
         0 | REGULAR if !is_directory => EntryContent::Unexpected,
         _ => EntryContent::Other,
     };
-    let local = Local {
+    let local = ZipLocalHeader {
         start: entry.header_start(),
         packed_bytes: entry.compressed_size(),
         name: entry.name_raw().to_vec(),
@@ -320,7 +320,7 @@ where
 }
 
 /// The location of an entry in a zip file, apart from the central directory.
-struct Local {
+struct ZipLocalHeader {
     start: u64,
     packed_bytes: u64,
     name: Vec<u8>,
@@ -328,7 +328,7 @@ struct Local {
 
 /// Checks the local headers of a zip file against its central directory: programs that read from the front must find
 /// the same files as those that read the central directory.
-fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Result<(), ArchiveError> {
+fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<ZipLocalHeader>) -> Result<(), ArchiveError> {
     const SIGNATURE: &[u8] = b"PK\x03\x04";
     let differs =
         |what: &str| Err(ArchiveError::Broken(format!("its list of entries is inconsistent: {what}")));
@@ -359,13 +359,13 @@ fn check_locals(input: &mut (impl Read + Seek), mut locals: Vec<Local>) -> Resul
 }
 
 /// A reader that fails after a number of bytes and records whether the end was reached.
-struct Metered<R> {
+struct MeteredReader<R> {
     input: R,
     left: Rc<Cell<u64>>,
     at_end: Rc<Cell<bool>>,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for MeteredReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = usize::try_from(self.left.get()).unwrap_or(usize::MAX).min(buffer.len());
         let Some(buffer) = buffer.get_mut(..most).filter(|_| self.left.get() > 0) else {
@@ -378,7 +378,7 @@ impl<R: Read> Read for Metered<R> {
     }
 }
 
-impl<R: Seek> Seek for Metered<R> {
+impl<R: Seek> Seek for MeteredReader<R> {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         self.input.seek(position)
     }

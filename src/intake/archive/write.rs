@@ -4,7 +4,7 @@ use flate2::{Compression, GzBuilder};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::format::Format;
+use super::format::ArchiveFormat;
 use super::read::most_bytes;
 use crate::artifact::MemberBytes;
 
@@ -17,27 +17,27 @@ const MODE: u32 = 0o644;
 ///
 /// # Errors
 /// Returns an error if `out` cannot be written to.
-pub fn write(format: Format, files: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
+pub fn write(format: ArchiveFormat, files: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
     let mut files = files.to_vec();
     files.sort_unstable_by_key(|file| file.name);
     let size: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
     let mut packed = pack(format, &files, Compression::default())?;
-    if format != Format::Tar && size > most_bytes(packed.len() as u64) {
+    if format != ArchiveFormat::Tar && size > most_bytes(packed.len() as u64) {
         packed = pack(format, &files, Compression::none())?;
     }
     out.write_all(&packed)
 }
 
-fn pack(format: Format, files: &[MemberBytes<'_>], compression: Compression) -> io::Result<Vec<u8>> {
+fn pack(format: ArchiveFormat, files: &[MemberBytes<'_>], compression: Compression) -> io::Result<Vec<u8>> {
     match format {
-        Format::Zip => zip(files, compression),
-        Format::Tar => tar(files, Vec::new()),
-        Format::TarGz => {
+        ArchiveFormat::Zip => zip(files, compression),
+        ArchiveFormat::Tar => tar(files, Vec::new()),
+        ArchiveFormat::TarGz => {
             // 255: unknown operating system.
             let packer = GzBuilder::new().mtime(0).operating_system(255);
             tar(files, packer.write(Vec::new(), compression))?.finish()
         }
-        Format::TarZst => {
+        ArchiveFormat::TarZst => {
             if compression.level() == 0 {
                 return tar(files, Vec::new()).map(|tar| stored_zstd(&tar));
             }

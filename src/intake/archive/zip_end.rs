@@ -16,12 +16,12 @@ const RECORD64_SIGNATURE: &[u8] = b"PK\x06\x06";
 const RECORD64_BYTES: usize = 56;
 
 /// The number of end records found in a zip file, and whether the file ends with one.
-pub(super) struct ZipEnds {
+pub(super) struct ZipEndScan {
     number: usize,
     is_last: bool,
 }
 
-impl ZipEnds {
+impl ZipEndScan {
     /// Searches a zip file of `size` bytes for end records.
     ///
     /// # Errors
@@ -41,8 +41,8 @@ impl ZipEnds {
             let Some(record) = tail.get(at..).and_then(<[u8]>::first_chunk::<{ RECORD_BYTES }>) else {
                 continue;
             };
-            let end = End::parse(record);
-            let claimed = match Locator::before(start + at as u64, input)? {
+            let end = ZipEndRecord::parse(record);
+            let claimed = match Zip64Locator::before(start + at as u64, input)? {
                 Some(locator) => end.extended(&locator.record(input)?)?,
                 None => end.entries,
             };
@@ -67,7 +67,7 @@ impl ZipEnds {
 }
 
 /// The end of central directory record.
-struct End {
+struct ZipEndRecord {
     /// The larger of the two entry counts.
     entries: u64,
     list_bytes: u64,
@@ -75,7 +75,7 @@ struct End {
     comment_bytes: u64,
 }
 
-impl End {
+impl ZipEndRecord {
     fn parse(record: &[u8; RECORD_BYTES]) -> Self {
         Self {
             entries: number(record, 8, 2).max(number(record, 10, 2)),
@@ -87,7 +87,7 @@ impl End {
 
     /// Returns the number of entries, given the ZIP64 record. Only the maximum value of a field refers to the ZIP64
     /// record.
-    fn extended(&self, larger: &End64) -> Result<u64, ArchiveError> {
+    fn extended(&self, larger: &Zip64EndRecord) -> Result<u64, ArchiveError> {
         let agrees = |small: u64, most: u64, large: u64| small == most || small == large;
         if agrees(self.entries, 0xffff, larger.entries)
             && agrees(self.list_bytes, 0xffff_ffff, larger.list_bytes)
@@ -100,12 +100,12 @@ impl End {
 }
 
 /// The ZIP64 end of central directory locator.
-struct Locator {
+struct Zip64Locator {
     at: u64,
     record_at: u64,
 }
 
-impl Locator {
+impl Zip64Locator {
     /// Returns the locator directly before the end record at `end`, if there is one.
     fn before(end: u64, input: &mut (impl Read + Seek)) -> Result<Option<Self>, ArchiveError> {
         let Some(at) = end.checked_sub(LOCATOR_BYTES as u64) else { return Ok(None) };
@@ -120,7 +120,7 @@ impl Locator {
         Ok(Some(Self { at, record_at: number(&bytes, 8, 8) }))
     }
 
-    fn record(&self, input: &mut (impl Read + Seek)) -> Result<End64, ArchiveError> {
+    fn record(&self, input: &mut (impl Read + Seek)) -> Result<Zip64EndRecord, ArchiveError> {
         let end = self.record_at.checked_add(RECORD64_BYTES as u64);
         if end.is_none_or(|end| end > self.at) {
             return Err(contradiction());
@@ -135,12 +135,16 @@ impl Locator {
         if here != in_all {
             return Err(contradiction());
         }
-        Ok(End64 { entries: in_all, list_bytes: number(&bytes, 40, 8), list_at: number(&bytes, 48, 8) })
+        Ok(Zip64EndRecord {
+            entries: in_all,
+            list_bytes: number(&bytes, 40, 8),
+            list_at: number(&bytes, 48, 8),
+        })
     }
 }
 
 /// The ZIP64 end of central directory record.
-struct End64 {
+struct Zip64EndRecord {
     entries: u64,
     list_bytes: u64,
     list_at: u64,

@@ -23,14 +23,14 @@ pub(super) const AHEAD: u64 = 512;
 pub(super) const IDLE: Duration = Duration::from_millis(20);
 
 /// A result with the weight of its input.
-pub(super) struct Weighed<R> {
+pub(super) struct WeightedResult<R> {
     pub(super) weight: u64,
     pub(super) result: R,
 }
 
 /// The results in flight from the workers to the consumer.
-pub(super) struct Flow<R> {
-    state: Mutex<State<R>>,
+pub(super) struct ResultQueue<R> {
+    state: Mutex<ResultQueueState<R>>,
     /// Signals that there are results for the consumer.
     arrived: Condvar,
     /// Signals that results were consumed.
@@ -39,9 +39,9 @@ pub(super) struct Flow<R> {
     needed: Condvar,
 }
 
-struct State<R> {
+struct ResultQueueState<R> {
     /// The results that have not been handed out, by number; the first has the number `handed_out`.
-    results: VecDeque<Option<Weighed<R>>>,
+    results: VecDeque<Option<WeightedResult<R>>>,
     /// The number of available results among them.
     present: usize,
     handed_out: u64,
@@ -61,7 +61,7 @@ struct State<R> {
     closed: bool,
 }
 
-impl<R> State<R> {
+impl<R> ResultQueueState<R> {
     fn has_next(&self) -> bool {
         self.results.front().is_some_and(Option::is_some)
     }
@@ -91,9 +91,9 @@ impl<R> State<R> {
     }
 }
 
-impl<R> Default for Flow<R> {
+impl<R> Default for ResultQueue<R> {
     fn default() -> Self {
-        let state = State {
+        let state = ResultQueueState {
             results: VecDeque::new(),
             present: 0,
             handed_out: 0,
@@ -116,11 +116,11 @@ impl<R> Default for Flow<R> {
     }
 }
 
-impl<R> Flow<R> {
+impl<R> ResultQueue<R> {
     /// Registers a worker, until the guard is dropped.
-    pub(super) fn enter(&self) -> Working<'_, R> {
+    pub(super) fn enter(&self) -> WorkerGuard<'_, R> {
         self.lock().workers += 1;
-        Working(self)
+        WorkerGuard(self)
     }
 
     /// Parks a worker, one at a time, while the consumer has enough to do. There are as many workers as cores: if all of
@@ -144,7 +144,7 @@ impl<R> Flow<R> {
     }
 
     /// Wakes the parked worker if it is needed.
-    fn unpark_if_needed(&self, state: &State<R>) {
+    fn unpark_if_needed(&self, state: &ResultQueueState<R>) {
         if state.has_parked && !state.is_ahead() {
             self.needed.notify_one();
         }
@@ -176,7 +176,10 @@ impl<R> Flow<R> {
     }
 
     /// Waits until there is space, and returns `None` if the queue was closed.
-    fn wait(&self, has_space: impl Fn(&State<R>) -> bool) -> Option<MutexGuard<'_, State<R>>> {
+    fn wait(
+        &self,
+        has_space: impl Fn(&ResultQueueState<R>) -> bool,
+    ) -> Option<MutexGuard<'_, ResultQueueState<R>>> {
         let mut state = self.lock();
         while !state.closed && !has_space(&state) {
             state.waiting += 1;
@@ -187,7 +190,7 @@ impl<R> Flow<R> {
         (!state.closed).then_some(state)
     }
 
-    pub(super) fn put(&self, number: u64, result: Weighed<R>) {
+    pub(super) fn put(&self, number: u64, result: WeightedResult<R>) {
         let mut state = self.lock();
         let place = usize::try_from(number - state.handed_out).unwrap_or(usize::MAX);
         while state.results.len() <= place {
@@ -200,7 +203,7 @@ impl<R> Flow<R> {
         self.wake_consumer(&mut state);
     }
 
-    fn wake_consumer(&self, state: &mut State<R>) {
+    fn wake_consumer(&self, state: &mut ResultQueueState<R>) {
         if state.asleep && state.is_due() {
             state.asleep = false;
             self.arrived.notify_one();
@@ -208,7 +211,7 @@ impl<R> Flow<R> {
     }
 
     /// Returns the next results: an empty group if none arrived for a while, `None` at the end.
-    pub(super) fn next_group(&self) -> Option<Vec<Weighed<R>>> {
+    pub(super) fn next_group(&self) -> Option<Vec<WeightedResult<R>>> {
         let mut state = self.lock();
         if !state.is_due() {
             state.asleep = true;
@@ -242,28 +245,28 @@ impl<R> Flow<R> {
     }
 
     /// Closes the queue when the guard is dropped, even if the consumer panics.
-    pub(super) fn close_at_end(&self) -> Closing<'_, R> {
-        Closing(self)
+    pub(super) fn close_at_end(&self) -> CloseGuard<'_, R> {
+        CloseGuard(self)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<R>> {
+    fn lock(&self) -> MutexGuard<'_, ResultQueueState<R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A guard that closes the queue.
-pub(super) struct Closing<'f, R>(&'f Flow<R>);
+pub(super) struct CloseGuard<'f, R>(&'f ResultQueue<R>);
 
-impl<R> Drop for Closing<'_, R> {
+impl<R> Drop for CloseGuard<'_, R> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
 /// A guard that deregisters a worker, even if it panics, so that its result is not awaited.
-pub(super) struct Working<'f, R>(&'f Flow<R>);
+pub(super) struct WorkerGuard<'f, R>(&'f ResultQueue<R>);
 
-impl<R> Drop for Working<'_, R> {
+impl<R> Drop for WorkerGuard<'_, R> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.close();

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Scope};
 
-use flow::{BUDGET, Flow, Weighed};
+use flow::{BUDGET, ResultQueue, WeightedResult};
 
 /// The cost of an input in addition to its bytes.
 const OVERHEAD: u64 = 4 << 10;
@@ -24,7 +24,7 @@ const SMALL: u64 = 64 << 10;
 const GROUP_BYTES: u64 = 1 << 20;
 
 /// An event for the consumer.
-pub(crate) enum Event<R> {
+pub(crate) enum PipelineEvent<R> {
     /// The result of the next input.
     Result(R),
     /// No result arrived for a while: a good time to flush pending work.
@@ -45,14 +45,14 @@ pub(crate) fn in_order<T: Send, O, R: Send, E>(
     mut inputs: impl Iterator<Item = T> + Send,
     open: impl Fn(T) -> (O, u64) + Sync,
     work: impl Fn(O, &dyn Fn(u64)) -> R + Sync,
-    mut consume: impl FnMut(Event<R>) -> Result<(), E>,
+    mut consume: impl FnMut(PipelineEvent<R>) -> Result<(), E>,
 ) -> Result<(), E> {
     let Some(first) = inputs.next() else { return Ok(()) };
     if inputs.size_hint().1 == Some(0) {
-        return consume(Event::Result(work(open(first).0, &|_| ())));
+        return consume(PipelineEvent::Result(work(open(first).0, &|_| ())));
     }
-    let flow = Flow::default();
-    let pool = Pool {
+    let flow = ResultQueue::default();
+    let pool = PipelineWorkers {
         most: thread::available_parallelism().map_or(2, NonZero::get),
         started: AtomicUsize::new(0),
         inputs: Mutex::new((0..).zip(iter::once(first).chain(inputs)).fuse()),
@@ -68,7 +68,7 @@ pub(crate) fn in_order<T: Send, O, R: Send, E>(
 }
 
 /// The threads that examine inputs, and what they share.
-struct Pool<I, F, W> {
+struct PipelineWorkers<I, F, W> {
     /// Maximum number of threads.
     most: usize,
     started: AtomicUsize,
@@ -77,13 +77,13 @@ struct Pool<I, F, W> {
     work: W,
 }
 
-impl<T, O, I, F, W> Pool<I, F, W>
+impl<T, O, I, F, W> PipelineWorkers<I, F, W>
 where
     I: Iterator<Item = (u64, T)> + Send,
     F: Fn(T) -> (O, u64) + Sync,
 {
     /// Starts another worker unless there are enough.
-    fn start_worker<'scope, R>(&'scope self, scope: &'scope Scope<'scope, '_>, flow: &'scope Flow<R>)
+    fn start_worker<'scope, R>(&'scope self, scope: &'scope Scope<'scope, '_>, flow: &'scope ResultQueue<R>)
     where
         W: Fn(O, &dyn Fn(u64)) -> R + Sync,
         R: Send,
@@ -97,7 +97,7 @@ where
         }
     }
 
-    fn run<'scope, R>(&'scope self, scope: &'scope Scope<'scope, '_>, flow: &'scope Flow<R>)
+    fn run<'scope, R>(&'scope self, scope: &'scope Scope<'scope, '_>, flow: &'scope ResultQueue<R>)
     where
         W: Fn(O, &dyn Fn(u64)) -> R + Sync,
         R: Send,
@@ -116,22 +116,25 @@ where
                 flow.take_more(number, more);
                 weight.set(weight.get() + more);
             });
-            flow.put(number, Weighed { weight: weight.get(), result });
+            flow.put(number, WeightedResult { weight: weight.get(), result });
         }
     }
 
     /// Returns the next input, once there is a core to examine it on.
-    fn next<R>(&self, flow: &Flow<R>) -> Option<(u64, T)> {
+    fn next<R>(&self, flow: &ResultQueue<R>) -> Option<(u64, T)> {
         flow.park_if_ahead();
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner).next()
     }
 }
 
-fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<(), E>) -> Result<(), E> {
+fn collect<R, E>(
+    flow: &ResultQueue<R>,
+    consume: &mut impl FnMut(PipelineEvent<R>) -> Result<(), E>,
+) -> Result<(), E> {
     loop {
         let group = match flow.next_group() {
             Some(group) if group.is_empty() => {
-                consume(Event::Idle)?;
+                consume(PipelineEvent::Idle)?;
                 continue;
             }
             Some(group) => group,
@@ -139,7 +142,7 @@ fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<()
         };
         let (mut count, mut weight) = (0, 0);
         for next in group {
-            consume(Event::Result(next.result))?;
+            consume(PipelineEvent::Result(next.result))?;
             count += 1;
             weight += next.weight;
             if weight >= GROUP_BYTES {
@@ -155,7 +158,7 @@ fn collect<R, E>(flow: &Flow<R>, consume: &mut impl FnMut(Event<R>) -> Result<()
 mod tests {
     use std::time::Duration;
 
-    use super::flow::{AHEAD, IDLE, UNORDERED, Working};
+    use super::flow::{AHEAD, IDLE, UNORDERED, WorkerGuard};
     use super::*;
 
     #[test]
@@ -167,7 +170,7 @@ mod tests {
             number
         };
         let done: Result<(), ()> = in_order(0..500, open, work, |event| {
-            if let Event::Result(number) = event {
+            if let PipelineEvent::Result(number) = event {
                 seen.push(number);
             }
             Ok(())
@@ -183,7 +186,7 @@ mod tests {
             |number: u64| (number, BUDGET / 2),
             |number, _| number,
             |event| match event {
-                Event::Result(20) => Err("enough"),
+                PipelineEvent::Result(20) => Err("enough"),
                 _ => Ok(()),
             },
         );
@@ -200,7 +203,7 @@ mod tests {
                 |number| (number, 0),
                 thread_of,
                 |event| {
-                    if let Event::Result(thread) = event {
+                    if let PipelineEvent::Result(thread) = event {
                         threads.push(thread);
                     }
                     Ok(())
@@ -221,7 +224,7 @@ mod tests {
             |number: u8| (number, 0),
             slow,
             |event| {
-                idle += usize::from(matches!(event, Event::Idle));
+                idle += usize::from(matches!(event, PipelineEvent::Idle));
                 Ok(())
             },
         );
@@ -240,7 +243,7 @@ mod tests {
             |number: u32| (number, 0),
             |number, _| number,
             |event| {
-                if let Event::Result(number) = event {
+                if let PipelineEvent::Result(number) = event {
                     seen += 1;
                     // The next input is sent only after this result has arrived.
                     sender = sender.take().filter(|sender| number < 3 && sender.send(number + 1).is_ok());
@@ -269,7 +272,7 @@ mod tests {
                 size
             },
             |event| {
-                if let Event::Result(size) = event {
+                if let PipelineEvent::Result(size) = event {
                     thread::yield_now();
                     in_flight.fetch_sub(size + more, Ordering::SeqCst);
                 }
@@ -298,10 +301,10 @@ mod tests {
     }
 
     /// Parks a worker, while another one goes on, until `needs_it` has unparked it.
-    fn is_parked_until(needs_it: impl FnOnce(&Flow<()>, Working<'_, ()>)) {
-        let flow = Flow::default();
+    fn is_parked_until(needs_it: impl FnOnce(&ResultQueue<()>, WorkerGuard<'_, ()>)) {
+        let flow = ResultQueue::default();
         let (_parked, other) = (flow.enter(), flow.enter());
-        (0..AHEAD).for_each(|number| flow.put(number, Weighed { weight: 0, result: () }));
+        (0..AHEAD).for_each(|number| flow.put(number, WeightedResult { weight: 0, result: () }));
         thread::scope(|scope| {
             scope.spawn(|| flow.park_if_ahead());
             while !flow.has_parked() {

@@ -52,7 +52,7 @@ impl FileState {
 
 /// An entry of a directory.
 #[derive(Clone, Debug)]
-pub(in crate::intake) struct Entry {
+pub(in crate::intake) struct OpenDirEntry {
     pub(in crate::intake) name: OsString,
     pub(in crate::intake) kind: FileKind,
 }

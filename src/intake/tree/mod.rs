@@ -17,7 +17,7 @@ use portable as system;
 #[cfg(unix)]
 use unix as system;
 
-pub(super) use entry::{Entry, FileId, FileKind, FileState, now};
+pub(super) use entry::{FileId, FileKind, FileState, OpenDirEntry, now};
 pub use path::FoundPath;
-pub(super) use path::{Reopened, is_no_directory, parent, replaced};
+pub(super) use path::{ReopenResult, is_no_directory, parent, replaced};
 pub(super) use system::OpenDir;

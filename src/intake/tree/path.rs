@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use super::entry::{Entry, FileId};
+use super::entry::{FileId, OpenDirEntry};
 use super::system::{OpenDir, TOO_MANY_LINKS};
 use crate::files::set_aside::is_set_aside;
 
@@ -63,7 +63,7 @@ impl Deref for FoundPath {
 }
 
 /// The result of reopening a directory.
-pub(in crate::intake) enum Reopened {
+pub(in crate::intake) enum ReopenResult {
     Same(OpenDir),
     /// The path leads to another directory, to none, or through a link.
     Replaced,
@@ -74,18 +74,18 @@ impl OpenDir {
     ///
     /// # Errors
     /// Returns an error if the path does not exist, or if the directory cannot be opened.
-    pub(in crate::intake) fn reopen(path: &Path, id: FileId) -> io::Result<Reopened> {
+    pub(in crate::intake) fn reopen(path: &Path, id: FileId) -> io::Result<ReopenResult> {
         match Self::open(path) {
-            Ok(directory) if directory.id() == id => Ok(Reopened::Same(directory)),
-            Ok(_) => Ok(Reopened::Replaced),
-            Err(error) if is_no_directory(&error) => Ok(Reopened::Replaced),
+            Ok(directory) if directory.id() == id => Ok(ReopenResult::Same(directory)),
+            Ok(_) => Ok(ReopenResult::Replaced),
+            Err(error) if is_no_directory(&error) => Ok(ReopenResult::Replaced),
             Err(error) => Err(error),
         }
     }
 
     /// Returns all of its entries, unordered. If `recovers`, files that a killed process had
     /// [set aside](crate::files::set_aside) are recovered first.
-    pub(in crate::intake) fn all_entries(&self, recovers: bool) -> io::Result<Vec<Entry>> {
+    pub(in crate::intake) fn all_entries(&self, recovers: bool) -> io::Result<Vec<OpenDirEntry>> {
         let entries = self.entries(usize::MAX)?;
         if !recovers || !entries.iter().any(|entry| is_set_aside(&entry.name)) {
             return Ok(entries);
@@ -106,8 +106,8 @@ impl OpenDir {
             };
         }
         match Self::reopen(path, id)? {
-            Reopened::Same(directory) => Ok(Arc::new(directory)),
-            Reopened::Replaced => Err(replaced()),
+            ReopenResult::Same(directory) => Ok(Arc::new(directory)),
+            ReopenResult::Replaced => Err(replaced()),
         }
     }
 }

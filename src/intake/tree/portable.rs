@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::entry::{Entry, FileId, FileKind, FileState, not_a_file};
+use super::entry::{FileId, FileKind, FileState, OpenDirEntry, not_a_file};
 
 pub(super) const TOO_MANY_LINKS: Option<i32> = None;
 
@@ -51,12 +51,12 @@ impl OpenDir {
         UNKNOWN
     }
 
-    pub(in crate::intake) fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
+    pub(in crate::intake) fn entries(&self, most: usize) -> io::Result<Vec<OpenDirEntry>> {
         let entries = fs::read_dir(&self.path)?.take(most);
         entries
             .map(|entry| {
                 let entry = entry?;
-                Ok(Entry { name: entry.file_name(), kind: kind(entry.file_type()?) })
+                Ok(OpenDirEntry { name: entry.file_name(), kind: kind(entry.file_type()?) })
             })
             .collect()
     }

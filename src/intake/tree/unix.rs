@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{self, AtFlags, Dir, FileType, Mode, OFlags, RawMode, Stat};
 
-use super::entry::{Entry, FileId, FileKind, FileState, not_a_file};
+use super::entry::{FileId, FileKind, FileState, OpenDirEntry, not_a_file};
 use crate::files::open_vaults;
 use crate::files::{in_use, set_aside};
 
@@ -66,7 +66,7 @@ impl OpenDir {
     }
 
     /// Returns at most `most` of its entries, unordered.
-    pub(in crate::intake) fn entries(&self, most: usize) -> io::Result<Vec<Entry>> {
+    pub(in crate::intake) fn entries(&self, most: usize) -> io::Result<Vec<OpenDirEntry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.handle)? {
             let entry = entry?;
@@ -82,7 +82,7 @@ impl OpenDir {
                 FileType::Unknown => self.state(&name)?.kind,
                 known => kind(known),
             };
-            entries.push(Entry { name, kind });
+            entries.push(OpenDirEntry { name, kind });
         }
         Ok(entries)
     }

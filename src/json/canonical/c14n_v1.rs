@@ -10,7 +10,7 @@ use crate::json::{Number, Value};
 /// that only values that were not read can cause it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is beyond the range of doubles and has no canonical form")]
-pub struct Unprintable(String);
+pub struct NonFiniteNumber(String);
 
 /// The usual maximum size of a record.
 const USUAL_BYTES: usize = 2 << 10;
@@ -18,8 +18,8 @@ const USUAL_BYTES: usize = 2 << 10;
 /// Returns the canonical bytes of `value`.
 ///
 /// # Errors
-/// Returns [`Unprintable`] for numbers that overflow.
-pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, Unprintable> {
+/// Returns [`NonFiniteNumber`] for numbers that overflow.
+pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, NonFiniteNumber> {
     let mut out = Vec::with_capacity(USUAL_BYTES);
     write(value, &mut out)?;
     Ok(out)
@@ -28,14 +28,14 @@ pub fn to_vec(value: &Value<'_>) -> Result<Vec<u8>, Unprintable> {
 /// Returns the canonical bytes of the object `members`, without the member `left_out`.
 ///
 /// # Errors
-/// Returns [`Unprintable`] for numbers that overflow.
-pub fn object_without(object: &crate::json::Object<'_>, left_out: &str) -> Result<Vec<u8>, Unprintable> {
+/// Returns [`NonFiniteNumber`] for numbers that overflow.
+pub fn object_without(object: &crate::json::Object<'_>, left_out: &str) -> Result<Vec<u8>, NonFiniteNumber> {
     let mut out = Vec::with_capacity(USUAL_BYTES);
     write_object(object, Some(left_out), &mut out)?;
     Ok(out)
 }
 
-fn write(value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), Unprintable> {
+fn write(value: &Value<'_>, out: &mut Vec<u8>) -> Result<(), NonFiniteNumber> {
     match value {
         Value::Null => out.extend_from_slice(b"null"),
         Value::Bool(true) => out.extend_from_slice(b"true"),
@@ -61,7 +61,7 @@ fn write_object(
     object: &crate::json::Object<'_>,
     left_out: Option<&str>,
     out: &mut Vec<u8>,
-) -> Result<(), Unprintable> {
+) -> Result<(), NonFiniteNumber> {
     out.push(b'{');
     let members = object.by_code_point().into_iter().filter(|(key, _)| Some(*key) != left_out);
     for (index, (key, member)) in members.enumerate() {
@@ -76,8 +76,8 @@ fn write_object(
     Ok(())
 }
 
-fn number_text<'n>(number: &'n Number<'_>) -> Result<std::borrow::Cow<'n, str>, Unprintable> {
-    number.python_text(Some).ok_or_else(|| Unprintable(format!("{number:?}")))
+fn number_text<'n>(number: &'n Number<'_>) -> Result<std::borrow::Cow<'n, str>, NonFiniteNumber> {
+    number.python_text(Some).ok_or_else(|| NonFiniteNumber(format!("{number:?}")))
 }
 
 #[cfg(test)]

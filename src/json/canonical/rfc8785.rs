@@ -13,16 +13,16 @@ use crate::json::text::write_string;
 
 /// The input of serialization: a value, or a structure composed of values.
 #[derive(Clone, Debug)]
-pub enum Form<'v> {
+pub enum CanonicalInput<'v> {
     /// A value.
     Value(&'v Value<'v>),
     /// An array.
-    Array(Vec<Form<'v>>),
+    Array(Vec<CanonicalInput<'v>>),
     /// An object. The caller guarantees that names are unique.
-    Object(Vec<(&'v str, Form<'v>)>),
+    Object(Vec<(&'v str, CanonicalInput<'v>)>),
 }
 
-impl<'v> From<&'v Value<'v>> for Form<'v> {
+impl<'v> From<&'v Value<'v>> for CanonicalInput<'v> {
     fn from(value: &'v Value<'v>) -> Self {
         Self::Value(value)
     }
@@ -32,7 +32,7 @@ impl<'v> From<&'v Value<'v>> for Form<'v> {
 ///
 /// # Errors
 /// Returns an error of kind `InvalidData` for numbers that overflow to infinity, and errors of `out`.
-pub fn write<'v>(what: impl Into<Form<'v>>, out: &mut impl Write) -> io::Result<()> {
+pub fn write<'v>(what: impl Into<CanonicalInput<'v>>, out: &mut impl Write) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     write_form(&what.into(), &mut out)?;
     out.flush()
@@ -42,7 +42,7 @@ pub fn write<'v>(what: impl Into<Form<'v>>, out: &mut impl Write) -> io::Result<
 ///
 /// # Errors
 /// Returns an error for numbers that overflow to infinity, which have no canonical form.
-pub fn digest<'v>(what: impl Into<Form<'v>>, end: &[u8]) -> io::Result<Digest> {
+pub fn digest<'v>(what: impl Into<CanonicalInput<'v>>, end: &[u8]) -> io::Result<Digest> {
     let mut hasher = Hasher::new();
     write(what, &mut hasher)?;
     hasher.update(end);
@@ -67,11 +67,11 @@ pub fn object_of_texts<'v>(members: impl IntoIterator<Item = (&'v str, String)>)
     out
 }
 
-fn write_form(what: &Form<'_>, out: &mut impl Write) -> io::Result<()> {
+fn write_form(what: &CanonicalInput<'_>, out: &mut impl Write) -> io::Result<()> {
     match what {
-        Form::Value(value) => write_value(value, out),
-        Form::Array(elements) => write_array(elements, out, write_form),
-        Form::Object(members) => {
+        CanonicalInput::Value(value) => write_value(value, out),
+        CanonicalInput::Array(elements) => write_array(elements, out, write_form),
+        CanonicalInput::Object(members) => {
             write_object(members.iter().map(|(key, member)| (*key, member)), out, write_form)
         }
     }
@@ -220,9 +220,9 @@ mod tests {
         let text = r#"{"b":[1,{"\uE000":2,"\ud83d\ude00":3}],"a":null}"#;
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let list = value.get("b").and_then(Value::as_array).unwrap();
-        let form = Form::Object(vec![
-            ("b", Form::Array(list.iter().map(Form::Value).collect())),
-            ("a", Form::Value(&Value::Null)),
+        let form = CanonicalInput::Object(vec![
+            ("b", CanonicalInput::Array(list.iter().map(CanonicalInput::Value).collect())),
+            ("a", CanonicalInput::Value(&Value::Null)),
         ]);
         let mut canonical = Vec::new();
         write(form, &mut canonical).unwrap();

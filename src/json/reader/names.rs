@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::{Limits, Reader};
+use super::{JsonReader, Limits};
 
 /// Maximum number of member names that are read to recognize a kind.
 const MAX_MEMBER_NAMES: usize = 1_000;
@@ -11,7 +11,7 @@ const MAX_MEMBER_NAMES: usize = 1_000;
 /// an object. A byte order mark is skipped. Serves to recognize kinds, also of damaged documents, so the text is read
 /// only as far as a query requires.
 pub struct MemberNames<'t> {
-    reader: Reader<'t, 'static>,
+    reader: JsonReader<'t, 'static>,
     read: Vec<Cow<'t, str>>,
     /// Whether all names have been read.
     ended: bool,
@@ -23,7 +23,7 @@ impl<'t> MemberNames<'t> {
     #[must_use]
     pub fn new(text: &'t str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = Reader::new(text, &Limits::DEFAULT, true);
+        let mut reader = JsonReader::new(text, &Limits::DEFAULT, true);
         reader.skip_whitespace();
         let is_object = reader.take(b'{');
         reader.skip_whitespace();

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::tool::ToolArguments;
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::annotate::{SetLabelsRequest, SetNoteRequest};
 
 /// What to note.
@@ -35,7 +35,7 @@ impl ToolArguments for Arguments {
         of the vault records the change.";
     const CHANGES: bool = true;
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         // Each is a transaction of its own.
         let note = match (&self.note, self.labels.is_empty()) {
             (Some(note), true) => Some(note),

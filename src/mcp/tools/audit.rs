@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
 use crate::digest::CoreHash;
-use crate::mcp::cursor::{self, Cursor};
+use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::text::remove_empty;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::audit::{AuditRequest, RunAudit};
 
 /// Maximum number of runs that are audited for a result.
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     #[serde(default)]
     run: Option<String>,
     #[serde(default)]
-    cursor: Cursor,
+    cursor: McpCursor,
 }
 
 impl ToolArguments for Arguments {
@@ -37,7 +37,7 @@ impl ToolArguments for Arguments {
     const DESCRIPTION: &'static str = "Checks what a run did against the effects that a contract declares. The results are, for \
         each run, whether it is clean, then the verdict on each effect with the reason, then the findings.";
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let contract = work.artifact(&self.contract)?;
         let run = self.run.as_deref().map(|run| work.artifact(run)).transpose()?;
         // The last run that was returned completely, and the number of results of the next one that were returned.

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tool::ToolArguments;
-use crate::mcp::cursor::{self, Cursor};
+use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 
 /// Maximum number of changes of a result.
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     #[serde(default)]
     all: bool,
     #[serde(default)]
-    cursor: Cursor,
+    cursor: McpCursor,
 }
 
 impl ToolArguments for Arguments {
@@ -37,7 +37,7 @@ impl ToolArguments for Arguments {
     const DESCRIPTION: &'static str = "Compares two runs or other artifacts of one kind step by step: where they first differ, \
         what was changed, moved, removed or inserted, and the values. Long values are shortened; read_run has all of them.";
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let mut after: u64 = self.cursor.decode()?.unwrap_or(0);
         let artifact = |text| {
             Ok::<_, ToolError>(ComparedArtifact { core_hash: work.artifact(text)?, capture_hash: None })

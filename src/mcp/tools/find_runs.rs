@@ -10,11 +10,11 @@ use serde_json::json;
 use super::tool::ToolArguments;
 use crate::artifact::AttributeInfo;
 use crate::formats;
-use crate::mcp::cursor::{self, Cursor};
+use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::fitting_page;
 use crate::mcp::text::remove_empty;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::api::Timestamp;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindPeriod};
 use crate::vault::list::ListRequest;
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     #[serde(default)]
     until: Option<String>,
     #[serde(default)]
-    cursor: Cursor,
+    cursor: McpCursor,
 }
 
 impl ToolArguments for Arguments {
@@ -55,7 +55,7 @@ impl ToolArguments for Arguments {
     const DESCRIPTION: &'static str = "Lists runs and other artifacts, those added or seen last first, with models, times, \
         numbers of steps, tokens, costs, errors, tags and labels. All conditions must hold.";
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let after: Option<FindCursor> = self.cursor.decode()?;
         let filter = self.filter()?;
         fitting_page(MOST, &json!({}), "rows", &mut |limit| {

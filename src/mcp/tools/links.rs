@@ -6,11 +6,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::tool::ToolArguments;
-use crate::mcp::cursor::{self, Cursor};
+use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::text::remove_empty;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::links::{LinkDirection, LinksRequest};
 
 /// Maximum number of links that are followed.
@@ -32,16 +32,16 @@ pub(super) struct Arguments {
     relation: Option<String>,
     /// Only links from the artifact (`out`) or to it (`in`).
     #[serde(default)]
-    direction: Option<Direction>,
+    direction: Option<McpLinkDirection>,
     #[serde(default)]
-    cursor: Cursor,
+    cursor: McpCursor,
 }
 
 /// The direction of a link.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(crate = "rmcp::schemars")]
-enum Direction {
+enum McpLinkDirection {
     Out,
     In,
 }
@@ -57,7 +57,7 @@ impl ToolArguments for Arguments {
     const DESCRIPTION: &'static str = "Lists what an artifact is linked with: the session that a run replays, the pack that \
         contains it, other histories of the run, contracts, and manual links; with the reason for each link.";
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let mut from: usize = self.cursor.decode()?.unwrap_or(0);
         if !(1..=8).contains(&self.depth) {
             return Err(ToolError::Invalid("the depth is from 1 to 8".to_owned()));
@@ -68,8 +68,8 @@ impl ToolArguments for Arguments {
             depth: self.depth,
             relation: self.relation.clone(),
             direction: self.direction.map(|direction| match direction {
-                Direction::Out => LinkDirection::Out,
-                Direction::In => LinkDirection::In,
+                McpLinkDirection::Out => LinkDirection::Out,
+                McpLinkDirection::In => LinkDirection::In,
             }),
             limit: Some(MOST),
         })?;

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::intake::ExamineOptions;
     use crate::mcp::failure::ToolError;
-    use crate::mcp::work::Work;
+    use crate::mcp::work::ToolContext;
     use crate::vault::Vault;
 
     /// A vault with examples, and the core hashes of a session and a contract.
@@ -80,8 +80,9 @@ mod tests {
                     checks.set(checks.get() + 1);
                     checks.get() > permitted
                 };
-                let result =
-                    named(name).unwrap().call(&Work::new(&vault, true, &is_cancelled), arguments.clone());
+                let result = named(name)
+                    .unwrap()
+                    .call(&ToolContext::new(&vault, true, &is_cancelled), arguments.clone());
                 (result, checks.get())
             };
             let (result, checks) = call(u32::MAX);

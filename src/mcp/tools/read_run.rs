@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
 use crate::digest::CoreHash;
-use crate::mcp::cursor::{self, Cursor};
+use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::{ResultPage, fitting_page, fitting_text};
 use crate::mcp::text::remove_empty;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::view::{ViewAnswer, ViewBody, ViewFilter, ViewRequest};
 
 /// Maximum number of steps of an outline.
@@ -35,16 +35,16 @@ pub(super) struct Arguments {
     step: Option<u64>,
     /// Which steps the outline has: `all`, `tools` or `errors`.
     #[serde(default)]
-    only: Only,
+    only: StepSelection,
     #[serde(default)]
-    cursor: Cursor,
+    cursor: McpCursor,
 }
 
 /// A selection of steps.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(crate = "rmcp::schemars")]
-enum Only {
+enum StepSelection {
     #[default]
     All,
     Tools,
@@ -57,7 +57,7 @@ impl ToolArguments for Arguments {
     const DESCRIPTION: &'static str = "Reads a run or another artifact as a transcript. Without a step: its outline, with the \
         beginning of each text. With a step: the whole texts of that step, in parts if they are long.";
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let artifact = work.artifact(&self.artifact)?;
         match self.step {
             None => self.outline(work, artifact),
@@ -67,12 +67,12 @@ impl ToolArguments for Arguments {
 }
 
 impl Arguments {
-    fn outline(&self, work: &Work<'_>, artifact: CoreHash) -> Result<CallToolResult, ToolError> {
+    fn outline(&self, work: &ToolContext<'_>, artifact: CoreHash) -> Result<CallToolResult, ToolError> {
         let from = self.cursor.decode()?.unwrap_or(0);
         let only = match self.only {
-            Only::All => None,
-            Only::Tools => Some(ViewFilter::Tools),
-            Only::Errors => Some(ViewFilter::Errors),
+            StepSelection::All => None,
+            StepSelection::Tools => Some(ViewFilter::Tools),
+            StepSelection::Errors => Some(ViewFilter::Errors),
         };
         let request = ViewRequest { from, only, max_text: Some(PREVIEW), ..ViewRequest::new(artifact) };
         let mut answer = work.run(&ViewRequest { limit: Some(MOST as u64), ..request })?;
@@ -92,7 +92,12 @@ impl Arguments {
         })
     }
 
-    fn texts(&self, work: &Work<'_>, artifact: CoreHash, number: u64) -> Result<CallToolResult, ToolError> {
+    fn texts(
+        &self,
+        work: &ToolContext<'_>,
+        artifact: CoreHash,
+        number: u64,
+    ) -> Result<CallToolResult, ToolError> {
         let (mut at, mut from) = self.cursor.decode()?.unwrap_or((0, 0));
         let request = ViewRequest { from: number, to: Some(number), ..ViewRequest::new(artifact) };
         let answer = work.run(&request)?;

@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::find_runs::kind;
 use super::tool::ToolArguments;
-use crate::mcp::cursor::{self, Cursor};
+use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::text::remove_empty;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::find::ArtifactFilter;
 use crate::vault::search::SearchRequest;
 
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     #[serde(default)]
     every_passage: bool,
     #[serde(default)]
-    cursor: Cursor,
+    cursor: McpCursor,
 }
 
 impl ToolArguments for Arguments {
@@ -45,7 +45,7 @@ impl ToolArguments for Arguments {
     const DESCRIPTION: &'static str = "Searches prompts, responses, tool calls and other text, and returns passages, the most \
         relevant first. The vault must have a search index; is_current says whether everything is in it.";
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let mut from: u64 = self.cursor.decode()?.unwrap_or(0);
         if work.may_write {
             work.vault.catch_up_search(&mut |_| {})?;

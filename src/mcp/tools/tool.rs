@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::mcp::failure::ToolError;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 
 /// The arguments of a tool. Their documentation describes them to clients.
 pub(super) trait ToolArguments: DeserializeOwned + JsonSchema + 'static {
@@ -18,7 +18,7 @@ pub(super) trait ToolArguments: DeserializeOwned + JsonSchema + 'static {
     const CHANGES: bool = false;
 
     /// Does what the tool is for.
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError>;
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError>;
 }
 
 /// A tool.
@@ -28,7 +28,7 @@ pub(in crate::mcp) struct ToolInfo {
     title: &'static str,
     description: &'static str,
     schema: fn(Tool) -> Tool,
-    call: fn(&Work<'_>, JsonObject) -> Result<CallToolResult, ToolError>,
+    call: fn(&ToolContext<'_>, JsonObject) -> Result<CallToolResult, ToolError>,
 }
 
 impl ToolInfo {
@@ -58,7 +58,7 @@ impl ToolInfo {
     /// Calls the tool.
     pub(in crate::mcp) fn call(
         &self,
-        work: &Work<'_>,
+        work: &ToolContext<'_>,
         arguments: JsonObject,
     ) -> Result<CallToolResult, ToolError> {
         if self.changes && !work.may_write {
@@ -77,7 +77,10 @@ fn with_schema<T: ToolArguments>(mut tool: Tool) -> Tool {
     tool
 }
 
-fn call<T: ToolArguments>(work: &Work<'_>, arguments: JsonObject) -> Result<CallToolResult, ToolError> {
+fn call<T: ToolArguments>(
+    work: &ToolContext<'_>,
+    arguments: JsonObject,
+) -> Result<CallToolResult, ToolError> {
     let arguments: T = serde_json::from_value(Value::Object(arguments))
         .map_err(|error| ToolError::Invalid(format!("the arguments are not valid: {error}")))?;
     arguments.call(work)

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::tool::ToolArguments;
 use crate::artifact::group;
 use crate::digest::{Digest, DigestPrefix};
-use crate::mcp::cursor::{self, Cursor};
+use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::fitting_page;
 use crate::mcp::text::remove_empty;
-use crate::mcp::work::Work;
+use crate::mcp::work::ToolContext;
 use crate::vault::digests::DigestsRequest;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest, FoundArtifact};
 
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     #[serde(default)]
     prompt_hash: Option<String>,
     #[serde(default)]
-    cursor: Cursor,
+    cursor: McpCursor,
 }
 
 impl ToolArguments for Arguments {
@@ -43,7 +43,7 @@ impl ToolArguments for Arguments {
     const DESCRIPTION: &'static str = "Finds all runs and sessions in which a model got exactly this prompt, and where: read_run \
         with the index as step shows the answer.";
 
-    fn call(&self, work: &Work<'_>) -> Result<CallToolResult, ToolError> {
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let digest = self.digest(work)?;
         let after: Option<FindCursor> = self.cursor.decode()?;
         let asked = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
@@ -63,7 +63,7 @@ impl ToolArguments for Arguments {
 }
 
 impl Arguments {
-    fn digest(&self, work: &Work<'_>) -> Result<Digest, ToolError> {
+    fn digest(&self, work: &ToolContext<'_>) -> Result<Digest, ToolError> {
         let hash = match (&self.prompt, &self.prompt_hash) {
             (Some(prompt), None) => return Ok(Digest::from_content(prompt.as_bytes())),
             (None, Some(hash)) => hash,

@@ -1,11 +1,11 @@
 //! The messages of Anthropic.
 
-use super::turns::{Part, Role, Turn, turns};
+use super::turns::{ChatRole, Turn, TurnPart, turns};
 use crate::calls::values::{integer, object, text};
 use crate::json::{Value, compact};
-use crate::recorders::chat::{Chat, Choice};
-use crate::recorders::exchange::{Reply, Request};
-use crate::recorders::target::Target;
+use crate::recorders::chat::{Chat, ChatChoice};
+use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
+use crate::recorders::target::ApiTarget;
 
 /// The types of blocks that a file may state in the form of this API.
 const BLOCKS: &[&str] = &[
@@ -21,14 +21,14 @@ const BLOCKS: &[&str] = &[
 ];
 
 /// Returns the request. What has no place in it is added to `unmapped`.
-pub(super) fn request(chat: &Chat, target: Target, unmapped: &mut Vec<String>) -> Request {
+pub(super) fn request(chat: &Chat, target: ApiTarget, unmapped: &mut Vec<String>) -> ImportedRequest {
     let turns = turns(&chat.messages);
-    let (system, turns): (Vec<_>, Vec<_>) = turns.into_iter().partition(|turn| turn.role == Role::System);
+    let (system, turns): (Vec<_>, Vec<_>) = turns.into_iter().partition(|turn| turn.role == ChatRole::System);
     let messages = messages(&turns, unmapped);
     let mut members = vec![("model", text(chat.model.clone())), ("messages", Value::Array(messages))];
     match system.as_slice() {
         [] => {}
-        [Turn { is_plain: true, parts, .. }] if let [Part::Text(said)] = parts.as_slice() => {
+        [Turn { is_plain: true, parts, .. }] if let [TurnPart::Text(said)] = parts.as_slice() => {
             members.push(("system", text((*said).to_owned())));
         }
         turns => {
@@ -53,7 +53,7 @@ pub(super) fn request(chat: &Chat, target: Target, unmapped: &mut Vec<String>) -
     if chat.is_stream {
         members.push(("stream", Value::Bool(true)));
     }
-    Request::Json { target, body: object(members) }
+    ImportedRequest::Json { target, body: object(members) }
 }
 
 /// Returns a value as a list.
@@ -66,9 +66,9 @@ fn messages(turns: &[Turn<'_>], unmapped: &mut Vec<String>) -> Vec<Value<'static
     let mut messages: Vec<(&str, Value<'static>)> = Vec::new();
     let mut is_after_tool = false;
     for turn in turns {
-        let role = if turn.role == Role::Assistant { "assistant" } else { "user" };
+        let role = if turn.role == ChatRole::Assistant { "assistant" } else { "user" };
         let content = match turn.parts.as_slice() {
-            [Part::Text(said)] if turn.is_plain && !(is_after_tool && role == "user") => {
+            [TurnPart::Text(said)] if turn.is_plain && !(is_after_tool && role == "user") => {
                 text((*said).to_owned())
             }
             [] if turn.is_plain => text(""),
@@ -80,32 +80,32 @@ fn messages(turns: &[Turn<'_>], unmapped: &mut Vec<String>) -> Vec<Value<'static
             }
             (_, content) => messages.push((role, content)),
         }
-        is_after_tool = turn.role == Role::Tool;
+        is_after_tool = turn.role == ChatRole::Tool;
     }
     messages.into_iter().map(|(role, content)| object([("role", text(role)), ("content", content)])).collect()
 }
 
-fn block(part: &Part<'_>, unmapped: &mut Vec<String>) -> Value<'static> {
+fn block(part: &TurnPart<'_>, unmapped: &mut Vec<String>) -> Value<'static> {
     let word = |word: &str| text(word.to_owned());
     let image = |source| object([("type", text("image")), ("source", source)]);
     match part {
-        Part::Text(said) => object([("type", text("text")), ("text", word(said))]),
-        Part::Data { media_type, base64 } => image(object([
+        TurnPart::Text(said) => object([("type", text("text")), ("text", word(said))]),
+        TurnPart::Data { media_type, base64 } => image(object([
             ("type", text("base64")),
             ("media_type", word(media_type)),
             ("data", word(base64)),
         ])),
-        Part::Link { url, .. } => image(object([("type", text("url")), ("url", word(url))])),
-        Part::Call { id, name, arguments } => object([
+        TurnPart::Link { url, .. } => image(object([("type", text("url")), ("url", word(url))])),
+        TurnPart::Call { id, name, arguments } => object([
             ("type", text("tool_use")),
             ("id", word(id)),
             ("name", word(name)),
             ("input", arguments.clone()),
         ]),
-        Part::Answer { id, content, .. } => {
+        TurnPart::Answer { id, content, .. } => {
             object([("type", text("tool_result")), ("tool_use_id", word(id)), ("content", word(content))])
         }
-        Part::Other(stated) => {
+        TurnPart::Other(stated) => {
             let kind = stated.get("type").and_then(Value::as_str).unwrap_or_default();
             if !BLOCKS.contains(&kind) {
                 unmapped.push(format!(
@@ -127,8 +127,10 @@ fn tools(tools: &Value<'static>) -> Value<'static> {
 }
 
 /// Returns the response. What has no place in it is added to `unmapped`.
-pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> Reply {
-    let Some(choice) = chat.choices.first() else { return Reply::Unmapped("there is no answer".to_owned()) };
+pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse {
+    let Some(choice) = chat.choices.first() else {
+        return ImportedResponse::Unmapped("there is no answer".to_owned());
+    };
     if chat.choices.len() > 1 {
         unmapped.push("a message has one answer: the others are not mapped".to_owned());
     }
@@ -136,7 +138,7 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> Reply {
     let parts = turns.iter().flat_map(|turn| &turn.parts);
     let blocks: Vec<_> = parts.map(|part| block(part, unmapped)).collect();
     if !chat.is_stream {
-        return Reply::json(200, &message(chat, Some(choice), blocks));
+        return ImportedResponse::json(200, &message(chat, Some(choice), blocks));
     }
     let mut events =
         vec![object([("type", text("message_start")), ("message", message(chat, None, Vec::new()))])];
@@ -152,11 +154,11 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> Reply {
     let name = |event: &Value<'_>| event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let events =
         events.iter().map(|event| format!("event: {}\ndata: {}\n\n", name(event), compact::text(event)));
-    Reply::stream(events.collect())
+    ImportedResponse::stream(events.collect())
 }
 
 /// Returns a message; without an answer it is the beginning of a stream.
-fn message(chat: &Chat, choice: Option<&Choice>, blocks: Vec<Value<'static>>) -> Value<'static> {
+fn message(chat: &Chat, choice: Option<&ChatChoice>, blocks: Vec<Value<'static>>) -> Value<'static> {
     let (asked, answered) = chat.usage.unwrap_or_default();
     let tokens = [("input_tokens", asked), ("output_tokens", if choice.is_some() { answered } else { 0 })];
     let reason = choice.map_or(Value::Null, |choice| text(stop_reason(&choice.finish_reason)));

@@ -1,12 +1,12 @@
 //! The requests of Gemini to generate content.
 
-use super::turns::{Part, Role, Turn, turns};
+use super::turns::{ChatRole, Turn, TurnPart, turns};
 use crate::calls::values::{integer, object, text};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
-use crate::recorders::chat::{Chat, Choice};
-use crate::recorders::exchange::{Reply, Request};
-use crate::recorders::target::Target;
+use crate::recorders::chat::{Chat, ChatChoice};
+use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
+use crate::recorders::target::ApiTarget;
 
 /// The options of chat completions, and what they are in `generationConfig`.
 const OPTIONS: &[(&str, &str)] = &[
@@ -22,9 +22,9 @@ const OPTIONS: &[(&str, &str)] = &[
 ];
 
 /// Returns the request. What has no place in it is added to `unmapped`.
-pub(super) fn request(chat: &Chat, target: Target, unmapped: &mut Vec<String>) -> Request {
+pub(super) fn request(chat: &Chat, target: ApiTarget, unmapped: &mut Vec<String>) -> ImportedRequest {
     let turns = turns(&chat.messages);
-    let (system, turns): (Vec<_>, Vec<_>) = turns.into_iter().partition(|turn| turn.role == Role::System);
+    let (system, turns): (Vec<_>, Vec<_>) = turns.into_iter().partition(|turn| turn.role == ChatRole::System);
     let mut members = vec![("contents", Value::Array(contents(&turns, unmapped)))];
     if !system.is_empty() {
         let parts = system.iter().flat_map(|turn| &turn.parts);
@@ -44,7 +44,7 @@ pub(super) fn request(chat: &Chat, target: Target, unmapped: &mut Vec<String>) -
     if !options.is_empty() || members.len() > 1 {
         members.push(("generationConfig", object(options)));
     }
-    Request::Json { target, body: object(members) }
+    ImportedRequest::Json { target, body: object(members) }
 }
 
 fn content(role: &'static str, parts: Vec<Value<'static>>) -> Value<'static> {
@@ -55,7 +55,7 @@ fn content(role: &'static str, parts: Vec<Value<'static>>) -> Value<'static> {
 fn contents(turns: &[Turn<'_>], unmapped: &mut Vec<String>) -> Vec<Value<'static>> {
     let mut contents: Vec<(&'static str, Vec<Value<'static>>)> = Vec::new();
     for turn in turns {
-        let role = if turn.role == Role::Assistant { "model" } else { "user" };
+        let role = if turn.role == ChatRole::Assistant { "model" } else { "user" };
         let parts = turn.parts.iter().map(|part| part_of(part, unmapped));
         match contents.last_mut() {
             Some((last, before)) if *last == role => before.extend(parts),
@@ -65,28 +65,28 @@ fn contents(turns: &[Turn<'_>], unmapped: &mut Vec<String>) -> Vec<Value<'static
     contents.into_iter().map(|(role, parts)| content(role, parts)).collect()
 }
 
-fn part_of(part: &Part<'_>, unmapped: &mut Vec<String>) -> Value<'static> {
+fn part_of(part: &TurnPart<'_>, unmapped: &mut Vec<String>) -> Value<'static> {
     let word = |text: &str| Value::String(text.to_owned().into());
     match part {
-        Part::Text(said) => object([("text", word(said))]),
-        Part::Data { media_type, base64 } => {
+        TurnPart::Text(said) => object([("text", word(said))]),
+        TurnPart::Data { media_type, base64 } => {
             object([("inlineData", object([("mimeType", word(media_type)), ("data", word(base64))]))])
         }
-        Part::Link { media_type, url } => {
+        TurnPart::Link { media_type, url } => {
             let media_type = media_type.map(|media_type| ("mimeType", word(media_type)));
             object([("fileData", object([("fileUri", word(url))].into_iter().chain(media_type)))])
         }
-        Part::Call { id, name, arguments } => {
+        TurnPart::Call { id, name, arguments } => {
             let members = [("name", word(name)), ("args", arguments.clone())];
             let id = id_of(id, name).map(|id| ("id", word(id)));
             object([("functionCall", object(members.into_iter().chain(id)))])
         }
-        Part::Answer { id, name, content } => {
+        TurnPart::Answer { id, name, content } => {
             let members = [("name", word(name)), ("response", response(content))];
             let id = id_of(id, name).map(|id| ("id", word(id)));
             object([("functionResponse", object(members.into_iter().chain(id)))])
         }
-        Part::Other(stated) => {
+        TurnPart::Other(stated) => {
             if stated.get("type").is_some() {
                 let kind = stated.get("type").and_then(Value::as_str).unwrap_or_default();
                 unmapped.push(format!(
@@ -128,7 +128,7 @@ fn tools(tools: &Value<'static>) -> Value<'static> {
 }
 
 /// Returns the response.
-pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> Reply {
+pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse {
     let candidates =
         chat.choices.iter().enumerate().map(|(index, choice)| candidate(index, choice, unmapped));
     let mut members = vec![("candidates", Value::Array(candidates.collect()))];
@@ -144,12 +144,12 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> Reply {
     members.extend(chat.id.clone().map(|id| ("responseId", text(id))));
     let body = object(members);
     if chat.is_stream {
-        return Reply::stream(format!("data: {}\r\n\r\n", compact::text(&body)));
+        return ImportedResponse::stream(format!("data: {}\r\n\r\n", compact::text(&body)));
     }
-    Reply::json(200, &body)
+    ImportedResponse::json(200, &body)
 }
 
-fn candidate(index: usize, choice: &Choice, unmapped: &mut Vec<String>) -> Value<'static> {
+fn candidate(index: usize, choice: &ChatChoice, unmapped: &mut Vec<String>) -> Value<'static> {
     let turns = turns(std::slice::from_ref(&choice.message));
     let parts = turns.iter().flat_map(|turn| &turn.parts).map(|part| part_of(part, unmapped));
     object([

@@ -6,8 +6,8 @@ mod openai;
 mod turns;
 
 use super::chat::Chat;
-use super::exchange::{Reply, Request};
-use super::target::Target;
+use super::exchange::{ImportedRequest, ImportedResponse};
+use super::target::ApiTarget;
 
 /// The names by which files call `OpenAI`.
 const OPENAI: &[&str] = &["openai", "azure", "azure.ai.openai", "az.ai.openai", "openai-api"];
@@ -26,23 +26,23 @@ const GEMINI: &[&str] = &[
 
 /// A request and its response in the form of an API.
 #[derive(Debug)]
-pub(super) struct Formed {
-    pub(super) request: Request,
-    pub(super) reply: Reply,
+pub(super) struct ApiExchange {
+    pub(super) request: ImportedRequest,
+    pub(super) reply: ImportedResponse,
     /// The values that the form cannot represent.
     pub(super) unmapped: Vec<String>,
 }
 
 /// Returns a chat in the form of the API of its provider. A provider that is not known has the form of `OpenAI`.
-pub(super) fn formed(chat: &Chat) -> Formed {
+pub(super) fn formed(chat: &Chat) -> ApiExchange {
     let mut unmapped = Vec::new();
     let provider = chat.provider.to_ascii_lowercase();
     let (request, reply) = if provider == "anthropic"
-        && let Some(target) = Target::known("anthropic", "/v1/messages")
+        && let Some(target) = ApiTarget::from_known_provider("anthropic", "/v1/messages")
     {
         (anthropic::request(chat, target, &mut unmapped), anthropic::reply(chat, &mut unmapped))
     } else if GEMINI.contains(&provider.as_str())
-        && let Some(target) = Target::known("gemini", &gemini_path(chat))
+        && let Some(target) = ApiTarget::from_known_provider("gemini", &gemini_path(chat))
     {
         (gemini::request(chat, target, &mut unmapped), gemini::reply(chat, &mut unmapped))
     } else {
@@ -50,20 +50,20 @@ pub(super) fn formed(chat: &Chat) -> Formed {
     };
     unmapped.sort_unstable();
     unmapped.dedup();
-    Formed { request, reply, unmapped }
+    ApiExchange { request, reply, unmapped }
 }
 
 /// Returns the request of a path of the API of `OpenAI`, to a provider that has this API.
-fn openai_target(provider: &str, path: &str) -> Target {
-    let known = Target::known("openai", path).filter(|_| OPENAI.contains(&provider));
-    known.unwrap_or_else(|| Target::unknown(provider, path))
+fn openai_target(provider: &str, path: &str) -> ApiTarget {
+    let known = ApiTarget::from_known_provider("openai", path).filter(|_| OPENAI.contains(&provider));
+    known.unwrap_or_else(|| ApiTarget::from_unknown_provider(provider, path))
 }
 
 /// Returns the request for the embeddings of the texts in the messages of a chat.
 ///
 /// # Errors
 /// Returns why there is none.
-pub(super) fn embedding(chat: &Chat) -> Result<Request, String> {
+pub(super) fn embedding(chat: &Chat) -> Result<ImportedRequest, String> {
     let provider = chat.provider.to_ascii_lowercase();
     if GEMINI.contains(&provider.as_str()) {
         return Err("embeddings of this provider are not mapped".to_owned());
@@ -84,7 +84,7 @@ mod tests {
     use crate::calls::values::{object, text};
     use crate::json::reader::{self, Limits};
     use crate::json::{Value, compact};
-    use crate::recorders::chat::{Choice, message, tool, tool_call};
+    use crate::recorders::chat::{ChatChoice, message, tool, tool_call};
 
     /// A chat in which a tool is called, which answers.
     fn chat(provider: &str, is_stream: bool) -> Chat {
@@ -108,7 +108,7 @@ mod tests {
                 ("stop", Value::Array(vec![text("x")])),
                 ("tools", Value::Array(tools)),
             ],
-            choices: vec![Choice {
+            choices: vec![ChatChoice {
                 message: message("assistant", text("wait"), calls, None),
                 finish_reason: "tool_calls".to_owned(),
             }],
@@ -119,8 +119,10 @@ mod tests {
     }
 
     fn bodies(chat: &Chat) -> (String, String, String, Vec<String>) {
-        let Formed { request, reply, unmapped } = formed(chat);
-        let (Request::Json { target, body }, Reply::Answer { body: answer, .. }) = (request, reply) else {
+        let ApiExchange { request, reply, unmapped } = formed(chat);
+        let (ImportedRequest::Json { target, body }, ImportedResponse::Answer { body: answer, .. }) =
+            (request, reply)
+        else {
             panic!()
         };
         let answer = String::from_utf8(answer).unwrap();

@@ -4,20 +4,20 @@ use std::borrow::Cow;
 
 use crate::calls::values::{integer, object, text};
 use crate::json::{Object, Value, compact};
-use crate::recorders::chat::{Chat, Choice};
-use crate::recorders::exchange::{Reply, Request};
-use crate::recorders::target::Target;
+use crate::recorders::chat::{Chat, ChatChoice};
+use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
+use crate::recorders::target::ApiTarget;
 
 /// Returns the request.
-pub(super) fn request(chat: &Chat, target: Target) -> Request {
+pub(super) fn request(chat: &Chat, target: ApiTarget) -> ImportedRequest {
     let stream = chat.is_stream.then_some(("stream", Value::Bool(true)));
     let members = [("model", text(chat.model.clone())), ("messages", Value::Array(chat.messages.clone()))];
     let body = object(members.into_iter().chain(chat.members.clone()).chain(stream));
-    Request::Json { target, body }
+    ImportedRequest::Json { target, body }
 }
 
 /// Returns the request for the embeddings of texts. The error says why there is none.
-pub(super) fn embedding(chat: &Chat, target: Target) -> Result<Request, String> {
+pub(super) fn embedding(chat: &Chat, target: ApiTarget) -> Result<ImportedRequest, String> {
     let texts: Option<Vec<_>> = chat
         .messages
         .iter()
@@ -35,28 +35,28 @@ pub(super) fn embedding(chat: &Chat, target: Target) -> Result<Request, String> 
         other => (*name, other.clone()),
     });
     let members = [("model", text(chat.model.clone())), ("input", input)].into_iter().chain(members);
-    Ok(Request::Json { target, body: object(members) })
+    Ok(ImportedRequest::Json { target, body: object(members) })
 }
 
 /// Returns the response.
-pub(super) fn reply(chat: &Chat) -> Reply {
+pub(super) fn reply(chat: &Chat) -> ImportedResponse {
     if !chat.is_stream {
-        let whole = |choice: &Choice| (in_one_text(&choice.message), text(choice.finish_reason.clone()));
-        return Reply::json(200, &completion(chat, "chat.completion", "message", whole));
+        let whole = |choice: &ChatChoice| (in_one_text(&choice.message), text(choice.finish_reason.clone()));
+        return ImportedResponse::json(200, &completion(chat, "chat.completion", "message", whole));
     }
-    let part = |content: &dyn Fn(&Choice) -> (Value<'static>, Value<'static>)| {
+    let part = |content: &dyn Fn(&ChatChoice) -> (Value<'static>, Value<'static>)| {
         compact::text(&completion(chat, "chat.completion.chunk", "delta", content))
     };
     let deltas = part(&|choice| (as_delta(&in_one_text(&choice.message)), Value::Null));
     let ends = part(&|choice| (object([]), text(choice.finish_reason.clone())));
-    Reply::stream(format!("data: {deltas}\n\ndata: {ends}\n\ndata: [DONE]\n\n"))
+    ImportedResponse::stream(format!("data: {deltas}\n\ndata: {ends}\n\ndata: [DONE]\n\n"))
 }
 
 fn completion(
     chat: &Chat,
     kind: &'static str,
     name: &'static str,
-    content: impl Fn(&Choice) -> (Value<'static>, Value<'static>),
+    content: impl Fn(&ChatChoice) -> (Value<'static>, Value<'static>),
 ) -> Value<'static> {
     let choices = chat.choices.iter().enumerate().map(|(index, choice)| {
         let (content, finish_reason) = content(choice);
@@ -125,15 +125,15 @@ mod tests {
             provider: "OpenAI".to_owned(),
             model: "m".to_owned(),
             messages: vec![message("user", text("hi"), Vec::new(), None)],
-            choices: vec![Choice { message: answer, finish_reason: "tool_calls".to_owned() }],
+            choices: vec![ChatChoice { message: answer, finish_reason: "tool_calls".to_owned() }],
             is_stream,
             usage: Some((1, 2)),
             ..Chat::default()
         }
     }
 
-    fn body(reply: Reply) -> String {
-        let Reply::Answer { body, .. } = reply else { panic!("{reply:?}") };
+    fn body(reply: ImportedResponse) -> String {
+        let ImportedResponse::Answer { body, .. } = reply else { panic!("{reply:?}") };
         String::from_utf8(body).unwrap()
     }
 
@@ -153,7 +153,7 @@ mod tests {
             stream.contains("\"tool_calls\":[{\"index\":0,\"id\":\"c\"") && stream.ends_with("[DONE]\n\n"),
             "{stream}"
         );
-        let Request::Json { target, body } = formed(&chat(true)).request else { panic!() };
+        let ImportedRequest::Json { target, body } = formed(&chat(true)).request else { panic!() };
         assert_eq!((target.provider.as_str(), target.endpoint.name), ("openai", "chat.completions"));
         assert_eq!(
             compact::text(&body),

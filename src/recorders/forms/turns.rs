@@ -9,15 +9,15 @@ use crate::json::reader::{self, Limits};
 /// A message.
 #[derive(Debug)]
 pub(super) struct Turn<'c> {
-    pub(super) role: Role,
+    pub(super) role: ChatRole,
     /// Whether its content is a text, not a list.
     pub(super) is_plain: bool,
-    pub(super) parts: Vec<Part<'c>>,
+    pub(super) parts: Vec<TurnPart<'c>>,
 }
 
 /// Who says a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum ChatRole {
     System,
     User,
     Assistant,
@@ -26,7 +26,7 @@ pub(super) enum Role {
 
 /// A part of a message.
 #[derive(Debug)]
-pub(super) enum Part<'c> {
+pub(super) enum TurnPart<'c> {
     Text(&'c str),
     /// Bytes in Base64, with their media type.
     Data {
@@ -60,18 +60,18 @@ pub(super) fn turns<'c>(messages: &'c [Value<'static>]) -> Vec<Turn<'c>> {
     for message in messages {
         let word = |name: &str| message.get(name).and_then(Value::as_str);
         let role = match word("role").unwrap_or("user") {
-            "system" | "developer" => Role::System,
-            "assistant" | "model" => Role::Assistant,
-            "tool" | "function" => Role::Tool,
-            _ => Role::User,
+            "system" | "developer" => ChatRole::System,
+            "assistant" | "model" => ChatRole::Assistant,
+            "tool" | "function" => ChatRole::Tool,
+            _ => ChatRole::User,
         };
         let content = message.get("content").unwrap_or(&Value::Null);
-        if role == Role::Tool {
+        if role == ChatRole::Tool {
             let id = word("tool_call_id").unwrap_or_default();
             // Calls without an id are answered in their order.
             let number = called.iter().position(|(other, _)| *other == id);
             let name = number.map_or("", |number| called.remove(number).1);
-            let answer = Part::Answer { id, name, content: said(content) };
+            let answer = TurnPart::Answer { id, name, content: said(content) };
             read.push(Turn { role, is_plain: false, parts: vec![answer] });
             continue;
         }
@@ -79,7 +79,7 @@ pub(super) fn turns<'c>(messages: &'c [Value<'static>]) -> Vec<Turn<'c>> {
         let is_plain = matches!(content, Value::String(_));
         for call in message.get("tool_calls").and_then(Value::as_array).unwrap_or_default() {
             let call = called_tool(call);
-            if let Part::Call { id, name, .. } = &call {
+            if let TurnPart::Call { id, name, .. } = &call {
                 called.push((*id, *name));
             }
             parts.push(call);
@@ -89,53 +89,53 @@ pub(super) fn turns<'c>(messages: &'c [Value<'static>]) -> Vec<Turn<'c>> {
     read
 }
 
-fn parts<'c>(content: &'c Value<'static>) -> Vec<Part<'c>> {
+fn parts<'c>(content: &'c Value<'static>) -> Vec<TurnPart<'c>> {
     match content {
         Value::String(text) if text.is_empty() => Vec::new(),
-        Value::String(text) => vec![Part::Text(text)],
+        Value::String(text) => vec![TurnPart::Text(text)],
         Value::Array(parts) => parts.iter().map(part).collect(),
         Value::Null => Vec::new(),
-        other => vec![Part::Other(other)],
+        other => vec![TurnPart::Other(other)],
     }
 }
 
 /// Returns a part in the form of chat completions, of OpenTelemetry or of Inspect.
-fn part<'c>(stated: &'c Value<'static>) -> Part<'c> {
+fn part<'c>(stated: &'c Value<'static>) -> TurnPart<'c> {
     let word = |name: &str| stated.get(name).and_then(Value::as_str);
     let kind = word("type").unwrap_or_default();
     let media_type = word("mime_type");
     let found = match kind {
         "text" if stated.get("cache_control").is_none() => {
-            word("text").or_else(|| word("content")).map(Part::Text)
+            word("text").or_else(|| word("content")).map(TurnPart::Text)
         }
         "blob" => {
-            word("content").zip(media_type).map(|(base64, media_type)| Part::Data { media_type, base64 })
+            word("content").zip(media_type).map(|(base64, media_type)| TurnPart::Data { media_type, base64 })
         }
-        "uri" => word("uri").map(|url| Part::Link { media_type, url }),
+        "uri" => word("uri").map(|url| TurnPart::Link { media_type, url }),
         "image" => word("image").map(linked),
         "image_url" => at(stated, &["image_url", "url"]).and_then(Value::as_str).map(linked),
         _ => None,
     };
-    found.unwrap_or(Part::Other(stated))
+    found.unwrap_or(TurnPart::Other(stated))
 }
 
 /// Returns what a URL refers to; a `data:` URL contains it.
-fn linked(url: &str) -> Part<'_> {
+fn linked(url: &str) -> TurnPart<'_> {
     let data = url.strip_prefix("data:").and_then(|data| data.split_once(";base64,"));
     match data {
-        Some((media_type, base64)) => Part::Data { media_type, base64 },
-        None => Part::Link { media_type: None, url },
+        Some((media_type, base64)) => TurnPart::Data { media_type, base64 },
+        None => TurnPart::Link { media_type: None, url },
     }
 }
 
-fn called_tool<'c>(call: &'c Value<'static>) -> Part<'c> {
+fn called_tool<'c>(call: &'c Value<'static>) -> TurnPart<'c> {
     let word = |path: &[&str]| at(call, path).and_then(Value::as_str);
-    let Some(name) = word(&["function", "name"]) else { return Part::Other(call) };
+    let Some(name) = word(&["function", "name"]) else { return TurnPart::Other(call) };
     let stated = word(&["function", "arguments"]).unwrap_or_default();
     let arguments = reader::read(stated.as_bytes(), &Limits::default()).ok();
     let arguments = arguments.filter(|arguments| arguments.as_object().is_some());
     let arguments = arguments.map_or_else(|| arguments_of(stated), |arguments| arguments.to_owned_value());
-    Part::Call { id: word(&["id"]).unwrap_or_default(), name, arguments }
+    TurnPart::Call { id: word(&["id"]).unwrap_or_default(), name, arguments }
 }
 
 /// Returns arguments that are not an object.

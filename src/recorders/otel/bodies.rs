@@ -1,10 +1,10 @@
 //! Spans of `OpenInference`, which contain the bodies of a request and its response.
 
-use super::reading::Span;
+use super::reading::OtelSpan;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};
-use crate::recorders::exchange::{Exchange, Reply, Request};
-use crate::recorders::target::Target;
+use crate::recorders::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
+use crate::recorders::target::ApiTarget;
 
 /// The attribute with the sort of a span, and the sorts that are calls of a model.
 const KIND: &str = "openinference.span.kind";
@@ -13,14 +13,14 @@ const CALLS: &[&str] = &["LLM", "EMBEDDING"];
 /// The attributes that name the provider.
 const PROVIDER: &[&str] = &["llm.system", "llm.provider"];
 
-impl Span {
+impl OtelSpan {
     /// Returns whether it is a call of a model in the form of `OpenInference`.
     pub(super) fn has_bodies(&self) -> bool {
         self.text(KIND).is_some_and(|kind| CALLS.contains(&kind))
     }
 
     /// Returns the exchange. The error says why there is none.
-    pub(super) fn into_exchange_of_bodies(self) -> Result<Exchange, String> {
+    pub(super) fn into_exchange_of_bodies(self) -> Result<ImportedExchange, String> {
         let request = self.document("input.value").filter(|body| body.get("model").is_some());
         let request = request.ok_or("the input of the span is not the body of a request")?;
         let response = self.document("output.value");
@@ -32,12 +32,12 @@ impl Span {
         let latency_ms = self.latency_ms();
         let Self { location, started, failure, .. } = self;
         let reply = match (failure, response) {
-            (Some(reason), _) => Reply::Failed(reason),
-            (None, Some(response)) => Reply::json(200, &response),
+            (Some(reason), _) => ImportedResponse::Failed(reason),
+            (None, Some(response)) => ImportedResponse::json(200, &response),
             (None, None) => return Err("the span has no answer of the model".to_owned()),
         };
-        let request = Request::Json { target, body: request };
-        Ok(Exchange { location, request, reply, at: started, latency_ms })
+        let request = ImportedRequest::Json { target, body: request };
+        Ok(ImportedExchange { location, request, reply, at: started, latency_ms })
     }
 
     /// Returns the object that an attribute is the text of.
@@ -46,11 +46,11 @@ impl Span {
         document.as_object().is_some().then(|| document.to_owned_value())
     }
 
-    fn target(&self, request: &Value<'_>, response: Option<&Value<'_>>) -> Option<Target> {
+    fn target(&self, request: &Value<'_>, response: Option<&Value<'_>>) -> Option<ApiTarget> {
         if PROVIDER.iter().any(|name| self.text(name) == Some("anthropic")) {
-            return Target::known("anthropic", "/v1/messages");
+            return ApiTarget::from_known_provider("anthropic", "/v1/messages");
         }
-        Target::from_bodies(request, response)
+        ApiTarget::from_bodies(request, response)
     }
 
     fn is_streamed(&self, request: &Value<'_>) -> bool {

@@ -1,11 +1,11 @@
 //! The call of a model that a span is.
 
 use super::messages::{choice_of, in_parts, numbered, of_event, parsed};
-use super::reading::Span;
+use super::reading::OtelSpan;
 use crate::json::Value;
-use crate::recorders::chat::{Chat, Choice};
-use crate::recorders::exchange::{Exchange, Reply};
-use crate::recorders::forms::{Formed, embedding, formed};
+use crate::recorders::chat::{Chat, ChatChoice};
+use crate::recorders::exchange::{ImportedExchange, ImportedResponse};
+use crate::recorders::forms::{ApiExchange, embedding, formed};
 
 /// The attributes of requests that are members of chat completions.
 const OPTIONS: &[(&str, &str)] = &[
@@ -35,7 +35,7 @@ const EMBEDDINGS: &[&str] = &["embeddings", "embedding"];
 /// The attributes that say that the answer was streamed.
 const STREAMS: &[&str] = &["gen_ai.is_streaming", "llm.is_streaming", "gen_ai.request.stream"];
 
-impl Span {
+impl OtelSpan {
     pub(super) fn is_call(&self) -> bool {
         let has = |name: &str| self.attributes.contains_key(name);
         has("gen_ai.request.model") || has("gen_ai.operation.name") && has("gen_ai.response.model")
@@ -57,7 +57,7 @@ impl Span {
     }
 
     /// Returns the exchange, and what has no place in it. The error says why there is none.
-    pub(super) fn into_exchange(self) -> Result<(Exchange, Vec<String>), String> {
+    pub(super) fn into_exchange(self) -> Result<(ImportedExchange, Vec<String>), String> {
         if !self.is_call() && self.has_bodies() {
             return self.into_exchange_of_bodies().map(|exchange| (exchange, Vec::new()));
         }
@@ -79,20 +79,20 @@ impl Span {
         let Self { location, started, failure, .. } = self;
         let (request, reply, mut unmapped) = if is_embedding {
             let reason = "the span does not contain the vectors".to_owned();
-            (embedding(&chat)?, Reply::Failed(reason.clone()), vec![reason])
+            (embedding(&chat)?, ImportedResponse::Failed(reason.clone()), vec![reason])
         } else {
-            let Formed { request, reply, unmapped } = formed(&chat);
+            let ApiExchange { request, reply, unmapped } = formed(&chat);
             (request, reply, unmapped)
         };
         let reply = match failure {
-            Some(reason) => Reply::Failed(reason),
+            Some(reason) => ImportedResponse::Failed(reason),
             None if chat.choices.is_empty() && !is_embedding => {
                 return Err("the span has no answer of the model".to_owned());
             }
             None => reply,
         };
-        unmapped.retain(|_| !matches!(&reply, Reply::Failed(_)) || is_embedding);
-        Ok((Exchange { location, request, reply, at: started, latency_ms }, unmapped))
+        unmapped.retain(|_| !matches!(&reply, ImportedResponse::Failed(_)) || is_embedding);
+        Ok((ImportedExchange { location, request, reply, at: started, latency_ms }, unmapped))
     }
 
     /// Returns what the span states, with the attributes that are members of the request.
@@ -158,7 +158,7 @@ impl Span {
                 }
                 "gen_ai.content.completion" => {
                     for one in parsed(attributes.get("gen_ai.completion")) {
-                        chat.choices.push(Choice { message: one, finish_reason: "stop".to_owned() });
+                        chat.choices.push(ChatChoice { message: one, finish_reason: "stop".to_owned() });
                     }
                     continue;
                 }

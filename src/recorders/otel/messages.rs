@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::reading::Attributes;
+use super::reading::OtelAttributes;
 use crate::calls::values::{object, text};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
-use crate::recorders::chat::{Chat, Choice, message, tool, tool_call};
+use crate::recorders::chat::{Chat, ChatChoice, message, tool, tool_call};
 
 /// Returns the elements of an attribute that is a list, or the text of one.
 pub(super) fn parsed(value: Option<&Value<'_>>) -> Vec<Value<'static>> {
@@ -21,7 +21,7 @@ pub(super) fn parsed(value: Option<&Value<'_>>) -> Vec<Value<'static>> {
 }
 
 /// Reads the attributes that have all messages in parts.
-pub(super) fn in_parts(attributes: &Attributes, chat: &mut Chat) {
+pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) {
     let instructions = parsed(attributes.get("gen_ai.system_instructions"));
     let input = parsed(attributes.get("gen_ai.input.messages"));
     if input.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn in_parts(attributes: &Attributes, chat: &mut Chat) {
         of_parts(&one, &mut messages);
         let finish_reason = if reason == "tool_call" { "tool_calls".to_owned() } else { reason };
         chat.choices.extend(
-            messages.into_iter().map(|message| Choice { message, finish_reason: finish_reason.clone() }),
+            messages.into_iter().map(|message| ChatChoice { message, finish_reason: finish_reason.clone() }),
         );
     }
     let tools = parsed(attributes.get("gen_ai.tool.definitions"));
@@ -112,7 +112,7 @@ fn of_parts(one: &Value<'_>, messages: &mut Vec<Value<'static>>) {
 }
 
 /// Reads the attributes of messages that are numbered: `gen_ai.prompt.0.role`.
-pub(super) fn numbered(attributes: &Attributes, chat: &mut Chat) {
+pub(super) fn numbered(attributes: &OtelAttributes, chat: &mut Chat) {
     let read = |prefix: &str, number: usize| {
         let at = |name: &str| attributes.get(&format!("{prefix}.{number}.{name}"));
         let word = |name: &str| at(name).and_then(Value::as_str);
@@ -142,7 +142,7 @@ pub(super) fn numbered(attributes: &Attributes, chat: &mut Chat) {
         chat.messages.push(message);
     }
     while let Some((message, finish_reason)) = read("gen_ai.completion", chat.choices.len()) {
-        chat.choices.push(Choice { message, finish_reason });
+        chat.choices.push(ChatChoice { message, finish_reason });
     }
     let mut tools = Vec::new();
     loop {
@@ -158,18 +158,18 @@ pub(super) fn numbered(attributes: &Attributes, chat: &mut Chat) {
 }
 
 /// Returns the message of an event.
-pub(super) fn of_event(role: &str, attributes: &Attributes) -> Value<'static> {
+pub(super) fn of_event(role: &str, attributes: &OtelAttributes) -> Value<'static> {
     let content = attributes.get("content").map_or(text(""), Value::clone);
     let calls = parsed(attributes.get("tool_calls"));
     message(role, content, calls, attributes.get("id").and_then(Value::as_str).filter(|_| role == "tool"))
 }
 
-pub(super) fn choice_of(attributes: &Attributes) -> Choice {
+pub(super) fn choice_of(attributes: &OtelAttributes) -> ChatChoice {
     let stated = attributes.get("message");
     let at = |name: &str| stated.and_then(|message| message.get(name));
     let content = at("content").map_or(text(""), Value::to_owned_value);
     let calls = parsed(at("tool_calls").or_else(|| attributes.get("tool_calls")));
     let role = at("role").and_then(Value::as_str).unwrap_or("assistant");
     let reason = attributes.get("finish_reason").and_then(Value::as_str).unwrap_or("stop");
-    Choice { message: message(role, content, calls, None), finish_reason: reason.to_owned() }
+    ChatChoice { message: message(role, content, calls, None), finish_reason: reason.to_owned() }
 }

@@ -6,26 +6,26 @@ mod messages;
 mod reading;
 
 use super::documents::documents;
-use super::error::Result;
-use super::node::Node;
-use super::recording::{RecordedRun, Recording};
+use super::error::RecorderResult;
+use super::node::LocatedValue;
+use super::recording::{ImportedRun, ImportedRuns};
 use crate::calls::values::text;
 use crate::json::reader::Limits;
-use reading::{Attributes, Span, read_record, read_span};
+use reading::{OtelAttributes, OtelSpan, read_record, read_span};
 
 /// Reads spans and log records: one JSON text, or one in each line.
-pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
-    let mut spans: Vec<(String, Span)> = Vec::new();
-    let mut records: Vec<(String, String, String, Attributes)> = Vec::new();
+pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
+    let mut spans: Vec<(String, OtelSpan)> = Vec::new();
+    let mut records: Vec<(String, String, String, OtelAttributes)> = Vec::new();
     for (number, document) in documents(bytes, limits)? {
-        let root = Node::new(&document, format!("line {number}"));
+        let root = LocatedValue::new(&document, format!("line {number}"));
         for scope in in_resources(&root, "resourceSpans", "scopeSpans")? {
-            for span in scope.member("spans").iter().flat_map(Node::elements).flatten() {
+            for span in scope.member("spans").iter().flat_map(LocatedValue::elements).flatten() {
                 spans.push(read_span(&span)?);
             }
         }
         for scope in in_resources(&root, "resourceLogs", "scopeLogs")? {
-            for record in scope.member("logRecords").iter().flat_map(Node::elements).flatten() {
+            for record in scope.member("logRecords").iter().flat_map(LocatedValue::elements).flatten() {
                 records.extend(read_record(&record)?);
             }
         }
@@ -34,7 +34,11 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> Result<Recording> {
 }
 
 /// Returns the scopes of all resources.
-fn in_resources<'v>(root: &Node<'v>, resources: &str, scopes: &str) -> Result<Vec<Node<'v>>> {
+fn in_resources<'v>(
+    root: &LocatedValue<'v>,
+    resources: &str,
+    scopes: &str,
+) -> RecorderResult<Vec<LocatedValue<'v>>> {
     let mut found = Vec::new();
     let Some(resources) = root.member(resources) else { return Ok(found) };
     for resource in resources.elements()? {
@@ -46,10 +50,10 @@ fn in_resources<'v>(root: &Node<'v>, resources: &str, scopes: &str) -> Result<Ve
 }
 
 fn recording(
-    mut spans: Vec<(String, Span)>,
-    records: Vec<(String, String, String, Attributes)>,
-) -> Recording {
-    let mut recording = Recording::default();
+    mut spans: Vec<(String, OtelSpan)>,
+    records: Vec<(String, String, String, OtelAttributes)>,
+) -> ImportedRuns {
+    let mut recording = ImportedRuns::default();
     for (location, id, name, attributes) in records {
         match spans.iter_mut().find(|(other, span)| *other == id && span.is_call()) {
             Some((_, span)) => span.events.push((name, attributes)),
@@ -62,7 +66,7 @@ fn recording(
     }
     // Exporters write spans when they end.
     spans.sort_by_key(|(_, span)| span.started);
-    let mut runs: Vec<RecordedRun> = Vec::new();
+    let mut runs: Vec<ImportedRun> = Vec::new();
     for (_, span) in spans {
         let (trace, location) = (span.trace.clone(), span.location.clone());
         let (exchange, mut reasons) = match span.into_exchange() {
@@ -74,21 +78,21 @@ fn recording(
         let Some(exchange) = exchange else { continue };
         match runs.iter_mut().find(|run| run.name.as_deref() == Some(&trace)) {
             Some(run) => run.exchanges.push((0, exchange)),
-            None => runs.push(RecordedRun {
+            None => runs.push(ImportedRun {
                 name: Some(trace.clone()),
                 details: vec![("trace_id", text(trace))],
                 exchanges: vec![(0, exchange)],
             }),
         }
     }
-    Recording { runs, unmapped: recording.unmapped }
+    ImportedRuns { runs, unmapped: recording.unmapped }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::json::{Value, compact};
-    use crate::recorders::exchange::{Reply, Request};
+    use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
 
     fn attribute(key: &str, value: &str) -> String {
         format!(
@@ -109,7 +113,7 @@ mod tests {
         let run = recording.runs.first().unwrap_or_else(|| panic!("{recording:?}"));
         assert_eq!(run.name.as_deref(), Some("41bd20076d7f94aa2214df7fe4044a2e"));
         let (_, exchange) = &run.exchanges[0];
-        let (Request::Json { body, .. }, Reply::Answer { body: answer, .. }) =
+        let (ImportedRequest::Json { body, .. }, ImportedResponse::Answer { body: answer, .. }) =
             (&exchange.request, &exchange.reply)
         else {
             panic!("{exchange:?}")

@@ -8,30 +8,30 @@ use chrono::{DateTime, Utc};
 
 use crate::json::{Number, Object, Value};
 use crate::recorders::binary::base64;
-use crate::recorders::error::{Fault, Result, SHAPE};
-use crate::recorders::node::Node;
+use crate::recorders::error::{Fault, RecorderResult, SHAPE};
+use crate::recorders::node::LocatedValue;
 
 /// Attributes by name.
-pub(super) type Attributes = BTreeMap<String, Value<'static>>;
+pub(super) type OtelAttributes = BTreeMap<String, Value<'static>>;
 
 /// A span.
-pub(super) struct Span {
+pub(super) struct OtelSpan {
     pub(super) location: String,
     pub(super) trace: String,
     pub(super) started: Option<DateTime<Utc>>,
     pub(super) ended: Option<DateTime<Utc>>,
-    pub(super) attributes: Attributes,
+    pub(super) attributes: OtelAttributes,
     /// Events by name, with their attributes and bodies.
-    pub(super) events: Vec<(String, Attributes)>,
+    pub(super) events: Vec<(String, OtelAttributes)>,
     /// The message of the status, if it is an error.
     pub(super) failure: Option<String>,
 }
 
 /// Reads a span, with its id.
-pub(super) fn read_span(node: &Node<'_>) -> Result<(String, Span)> {
+pub(super) fn read_span(node: &LocatedValue<'_>) -> RecorderResult<(String, OtelSpan)> {
     let id = identifier(&node.required("spanId")?)?;
     let mut events = Vec::new();
-    for event in node.member("events").iter().flat_map(Node::elements).flatten() {
+    for event in node.member("events").iter().flat_map(LocatedValue::elements).flatten() {
         events.push((event.required("name")?.text()?.to_owned(), attributes(&event)?));
     }
     let status = node.member("status");
@@ -40,7 +40,7 @@ pub(super) fn read_span(node: &Node<'_>) -> Result<(String, Span)> {
         code.integer().is_ok_and(|code| code == 2) || code.value.as_str() == Some("STATUS_CODE_ERROR")
     });
     let why = status.as_ref().and_then(|status| status.member("message")).and_then(|why| why.value.as_str());
-    let span = Span {
+    let span = OtelSpan {
         location: node.location.clone(),
         trace: identifier(&node.required("traceId")?)?,
         started: nanoseconds(node, "startTimeUnixNano")?,
@@ -54,7 +54,9 @@ pub(super) fn read_span(node: &Node<'_>) -> Result<(String, Span)> {
 
 /// Reads a log record: its location, its span, the name of the event and its attributes. Records without a span or a name
 /// are not events.
-pub(super) fn read_record(node: &Node<'_>) -> Result<Option<(String, String, String, Attributes)>> {
+pub(super) fn read_record(
+    node: &LocatedValue<'_>,
+) -> RecorderResult<Option<(String, String, String, OtelAttributes)>> {
     let mut attributes = attributes(node)?;
     let named = node.member("eventName").map(|name| name.text().map(str::to_owned)).transpose()?;
     let named = named.or_else(|| attributes.get("event.name").and_then(Value::as_str).map(str::to_owned));
@@ -71,7 +73,7 @@ pub(super) fn read_record(node: &Node<'_>) -> Result<Option<(String, String, Str
 }
 
 /// Returns an identifier in hexadecimal digits: OTLP writes those, the JSON mapping of Protocol Buffers Base64.
-fn identifier(node: &Node<'_>) -> Result<String> {
+fn identifier(node: &LocatedValue<'_>) -> RecorderResult<String> {
     let stated = node.text()?;
     if [16, 32].contains(&stated.len()) && stated.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return Ok(stated.to_ascii_lowercase());
@@ -86,14 +88,14 @@ fn identifier(node: &Node<'_>) -> Result<String> {
     Ok(digits)
 }
 
-fn nanoseconds(node: &Node<'_>, name: &str) -> Result<Option<DateTime<Utc>>> {
+fn nanoseconds(node: &LocatedValue<'_>, name: &str) -> RecorderResult<Option<DateTime<Utc>>> {
     let Some(time) = node.member(name) else { return Ok(None) };
     Ok(i64::try_from(time.integer()?).ok().map(DateTime::from_timestamp_nanos))
 }
 
-fn attributes(node: &Node<'_>) -> Result<Attributes> {
-    let mut found = Attributes::new();
-    for attribute in node.member("attributes").iter().flat_map(Node::elements).flatten() {
+fn attributes(node: &LocatedValue<'_>) -> RecorderResult<OtelAttributes> {
+    let mut found = OtelAttributes::new();
+    for attribute in node.member("attributes").iter().flat_map(LocatedValue::elements).flatten() {
         let value = attribute.member("value").map_or(Ok(Value::Null), |value| any_value(&value))?;
         found.insert(attribute.required("key")?.text()?.to_owned(), value);
     }
@@ -101,7 +103,7 @@ fn attributes(node: &Node<'_>) -> Result<Attributes> {
 }
 
 /// Returns the value of an attribute or a body.
-fn any_value(node: &Node<'_>) -> Result<Value<'static>> {
+fn any_value(node: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
     let Some((name, value)) = node.members()?.next() else { return Ok(Value::Null) };
     Ok(match name {
         "stringValue" | "boolValue" | "doubleValue" | "bytesValue" => value.value.to_owned_value(),
@@ -115,14 +117,14 @@ fn any_value(node: &Node<'_>) -> Result<Value<'static>> {
         },
         "arrayValue" => {
             let mut elements = Vec::new();
-            for element in value.member("values").iter().flat_map(Node::elements).flatten() {
+            for element in value.member("values").iter().flat_map(LocatedValue::elements).flatten() {
                 elements.push(any_value(&element)?);
             }
             Value::Array(elements)
         }
         "kvlistValue" => {
             let mut members: Vec<(Cow<'static, str>, Value<'static>)> = Vec::new();
-            for member in value.member("values").iter().flat_map(Node::elements).flatten() {
+            for member in value.member("values").iter().flat_map(LocatedValue::elements).flatten() {
                 let key = member.required("key")?.text()?;
                 if members.iter().any(|(other, _)| other == key) {
                     return Err(member.fault("the key is not unique"));

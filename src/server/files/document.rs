@@ -8,7 +8,7 @@ use crate::server::assets::{SCRIPT, STYLE};
 use crate::server::text::line;
 
 /// The layout of the pages in files.
-pub(super) struct Document<'d> {
+pub(super) struct HtmlFileLayout<'d> {
     /// The name of the file that leads to all others.
     pub(super) index: &'d str,
     /// The name of the vault.
@@ -25,7 +25,7 @@ fn policy() -> String {
     )
 }
 
-impl Document<'_> {
+impl HtmlFileLayout<'_> {
     /// Returns the document with a page, whose links lead to files.
     pub(super) fn with(&self, title: &str, body: String) -> String {
         html! {

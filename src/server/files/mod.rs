@@ -15,15 +15,15 @@ use axum::http::Uri;
 
 use super::failure::PageError;
 use super::pages;
-use super::visit::{Content, Download, Medium, Page, Visit};
+use super::visit::{Download, HtmlPage, Medium, PageRequest, ResponseContent};
 use crate::digest::CoreHash;
 use crate::storage::StorageError;
 use crate::vault::Vault;
 use crate::vault::journal::JournalHeadRequest;
 use crate::vault::list::{ListAnswer, ListRequest};
 use crate::vault::show::ShowRequest;
-use document::Document;
-use names::{INDEX, Names, Waiting};
+use document::HtmlFileLayout;
+use names::{INDEX, PageFileNames, PendingPageFile};
 
 /// Artifacts whose pages are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,8 +83,8 @@ pub fn write_pages(
     let list = list(vault, &artifacts)?;
     let kinds = kinds(&list, &artifacts);
     let pair = pair(&kinds, selection);
-    let names = Names::new(&kinds, pair);
-    let mut writer = Writer { vault, names, write, written: WrittenPages::default() };
+    let names = PageFileNames::new(&kinds, pair);
+    let mut writer = PageFileWriter { vault, names, write, written: WrittenPages::default() };
     writer.written.artifacts = artifacts.len() as u64;
     writer.all(&list, pair)?;
     if vault.run(&JournalHeadRequest {})? != head {
@@ -132,29 +132,31 @@ fn pair(kinds: &[(CoreHash, String)], selection: &PageSelection) -> Option<(Core
     }
 }
 
-struct Writer<'w> {
+struct PageFileWriter<'w> {
     vault: &'w Vault,
-    names: Names,
+    names: PageFileNames,
     write: &'w mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
     written: WrittenPages,
 }
 
-impl Writer<'_> {
+impl PageFileWriter<'_> {
     /// Writes the index, and everything that it leads to.
     fn all(&mut self, list: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> Result<(), WritePagesError> {
         self.page(INDEX, &pages::index::page(list, pair))?;
-        while let Some(Waiting { address, name }) = self.names.next() {
+        while let Some(PendingPageFile { address, name }) = self.names.next() {
             match self.content(&address, &name)? {
-                Content::Page(page) => self.page(&name, &page)?,
-                Content::Download(Download { bytes, .. }) => self.file(&name, &bytes)?,
-                Content::Redirect(_) | Content::Asset(_) => return Err(failed(&name, &PageError::NoPage)),
+                ResponseContent::Page(page) => self.page(&name, &page)?,
+                ResponseContent::Download(Download { bytes, .. }) => self.file(&name, &bytes)?,
+                ResponseContent::Redirect(_) | ResponseContent::Asset(_) => {
+                    return Err(failed(&name, &PageError::NoPage));
+                }
             }
         }
         Ok(())
     }
 
     /// Makes what is at an address.
-    fn content(&self, address: &str, name: &str) -> Result<Content, WritePagesError> {
+    fn content(&self, address: &str, name: &str) -> Result<ResponseContent, WritePagesError> {
         let uri: Uri = address.parse().map_err(|_| failed(name, &PageError::NoPage))?;
         let path: Vec<&str> = uri.path().split('/').skip(1).collect();
         let render = match path.as_slice() {
@@ -166,15 +168,15 @@ impl Writer<'_> {
             _ => return Err(failed(name, &PageError::NoPage)),
         };
         let core = path.get(1).copied().unwrap_or_default();
-        let visit = Visit { vault: self.vault, name: core, uri: &uri, medium: Medium::File };
+        let visit = PageRequest { vault: self.vault, name: core, uri: &uri, medium: Medium::File };
         render(&visit).map_err(|error| failed(name, &error))
     }
 
-    fn page(&mut self, name: &str, page: &Page) -> Result<(), WritePagesError> {
+    fn page(&mut self, name: &str, page: &HtmlPage) -> Result<(), WritePagesError> {
         let body = rewrite::rewrite(&page.body.0, &mut |address| self.names.target(address));
         let body = body.map_err(|error| failed(name, &PageError::BadRequest(error.to_string())))?;
         let vault = self.vault.path().file_name().unwrap_or_default().to_string_lossy();
-        let document = Document { index: INDEX, vault: &vault }.with(&page.title, body);
+        let document = HtmlFileLayout { index: INDEX, vault: &vault }.with(&page.title, body);
         self.file(name, document.as_bytes())
     }
 

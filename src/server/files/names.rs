@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use axum::extract::Query;
 use axum::http::Uri;
 
-use super::rewrite::Target;
+use super::rewrite::LinkRewrite;
 use crate::artifact::Kind;
 use crate::digest::CoreHash;
 use crate::formats;
@@ -26,13 +26,13 @@ const DEPTH: &str = "2";
 const LONGEST: usize = 80;
 
 /// Something to be written: its address on a server, and the name of its file.
-pub(super) struct Waiting {
+pub(super) struct PendingPageFile {
     pub(super) address: String,
     pub(super) name: String,
 }
 
 /// The files of some artifacts.
-pub(super) struct Names {
+pub(super) struct PageFileNames {
     /// The artifacts that have pages, with their kinds, and the beginnings of the names of their files.
     artifacts: BTreeMap<CoreHash, (String, String)>,
     /// Two artifacts whose differences have pages.
@@ -41,16 +41,16 @@ pub(super) struct Names {
     files: HashMap<String, String>,
     /// The names in lowercase: some file systems do not distinguish cases.
     taken: HashSet<String>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingPageFile>,
 }
 
 /// The parts of an address.
-struct Address {
+struct PageAddress {
     path: Vec<String>,
     parameters: Vec<(String, String)>,
 }
 
-impl Address {
+impl PageAddress {
     fn parse(address: &str) -> Option<Self> {
         let uri: Uri = address.parse().ok()?;
         let Query(parameters) = Query::try_from_uri(&uri).ok()?;
@@ -68,7 +68,7 @@ impl Address {
     }
 }
 
-impl Names {
+impl PageFileNames {
     pub(super) fn new(artifacts: &[(CoreHash, String)], pair: Option<(CoreHash, CoreHash)>) -> Self {
         // Whoever makes artifacts can make two whose hashes begin alike.
         let beginnings: HashSet<String> = artifacts.iter().map(|(core, _)| format!("{core:.12}")).collect();
@@ -85,25 +85,25 @@ impl Names {
     }
 
     /// Returns what is to be written next.
-    pub(super) fn next(&mut self) -> Option<Waiting> {
+    pub(super) fn next(&mut self) -> Option<PendingPageFile> {
         self.waiting.pop_front()
     }
 
     /// Returns what a link to an address becomes. What it leads to is written.
-    pub(super) fn target(&mut self, address: &str) -> Target {
-        let Some(parsed) = Address::parse(address) else { return Target::Nothing };
+    pub(super) fn target(&mut self, address: &str) -> LinkRewrite {
+        let Some(parsed) = PageAddress::parse(address) else { return LinkRewrite::Nothing };
         let path: Vec<&str> = parsed.path.iter().map(String::as_str).collect();
         let artifact = path.get(1).and_then(|core| self.artifacts.get(&core.parse().ok()?));
         let (key, name) = match (path.as_slice(), artifact) {
-            (["artifact", _], None) => return Target::Text,
-            (["artifacts"], _) if parsed.parameter("attribute").is_some() => return Target::Text,
-            ([""], _) if parsed.parameter("label").is_some() => return Target::Text,
+            (["artifact", _], None) => return LinkRewrite::Text,
+            (["artifacts"], _) if parsed.parameter("attribute").is_some() => return LinkRewrite::Text,
+            ([""], _) if parsed.parameter("label").is_some() => return LinkRewrite::Text,
             (["artifact", _], Some((_, stem))) => {
                 (address.to_owned(), format!("{stem}{}.html", parsed.suffix(&[])))
             }
             (["artifact", _, "graph"], Some((_, stem))) => {
                 if parsed.parameter("depth") != Some(DEPTH) {
-                    return Target::Nothing;
+                    return LinkRewrite::Nothing;
                 }
                 (address.to_owned(), format!("{stem}-links.html"))
             }
@@ -117,12 +117,12 @@ impl Names {
             (["diff"], _) if self.is_pair(&parsed) => {
                 (address.to_owned(), format!("diff{}.html", parsed.suffix(&["one", "other"])))
             }
-            _ => return Target::Nothing,
+            _ => return LinkRewrite::Nothing,
         };
-        Target::File(self.assign(key, &name, address))
+        LinkRewrite::File(self.assign(key, &name, address))
     }
 
-    fn is_pair(&self, address: &Address) -> bool {
+    fn is_pair(&self, address: &PageAddress) -> bool {
         let core = |name| address.parameter(name).and_then(|core| core.parse::<CoreHash>().ok());
         core("one").zip(core("other")).is_some_and(|given| Some(given) == self.pair)
     }
@@ -140,13 +140,13 @@ impl Names {
             number += 1;
         }
         self.files.insert(key, unique.clone());
-        self.waiting.push_back(Waiting { address: address.to_owned(), name: unique.clone() });
+        self.waiting.push_back(PendingPageFile { address: address.to_owned(), name: unique.clone() });
         unique
     }
 }
 
 /// Returns the name of a file with the bytes of a capture, or of one of its members.
-fn bytes(kind: &str, stem: &str, address: &Address) -> String {
+fn bytes(kind: &str, stem: &str, address: &PageAddress) -> String {
     let capture = address.parameter("capture").unwrap_or_default();
     let capture: String = safe(capture.rsplit(':').next().unwrap_or_default()).chars().take(12).collect();
     if let Some(member) = address.parameter("member") {
@@ -192,21 +192,21 @@ mod tests {
         CoreHash(Digest::from_content(text.as_bytes()))
     }
 
-    fn names(pair: Option<(CoreHash, CoreHash)>) -> Names {
+    fn names(pair: Option<(CoreHash, CoreHash)>) -> PageFileNames {
         let artifacts = ["a", "b"].map(|text| (core(text), "../<odd>".to_owned()));
-        Names::new(&artifacts, pair)
+        PageFileNames::new(&artifacts, pair)
     }
 
     #[test]
     fn only_what_is_written_has_a_file() {
         let (a, b, other) = (core("a"), core("b"), core("other"));
         let mut names = names(Some((a, b)));
-        let file = |target| matches!(target, Target::File(_));
+        let file = |target| matches!(target, LinkRewrite::File(_));
         assert!(file(names.target(&address::artifact(a))) && file(names.target(&address::graph(b, 2))));
         assert!(file(names.target(&address::diff(a, Some(b)))));
-        assert_eq!(names.target(&address::artifact(other)), Target::Text);
-        assert_eq!(names.target(&address::attribute("a", "b")), Target::Text);
-        assert_eq!(names.target(&address::label("a", "b")), Target::Text);
+        assert_eq!(names.target(&address::artifact(other)), LinkRewrite::Text);
+        assert_eq!(names.target(&address::attribute("a", "b")), LinkRewrite::Text);
+        assert_eq!(names.target(&address::label("a", "b")), LinkRewrite::Text);
         let elsewhere = [
             address::graph(other, 2),
             address::diff(b, Some(a)),
@@ -219,11 +219,11 @@ mod tests {
             "not an address".to_owned(),
         ];
         for address in elsewhere {
-            assert_eq!(names.target(&address), Target::Nothing, "{address}");
+            assert_eq!(names.target(&address), LinkRewrite::Nothing, "{address}");
         }
         let waiting: Vec<String> = std::iter::from_fn(|| names.next()).map(|waiting| waiting.name).collect();
         assert_eq!(waiting.len(), 3);
-        assert!(names.target(&address::artifact(a)) != Target::Text && names.next().is_none());
+        assert!(names.target(&address::artifact(a)) != LinkRewrite::Text && names.next().is_none());
     }
 
     #[test]
@@ -234,7 +234,8 @@ mod tests {
         let members =
             ["x.html", "../../x.html", "..-..-x.html", "X.HTML", "a.json", "a.ndjson", "", &"y".repeat(300)];
         for member in members {
-            let Target::File(name) = names.target(&address::bytes(core("a"), capture, Some(member))) else {
+            let LinkRewrite::File(name) = names.target(&address::bytes(core("a"), capture, Some(member)))
+            else {
                 panic!("{member} has no file");
             };
             assert!(name.chars().all(|one| one.is_ascii_alphanumeric() || "-._".contains(one)), "{name}");

@@ -9,7 +9,7 @@ use maud::html;
 
 /// The result of rewriting a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum LinkRewrite {
     /// It leads to this file.
     File(String),
     /// Its content stays, as text.
@@ -21,17 +21,21 @@ pub(super) enum Target {
 /// The markup is not what pages consist of, so that links could be overlooked.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unexpected markup at {0:?}")]
-pub(super) struct Malformed(String);
+pub(super) struct UnexpectedMarkup(String);
 
 /// Returns `page` with the links that `target` determines by their addresses, without forms, and with exact times in the
 /// place of those relative to now.
-pub(super) fn rewrite(page: &str, target: &mut dyn FnMut(&str) -> Target) -> Result<String, Malformed> {
-    let mut written = Written { text: String::with_capacity(page.len()), ends: Vec::new(), drawings: 0 };
+pub(super) fn rewrite(
+    page: &str,
+    target: &mut dyn FnMut(&str) -> LinkRewrite,
+) -> Result<String, UnexpectedMarkup> {
+    let mut written =
+        RewriteOutput { text: String::with_capacity(page.len()), ends: Vec::new(), drawings: 0 };
     let mut rest = page;
     while let Some((text, tag)) = rest.split_once('<') {
         written.text.push_str(text);
-        let (tag, after) = tag.split_once('>').ok_or_else(|| Malformed(start(tag)))?;
-        rest = written.tag(&Tag::parse(tag), after, target)?;
+        let (tag, after) = tag.split_once('>').ok_or_else(|| UnexpectedMarkup(start(tag)))?;
+        rest = written.tag(&HtmlTag::parse(tag), after, target)?;
     }
     written.text.push_str(rest);
     Ok(written.text)
@@ -43,14 +47,14 @@ fn start(text: &str) -> String {
 }
 
 /// A tag without its angle brackets.
-struct Tag<'t> {
+struct HtmlTag<'t> {
     whole: &'t str,
     name: &'t str,
     /// The text after the name.
     attributes: &'t str,
 }
 
-impl<'t> Tag<'t> {
+impl<'t> HtmlTag<'t> {
     fn parse(whole: &'t str) -> Self {
         let (name, attributes) = whole.split_once(' ').unwrap_or((whole, ""));
         Self { whole, name, attributes }
@@ -71,7 +75,7 @@ impl<'t> Tag<'t> {
 }
 
 /// The output so far.
-struct Written {
+struct RewriteOutput {
     text: String,
     /// The ends of the elements that are written for links.
     ends: Vec<&'static str>,
@@ -79,18 +83,18 @@ struct Written {
     drawings: usize,
 }
 
-impl Written {
+impl RewriteOutput {
     /// Writes a tag, and returns what follows after it and what belongs to it.
     fn tag<'t>(
         &mut self,
-        tag: &Tag<'t>,
+        tag: &HtmlTag<'t>,
         after: &'t str,
-        target: &mut dyn FnMut(&str) -> Target,
-    ) -> Result<&'t str, Malformed> {
+        target: &mut dyn FnMut(&str) -> LinkRewrite,
+    ) -> Result<&'t str, UnexpectedMarkup> {
         match tag.name {
             "a" => return self.link(tag, after, target),
             "/a" => {
-                let end = self.ends.pop().ok_or_else(|| Malformed(start(after)))?;
+                let end = self.ends.pop().ok_or_else(|| UnexpectedMarkup(start(after)))?;
                 self.text.push_str(end);
                 return Ok(after);
             }
@@ -108,7 +112,7 @@ impl Written {
             "/svg" => self.drawings = self.drawings.saturating_sub(1),
             // No other element refers to anything.
             _ if ["href", "src", "action", "srcset", "data"].iter().any(|name| tag.value(name).is_some()) => {
-                return Err(Malformed(start(tag.whole)));
+                return Err(UnexpectedMarkup(start(tag.whole)));
             }
             _ => {}
         }
@@ -116,7 +120,7 @@ impl Written {
         Ok(after)
     }
 
-    fn copy(&mut self, tag: &Tag<'_>) {
+    fn copy(&mut self, tag: &HtmlTag<'_>) {
         self.text.push('<');
         self.text.push_str(tag.whole);
         self.text.push('>');
@@ -124,24 +128,24 @@ impl Written {
 
     fn link<'t>(
         &mut self,
-        tag: &Tag<'t>,
+        tag: &HtmlTag<'t>,
         after: &'t str,
-        target: &mut dyn FnMut(&str) -> Target,
-    ) -> Result<&'t str, Malformed> {
-        let written = tag.value("href").ok_or_else(|| Malformed(start(tag.whole)))?;
+        target: &mut dyn FnMut(&str) -> LinkRewrite,
+    ) -> Result<&'t str, UnexpectedMarkup> {
+        let written = tag.value("href").ok_or_else(|| UnexpectedMarkup(start(tag.whole)))?;
         if written.starts_with('#') {
             self.copy(tag);
             self.ends.push("</a>");
             return Ok(after);
         }
         match target(&unescaped(written)) {
-            Target::File(name) => {
+            LinkRewrite::File(name) => {
                 let name = html! { (name) }.into_string();
                 let link = tag.whole.replacen(&format!("href=\"{written}\""), &format!("href=\"{name}\""), 1);
-                self.copy(&Tag::parse(&link));
+                self.copy(&HtmlTag::parse(&link));
                 self.ends.push("</a>");
             }
-            Target::Text => {
+            LinkRewrite::Text => {
                 let name = if self.drawings > 0 { "g" } else { "span" };
                 self.text.push('<');
                 self.text.push_str(name);
@@ -152,15 +156,15 @@ impl Written {
                 self.text.push('>');
                 self.ends.push(if self.drawings > 0 { "</g>" } else { "</span>" });
             }
-            Target::Nothing => return skip(after, "</a>").map(|(_, after)| after),
+            LinkRewrite::Nothing => return skip(after, "</a>").map(|(_, after)| after),
         }
         Ok(after)
     }
 }
 
 /// Returns what is before and after an end tag. The element contains no other one of its name.
-fn skip<'t>(text: &'t str, end: &str) -> Result<(&'t str, &'t str), Malformed> {
-    text.split_once(end).ok_or_else(|| Malformed(start(text)))
+fn skip<'t>(text: &'t str, end: &str) -> Result<(&'t str, &'t str), UnexpectedMarkup> {
+    text.split_once(end).ok_or_else(|| UnexpectedMarkup(start(text)))
 }
 
 /// Returns the text that maud has escaped.
@@ -172,11 +176,11 @@ fn unescaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn rewritten(page: &str) -> Result<String, Malformed> {
+    fn rewritten(page: &str) -> Result<String, UnexpectedMarkup> {
         rewrite(page, &mut |address| match address {
-            "/one?a=1&b=\"" => Target::File("one&.html".to_owned()),
-            "/text" => Target::Text,
-            _ => Target::Nothing,
+            "/one?a=1&b=\"" => LinkRewrite::File("one&.html".to_owned()),
+            "/text" => LinkRewrite::Text,
+            _ => LinkRewrite::Nothing,
         })
     }
 

@@ -9,12 +9,12 @@ use crate::display::{counted, size};
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
-use crate::server::visit::{Content, Medium, Page, Visit};
+use crate::server::visit::{HtmlPage, Medium, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
 use crate::vault::captures::CaptureSummary;
 use crate::vault::resolve::RUN_IDS;
 use crate::vault::show::{AttributeSummary, ShowAnswer, ShowRequest};
-use crate::vault::{Located, LookupError};
+use crate::vault::{LocatedCapture, LookupError};
 
 /// Maximum number of values listed per attribute.
 const MAX_VALUES: usize = 20;
@@ -26,11 +26,11 @@ const MAX_LISTED: usize = 200;
 const MAX_HASHED: u64 = 64 << 20;
 
 /// Makes the page of an artifact.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let located = locate::named(visit)?;
     let core = located.artifact.core;
     if visit.name != core.to_string() {
-        return Ok(Content::Redirect(address::artifact(core)));
+        return Ok(ResponseContent::Redirect(address::artifact(core)));
     }
     let parameters = transcript::Parameters::new(visit)?;
     let answer = visit.run(&ShowRequest { artifact: core })?;
@@ -47,7 +47,11 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (attributes(&answer.attributes))
         (captures(&answer))
     };
-    Ok(Content::Page(Page { title: format!("{noun} {}", name(&answer)), section: "/artifacts", body }))
+    Ok(ResponseContent::Page(HtmlPage {
+        title: format!("{noun} {}", name(&answer)),
+        section: "/artifacts",
+        body,
+    }))
 }
 
 /// Leads to the sections of the page.
@@ -64,7 +68,11 @@ fn contents(answer: &ShowAnswer) -> Markup {
 }
 
 /// Returns the steps, or why they cannot be read.
-fn steps(visit: &Visit<'_>, core: CoreHash, parameters: transcript::Parameters) -> Result<Markup, PageError> {
+fn steps(
+    visit: &PageRequest<'_>,
+    core: CoreHash,
+    parameters: transcript::Parameters,
+) -> Result<Markup, PageError> {
     match visit.vault.run(&parameters.request(core)) {
         Ok(answer) => Ok(transcript::section(parameters, &answer)),
         Err(error) if is_defect(&error) => Ok(html! {
@@ -94,7 +102,7 @@ fn name(answer: &ShowAnswer) -> String {
 }
 
 /// The result of reading the stored bytes for the page.
-enum Checked {
+enum CoreHashCheck {
     /// The core hash was computed from them.
     Computed,
     /// They are too large to be read for a page.
@@ -103,25 +111,25 @@ enum Checked {
     Failed(String),
 }
 
-fn check(visit: &Visit<'_>, located: &Located) -> Result<Checked, PageError> {
+fn check(visit: &PageRequest<'_>, located: &LocatedCapture) -> Result<CoreHashCheck, PageError> {
     if located.capture.size > MAX_HASHED {
-        return Ok(Checked::TooLarge);
+        return Ok(CoreHashCheck::TooLarge);
     }
     match visit.vault.read_core(located) {
-        Ok(_) => Ok(Checked::Computed),
-        Err(error) if is_defect(&error) => Ok(Checked::Failed(error.to_string())),
+        Ok(_) => Ok(CoreHashCheck::Computed),
+        Err(error) if is_defect(&error) => Ok(CoreHashCheck::Failed(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
 /// States what was checked, and when.
-fn badge(checked: &Checked, answer: &ShowAnswer, medium: Medium) -> Markup {
+fn badge(checked: &CoreHashCheck, answer: &ShowAnswer, medium: Medium) -> Markup {
     let preferred = answer.captures.iter().find(|capture| capture.preferred);
     let warnings = preferred.map_or(0, |capture| capture.violations.len() as u64);
     let admitted = preferred.map_or(answer.artifact.added_at, |capture| capture.added_at);
     html! {
         @match checked {
-            Checked::Computed => p.badge.good {
+            CoreHashCheck::Computed => p.badge.good {
                 strong { "Verified" } " The stored bytes were read and hashed "
                 @match medium {
                     Medium::Response => { "for this page, at " (exact_time(clock::now())) },
@@ -129,10 +137,10 @@ fn badge(checked: &Checked, answer: &ShowAnswer, medium: Medium) -> Markup {
                 }
                 ": they have the core hash above."
             },
-            Checked::TooLarge => p.badge.caution {
+            CoreHashCheck::TooLarge => p.badge.caution {
                 strong { "Not read" } " The stored bytes are too large to be hashed for this page; a download is hashed."
             },
-            Checked::Failed(message) => p.badge.bad {
+            CoreHashCheck::Failed(message) => p.badge.bad {
                 strong { "Damaged" } " " (long_line(message)) "."
             },
         }

@@ -11,7 +11,7 @@ use crate::formats;
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{line, number, time};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasisName;
 use crate::vault::find::{
     ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindPeriod, FindRequest, FoundArtifact,
@@ -42,7 +42,7 @@ struct Parameters {
 }
 
 /// Makes a page of the list.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
     let answer = visit.run(&parameters.request()?)?;
     let body = html! {
@@ -51,7 +51,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (table(&answer))
         (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(after)))
     };
-    Ok(Content::Page(Page { title: "Artifacts".to_owned(), section: "/artifacts", body }))
+    Ok(ResponseContent::Page(HtmlPage { title: "Artifacts".to_owned(), section: "/artifacts", body }))
 }
 
 impl Parameters {

@@ -8,7 +8,7 @@ use crate::digest::CoreHash;
 use crate::display::escaped;
 use crate::formats;
 use crate::server::text::{line, long_line, number};
-use crate::server::visit::Visit;
+use crate::server::visit::PageRequest;
 use crate::vault::LookupError;
 use crate::vault::audit::{AuditAnswer, AuditRequest, EffectAudit, RunAudit};
 use crate::vault::links::{LinkDirection, LinkSummary};
@@ -22,7 +22,7 @@ const CONTRACTS: usize = 5;
 const FINDINGS: usize = 20;
 
 /// Returns the audits of the runs that an artifact governs, or of the artifact against the contracts that govern it.
-pub(super) fn section(visit: &Visit<'_>, answer: &ShowAnswer) -> Markup {
+pub(super) fn section(visit: &PageRequest<'_>, answer: &ShowAnswer) -> Markup {
     let core = answer.artifact.core_hash;
     let terms = formats::TERMS;
     if answer.artifact.kind == terms.name() {
@@ -50,7 +50,11 @@ pub(in crate::server) fn contracts(answer: &ShowAnswer) -> Vec<CoreHash> {
     contracts
 }
 
-fn audited(visit: &Visit<'_>, contract: CoreHash, run: Option<CoreHash>) -> Result<AuditAnswer, LookupError> {
+fn audited(
+    visit: &PageRequest<'_>,
+    contract: CoreHash,
+    run: Option<CoreHash>,
+) -> Result<AuditAnswer, LookupError> {
     visit.vault.run(&AuditRequest { contract, run, limit: Some(RUNS), after: None })
 }
 

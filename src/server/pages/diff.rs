@@ -9,10 +9,11 @@ use crate::display::counted;
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{block, line, long_line, number};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::api::JsonValue;
 use crate::vault::diff::{
-    ChangeType, ChangedValue, ComparedArtifact, DiffAnswer, DiffExtent, DiffRequest, PartChange, Span, words,
+    ChangeType, ChangedValue, ComparedArtifact, DiffAnswer, DiffExtent, DiffRequest, PartChange,
+    TextDiffSpan, words,
 };
 
 /// Number of changes of a page.
@@ -36,12 +37,12 @@ struct Parameters {
 }
 
 /// Makes the page of the differences between two artifacts.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
     let title = "Differences".to_owned();
     if parameters.one.trim().is_empty() || parameters.other.trim().is_empty() {
         let body = html! { h1 { (title) } (form(&parameters)) };
-        return Ok(Content::Page(Page { title, section: "/diff", body }));
+        return Ok(ResponseContent::Page(HtmlPage { title, section: "/diff", body }));
     }
     let side = |text: &str| Ok::<_, PageError>(locate::located(visit, text.trim())?.artifact.core);
     let (one, other) = (side(&parameters.one)?, side(&parameters.other)?);
@@ -61,7 +62,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (changes(&answer, parameters.after.is_none()))
         (pages(&parameters, (one, other), &answer))
     };
-    Ok(Content::Page(Page { title, section: "/diff", body }))
+    Ok(ResponseContent::Page(HtmlPage { title, section: "/diff", body }))
 }
 
 fn form(parameters: &Parameters) -> Markup {
@@ -180,18 +181,18 @@ fn marked(old: &str, new: &str) -> (Markup, Markup) {
     let one = html! {
         @for span in &spans {
             @match span {
-                Span::Same(text) => (block(text)),
-                Span::Removed(text) => (changed(text, true)),
-                Span::Added(_) => {},
+                TextDiffSpan::Same(text) => (block(text)),
+                TextDiffSpan::Removed(text) => (changed(text, true)),
+                TextDiffSpan::Added(_) => {},
             }
         }
     };
     let other = html! {
         @for span in &spans {
             @match span {
-                Span::Same(text) => (block(text)),
-                Span::Added(text) => (changed(text, false)),
-                Span::Removed(_) => {},
+                TextDiffSpan::Same(text) => (block(text)),
+                TextDiffSpan::Added(text) => (changed(text, false)),
+                TextDiffSpan::Removed(_) => {},
             }
         }
     };

@@ -6,8 +6,8 @@ use super::locate;
 use crate::digest::DigestPrefix;
 use crate::server::assets;
 use crate::server::failure::PageError;
-use crate::server::visit::{Content, Download, Visit};
-use crate::vault::{Located, LookupError};
+use crate::server::visit::{Download, PageRequest, ResponseContent};
+use crate::vault::{LocatedCapture, LookupError};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -17,7 +17,7 @@ struct Parameters {
 }
 
 /// Returns the bytes of a capture, or of one of its files.
-pub(in crate::server) fn bytes(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn bytes(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
     let located = capture(visit, &parameters)?;
     let name = format!("{:.12}", located.capture.capture);
@@ -32,27 +32,27 @@ pub(in crate::server) fn bytes(visit: &Visit<'_>) -> Result<Content, PageError> 
 }
 
 /// Returns the canonical text that the core hash is the digest of.
-pub(in crate::server) fn core(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn core(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let located = capture(visit, &visit.parameters()?)?;
     let bytes = visit.vault.read_core(&located)?;
     Ok(download(bytes, &format!("{:.12}.core", located.artifact.core)))
 }
 
 /// Returns the style sheet or the script.
-pub(in crate::server) fn asset(visit: &Visit<'_>) -> Result<Content, PageError> {
-    assets::named(visit.name).map(Content::Asset).ok_or(PageError::NoPage)
+pub(in crate::server) fn asset(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
+    assets::named(visit.name).map(ResponseContent::Asset).ok_or(PageError::NoPage)
 }
 
 /// Returns the requested capture, or the preferred one.
-fn capture(visit: &Visit<'_>, parameters: &Parameters) -> Result<Located, PageError> {
+fn capture(visit: &PageRequest<'_>, parameters: &Parameters) -> Result<LocatedCapture, PageError> {
     let located = locate::named(visit)?;
     let Some(text) = &parameters.capture else { return Ok(located) };
     let prefix: DigestPrefix = text.parse().map_err(|error| PageError::BadRequest(format!("{error}")))?;
     visit.vault.capture_of(&located, &prefix).map_err(|error: LookupError| error.into())
 }
 
-fn download(bytes: Vec<u8>, name: &str) -> Content {
-    Content::Download(Download { file_name: safe(name), bytes })
+fn download(bytes: Vec<u8>, name: &str) -> ResponseContent {
+    ResponseContent::Download(Download { file_name: safe(name), bytes })
 }
 
 /// Returns `name` with only those characters that every system permits in file names.

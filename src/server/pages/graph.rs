@@ -11,7 +11,7 @@ use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::svg;
 use crate::server::text::line;
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::links::{LinkEdge, LinkEnd, LinksAnswer, LinksRequest};
 
 /// Maximum number of links that are drawn.
@@ -39,7 +39,7 @@ impl Default for Parameters {
 }
 
 /// Makes the page of the graph of links around an artifact.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let Parameters { depth } = visit.parameters()?;
     if !(1..=DEPTHS).contains(&depth) {
         return Err(PageError::BadRequest(format!("the depth is a number from 1 to {DEPTHS}")));
@@ -61,14 +61,14 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (table(&answer))
     };
     let title = format!("Links of {core:.12}");
-    Ok(Content::Page(Page { title, section: "/artifacts", body }))
+    Ok(ResponseContent::Page(HtmlPage { title, section: "/artifacts", body }))
 }
 
 /// The position of a node: its column, with the artifact itself in column 0, and its row.
-type Position = (i64, i64);
+type GraphPosition = (i64, i64);
 
 /// Returns the position of each node: what links to the artifact is at its left, what it links to at its right.
-fn positions(answer: &LinksAnswer) -> Vec<Position> {
+fn positions(answer: &LinksAnswer) -> Vec<GraphPosition> {
     let mut columns: Vec<Option<i64>> = vec![None; answer.nodes.len()];
     if let Some(first) = columns.first_mut() {
         *first = Some(0);
@@ -106,7 +106,7 @@ fn set(columns: &mut [Option<i64>], at: usize, column: i64) {
 
 fn drawing(answer: &LinksAnswer) -> Markup {
     let positions = positions(answer);
-    let column = |position: &Position| position.0;
+    let column = |position: &GraphPosition| position.0;
     let (first, last) =
         (positions.iter().map(column).min().unwrap_or(0), positions.iter().map(column).max().unwrap_or(0));
     let most = positions.iter().map(|position| position.1).max().unwrap_or(0);
@@ -115,7 +115,7 @@ fn drawing(answer: &LinksAnswer) -> Markup {
         *counts.entry(*column).or_default() += 1;
         counts
     });
-    let corner = |(column, row): Position| {
+    let corner = |(column, row): GraphPosition| {
         let free = most + 1 - counts.get(&column).copied().unwrap_or(0);
         ((column - first) * ACROSS + 4, row * DOWN + free * DOWN / 2 + 4)
     };

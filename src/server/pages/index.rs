@@ -5,11 +5,11 @@ use maud::html;
 use super::{parts, runs};
 use crate::digest::CoreHash;
 use crate::server::address;
-use crate::server::visit::Page;
+use crate::server::visit::HtmlPage;
 use crate::vault::list::ListAnswer;
 
 /// Makes the page of these rows, and of the differences between two artifacts.
-pub(in crate::server) fn page(answer: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> Page {
+pub(in crate::server) fn page(answer: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> HtmlPage {
     let body = html! {
         h1 { "Exported artifacts" }
         @if let Some((one, other)) = pair {
@@ -20,5 +20,5 @@ pub(in crate::server) fn page(answer: &ListAnswer, pair: Option<(CoreHash, CoreH
         }
         (runs::table(answer))
     };
-    Page { title: "Exported artifacts".to_owned(), section: "", body }
+    HtmlPage { title: "Exported artifacts".to_owned(), section: "", body }
 }

@@ -8,7 +8,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{exact_time, line, number};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::journal::{JournalEntry, JournalHead, JournalHeadRequest, JournalRequest};
 
 /// Number of entries of a page.
@@ -22,7 +22,7 @@ struct Parameters {
 }
 
 /// Makes a page of the journal, newest entries first.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let Parameters { before } = visit.parameters()?;
     let head = visit.run(&JournalHeadRequest {})?;
     // Entries are numbered without gaps.
@@ -37,7 +37,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (table(&entries))
         (pages(after, end, head.seq))
     };
-    Ok(Content::Page(Page { title: "Journal".to_owned(), section: "/journal", body }))
+    Ok(ResponseContent::Page(HtmlPage { title: "Journal".to_owned(), section: "/journal", body }))
 }
 
 fn introduction(head: &JournalHead) -> Markup {

@@ -4,9 +4,9 @@ use serde::Deserialize;
 
 use crate::server::address;
 use crate::server::failure::PageError;
-use crate::server::visit::{Content, Visit};
+use crate::server::visit::{PageRequest, ResponseContent};
 use crate::vault::resolve::ResolveRequest;
-use crate::vault::{Located, LookupError};
+use crate::vault::{LocatedCapture, LookupError};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -15,28 +15,30 @@ struct Parameters {
 }
 
 /// Returns the artifact that the path of a request names: by a hash, a prefix of one, a tag or a run id.
-pub(in crate::server) fn named(visit: &Visit<'_>) -> Result<Located, PageError> {
+pub(in crate::server) fn named(visit: &PageRequest<'_>) -> Result<LocatedCapture, PageError> {
     located(visit, visit.name)
 }
 
 /// Returns the artifact that `text` names.
-pub(in crate::server) fn located(visit: &Visit<'_>, text: &str) -> Result<Located, PageError> {
+pub(in crate::server) fn located(visit: &PageRequest<'_>, text: &str) -> Result<LocatedCapture, PageError> {
     Ok(ResolveRequest::new(text).locate(visit.vault)?)
 }
 
 /// Redirects to what the text names, or else to the search for the words.
-pub(in crate::server) fn go(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn go(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let Parameters { q } = visit.parameters()?;
     let text = q.trim();
     match located(visit, text) {
-        Ok(located) => Ok(Content::Redirect(address::artifact(located.artifact.core))),
+        Ok(located) => Ok(ResponseContent::Redirect(address::artifact(located.artifact.core))),
         Err(PageError::Lookup(error)) => match error {
-            LookupError::Mentioned(mentioned) => Ok(Content::Redirect(address::mentions(mentioned.digest))),
+            LookupError::Mentioned(mentioned) => {
+                Ok(ResponseContent::Redirect(address::mentions(mentioned.digest)))
+            }
             LookupError::NotFound(_)
             | LookupError::NoSuchTag(_)
             | LookupError::NoSuchName(_)
             | LookupError::LatestOutOfRange { .. } => {
-                Ok(Content::Redirect(address::with_query("/search", &[("q", Some(text))])))
+                Ok(ResponseContent::Redirect(address::with_query("/search", &[("q", Some(text))])))
             }
             error => Err(error.into()),
         },

@@ -8,7 +8,7 @@ use crate::display::counted;
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{exact_time, line, number};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::answers::{AnswersAnswer, AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
 use crate::vault::api::TimeBasisName;
 
@@ -22,11 +22,11 @@ const TEXT: u64 = 20_000;
 const PLACES: usize = 50;
 
 /// Makes the page of a prompt.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let invalid = |error| PageError::BadRequest(format!("{error}"));
     let digest: Digest = visit.name.parse().map_err(invalid)?;
     if visit.name != digest.to_string() {
-        return Ok(Content::Redirect(address::prompt(digest)));
+        return Ok(ResponseContent::Redirect(address::prompt(digest)));
     }
     let answer = visit.run(&AnswersRequest {
         prompt: Some(digest),
@@ -43,7 +43,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
             None => p { "No run or session in the vault records an answer to it." },
         }
     };
-    Ok(Content::Page(Page { title: format!("prompt {digest:.12}"), section: "", body }))
+    Ok(ResponseContent::Page(HtmlPage { title: format!("prompt {digest:.12}"), section: "", body }))
 }
 
 fn answers(prompt: &PromptAnswers, answer: &AnswersAnswer) -> Markup {

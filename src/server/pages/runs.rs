@@ -14,7 +14,7 @@ use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::svg::{self, Bar};
 use crate::server::text::{line, number, time};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasisName;
 use crate::vault::days::DaysRequest;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
@@ -68,7 +68,7 @@ fn recordings() -> Vec<Kind> {
 }
 
 /// Makes a page of the list.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
     let request = parameters.request()?;
     let answer = visit.run(&request)?;
@@ -80,7 +80,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (table(&answer))
         (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(&[("after", after)])))
     };
-    Ok(Content::Page(Page { title: "Runs".to_owned(), section: "/", body }))
+    Ok(ResponseContent::Page(HtmlPage { title: "Runs".to_owned(), section: "/", body }))
 }
 
 impl Parameters {
@@ -156,7 +156,7 @@ impl Parameters {
 
 /// Draws the number of artifacts on each of the last days, up to the newest of the page or to today.
 fn days(
-    visit: &Visit<'_>,
+    visit: &PageRequest<'_>,
     parameters: &Parameters,
     filter: ArtifactFilter,
     answer: &ListAnswer,

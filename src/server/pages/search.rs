@@ -7,7 +7,7 @@ use super::{filters, parts};
 use crate::formats;
 use crate::server::failure::PageError;
 use crate::server::text::{line, time, whole};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::find::ArtifactFilter;
 use crate::vault::search::{FieldMatch, SearchAnswer, SearchError, SearchRequest};
 
@@ -25,7 +25,7 @@ struct Parameters {
 }
 
 /// Makes the page of a search.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
     let kinds = filters::kinds(&parameters.kind)?;
     let is_asked = !parameters.q.trim().is_empty();
@@ -51,7 +51,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
             Ok(None) => p { "Words that must all be in one passage, \"a phrase\", " code { "begin*" } ", or " code { "one OR other" } "." },
         }
     };
-    Ok(Content::Page(Page { title: "Search".to_owned(), section: "/search", body }))
+    Ok(ResponseContent::Page(HtmlPage { title: "Search".to_owned(), section: "/search", body }))
 }
 
 fn form(parameters: &Parameters) -> Markup {

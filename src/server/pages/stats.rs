@@ -9,7 +9,7 @@ use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::svg::{self, Bar};
 use crate::server::text::{number, time};
-use crate::server::visit::{Content, Page, Visit};
+use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasisName;
 use crate::vault::stats::{DayStats, EngineStats, KindStats, StatsAnswer, StatsRequest};
 
@@ -17,7 +17,7 @@ use crate::vault::stats::{DayStats, EngineStats, KindStats, StatsAnswer, StatsRe
 const MAX_DAYS: usize = 120;
 
 /// Makes the page of statistics.
-pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
+pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let by = TimeBasisName::FirstSeen;
     let answer = visit.run(&StatsRequest { by, label: None })?;
     let body = html! {
@@ -27,7 +27,7 @@ pub(in crate::server) fn page(visit: &Visit<'_>) -> Result<Content, PageError> {
         (storage(&answer))
         (largest(&answer))
     };
-    Ok(Content::Page(Page { title: "Statistics".to_owned(), section: "/stats", body }))
+    Ok(ResponseContent::Page(HtmlPage { title: "Statistics".to_owned(), section: "/stats", body }))
 }
 
 fn kinds(answer: &StatsAnswer) -> Markup {

@@ -11,7 +11,7 @@ use crate::display::{counted, size};
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, long_line, number};
-use crate::server::visit::{Medium, Visit};
+use crate::server::visit::{Medium, PageRequest};
 use crate::vault::view::{
     BodyFormat, BodyRoleName, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
 };
@@ -50,7 +50,7 @@ impl Parameters {
     }
 
     /// Returns the parameters of a page that the request selects.
-    pub(super) fn new(visit: &Visit<'_>) -> Result<Self, PageError> {
+    pub(super) fn new(visit: &PageRequest<'_>) -> Result<Self, PageError> {
         Ok(Self { is_file: visit.medium == Medium::File, ..visit.parameters()? })
     }
 }

@@ -9,9 +9,11 @@ use super::finding::{
     FindingInfo, KIND_WRONG, ORDER_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject,
     TIME_DIFFERS, TOMBSTONE_DIFFERS,
 };
-use super::journal_state::{ArtifactEntries, CaptureEntries, JournalState, LabelEntry, LabelKey, LinkKey};
+use super::journal_state::{
+    ArtifactEntries, CaptureEntries, JournalLabelKey, JournalLinkKey, JournalState, LabelEntry,
+};
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::entry::{Change, Entry};
+use crate::storage::entry::{EntryChange, EntryText};
 
 const ARRIVED_BEFORE: &str = "in the journal, it arrived before the one that precedes it in the vault";
 const SEEN_OTHERWISE: &str = "the journal has a different time at which it was last seen";
@@ -20,7 +22,7 @@ const SEEN_ELSEWHERE: &str =
 
 /// The comparison of the rows of a table, which come in the order of their ids.
 #[derive(Default)]
-pub(in crate::storage) struct Comparison {
+pub(in crate::storage) struct JournalComparison {
     /// Number of rows that the journal knows.
     pub(in crate::storage) count: u64,
     pub(in crate::storage) found: Vec<Finding>,
@@ -38,7 +40,7 @@ pub(in crate::storage) struct AdditionFacts<K, S> {
 }
 
 /// An artifact as stored, as far as the journal determines it.
-pub(in crate::storage) struct ArtifactRow {
+pub(in crate::storage) struct JournaledArtifactRow {
     pub(in crate::storage) core: CoreHash,
     pub(in crate::storage) added_at: i64,
     pub(in crate::storage) seen_at: i64,
@@ -57,7 +59,7 @@ pub(in crate::storage) struct AnnotationFacts {
 /// The state of a signature and the id of its key, as stored or as an entry records them.
 pub(in crate::storage) type SignatureFacts = (String, Option<String>);
 
-impl Comparison {
+impl JournalComparison {
     /// Adds the findings in their order to `findings`. Returns the number of rows that the journal knows.
     pub(in crate::storage) fn finish(mut self, findings: &mut Vec<Finding>) -> u64 {
         finding::sort(&mut self.found);
@@ -120,7 +122,7 @@ impl Comparison {
         &mut self,
         state: &JournalState,
         entries: ArtifactEntries,
-        row: &ArtifactRow,
+        row: &JournaledArtifactRow,
         mut time_of: impl FnMut(i64) -> Result<Option<i64>, E>,
     ) -> Result<(), E> {
         let subject = Subject::Artifact(row.core);
@@ -200,7 +202,7 @@ impl Comparison {
     pub(in crate::storage) fn label(
         &mut self,
         state: &mut JournalState,
-        key: &LabelKey,
+        key: &JournalLabelKey,
         (value, at): (&str, i64),
     ) {
         let subject = label_subject(key);
@@ -264,12 +266,12 @@ impl Comparison {
 
 impl AnnotationFacts {
     /// Returns what an entry sets, or `None` if it sets no annotation.
-    pub(in crate::storage) fn from_entry(entry: Entry) -> Option<Self> {
+    pub(in crate::storage) fn from_entry(entry: EntryText) -> Option<Self> {
         let at = entry.milliseconds();
         let (core, text) = match entry.change {
-            Change::Tag { core, .. } => (core, None),
-            Change::Note { core, note } | Change::Pin { core, note } => (core, note),
-            Change::Link { source, note, .. } => (source, note),
+            EntryChange::Tag { core, .. } => (core, None),
+            EntryChange::Note { core, note } | EntryChange::Pin { core, note } => (core, note),
+            EntryChange::Link { source, note, .. } => (source, note),
             _ => return None,
         };
         Some(Self { core: Some(core), text, at })
@@ -294,17 +296,17 @@ impl AnnotationFacts {
 }
 
 /// Returns the state of a signature that an entry records, if it records one.
-pub(in crate::storage) fn signature_facts(entry: &Entry) -> Option<SignatureFacts> {
+pub(in crate::storage) fn signature_facts(entry: &EntryText) -> Option<SignatureFacts> {
     match &entry.change {
-        Change::Signature { state, key_id, .. } => Some((state.clone(), key_id.clone())),
+        EntryChange::Signature { state, key_id, .. } => Some((state.clone(), key_id.clone())),
         _ => None,
     }
 }
 
-fn label_subject((core, key): &LabelKey) -> Subject {
+fn label_subject((core, key): &JournalLabelKey) -> Subject {
     Subject::Label { core: *core, key: key.as_ref().to_owned() }
 }
 
-pub(in crate::storage) fn link_subject((source, relation, target): &LinkKey) -> Subject {
+pub(in crate::storage) fn link_subject((source, relation, target): &JournalLinkKey) -> Subject {
     Subject::Link { source: *source, relation: relation.clone(), target: *target }
 }

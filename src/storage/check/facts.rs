@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::sync::Arc;
 
 use super::finding::{Finding, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, Subject};
-use crate::artifact::{Admitted, Place, Role};
+use crate::artifact::{Admitted, ArtifactLocation, Role};
 use crate::digest::Digest;
 
 /// Maximum number of characters of a fact that are shown.
@@ -12,10 +12,10 @@ const SHOWN_CHARACTERS: usize = 300;
 
 /// The facts by which an artifact can be found.
 #[derive(Debug, Default)]
-pub struct Facts {
+pub struct ArtifactFacts {
     pub(in crate::storage) mentions: Vec<MentionFact>,
     pub(in crate::storage) attributes: Vec<AttributeFact>,
-    pub(in crate::storage) names: Vec<Name>,
+    pub(in crate::storage) names: Vec<NameFact>,
     pub(in crate::storage) references: Vec<ReferenceFact>,
 }
 
@@ -32,7 +32,7 @@ pub(in crate::storage) struct RoleFact {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::storage) struct MentionFact {
     pub(in crate::storage) role: Arc<RoleFact>,
-    pub(in crate::storage) place: Place,
+    pub(in crate::storage) place: ArtifactLocation,
     pub(in crate::storage) digest: Digest,
 }
 
@@ -44,7 +44,7 @@ pub(in crate::storage) struct AttributeFact {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::storage) struct Name(pub(in crate::storage) String);
+pub(in crate::storage) struct NameFact(pub(in crate::storage) String);
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::storage) struct ReferenceFact {
@@ -53,7 +53,7 @@ pub(in crate::storage) struct ReferenceFact {
     pub(in crate::storage) dangles: bool,
 }
 
-impl Facts {
+impl ArtifactFacts {
     /// Creates the facts of an admitted artifact.
     #[must_use]
     pub fn from_admitted(admitted: &Admitted) -> Self {
@@ -84,7 +84,7 @@ impl Facts {
         Self {
             mentions,
             attributes: attributes.collect(),
-            names: draft.identified_by.iter().map(|handle| Name(handle.as_str().to_owned())).collect(),
+            names: draft.identified_by.iter().map(|handle| NameFact(handle.as_str().to_owned())).collect(),
             references: references.collect(),
         }
     }
@@ -101,7 +101,7 @@ impl Facts {
     /// them.
     #[must_use]
     pub fn compare(self, stored: Self, subject: &Subject, are_complete: bool) -> Vec<Finding> {
-        let mut comparison = Comparison { subject, are_complete, findings: Vec::new() };
+        let mut comparison = DerivedDataComparison { subject, are_complete, findings: Vec::new() };
         comparison.compare("mention", self.mentions, stored.mentions);
         comparison.compare("attribute", self.attributes, stored.attributes);
         comparison.compare("name", self.names, stored.names);
@@ -110,13 +110,13 @@ impl Facts {
     }
 }
 
-struct Comparison<'s> {
+struct DerivedDataComparison<'s> {
     subject: &'s Subject,
     are_complete: bool,
     findings: Vec<Finding>,
 }
 
-impl Comparison<'_> {
+impl DerivedDataComparison<'_> {
     fn compare<T: Ord + Display>(&mut self, what: &str, mut expected: Vec<T>, mut stored: Vec<T>) {
         for facts in [&mut expected, &mut stored] {
             facts.sort_unstable();
@@ -180,7 +180,7 @@ impl Display for AttributeFact {
     }
 }
 
-impl Display for Name {
+impl Display for NameFact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }

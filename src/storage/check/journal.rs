@@ -1,7 +1,7 @@
 //! What checks and repairs ask of the journal, by way of what an engine reads.
 
 use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS};
-use super::journal_state::{EntryDefect, JournalState, Replay};
+use super::journal_state::{EntryDefect, JournalReplay, JournalState};
 use super::{CatalogCounts, JournalInspection, RecordedCapture, Removals};
 use crate::digest::Digest;
 use crate::storage::{JournalCheck, Result};
@@ -12,7 +12,7 @@ use crate::storage::{JournalCheck, Result};
 pub(in crate::storage) trait JournalReader {
     /// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`. Returns `None`
     /// and a finding if it cannot be read.
-    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<Replay>>;
+    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<JournalReplay>>;
 
     /// Compares the tables that follow from the journal with `state`, and removes the matches from `state`. The
     /// captures that remain in it are lost.
@@ -29,7 +29,7 @@ pub(in crate::storage) trait JournalReader {
     /// See [`Inspection::journal`](super::Inspection::journal).
     fn inspect_journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
         let mut findings = Vec::new();
-        let Some(Replay { mut state, check, defects }) = self.replay(since, &mut findings)? else {
+        let Some(JournalReplay { mut state, check, defects }) = self.replay(since, &mut findings)? else {
             let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
             return Ok(JournalInspection { chain, counts, findings });
         };
@@ -46,7 +46,9 @@ pub(in crate::storage) trait JournalReader {
     /// See [`Inspection::lost_captures`](super::Inspection::lost_captures).
     fn captures_lost(&self) -> Result<Vec<RecordedCapture>> {
         let mut findings = Vec::new();
-        let Some(Replay { mut state, .. }) = self.replay(None, &mut findings)? else { return Ok(Vec::new()) };
+        let Some(JournalReplay { mut state, .. }) = self.replay(None, &mut findings)? else {
+            return Ok(Vec::new());
+        };
         self.compare_catalog(&mut state, &mut findings)?;
         self.recorded_captures(&state, &mut findings)
     }

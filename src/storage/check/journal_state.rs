@@ -11,15 +11,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::entry::{Change, Entry};
+use crate::storage::entry::{EntryChange, EntryText};
 use crate::storage::journal::{JournalCheck, JournalDefect, arrival};
 use crate::storage::seal::seal;
 
 /// The key of a manual link.
-pub(in crate::storage) type LinkKey = (CoreHash, String, CoreHash);
+pub(in crate::storage) type JournalLinkKey = (CoreHash, String, CoreHash);
 
 /// The artifact and the key of a label.
-pub(in crate::storage) type LabelKey = (CoreHash, Arc<str>);
+pub(in crate::storage) type JournalLabelKey = (CoreHash, Arc<str>);
 
 /// The state of a label that the journal records. Unlike other annotations, it is not read again from the entry, which
 /// may be about many artifacts.
@@ -91,8 +91,8 @@ pub(in crate::storage) struct JournalState {
     pub(in crate::storage) tags: BTreeMap<String, i64>,
     pub(in crate::storage) pins: BTreeMap<CoreHash, i64>,
     pub(in crate::storage) notes: BTreeMap<CoreHash, i64>,
-    pub(in crate::storage) labels: BTreeMap<LabelKey, LabelEntry>,
-    pub(in crate::storage) links: BTreeMap<LinkKey, i64>,
+    pub(in crate::storage) labels: BTreeMap<JournalLabelKey, LabelEntry>,
+    pub(in crate::storage) links: BTreeMap<JournalLinkKey, i64>,
     pub(in crate::storage) signatures: BTreeMap<(CoreHash, CaptureHash), i64>,
     /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was reverted.
     pub(in crate::storage) tombstones: BTreeMap<TombstoneKey, i64>,
@@ -104,59 +104,59 @@ pub(in crate::storage) struct JournalState {
 pub(in crate::storage) type TombstoneKey = (Digest, CoreHash);
 
 impl JournalState {
-    fn apply(&mut self, seq: i64, at: Option<i64>, change: Change) {
+    fn apply(&mut self, seq: i64, at: Option<i64>, change: EntryChange) {
         match change {
-            Change::Add { core, capture, .. } => self.add(seq, core, capture),
-            Change::Seen { captures, cores } => self.see(seq, &captures, &cores),
-            Change::Remove { core, captures, left, .. } => self.remove(seq, core, captures, left),
-            Change::AllowRemoved { core } => self.take_back(core),
-            Change::Tag { name, .. } => {
+            EntryChange::Add { core, capture, .. } => self.add(seq, core, capture),
+            EntryChange::Seen { captures, cores } => self.see(seq, &captures, &cores),
+            EntryChange::Remove { core, captures, left, .. } => self.remove(seq, core, captures, left),
+            EntryChange::AllowRemoved { core } => self.revert_removal(core),
+            EntryChange::Tag { name, .. } => {
                 self.tags.insert(name, seq);
             }
-            Change::Untag { name } => {
+            EntryChange::Untag { name } => {
                 self.tags.remove(&name);
             }
-            Change::Pin { core, .. } => {
+            EntryChange::Pin { core, .. } => {
                 self.pins.insert(core, seq);
             }
-            Change::Unpin { core } => {
+            EntryChange::Unpin { core } => {
                 self.pins.remove(&core);
             }
-            Change::Note { core, note: Some(_) } => {
+            EntryChange::Note { core, note: Some(_) } => {
                 self.notes.insert(core, seq);
             }
-            Change::Note { core, note: None } => {
+            EntryChange::Note { core, note: None } => {
                 self.notes.remove(&core);
             }
-            Change::Label { cores, labels } => {
+            EntryChange::Label { cores, labels } => {
                 for (key, value) in labels {
                     let (key, entry) = (Arc::from(key), LabelEntry { seq, value: value.into(), at });
                     self.labels.extend(cores.iter().map(|core| ((*core, Arc::clone(&key)), entry.clone())));
                 }
             }
-            Change::Unlabel { cores, keys } => {
+            EntryChange::Unlabel { cores, keys } => {
                 for key in keys.into_iter().map(Arc::from) {
                     for core in &cores {
                         self.labels.remove(&(*core, Arc::clone(&key)));
                     }
                 }
             }
-            Change::Link { source, relation, target, .. } => {
+            EntryChange::Link { source, relation, target, .. } => {
                 self.links.insert((source, relation, target), seq);
             }
-            Change::Unlink { source, relation, target } => {
+            EntryChange::Unlink { source, relation, target } => {
                 self.links.remove(&(source, relation, target));
             }
-            Change::Signature { core, capture, .. } => {
+            EntryChange::Signature { core, capture, .. } => {
                 self.signatures.insert((core, capture), seq);
             }
-            Change::Gc {} | Change::Reindex {} | Change::Repair {} => {}
+            EntryChange::Gc {} | EntryChange::Reindex {} | EntryChange::Repair {} => {}
         }
     }
 
     fn add(&mut self, seq: i64, core: CoreHash, capture: CaptureHash) {
         // Earlier versions wrote no entry for undoing a removal.
-        self.take_back(core);
+        self.revert_removal(core);
         let entries = ArtifactEntries { added: seq, seen: seq, position: 0 };
         let artifact = *self.artifacts.entry(core).or_insert_with(|| {
             self.artifact_entries.push(entries);
@@ -238,7 +238,7 @@ impl JournalState {
     }
 
     /// Reverts the removal of an artifact by removing its tombstones.
-    fn take_back(&mut self, core: CoreHash) {
+    fn revert_removal(&mut self, core: CoreHash) {
         for digest in self.removed.remove(&core).unwrap_or_default() {
             self.tombstones.remove(&(digest, core));
         }
@@ -256,7 +256,7 @@ pub(in crate::storage) enum EntryDefect {
 }
 
 /// The result of reading the journal.
-pub(in crate::storage) struct Replay {
+pub(in crate::storage) struct JournalReplay {
     pub(in crate::storage) state: JournalState,
     /// The check of the chain.
     pub(in crate::storage) check: JournalCheck,
@@ -264,7 +264,7 @@ pub(in crate::storage) struct Replay {
     pub(in crate::storage) defects: Vec<(i64, EntryDefect)>,
 }
 
-impl Replay {
+impl JournalReplay {
     /// Returns whether every entry chains and was recognized, so that the state is proven by the journal.
     pub(in crate::storage) fn is_proven(&self) -> bool {
         self.check.defect.is_none()
@@ -284,7 +284,7 @@ pub(in crate::storage) struct JournalRow<'r> {
     pub(in crate::storage) added: Option<(CoreHash, CaptureHash)>,
 }
 
-impl Replay {
+impl JournalReplay {
     /// Creates the state before the first entry, of which none is read yet. The chain value `since` is looked for.
     pub(in crate::storage) fn begin(since: Option<Digest>) -> Self {
         Self { state: JournalState::default(), check: JournalCheck::begin(since), defects: Vec::new() }
@@ -310,7 +310,7 @@ impl Replay {
             self.state.add(seq, core, capture);
             return;
         }
-        match Entry::parse(text.unwrap_or_default()) {
+        match EntryText::parse(text.unwrap_or_default()) {
             Ok(entry) => {
                 let written = entry.milliseconds();
                 if written != at {
@@ -336,7 +336,7 @@ mod tests {
     fn state_after(entries: &[String]) -> JournalState {
         let mut state = JournalState::default();
         for (seq, text) in (1..).zip(entries) {
-            let entry = Entry::parse(text).unwrap();
+            let entry = EntryText::parse(text).unwrap();
             state.apply(seq, entry.milliseconds(), entry.change);
         }
         state

@@ -16,15 +16,16 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 
-use super::{Prepared, Put, Result, Storage};
+use super::{Prepared, PutResult, Result, Storage};
 use crate::artifact::{Admitted, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
-pub use facts::Facts;
+pub use facts::ArtifactFacts;
 pub use finding::{Finding, FindingInfo, Subject};
 pub use records::{
-    CaptureId, CatalogCounts, CheckedArtifact, DictionaryCopy, Integrity, JournalInspection, KindFacts,
-    ReadCapture, Readmitted, RecordedCapture, RecordedSignatures, Reindexed, Removals, Repair, Restored,
+    CaptureId, CatalogCounts, CheckedArtifact, DictionaryCopy, IntegrityLevel, JournalInspection,
+    JournalRestoreResult, KindFacts, ReadCapture, ReadmittedArtifact, RecordedCapture, RecordedSignatures,
+    ReindexOutcome, Removals, Repair,
 };
 
 /// A vault at one point in time, for checking.
@@ -34,7 +35,7 @@ pub use records::{
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait Inspection: Send {
     /// Checks the engine's own structures, without reading stored bytes: access rights, files, tables and rows.
-    fn structures(&self, integrity: Integrity) -> Result<Vec<Finding>>;
+    fn structures(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>>;
 
     /// Returns the kinds as the vault records them.
     fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
@@ -86,7 +87,8 @@ pub trait Inspection: Send {
     ) -> Result<Option<ReadCapture>>;
 
     /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
-    fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>>;
+    fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>)
+    -> Result<Option<ArtifactFacts>>;
 
     /// Returns whether the vault contains this capture of the artifact `core`.
     fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
@@ -191,11 +193,16 @@ pub trait Repairs {
 
     /// Stores one artifact whose capture was lost, like [`Storage::put`]. Restores the previously `recorded` signature
     /// state unless the signature was checked now.
-    fn put_again(&self, artifact: &Prepared, recorded: Option<Signature>, at: DateTime<Utc>) -> Result<Put>;
+    fn put_again(
+        &self,
+        artifact: &Prepared,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<PutResult>;
 
     /// Restores everything that the journal determines. Other rows that the journal does not know are kept. Changes
     /// nothing if the journal's chain is broken or it contains entries that this program does not understand.
-    fn restore_from_journal(&self) -> Result<Restored>;
+    fn restore_from_journal(&self) -> Result<JournalRestoreResult>;
 
     /// Records a repair in the journal and returns it.
     fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>>;

@@ -11,7 +11,7 @@ use crate::validation::Violation;
 
 /// The depth of SQLite's integrity check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Integrity {
+pub enum IntegrityLevel {
     /// Pages and rows.
     Quick,
     /// Pages, rows and SQL indexes.
@@ -146,7 +146,7 @@ impl Removals {
 
 /// An artifact whose captures were admitted again.
 #[derive(Debug)]
-pub struct Readmitted {
+pub struct ReadmittedArtifact {
     /// The artifact.
     pub artifact: CheckedArtifact,
     /// All of its captures. Those that were not admitted keep their index data.
@@ -155,7 +155,7 @@ pub struct Readmitted {
 
 /// The outcome of reindexing an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reindexed {
+pub enum ReindexOutcome {
     /// Its index data was rebuilt from its captures.
     Done,
     /// Captures were added to it or removed from it since it was read: it has to be read again.
@@ -173,7 +173,7 @@ pub struct Repair {
 
 /// The result of restoring from the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Restored {
+pub struct JournalRestoreResult {
     /// The repairs.
     pub repaired: Vec<Repair>,
     /// Whether row ids changed, so that all indexes have to be rebuilt.

@@ -4,12 +4,12 @@ use crate::digest::Digest;
 
 /// An order-independent fingerprint of a collection of index entries.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::storage) struct Sum {
+pub(in crate::storage) struct IndexFingerprint {
     count: u64,
     sum: u128,
 }
 
-impl Sum {
+impl IndexFingerprint {
     /// Adds an entry: a key and the list that it leads to, given by its capture and its group.
     pub(in crate::storage) fn add(&mut self, key: u64, capture: i64, group: i32) {
         let mut bytes = [0; 20];
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn the_order_does_not_matter_and_everything_else_does() {
         let of = |entries: &[(u64, i64, i32)]| {
-            let mut sum = Sum::default();
+            let mut sum = IndexFingerprint::default();
             for (key, capture, group) in entries {
                 sum.add(*key, *capture, *group);
             }

@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::fmt::Debug;
 
-use super::kinds::{Document, folder, note, sheet};
+use super::kinds::{TestDocument, folder, note, sheet};
 use super::source_paths::{HOSTILE, add_from};
-use super::{Vault, digest, memory, second};
+use super::{TestVault, digest, memory, second};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
-use crate::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent, Kind};
+use crate::artifact::{AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, Kind};
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     AdoptedEntry, Annotation, ArtifactRecord, CaptureTarget, Direction, Extremes, Filter, JournalRecord,
@@ -19,18 +19,24 @@ use crate::storage::{
 };
 
 /// Returns a vault with a long history: every kind of entry, and everything that a vault can have.
-fn source() -> Vault {
+fn source() -> TestVault {
     let vault = memory();
-    let a =
-        Document::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("x").names("y");
-    let signed = Document::new("a").signed(Unchecked, "k").remark("signed");
+    let a = TestDocument::new("a")
+        .mention("prompt", 0, digest("p"))
+        .attribute("model", "m")
+        .named("x")
+        .names("y");
+    let signed = TestDocument::new("a").signed(Unchecked, "k").remark("signed");
     let a_core = vault.add_note(&a);
     vault.add_note(&signed);
-    vault.add_at(Document::new("b").warned("w").mention("reference", 0, a_core.0).admit(sheet()), second(1));
-    let part = Document::new("part").attribute("created_at", "2026-01-01T00:00:00.000Z");
-    vault.add_at(Document::new("f").admit_folder(Some(&part), Some("shared")), second(2));
-    let removed = vault.add(Document::new("gone").mention("prompt", 0, digest("p")).admit(note()));
-    let again = vault.add(Document::new("again").admit(note()));
+    vault.add_at(
+        TestDocument::new("b").warned("w").mention("reference", 0, a_core.0).admit(sheet()),
+        second(1),
+    );
+    let part = TestDocument::new("part").attribute("created_at", "2026-01-01T00:00:00.000Z");
+    vault.add_at(TestDocument::new("f").admit_folder(Some(&part), Some("shared")), second(2));
+    let removed = vault.add(TestDocument::new("gone").mention("prompt", 0, digest("p")).admit(note()));
+    let again = vault.add(TestDocument::new("again").admit(note()));
     let b = super::kinds::core(sheet(), "b");
     let labels = [("k", "v"), ("l", "w")].map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     for (at, change) in (3..).zip([
@@ -57,16 +63,16 @@ fn source() -> Vault {
     vault.add_at(a.admit(note()), second(30));
     vault.put(vec![signed.admit(note()), a.admit(note())], RemovedPolicy::Refuse, second(31)).unwrap();
     for (at, state) in [(32, Wrong), (33, Verified)] {
-        vault.add_at(Document::new("c").checked("key").admit_with_signature(state), second(at));
-        vault.add_at(Document::new("c").checked("key").admit_with_signature(state), second(at));
+        vault.add_at(TestDocument::new("c").checked("key").admit_with_signature(state), second(at));
+        vault.add_at(TestDocument::new("c").checked("key").admit_with_signature(state), second(at));
     }
     for (at, remark, path) in [(34, "from x", "x"), (35, "from y", HOSTILE), (36, "from x", "not recorded")] {
         add_from(&vault, a.clone().remark(remark).admit(note()), Some(path), at);
     }
-    add_from(&vault, Document::new("d").admit(note()), Some("d"), 37);
+    add_from(&vault, TestDocument::new("d").admit(note()), Some("d"), 37);
     vault.remove_at(removed, Some("why"), second(40)).unwrap();
     vault.remove_at(again, None, second(41)).unwrap();
-    vault.put(vec![Document::new("again").admit(note())], RemovedPolicy::TakeBack, second(42)).unwrap();
+    vault.put(vec![TestDocument::new("again").admit(note())], RemovedPolicy::Readmit, second(42)).unwrap();
     vault
 }
 
@@ -78,7 +84,7 @@ fn kind(name: &str) -> Kind {
 fn admitted(snapshot: &dyn Snapshot, target: CaptureTarget, name: &str) -> Admitted {
     let files = snapshot.read_members(target.artifact, target.capture).unwrap();
     let mut admitted = if kind(name).is_of_directories() {
-        let entry = |file: &crate::storage::StoredMember| Entry {
+        let entry = |file: &crate::storage::StoredMember| DirectoryEntry {
             name: file.name.clone(),
             content: EntryContent::File(file.bytes.clone()),
         };
@@ -92,7 +98,7 @@ fn admitted(snapshot: &dyn Snapshot, target: CaptureTarget, name: &str) -> Admit
 }
 
 /// Returns the entries of the source from a number on, each with the artifact that it adds if the source still has it.
-fn entries(source: &Vault, vault: &Vault, from: u64) -> Vec<(RecordedEntry, Option<Prepared>)> {
+fn entries(source: &TestVault, vault: &TestVault, from: u64) -> Vec<(RecordedEntry, Option<Prepared>)> {
     let snapshot = source.snapshot();
     let entries = snapshot.journal(&JournalQuery::default(), from, usize::MAX).unwrap();
     let content = |entry: &RecordedEntry| {
@@ -112,7 +118,7 @@ fn entries(source: &Vault, vault: &Vault, from: u64) -> Vec<(RecordedEntry, Opti
     entries.into_iter().map(entry).collect()
 }
 
-fn adopt(vault: &Vault, entries: &[(RecordedEntry, Option<Prepared>)]) -> Result<Head> {
+fn adopt(vault: &TestVault, entries: &[(RecordedEntry, Option<Prepared>)]) -> Result<Head> {
     let adopted = entries.iter().map(|(entry, content)| AdoptedEntry { entry, content: content.as_ref() });
     vault.storage.adoption().adopt(&adopted.collect::<Vec<_>>())
 }
@@ -122,7 +128,7 @@ fn equal<T: PartialEq + Debug>(what: &str, one: &[T], other: &[T]) {
 }
 
 /// Fails unless everything in both vaults is equal.
-fn expect_equal(source: &Vault, vault: &Vault) {
+fn expect_equal(source: &TestVault, vault: &TestVault) {
     let (one, other) = (source.snapshot(), vault.snapshot());
     let journal = |snapshot: &dyn Snapshot| -> Vec<JournalRecord> {
         snapshot.journal(&JournalQuery::default(), 0, usize::MAX).unwrap()
@@ -171,7 +177,7 @@ fn expect_equal(source: &Vault, vault: &Vault) {
     assert_eq!(found(&*one).items.len(), found(&*other).items.len());
 }
 
-pub(super) fn a_journal_is_adopted_with_everything_that_follows(vault: &Vault) {
+pub(super) fn a_journal_is_adopted_with_everything_that_follows(vault: &TestVault) {
     let source = source();
     let head = source.snapshot().journal_head().unwrap();
     assert!(!vault.storage.adoption().is_incomplete().unwrap());
@@ -184,11 +190,11 @@ pub(super) fn a_journal_is_adopted_with_everything_that_follows(vault: &Vault) {
     expect_equal(&source, vault);
     // Both go on alike.
     for vault in [&source, vault] {
-        vault.add_at(Document::new("later").admit(note()), second(50));
+        vault.add_at(TestDocument::new("later").admit(note()), second(50));
         vault
             .put(
-                vec![Document::new("gone").mention("prompt", 0, digest("p")).admit(note())],
-                RemovedPolicy::TakeBack,
+                vec![TestDocument::new("gone").mention("prompt", 0, digest("p")).admit(note())],
+                RemovedPolicy::Readmit,
                 second(51),
             )
             .unwrap();
@@ -197,7 +203,7 @@ pub(super) fn a_journal_is_adopted_with_everything_that_follows(vault: &Vault) {
     expect_equal(&source, vault);
 }
 
-pub(super) fn an_adoption_can_be_continued_in_any_steps(vault: &Vault) {
+pub(super) fn an_adoption_can_be_continued_in_any_steps(vault: &TestVault) {
     let source = source();
     let entries = entries(&source, vault, 0);
     let adoption = vault.storage.adoption();
@@ -210,7 +216,7 @@ pub(super) fn an_adoption_can_be_continued_in_any_steps(vault: &Vault) {
     adoption.finish(source.snapshot().journal_head().unwrap()).unwrap();
 }
 
-pub(super) fn what_was_removed_meanwhile_is_removed(vault: &Vault) {
+pub(super) fn what_was_removed_meanwhile_is_removed(vault: &TestVault) {
     let source = source();
     let adoption = vault.storage.adoption();
     adoption.begin().unwrap();
@@ -218,18 +224,18 @@ pub(super) fn what_was_removed_meanwhile_is_removed(vault: &Vault) {
     let removed = super::kinds::core(note(), "c");
     assert!(vault.record(removed).is_some());
     source.remove_at(removed, Some("later"), second(60)).unwrap();
-    source.add_at(Document::new("d").admit(note()), second(61));
+    source.add_at(TestDocument::new("d").admit(note()), second(61));
     let head = adopt(vault, &entries(&source, vault, adopted.seq + 1)).unwrap();
     assert_eq!(vault.record(removed), None);
     adoption.finish(head).unwrap();
     expect_equal(&source, vault);
     assert!(matches!(
-        vault.add_at(Document::new("c").checked("key").admit(note()), second(62)),
+        vault.add_at(TestDocument::new("c").checked("key").admit(note()), second(62)),
         PutOutcome::Refused(_)
     ));
 }
 
-pub(super) fn only_an_empty_vault_adopts_a_journal(vault: &Vault) {
+pub(super) fn only_an_empty_vault_adopts_a_journal(vault: &TestVault) {
     let source = source();
     let adoption = vault.storage.adoption();
     let head = source.snapshot().journal_head().unwrap();
@@ -237,7 +243,7 @@ pub(super) fn only_an_empty_vault_adopts_a_journal(vault: &Vault) {
     let entries = entries(&source, vault, 0);
     assert_eq!(adopt(vault, &entries[..2]).unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(adoption.finish(head).unwrap_err().kind(), ErrorKind::Invalid);
-    let core = vault.add_note(&Document::new("own"));
+    let core = vault.add_note(&TestDocument::new("own"));
     assert_eq!(adoption.begin().unwrap_err().kind(), ErrorKind::Invalid);
     vault.remove(core);
     assert_eq!(adoption.begin().unwrap_err().kind(), ErrorKind::Invalid);
@@ -246,13 +252,13 @@ pub(super) fn only_an_empty_vault_adopts_a_journal(vault: &Vault) {
     assert_eq!(vault.actions(), ["add", "remove"]);
 }
 
-pub(super) fn an_incomplete_copy_refuses_writers(vault: &Vault) {
+pub(super) fn an_incomplete_copy_refuses_writers(vault: &TestVault) {
     let source = source();
     let adoption = vault.storage.adoption();
     adoption.begin().unwrap();
     let entries = entries(&source, vault, 0);
     let head = adopt(vault, &entries[..5]).unwrap();
-    let refused = vault.put(vec![Document::new("own").admit(note())], RemovedPolicy::Refuse, second(0));
+    let refused = vault.put(vec![TestDocument::new("own").admit(note())], RemovedPolicy::Refuse, second(0));
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::Incomplete);
     let core = super::kinds::core(note(), "a");
     let refused = vault.annotate(&Annotation::SetTag { core, name: "own" });
@@ -268,7 +274,7 @@ pub(super) fn an_incomplete_copy_refuses_writers(vault: &Vault) {
     vault.annotate(&Annotation::SetTag { core, name: "own" }).unwrap();
 }
 
-pub(super) fn entries_must_continue_the_journal(vault: &Vault) {
+pub(super) fn entries_must_continue_the_journal(vault: &TestVault) {
     let source = source();
     let adoption = vault.storage.adoption();
     adoption.begin().unwrap();
@@ -293,20 +299,21 @@ pub(super) fn entries_must_continue_the_journal(vault: &Vault) {
     assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 1);
 }
 
-pub(super) fn artifacts_must_be_those_of_their_entries(vault: &Vault) {
+pub(super) fn artifacts_must_be_those_of_their_entries(vault: &TestVault) {
     let source = source();
     vault.storage.adoption().begin().unwrap();
     let mut entries = entries(&source, vault, 0);
-    for other in
-        [Document::new("other").admit(note()), Document::new("a").remark("another capture").admit(note())]
-    {
+    for other in [
+        TestDocument::new("other").admit(note()),
+        TestDocument::new("a").remark("another capture").admit(note()),
+    ] {
         entries[0].1 = Some(vault.prepared(other));
         assert_eq!(adopt(vault, &entries).unwrap_err().kind(), ErrorKind::Invalid);
     }
     let number = entries.iter().position(|(entry, _)| entry.addition().is_none()).unwrap();
     entries.truncate(number + 1);
     entries[0].1 = None;
-    entries[number].1 = Some(vault.prepared(Document::new("a").admit(note())));
+    entries[number].1 = Some(vault.prepared(TestDocument::new("a").admit(note())));
     assert_eq!(adopt(vault, &entries).unwrap_err().kind(), ErrorKind::Invalid);
     assert_eq!(vault.snapshot().journal_head().unwrap().seq, 0);
     let stored: Vec<CoreHash> = vault.found(&Filter::default(), Order::Core);

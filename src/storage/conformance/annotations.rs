@@ -1,20 +1,20 @@
 //! Tags, notes, pins and manual links.
 
-use super::kinds::Document;
-use super::{Vault, second, start, unknown};
+use super::kinds::TestDocument;
+use super::{TestVault, second, start, unknown};
 use crate::digest::CoreHash;
 use crate::storage::ErrorKind;
 use crate::storage::interface::{Annotation, Annotations, Note, Pin, Tag};
 
-fn two(vault: &Vault) -> (CoreHash, CoreHash) {
-    (vault.add_note(&Document::new("a")), vault.add_note(&Document::new("b")))
+fn two(vault: &TestVault) -> (CoreHash, CoreHash) {
+    (vault.add_note(&TestDocument::new("a")), vault.add_note(&TestDocument::new("b")))
 }
 
-fn annotations(vault: &Vault, core: CoreHash) -> Annotations {
+fn annotations(vault: &TestVault, core: CoreHash) -> Annotations {
     vault.snapshot().annotations(&[core]).unwrap().remove(0)
 }
 
-pub(super) fn tags_are_unique_and_move(vault: &Vault) {
+pub(super) fn tags_are_unique_and_move(vault: &TestVault) {
     let (a, b) = two(vault);
     for name in ["z", "b", "x/y"] {
         assert!(vault.annotate(&Annotation::SetTag { core: a, name }).unwrap());
@@ -29,7 +29,7 @@ pub(super) fn tags_are_unique_and_move(vault: &Vault) {
     assert_eq!(vault.actions()[2..], ["tag", "tag", "tag", "tag", "untag"]);
 }
 
-pub(super) fn notes_and_pins_are_replaced(vault: &Vault) {
+pub(super) fn notes_and_pins_are_replaced(vault: &TestVault) {
     let (core, _) = two(vault);
     let note = |text| Annotation::SetNote { core, text };
     assert!(vault.annotate(&note(Some("first"))).unwrap());
@@ -46,9 +46,9 @@ pub(super) fn notes_and_pins_are_replaced(vault: &Vault) {
     assert_eq!(vault.actions()[2..], ["note", "note", "note", "pin", "pin", "unpin"]);
 }
 
-pub(super) fn manual_links_are_listed_from_both_ends(vault: &Vault) {
+pub(super) fn manual_links_are_listed_from_both_ends(vault: &TestVault) {
     let (a, b) = two(vault);
-    let c = vault.add_note(&Document::new("c"));
+    let c = vault.add_note(&TestDocument::new("c"));
     let link = |source, relation, target| Annotation::AddLink { source, relation, target, note: None };
     for change in [link(b, "governs", a), link(a, "governs", b), link(a, "about", c), link(c, "governs", a)] {
         assert!(vault.annotate(&change).unwrap());
@@ -72,7 +72,7 @@ pub(super) fn manual_links_are_listed_from_both_ends(vault: &Vault) {
     assert_eq!(vault.snapshot().manual_links(&[b]).unwrap()[0].len(), 1);
 }
 
-pub(super) fn what_is_already_so_is_not_recorded(vault: &Vault) {
+pub(super) fn what_is_already_so_is_not_recorded(vault: &TestVault) {
     let (a, b) = two(vault);
     let changes = [
         Annotation::SetTag { core: a, name: "x" },
@@ -96,7 +96,7 @@ pub(super) fn what_is_already_so_is_not_recorded(vault: &Vault) {
     assert_eq!((annotations(vault, a), vault.snapshot().journal_head().unwrap()), (before, head));
 }
 
-pub(super) fn invalid_annotations_are_rejected(vault: &Vault) {
+pub(super) fn invalid_annotations_are_rejected(vault: &TestVault) {
     let (a, b) = two(vault);
     let head = vault.snapshot().journal_head().unwrap();
     let (long, note) = ("x".repeat(101), "x".repeat(4_097));
@@ -119,7 +119,7 @@ pub(super) fn invalid_annotations_are_rejected(vault: &Vault) {
     assert_eq!(vault.snapshot().journal_head().unwrap(), head);
 }
 
-pub(super) fn annotations_of_missing_artifacts_are_rejected(vault: &Vault) {
+pub(super) fn annotations_of_missing_artifacts_are_rejected(vault: &TestVault) {
     let (a, b) = two(vault);
     let core = unknown();
     vault.remove(b);
@@ -137,7 +137,7 @@ pub(super) fn annotations_of_missing_artifacts_are_rejected(vault: &Vault) {
     }
 }
 
-pub(super) fn tagged_artifacts_are_found(vault: &Vault) {
+pub(super) fn tagged_artifacts_are_found(vault: &TestVault) {
     let (a, b) = two(vault);
     for (core, name) in [(a, "x"), (a, "y"), (b, "z")] {
         vault.annotate(&Annotation::SetTag { core, name }).unwrap();

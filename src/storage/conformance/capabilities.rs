@@ -1,7 +1,7 @@
 //! Capabilities and maintenance.
 
-use super::kinds::Document;
-use super::{Vault, second};
+use super::kinds::TestDocument;
+use super::{TestVault, second};
 use crate::storage::interface::{BackupOptions, Capability, Storage};
 use crate::storage::{BackupError, ErrorKind, Result, StorageError};
 
@@ -30,8 +30,8 @@ fn attempt(storage: &dyn Storage, capability: Capability, directory: &std::path:
     }
 }
 
-pub(super) fn what_an_engine_cannot_do_is_unsupported(vault: &Vault) {
-    vault.add_note(&Document::new("a"));
+pub(super) fn what_an_engine_cannot_do_is_unsupported(vault: &TestVault) {
+    vault.add_note(&TestDocument::new("a"));
     let directory = tempfile::tempdir().unwrap();
     for capability in Capability::ALL {
         let expected = vault.storage.expect(capability).map_err(|error| error.to_string());
@@ -44,10 +44,10 @@ pub(super) fn what_an_engine_cannot_do_is_unsupported(vault: &Vault) {
     }
 }
 
-pub(super) fn nothing_is_left_to_reclaim_after_reclaiming(vault: &Vault) {
+pub(super) fn nothing_is_left_to_reclaim_after_reclaiming(vault: &TestVault) {
     let maintenance = vault.storage.maintenance();
-    let left = vault.add_note(&Document::new("left"));
-    let removed = vault.add_note(&Document::new("removed"));
+    let left = vault.add_note(&TestDocument::new("left"));
+    let removed = vault.add_note(&TestDocument::new("removed"));
     vault.remove(removed);
     // Object storage keeps what is removed for a day.
     maintenance.reclaim(second(2 * DAY)).unwrap();

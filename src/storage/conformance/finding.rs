@@ -1,12 +1,12 @@
 //! Filters and orders.
 
-use super::kinds::{Document, core, folder, note, sheet};
-use super::{Vault, digest, second, unknown};
+use super::kinds::{TestDocument, core, folder, note, sheet};
+use super::{TestVault, digest, second, unknown};
 use crate::artifact::SignatureState::{Unchecked, Verified};
-use crate::artifact::{CREATED_AT, FINISHED_AT, Place};
+use crate::artifact::{ArtifactLocation, CREATED_AT, FINISHED_AT};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis::{Created, Finished, FirstSeen, LastSeen};
-use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, Period};
+use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, TimePeriod};
 
 fn only(condition: Condition) -> Filter {
     Filter { conditions: vec![condition], ..Filter::default() }
@@ -25,16 +25,16 @@ fn sorted(mut cores: Vec<CoreHash>) -> Vec<CoreHash> {
     cores
 }
 
-fn expect(vault: &Vault, filter: &Filter, expected: &[CoreHash]) {
+fn expect(vault: &TestVault, filter: &Filter, expected: &[CoreHash]) {
     let expected = sorted(expected.to_vec());
     assert_eq!(vault.found(filter, Order::Core), expected, "{filter:?}");
     assert_eq!(vault.snapshot().count(filter).unwrap(), expected.len() as u64, "{filter:?}");
 }
 
-pub(super) fn an_empty_filter_matches_everything(vault: &Vault) {
+pub(super) fn an_empty_filter_matches_everything(vault: &TestVault) {
     expect(vault, &Filter::default(), &[]);
-    let one = vault.add_note(&Document::new("a"));
-    let other = vault.add(Document::new("a").admit(sheet()));
+    let one = vault.add_note(&TestDocument::new("a"));
+    let other = vault.add(TestDocument::new("a").admit(sheet()));
     expect(vault, &Filter::default(), &[one, other]);
     let of_kind = |kinds: &[&str]| Filter {
         kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
@@ -45,13 +45,17 @@ pub(super) fn an_empty_filter_matches_everything(vault: &Vault) {
     expect(vault, &of_kind(&["folder"]), &[]);
 }
 
-pub(super) fn every_condition_selects_its_artifacts(vault: &Vault) {
-    let a =
-        Document::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").signed(Verified, "k");
-    let b =
-        Document::new("b").mention("response", 0, digest("p")).attribute("model", "n").signed(Unchecked, "k");
+pub(super) fn every_condition_selects_its_artifacts(vault: &TestVault) {
+    let a = TestDocument::new("a")
+        .mention("prompt", 0, digest("p"))
+        .attribute("model", "m")
+        .signed(Verified, "k");
+    let b = TestDocument::new("b")
+        .mention("response", 0, digest("p"))
+        .attribute("model", "n")
+        .signed(Unchecked, "k");
     let (a, b) = (vault.add_note(&a), vault.add_note(&b));
-    let c = vault.add_note(&Document::new("c").attribute("id", "m"));
+    let c = vault.add_note(&TestDocument::new("c").attribute("id", "m"));
     let signature =
         |state, key_id: Option<&str>| only(Condition::Signature { state, key_id: key_id.map(str::to_owned) });
     vault.annotate(&Annotation::SetTag { core: a, name: "best" }).unwrap();
@@ -74,9 +78,9 @@ pub(super) fn every_condition_selects_its_artifacts(vault: &Vault) {
     expect(vault, &only(Condition::Pinned), &[c]);
 }
 
-pub(super) fn all_conditions_must_hold(vault: &Vault) {
-    let a = vault.add_note(&Document::new("a").attribute("model", "m").attribute("id", "x"));
-    vault.add_note(&Document::new("b").attribute("model", "m"));
+pub(super) fn all_conditions_must_hold(vault: &TestVault) {
+    let a = vault.add_note(&TestDocument::new("a").attribute("model", "m").attribute("id", "x"));
+    vault.add_note(&TestDocument::new("b").attribute("model", "m"));
     let conditions = vec![attribute("model", "m"), attribute("id", "x")];
     let both = Filter { conditions, ..Filter::default() };
     expect(vault, &both, &[a]);
@@ -86,8 +90,8 @@ pub(super) fn all_conditions_must_hold(vault: &Vault) {
     expect(vault, &never, &[]);
 }
 
-pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(vault: &Vault) {
-    let document = Document::new("a")
+pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(vault: &TestVault) {
+    let document = TestDocument::new("a")
         .mention("response", 2, digest("p"))
         .mention("prompt", 11, digest("p"))
         .mention("prompt", 2, digest("p"))
@@ -111,7 +115,7 @@ pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(
     let [attribute, b, z, mentions @ .., one, other] = &hit.matches[..] else { panic!("{hit:?}") };
     assert_eq!(*attribute, Match::Attribute { name: "model".to_owned(), value: "m".to_owned() });
     assert_eq!((b, z), (&Match::Tag("b".to_owned()), &Match::Tag("z".to_owned())));
-    let places: Vec<(&str, &Place)> = mentions
+    let places: Vec<(&str, &ArtifactLocation)> = mentions
         .iter()
         .map(|found| match found {
             Match::Mention(mention) => (mention.role.as_str(), &mention.place),
@@ -119,7 +123,7 @@ pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(
         })
         .collect();
     let expected = [("final_response", 3), ("prompt", 2), ("prompt", 11), ("response", 2)]
-        .map(|(role, at)| (role, Place::Index(at)));
+        .map(|(role, at)| (role, ArtifactLocation::Index(at)));
     assert_eq!(places, expected.iter().map(|(role, place)| (*role, place)).collect::<Vec<_>>());
     for (found, capture) in [one, other].into_iter().zip(captures) {
         let signature = capture.signature.unwrap();
@@ -127,9 +131,9 @@ pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(
     }
 }
 
-pub(super) fn members_match_for_their_containers(vault: &Vault) {
-    let part = Document::new("part").mention("prompt", 0, digest("p")).attribute("model", "m");
-    let own = Document::new("folder").mention("prompt", 5, digest("p"));
+pub(super) fn members_match_for_their_containers(vault: &TestVault) {
+    let part = TestDocument::new("part").mention("prompt", 0, digest("p")).attribute("model", "m");
+    let own = TestDocument::new("folder").mention("prompt", 5, digest("p"));
     let folder_core = vault.add(own.admit_folder(Some(&part), None));
     let part_core = core(note(), "part");
     let direct = only(mention(None, "p"));
@@ -155,19 +159,19 @@ pub(super) fn members_match_for_their_containers(vault: &Vault) {
     expect(vault, &folders, &[folder_core]);
 }
 
-pub(super) fn periods_include_their_beginning_and_exclude_their_end(vault: &Vault) {
+pub(super) fn periods_include_their_beginning_and_exclude_their_end(vault: &TestVault) {
     let document =
-        |name: &str, created: &str| Document::new(name).attribute("created_at", created).admit(note());
+        |name: &str, created: &str| TestDocument::new(name).attribute("created_at", created).admit(note());
     vault.add_at(document("a", "2025-01-01T00:00:00.000Z"), second(0));
     vault.add_at(document("b", "2025-01-02T00:00:00.000Z"), second(1));
-    vault.add_at(Document::new("c").admit(note()), second(2));
+    vault.add_at(TestDocument::new("c").admit(note()), second(2));
     vault.add_at(document("a", "2025-01-01T00:00:00.000Z"), second(3));
     // A further capture states another time: the latest counts.
     vault.add_at(document("a", "2025-01-03T00:00:00.000Z"), second(3));
     let [a, b, c] = ["a", "b", "c"].map(|name| core(note(), name));
     let period = |basis, since: Option<&str>, until: Option<&str>| {
         let time = |text: &str| text.parse().unwrap();
-        let period = Period { basis, since: since.map(time), until: until.map(time) };
+        let period = TimePeriod { basis, since: since.map(time), until: until.map(time) };
         Filter { period: Some(period), ..Filter::default() }
     };
     let at = |seconds| second(seconds).to_rfc3339();
@@ -181,9 +185,9 @@ pub(super) fn periods_include_their_beginning_and_exclude_their_end(vault: &Vaul
     expect(vault, &period(Created, None, Some("2025-01-03T00:00:00Z")), &[b]);
 }
 
-pub(super) fn digits_select_by_core_hash(vault: &Vault) {
+pub(super) fn digits_select_by_core_hash(vault: &TestVault) {
     let cores: Vec<CoreHash> =
-        (0..40).map(|number| vault.add_note(&Document::new(&format!("n{number}")))).collect();
+        (0..40).map(|number| vault.add_note(&TestDocument::new(&format!("n{number}")))).collect();
     let hex = cores[7].0.hex();
     for length in [0, 1, 2, 7, 64] {
         let digits = hex[..length].to_owned();
@@ -196,8 +200,8 @@ pub(super) fn digits_select_by_core_hash(vault: &Vault) {
     }
 }
 
-pub(super) fn notes_are_compared_without_case(vault: &Vault) {
-    let core = vault.add_note(&Document::new("a"));
+pub(super) fn notes_are_compared_without_case(vault: &TestVault) {
+    let core = vault.add_note(&TestDocument::new("a"));
     vault.annotate(&Annotation::SetNote { core, text: Some("100 % ÄRGER_lich\nI") }).unwrap();
     for text in ["ärger", "100 %", "r_l", "\ni", "ÄRGER_LICH"] {
         expect(vault, &only(Condition::Note { text: text.to_owned() }), &[core]);
@@ -207,10 +211,10 @@ pub(super) fn notes_are_compared_without_case(vault: &Vault) {
     }
 }
 
-pub(super) fn orders_are_total(vault: &Vault) {
+pub(super) fn orders_are_total(vault: &TestVault) {
     let created = |name: &str, time: Option<&str>| match time {
-        Some(time) => Document::new(name).attribute("created_at", time),
-        None => Document::new(name),
+        Some(time) => TestDocument::new(name).attribute("created_at", time),
+        None => TestDocument::new(name),
     };
     let (early, late) = (Some("2025-01-01T00:00:00.000Z"), Some("2026-01-01T00:00:00.000Z"));
     // All at one time, so that only the order of the journal decides.
@@ -229,10 +233,10 @@ pub(super) fn orders_are_total(vault: &Vault) {
     assert_eq!(found(Order::Core), sorted(vec![first, undated, third, fourth, last, sheet]));
 }
 
-pub(super) fn artifacts_are_found_by_the_time_of_their_end(vault: &Vault) {
+pub(super) fn artifacts_are_found_by_the_time_of_their_end(vault: &TestVault) {
     let document = |name: &str, created: &str, finished: &str| {
         let day = |day: &str| format!("2026-02-{day}T12:00:00.000Z");
-        let document = Document::new(name).attribute(CREATED_AT, &day(created));
+        let document = TestDocument::new(name).attribute(CREATED_AT, &day(created));
         if finished.is_empty() { document } else { document.attribute(FINISHED_AT, &day(finished)) }
     };
     let documents = [
@@ -248,7 +252,7 @@ pub(super) fn artifacts_are_found_by_the_time_of_their_end(vault: &Vault) {
     assert_eq!(found(&Filter::default()), [long, same, other, short, open]);
     let period = |since: Option<&str>, until: Option<&str>| {
         let time = |text: &str| text.parse().unwrap();
-        let period = Period { basis: Finished, since: since.map(time), until: until.map(time) };
+        let period = TimePeriod { basis: Finished, since: since.map(time), until: until.map(time) };
         Filter { period: Some(period), ..Filter::default() }
     };
     let fifth = Some("2026-02-05T12:00:00.000Z");
@@ -269,7 +273,7 @@ pub(super) fn artifacts_are_found_by_the_time_of_their_end(vault: &Vault) {
     }
     assert_eq!(all, [long, same, other, short, open]);
     // A further capture that ended later moves the artifact.
-    let later = Document::new("b").attribute(FINISHED_AT, "2026-02-10T12:00:00.000Z");
+    let later = TestDocument::new("b").attribute(FINISHED_AT, "2026-02-10T12:00:00.000Z");
     vault.add_at(later.admit(note()), second(1));
     assert_eq!(found(&Filter::default()), [short, long, same, other, open]);
     let days = vault.snapshot().count_by_day(&period(fifth, None), Finished).unwrap();
@@ -280,9 +284,9 @@ pub(super) fn artifacts_are_found_by_the_time_of_their_end(vault: &Vault) {
     assert_eq!(of_created.iter().map(|(_, count)| count).sum::<u64>(), 4);
 }
 
-pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &Vault) {
+pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &TestVault) {
     let tokens = |name: &str, tokens: &[&str]| {
-        let document = Document::new(name);
+        let document = TestDocument::new(name);
         tokens.iter().fold(document, |document, count| document.attribute("tokens", count))
     };
     let documents = [
@@ -330,8 +334,9 @@ pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &Vault) {
     assert_eq!(found(&Filter::default()), [nine, two, again, ten, text, without]);
 }
 
-pub(super) fn artifacts_can_be_selected_by_core_hash(vault: &Vault) {
-    let [a, b, c] = ["a", "b", "c"].map(|name| vault.add_note(&Document::new(name).attribute("model", name)));
+pub(super) fn artifacts_can_be_selected_by_core_hash(vault: &TestVault) {
+    let [a, b, c] =
+        ["a", "b", "c"].map(|name| vault.add_note(&TestDocument::new(name).attribute("model", name)));
     let among = |cores: &[CoreHash]| Filter { among: Some(cores.to_vec()), ..Filter::default() };
     expect(vault, &among(&[]), &[]);
     expect(vault, &among(&[c, a, a]), &[a, c]);
@@ -348,7 +353,7 @@ pub(super) fn artifacts_can_be_selected_by_core_hash(vault: &Vault) {
     assert_eq!(rest.items.iter().map(|hit| hit.artifact.core).collect::<Vec<_>>(), [a]);
 }
 
-pub(super) fn matching_artifacts_are_counted_by_day(vault: &Vault) {
+pub(super) fn matching_artifacts_are_counted_by_day(vault: &TestVault) {
     let day = 24 * 60 * 60;
     let counted = |filter: &Filter, by| -> Vec<(String, u64)> {
         let counted = vault.snapshot().count_by_day(filter, by).unwrap();
@@ -358,14 +363,14 @@ pub(super) fn matching_artifacts_are_counted_by_day(vault: &Vault) {
         days.iter().map(|(date, count)| ((*date).to_owned(), *count)).collect()
     };
     assert_eq!(counted(&Filter::default(), Created), []);
-    let created = |name, at| Document::new(name).attribute(CREATED_AT, at).attribute("model", "m");
+    let created = |name, at| TestDocument::new(name).attribute(CREATED_AT, at).attribute("model", "m");
     let late = created("late", "2026-02-01T23:59:59.999Z");
     vault.add_note(&late);
     vault.add_note(&created("old", "1969-12-31T12:00:00.000Z"));
     vault.add_note(&created("next", "2026-02-02T00:00:00.000Z"));
-    let other = Document::new("sheet").attribute(CREATED_AT, "2026-02-01T00:00:00.000Z");
+    let other = TestDocument::new("sheet").attribute(CREATED_AT, "2026-02-01T00:00:00.000Z");
     vault.add(other.admit(sheet()));
-    vault.add_at(Document::new("undated").admit(note()), second(day));
+    vault.add_at(TestDocument::new("undated").admit(note()), second(day));
     // The latest of the times of an artifact counts.
     let later = late.remark("more").attribute(CREATED_AT, "2026-02-03T01:00:00.000Z");
     vault.add_at(later.admit(note()), second(2 * day));
@@ -380,7 +385,7 @@ pub(super) fn matching_artifacts_are_counted_by_day(vault: &Vault) {
     assert_eq!(counted(&only(attribute("model", "m")), Created), of_notes);
     assert_eq!(counted(&only(attribute("model", "n")), Created), []);
     let time = |text: &str| Some(text.parse().unwrap());
-    let period = Period {
+    let period = TimePeriod {
         basis: Created,
         since: time("2026-02-01T00:00:00.000Z"),
         until: time("2026-02-03T00:00:00.000Z"),
@@ -388,7 +393,7 @@ pub(super) fn matching_artifacts_are_counted_by_day(vault: &Vault) {
     let within = Filter { period: Some(period), ..Filter::default() };
     assert_eq!(counted(&within, Created), days(&[("2026-02-01", 1), ("2026-02-02", 1)]));
     assert_eq!(counted(&within, FirstSeen), days(&[("2026-03-01", 2)]));
-    let period = Period { basis: LastSeen, since: Some(second(day)), until: None };
+    let period = TimePeriod { basis: LastSeen, since: Some(second(day)), until: None };
     let seen = Filter { period: Some(period), ..Filter::default() };
     assert_eq!(counted(&seen, Created), days(&[("2026-02-03", 1)]));
 }

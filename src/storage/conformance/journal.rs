@@ -1,18 +1,18 @@
 //! The journal.
 
-use super::kinds::{Document, note};
-use super::{Vault, digest, second};
+use super::kinds::{TestDocument, note};
+use super::{TestVault, digest, second};
 use crate::artifact::SignatureState::Unchecked;
 use crate::digest::{Digest, Hasher};
 use crate::storage::interface::{Annotation, JournalRecord};
 use crate::storage::{JournalQuery, RemovedPolicy};
 
 /// Makes one change of each kind.
-fn fill(vault: &Vault) {
-    let a = Document::new("a").mention("prompt", 0, digest("p")).signed(Unchecked, "key");
+fn fill(vault: &TestVault) {
+    let a = TestDocument::new("a").mention("prompt", 0, digest("p")).signed(Unchecked, "key");
     let core = vault.add_note(&a);
     vault.add_at(a.admit(note()), second(1));
-    let b = vault.add_note(&Document::new("b"));
+    let b = vault.add_note(&TestDocument::new("b"));
     let (note_text, reason) = (Some("note \"\u{e000}\u{1f600}\n"), Some("reason"));
     for change in [
         Annotation::SetTag { core, name: "x" },
@@ -24,14 +24,14 @@ fn fill(vault: &Vault) {
         vault.annotate_at(&change, second(2)).unwrap();
     }
     vault.remove_at(core, reason, second(3)).unwrap();
-    vault.put(vec![a.admit(note())], RemovedPolicy::TakeBack, second(4)).unwrap();
+    vault.put(vec![a.admit(note())], RemovedPolicy::Readmit, second(4)).unwrap();
 }
 
-fn entries(vault: &Vault, query: &JournalQuery, from: u64, limit: usize) -> Vec<JournalRecord> {
+fn entries(vault: &TestVault, query: &JournalQuery, from: u64, limit: usize) -> Vec<JournalRecord> {
     vault.snapshot().journal(query, from, limit).unwrap()
 }
 
-pub(super) fn entries_are_chained(vault: &Vault) {
+pub(super) fn entries_are_chained(vault: &TestVault) {
     assert_eq!(vault.snapshot().journal_head().unwrap().chain, Digest::from_bytes([0; 32]));
     assert_eq!(vault.snapshot().last_entry_at().unwrap(), None);
     fill(vault);
@@ -49,7 +49,7 @@ pub(super) fn entries_are_chained(vault: &Vault) {
     assert_eq!(vault.snapshot().last_entry_at().unwrap(), all.last().map(|entry| entry.at));
 }
 
-pub(super) fn entries_are_the_same_for_every_engine(vault: &Vault) {
+pub(super) fn entries_are_the_same_for_every_engine(vault: &TestVault) {
     fill(vault);
     assert_eq!(
         vault.actions(),
@@ -85,7 +85,7 @@ pub(super) fn entries_are_the_same_for_every_engine(vault: &Vault) {
     assert_eq!(head.hex(), "b86150079a4203e6a7cb0f808bb95e434d80b3aa6138802e7cf88c3b173dcfa1");
 }
 
-pub(super) fn entries_are_selected(vault: &Vault) {
+pub(super) fn entries_are_selected(vault: &TestVault) {
     fill(vault);
     let seqs = |query: &JournalQuery, from, limit| -> Vec<u64> {
         entries(vault, query, from, limit).into_iter().map(|entry| entry.seq).collect()
@@ -110,7 +110,7 @@ pub(super) fn entries_are_selected(vault: &Vault) {
     assert!(seqs(&unknown, 0, 9).is_empty());
 }
 
-pub(super) fn the_chain_is_checked(vault: &Vault) {
+pub(super) fn the_chain_is_checked(vault: &TestVault) {
     let zero = Digest::from_bytes([0; 32]);
     let check = vault.snapshot().check_journal(Some(zero)).unwrap();
     assert_eq!((check.head.seq, check.defect, check.since), (0, None, Some(0)));
@@ -122,9 +122,9 @@ pub(super) fn the_chain_is_checked(vault: &Vault) {
     assert_eq!(check(Some(digest("none"))).since, None);
 }
 
-pub(super) fn many_captures_seen_again_are_recorded_in_several_entries(vault: &Vault) {
+pub(super) fn many_captures_seen_again_are_recorded_in_several_entries(vault: &TestVault) {
     let admitted = || -> Vec<_> {
-        (0..1_001).map(|number| Document::new(&format!("n{number}")).admit(note())).collect()
+        (0..1_001).map(|number| TestDocument::new(&format!("n{number}")).admit(note())).collect()
     };
     vault.add_all(admitted());
     vault.add_all(admitted());

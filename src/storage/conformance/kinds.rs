@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Admitted, Artifact, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, Draft,
-    Entry, EntryContent, Kind, MemberBytes, Mention, NameHandle, Part, Passage, Peek, Recognition, Relation,
-    Role, Signature, SignaturePolicy, SignatureState, StepVisitor,
+    AdmitOptions, Admitted, Artifact, ArtifactDirectory, ArtifactView, AttributeInfo, Directory,
+    DirectoryEntry, Draft, EntryContent, HeadReader, Kind, MemberBytes, Mention, NameHandle, Part, Passage,
+    Recognition, Relation, Role, Signature, SignaturePolicy, SignatureState, StepVisitor,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -64,9 +64,9 @@ pub(super) fn folder() -> Kind {
 
 /// A document to be.
 #[derive(Clone, Default)]
-pub(super) struct Document(String);
+pub(super) struct TestDocument(String);
 
-impl Document {
+impl TestDocument {
     /// Creates a document. Documents of one kind with the same `core` are captures of one artifact.
     pub(super) fn new(core: &str) -> Self {
         Self(format!("core {core}\n"))
@@ -143,7 +143,8 @@ impl Document {
 
     /// Admits a directory with this file `index`, a file `part`, and a file `shared` with the bytes `shared`.
     pub(super) fn admit_folder(&self, part: Option<&Self>, shared: Option<&str>) -> Admitted {
-        let entry = |name: &str, bytes| Entry { name: name.to_owned(), content: EntryContent::File(bytes) };
+        let entry =
+            |name: &str, bytes| DirectoryEntry { name: name.to_owned(), content: EntryContent::File(bytes) };
         let mut entries = vec![entry("index", self.bytes())];
         entries.extend(part.map(|part| entry("part", part.bytes())));
         entries.extend(shared.map(|text| entry("shared", text.as_bytes().to_vec())));
@@ -270,7 +271,7 @@ impl ArtifactDirectory for FolderKind {
         vec![RULE]
     }
 
-    fn recognizes(_names: &[&str], _peek: &mut Peek<'_>) -> bool {
+    fn recognizes(_names: &[&str], _peek: &mut HeadReader<'_>) -> bool {
         false
     }
 
@@ -284,7 +285,7 @@ impl ArtifactDirectory for FolderKind {
 
     fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let mut draft = describe(Self::NAME, directory.entry("index")?.bytes()?, options, findings)?;
-        if let Some(part) = directory.entry("part").and_then(Entry::bytes) {
+        if let Some(part) = directory.entry("part").and_then(DirectoryEntry::bytes) {
             let part = note().admit(part.to_vec(), options).ok()?;
             draft.mentions.push(Mention::at(ROLES.last()?, 0, part.core().0));
             draft.embedded.push(part);

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::kinds::{Document, note, sheet};
-use super::{Vault, second, start, unknown};
+use super::kinds::{TestDocument, note, sheet};
+use super::{TestVault, second, start, unknown};
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Annotation, Condition, Filter, Label, LabelKey, LabelValue, Match, Order, Page,
@@ -18,25 +18,25 @@ fn keys(keys: &[&str]) -> BTreeSet<String> {
     keys.iter().map(|key| (*key).to_owned()).collect()
 }
 
-fn set(vault: &Vault, cores: &[CoreHash], pairs: &[(&str, &str)]) -> bool {
+fn set(vault: &TestVault, cores: &[CoreHash], pairs: &[(&str, &str)]) -> bool {
     vault.annotate(&Annotation::SetLabels { cores, labels: &labels(pairs) }).unwrap()
 }
 
-fn three(vault: &Vault) -> [CoreHash; 3] {
-    ["a", "b", "c"].map(|name| vault.add_note(&Document::new(name)))
+fn three(vault: &TestVault) -> [CoreHash; 3] {
+    ["a", "b", "c"].map(|name| vault.add_note(&TestDocument::new(name)))
 }
 
-fn labels_of(vault: &Vault, core: CoreHash) -> Vec<Label> {
+fn labels_of(vault: &TestVault, core: CoreHash) -> Vec<Label> {
     vault.snapshot().annotations(&[core]).unwrap().remove(0).labels
 }
 
 /// Returns the entries after the entry `seq`.
-fn entries(vault: &Vault, seq: u64) -> Vec<serde_json::Value> {
+fn entries(vault: &TestVault, seq: u64) -> Vec<serde_json::Value> {
     let entries = vault.snapshot().journal(&JournalQuery::default(), seq + 1, usize::MAX).unwrap();
     entries.iter().map(|entry| serde_json::from_str(&entry.entry).unwrap()).collect()
 }
 
-pub(super) fn labels_are_set_replaced_and_removed(vault: &Vault) {
+pub(super) fn labels_are_set_replaced_and_removed(vault: &TestVault) {
     let [a, b, _] = three(vault);
     assert!(set(vault, &[a, b], &[("commit", "1"), ("branch", ""), ("Z", "z")]));
     let label = |key: &str, value: &str, at| Label { key: key.to_owned(), value: value.to_owned(), at };
@@ -63,7 +63,7 @@ pub(super) fn labels_are_set_replaced_and_removed(vault: &Vault) {
     assert_eq!(vault.actions()[3..], ["label", "label", "unlabel"]);
 }
 
-pub(super) fn labels_of_many_artifacts_are_recorded_together(vault: &Vault) {
+pub(super) fn labels_of_many_artifacts_are_recorded_together(vault: &TestVault) {
     let [a, b, c] = three(vault);
     assert!(set(vault, &[b], &[("k", "v")]));
     let seq = vault.snapshot().journal_head().unwrap().seq;
@@ -84,7 +84,7 @@ pub(super) fn labels_of_many_artifacts_are_recorded_together(vault: &Vault) {
     assert!(text.starts_with(r#"{"action":"unlabel","actor":"tester","at":"2026-03-01T"#), "{text}");
 }
 
-pub(super) fn invalid_labels_are_rejected(vault: &Vault) {
+pub(super) fn invalid_labels_are_rejected(vault: &TestVault) {
     let [a, b, _] = three(vault);
     let head = vault.snapshot().journal_head().unwrap();
     let (long, value) = ("k".repeat(101), "v".repeat(1_025));
@@ -111,7 +111,7 @@ pub(super) fn invalid_labels_are_rejected(vault: &Vault) {
     assert!(labels_of(vault, b).is_empty());
 }
 
-pub(super) fn labels_of_missing_artifacts_are_rejected(vault: &Vault) {
+pub(super) fn labels_of_missing_artifacts_are_rejected(vault: &TestVault) {
     let [a, b, _] = three(vault);
     vault.remove(b);
     let (labels, keys) = (labels(&[("k", "v")]), keys(&["k"]));
@@ -126,7 +126,7 @@ pub(super) fn labels_of_missing_artifacts_are_rejected(vault: &Vault) {
     assert!(labels_of(vault, a).is_empty());
 }
 
-pub(super) fn labels_are_removed_with_their_artifact(vault: &Vault) {
+pub(super) fn labels_are_removed_with_their_artifact(vault: &TestVault) {
     let [a, b, _] = three(vault);
     set(vault, &[a, b], &[("commit", "1"), ("branch", "main")]);
     set(vault, &[a], &[("only", "a")]);
@@ -138,7 +138,7 @@ pub(super) fn labels_are_removed_with_their_artifact(vault: &Vault) {
     let listed: Vec<String> = vault.snapshot().label_keys().unwrap().into_iter().map(|key| key.key).collect();
     assert_eq!(listed, ["branch", "commit"]);
     // It comes back without them.
-    vault.put(vec![Document::new("a").admit(note())], super::RemovedPolicy::TakeBack, second(1)).unwrap();
+    vault.put(vec![TestDocument::new("a").admit(note())], super::RemovedPolicy::Readmit, second(1)).unwrap();
     assert!(labels_of(vault, a).is_empty());
     assert_eq!(labels_of(vault, b).len(), 2);
 }
@@ -147,7 +147,7 @@ fn label(key: &str, value: Option<&str>) -> Condition {
     Condition::Label { key: key.to_owned(), value: value.map(str::to_owned) }
 }
 
-pub(super) fn labels_select_artifacts(vault: &Vault) {
+pub(super) fn labels_select_artifacts(vault: &TestVault) {
     let [a, b, c] = three(vault);
     set(vault, &[a, b], &[("commit", "1"), ("branch", "main")]);
     set(vault, &[b], &[("commit", "2")]);
@@ -171,10 +171,10 @@ pub(super) fn labels_select_artifacts(vault: &Vault) {
     assert!(hits.next.is_some());
 }
 
-pub(super) fn keys_and_values_are_listed_with_their_use(vault: &Vault) {
+pub(super) fn keys_and_values_are_listed_with_their_use(vault: &TestVault) {
     let [a, b, c] = three(vault);
-    vault.add(Document::new("a").remark("another capture").admit(note()));
-    let d = vault.add(Document::new("d").admit(sheet()));
+    vault.add(TestDocument::new("a").remark("another capture").admit(note()));
+    let d = vault.add(TestDocument::new("d").admit(sheet()));
     set(vault, &[a, b, d], &[("commit", "beta"), ("branch", "main")]);
     set(vault, &[b, c], &[("commit", "alpha")]);
     let snapshot = vault.snapshot();

@@ -1,18 +1,18 @@
 //! Mentions of digests.
 
-use super::kinds::{Document, core, note, sheet};
-use super::{Vault, digest};
+use super::kinds::{TestDocument, core, note, sheet};
+use super::{TestVault, digest};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
-use crate::storage::interface::Mention;
+use crate::storage::interface::MentionRecord;
 
-fn seen(mentions: &[Mention]) -> Vec<(String, String, Digest)> {
+fn seen(mentions: &[MentionRecord]) -> Vec<(String, String, Digest)> {
     mentions.iter().map(|mention| (mention.place.to_string(), mention.role.clone(), mention.digest)).collect()
 }
 
-pub(super) fn mentions_are_ordered_and_grouped(vault: &Vault) {
+pub(super) fn mentions_are_ordered_and_grouped(vault: &TestVault) {
     let (p, q) = (digest("p"), digest("q"));
     let (first, second) = if p < q { (p, q) } else { (q, p) };
-    let document = Document::new("a")
+    let document = TestDocument::new("a")
         .mention("response", 10, p)
         .mention("response", 2, second)
         .mention("response", 2, first)
@@ -39,8 +39,8 @@ pub(super) fn mentions_are_ordered_and_grouped(vault: &Vault) {
     assert!(snapshot.mentions(&[core], Some("history")).unwrap()[0].is_empty());
 }
 
-pub(super) fn mentions_of_several_captures_are_counted_once(vault: &Vault) {
-    let one = Document::new("a").mention("prompt", 0, digest("p")).mention("response", 0, digest("r"));
+pub(super) fn mentions_of_several_captures_are_counted_once(vault: &TestVault) {
+    let one = TestDocument::new("a").mention("prompt", 0, digest("p")).mention("response", 0, digest("r"));
     let core = vault.add_note(&one);
     vault.add_note(&one.clone().remark("the same mentions"));
     vault.add_note(&one.mention("prompt", 1, digest("p")));
@@ -52,9 +52,9 @@ pub(super) fn mentions_of_several_captures_are_counted_once(vault: &Vault) {
     assert_eq!(snapshot.mentioning(&[digest("p")], None).unwrap()[0].len(), 2);
 }
 
-pub(super) fn artifacts_that_mention_a_digest_are_found(vault: &Vault) {
+pub(super) fn artifacts_that_mention_a_digest_are_found(vault: &TestVault) {
     let documents = ["a", "b", "c"].map(|name| {
-        Document::new(name)
+        TestDocument::new(name)
             .mention("response", 1, digest("p"))
             .mention("prompt", 3, digest("p"))
             .mention("prompt", 0, digest("p"))
@@ -63,7 +63,7 @@ pub(super) fn artifacts_that_mention_a_digest_are_found(vault: &Vault) {
     for document in &documents {
         vault.add_note(document);
     }
-    vault.add(Document::new("s").mention("prompt", 0, digest("p")).admit(sheet()));
+    vault.add(TestDocument::new("s").mention("prompt", 0, digest("p")).admit(sheet()));
     let snapshot = vault.snapshot();
     let mut cores = ["a", "b", "c"].map(|name| core(note(), name)).to_vec();
     cores.push(core(sheet(), "s"));
@@ -99,10 +99,10 @@ pub(super) fn artifacts_that_mention_a_digest_are_found(vault: &Vault) {
     assert_eq!(both, cores);
 }
 
-pub(super) fn kinds_are_found_by_the_groups_of_their_mentions(vault: &Vault) {
-    vault.add_note(&Document::new("a").mention("final_response", 0, digest("p")));
+pub(super) fn kinds_are_found_by_the_groups_of_their_mentions(vault: &TestVault) {
+    vault.add_note(&TestDocument::new("a").mention("final_response", 0, digest("p")));
     vault.add(
-        Document::new("s")
+        TestDocument::new("s")
             .mention("response", 0, digest("p"))
             .mention("prompt", 0, digest("p"))
             .admit(sheet()),
@@ -113,12 +113,12 @@ pub(super) fn kinds_are_found_by_the_groups_of_their_mentions(vault: &Vault) {
     assert!(snapshot.kinds_with_group("final_response").unwrap().is_empty(), "this is a role");
 }
 
-pub(super) fn mentioned_digests_are_found_by_prefix(vault: &Vault) {
+pub(super) fn mentioned_digests_are_found_by_prefix(vault: &TestVault) {
     let wanted = digest("wanted");
     let mut last = *wanted.as_bytes();
     last[31] ^= 1;
     let neighbor = Digest::from_bytes(last);
-    let document = Document::new("a").mention("prompt", 0, wanted).mention("response", 0, neighbor);
+    let document = TestDocument::new("a").mention("prompt", 0, wanted).mention("response", 0, neighbor);
     vault.add_note(&document.mention("prompt", 1, digest("other")));
     let snapshot = vault.snapshot();
     let prefix: DigestPrefix = wanted.hex()[..10].parse().unwrap();
@@ -133,9 +133,9 @@ pub(super) fn mentioned_digests_are_found_by_prefix(vault: &Vault) {
     assert!(snapshot.mentioned_with_prefix(&none, None, 10).unwrap().is_empty());
 }
 
-pub(super) fn shared_first_mentions_are_those_of_several_artifacts(vault: &Vault) {
+pub(super) fn shared_first_mentions_are_those_of_several_artifacts(vault: &TestVault) {
     let document = |name: &str, first: &str, second: &str| {
-        Document::new(name).mention("history", 0, digest(first)).mention("history", 1, digest(second))
+        TestDocument::new(name).mention("history", 0, digest(first)).mention("history", 1, digest(second))
     };
     vault.add_note(&document("a", "x", "y"));
     vault.add_note(&document("a", "x", "y").remark("another capture of the same artifact"));

@@ -1,6 +1,6 @@
 //! The tests that every engine passes, each written once.
 //!
-//! [`suite!`] instantiates all of them for an engine. An engine brings a function that returns an empty [`Vault`].
+//! [`suite!`] instantiates all of them for an engine. An engine brings a function that returns an empty [`TestVault`].
 
 mod adoption;
 mod annotations;
@@ -33,13 +33,13 @@ use super::interface::{
     Annotation, ArtifactRecord, Filter, Order, Page, PutOptions, Snapshot, Storage, Transaction,
 };
 use super::memory::MemoryStorage;
-use super::{Actor, Prepared, Put, PutOutcome, RemovedPolicy, Result, Store};
+use super::{Actor, Prepared, PutOutcome, PutResult, RemovedPolicy, Result, Store};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
-use kinds::Document;
+use kinds::TestDocument;
 
 /// An empty vault of an engine, with what is removed when it is dropped.
-pub(super) struct Vault {
+pub(super) struct TestVault {
     storage: Box<dyn Storage>,
     _cleanup: Option<Box<dyn std::any::Any>>,
 }
@@ -64,7 +64,7 @@ fn unknown() -> CoreHash {
     CoreHash(digest("nothing has this hash"))
 }
 
-impl Vault {
+impl TestVault {
     fn snapshot(&self) -> Box<dyn Snapshot + '_> {
         self.storage.snapshot().unwrap()
     }
@@ -74,9 +74,9 @@ impl Vault {
     }
 
     /// Stores a batch with a policy.
-    fn put(&self, batch: Vec<Admitted>, policy: RemovedPolicy, at: DateTime<Utc>) -> Result<Vec<Put>> {
+    fn put(&self, batch: Vec<Admitted>, policy: RemovedPolicy, at: DateTime<Utc>) -> Result<Vec<PutResult>> {
         let batch: Vec<Prepared> = batch.into_iter().map(|admitted| self.prepared(admitted)).collect();
-        let options = PutOptions { policy, at, patience: Duration::from_mins(1) };
+        let options = PutOptions { policy, at, busy_timeout: Duration::from_mins(1) };
         self.storage.put(&batch.iter().collect::<Vec<_>>(), &options)
     }
 
@@ -99,7 +99,7 @@ impl Vault {
     }
 
     /// Stores a note at the start, and returns its core hash.
-    fn add_note(&self, document: &Document) -> CoreHash {
+    fn add_note(&self, document: &TestDocument) -> CoreHash {
         self.add(document.admit(kinds::note()))
     }
 
@@ -294,9 +294,9 @@ macro_rules! suite {
 }
 
 /// Returns an empty vault in memory.
-fn memory() -> Vault {
+fn memory() -> TestVault {
     let storage = MemoryStorage::new().acting_as(actor());
-    Vault { storage: Box::new(storage), _cleanup: None }
+    TestVault { storage: Box::new(storage), _cleanup: None }
 }
 
 fn actor() -> Actor {
@@ -304,10 +304,10 @@ fn actor() -> Actor {
 }
 
 /// Returns an empty vault in a new file.
-fn file() -> Vault {
+fn file() -> TestVault {
     let directory = tempfile::tempdir().unwrap();
     let storage = Store::open_or_create(&directory.path().join("v.vault")).unwrap().acting_as(actor());
-    Vault { storage: Box::new(storage), _cleanup: Some(Box::new(directory)) }
+    TestVault { storage: Box::new(storage), _cleanup: Some(Box::new(directory)) }
 }
 
 suite!(in_memory, super::super::memory);

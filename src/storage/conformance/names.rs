@@ -1,17 +1,17 @@
 //! Names of artifacts.
 
-use super::Vault;
-use super::kinds::{Document, note, sheet};
+use super::TestVault;
+use super::kinds::{TestDocument, note, sheet};
 
 fn named(name: &str) -> Vec<String> {
     vec![format!("test:{name}")]
 }
 
-pub(super) fn names_are_listed_with_their_users(vault: &Vault) {
-    let original = vault.add_note(&Document::new("original").named("run").named("also"));
-    let copy = vault.add_note(&Document::new("copy").names("run").named("run"));
-    let user = vault.add(Document::new("user").hints("run").names("run").admit(sheet()));
-    let other = vault.add_note(&Document::new("other").hints("run"));
+pub(super) fn names_are_listed_with_their_users(vault: &TestVault) {
+    let original = vault.add_note(&TestDocument::new("original").named("run").named("also"));
+    let copy = vault.add_note(&TestDocument::new("copy").names("run").named("run"));
+    let user = vault.add(TestDocument::new("user").hints("run").names("run").admit(sheet()));
+    let other = vault.add_note(&TestDocument::new("other").hints("run"));
     let snapshot = vault.snapshot();
     let names = snapshot.names(&[original, copy, user]).unwrap();
     assert_eq!(names[0].own, ["test:also", "test:run"]);
@@ -34,27 +34,27 @@ pub(super) fn names_are_listed_with_their_users(vault: &Vault) {
     assert!(by_name[2].identified.is_empty() && by_name[2].referring.is_empty());
 }
 
-pub(super) fn shared_names_are_those_of_several_originals(vault: &Vault) {
+pub(super) fn shared_names_are_those_of_several_originals(vault: &TestVault) {
     let document =
-        |name: &str, run: &str| Document::new(name).named(run).mention("history", 0, super::digest(name));
+        |name: &str, run: &str| TestDocument::new(name).named(run).mention("history", 0, super::digest(name));
     vault.add_note(&document("a", "x"));
     vault.add_note(&document("b", "x"));
     vault.add_note(&document("c", "y"));
     vault.add_note(&document("d", "y").names("y"));
     vault.add_note(&document("e", "z"));
     // No artifact of this kind has mentions of the group.
-    vault.add(Document::new("f").named("z").admit(sheet()));
+    vault.add(TestDocument::new("f").named("z").admit(sheet()));
     let snapshot = vault.snapshot();
     assert_eq!(snapshot.shared_names("history").unwrap(), ["test:x"]);
     assert!(snapshot.shared_names("prompt").unwrap().is_empty());
 }
 
-pub(super) fn namesakes_are_of_the_same_kind(vault: &Vault) {
-    let one = vault.add_note(&Document::new("one").named("x"));
-    let sheet = vault.add(Document::new("sheet").named("x").hints("y").admit(sheet()));
-    let referring = vault.add_note(&Document::new("referring").hints("y"));
+pub(super) fn namesakes_are_of_the_same_kind(vault: &TestVault) {
+    let one = vault.add_note(&TestDocument::new("one").named("x"));
+    let sheet = vault.add(TestDocument::new("sheet").named("x").hints("y").admit(sheet()));
+    let referring = vault.add_note(&TestDocument::new("referring").hints("y"));
     let has = |cores: &[_]| vault.snapshot().has_namesake(cores).unwrap();
     assert_eq!(has(&[one, sheet, referring]), [false, false, false]);
-    vault.add(Document::new("two").named("x").names("y").admit(note()));
+    vault.add(TestDocument::new("two").named("x").names("y").admit(note()));
     assert_eq!(has(&[one, sheet, referring]), [true, false, true]);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::kinds::{Document, core, note, sheet};
-use super::{Vault, digest, unknown};
+use super::kinds::{TestDocument, core, note, sheet};
+use super::{TestVault, digest, unknown};
 use crate::artifact::group;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
@@ -12,8 +12,8 @@ use crate::storage::interface::{
 
 const GROUPS: [&str; 2] = [group::PROMPT, group::RESPONSE];
 
-fn document(name: &str) -> Document {
-    Document::new(name)
+fn document(name: &str) -> TestDocument {
+    TestDocument::new(name)
         .mention("prompt", 3, digest("late"))
         .mention("prompt", 1, digest("p"))
         .mention("response", 2, digest("r"))
@@ -22,7 +22,7 @@ fn document(name: &str) -> Document {
 }
 
 /// Stores artifacts that are linked in every way, and returns their core hashes.
-fn fill(vault: &Vault) -> Vec<CoreHash> {
+fn fill(vault: &TestVault) -> Vec<CoreHash> {
     let (a, b) = (core(note(), "a"), core(sheet(), "b"));
     vault.add_note(
         &document("a").mention("reference", 0, b.0).named("x").named("\0z").names("y").hints("none"),
@@ -30,16 +30,17 @@ fn fill(vault: &Vault) -> Vec<CoreHash> {
     vault.add_note(&document("a").remark("again").mention("reference", 4, digest("missing")).names("x"));
     let text = document("b").mention("reference", 0, a.0).mention("reference", 7, a.0).named("y").names("x");
     vault.add(text.admit(sheet()));
-    vault
-        .add_note(&Document::new("c").mention("part", 0, a.0).mention("response", 0, digest("r")).named("x"));
-    vault.add(Document::new("d").mention("prompt", 0, digest("p")).names("gone").admit(sheet()));
+    vault.add_note(
+        &TestDocument::new("c").mention("part", 0, a.0).mention("response", 0, digest("r")).named("x"),
+    );
+    vault.add(TestDocument::new("d").mention("prompt", 0, digest("p")).names("gone").admit(sheet()));
     for (source, relation, target) in [(a, "z", b), (a, "about", b), (core(note(), "c"), "about", a)] {
         vault.annotate(&Annotation::AddLink { source, relation, target, note: Some(relation) }).unwrap();
     }
     vec![b, unknown(), a, core(note(), "c"), core(sheet(), "d")]
 }
 
-pub(super) fn a_neighborhood_is_what_its_parts_are(vault: &Vault) {
+pub(super) fn a_neighborhood_is_what_its_parts_are(vault: &TestVault) {
     let cores = fill(vault);
     let snapshot = vault.snapshot();
     let nothing = BTreeSet::new();
@@ -62,7 +63,7 @@ pub(super) fn a_neighborhood_is_what_its_parts_are(vault: &Vault) {
     assert!(of_a.has_namesake);
 }
 
-pub(super) fn sharers_are_those_of_both_digests(vault: &Vault) {
+pub(super) fn sharers_are_those_of_both_digests(vault: &TestVault) {
     let cores = fill(vault);
     let snapshot = vault.snapshot();
     let pair = |one: &str, other: &str, kind: crate::artifact::Kind| DigestPair {

@@ -1,10 +1,10 @@
 //! Pages.
 
-use super::kinds::{Document, note, sheet};
-use super::{Vault, second};
+use super::kinds::{TestDocument, note, sheet};
+use super::{TestVault, second};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis::{Created, FirstSeen, LastSeen};
-use crate::storage::interface::{Cursor, Filter, Order, Page, Paged};
+use crate::storage::interface::{Cursor, Filter, HitPage, Order, Page};
 
 const ORDERS: [Order; 6] = [
     Order::Newest(FirstSeen),
@@ -16,10 +16,10 @@ const ORDERS: [Order; 6] = [
 ];
 
 /// Stores artifacts of two kinds, in several batches of the same time, some of which state when they were created.
-fn fill(vault: &Vault) {
+fn fill(vault: &TestVault) {
     for batch in 0..4_i64 {
         let artifacts = (0..5).map(|number| {
-            let document = Document::new(&format!("n{batch}-{number}"));
+            let document = TestDocument::new(&format!("n{batch}-{number}"));
             let document = match number {
                 0 => document,
                 1 | 2 => document.attribute("created_at", "2025-01-01T00:00:00.000Z"),
@@ -37,14 +37,19 @@ fn fill(vault: &Vault) {
     }
 }
 
-fn page(vault: &Vault, order: Order, limit: usize, after: Option<Cursor>) -> (Vec<CoreHash>, Option<Cursor>) {
-    let Paged { items, next } =
+fn page(
+    vault: &TestVault,
+    order: Order,
+    limit: usize,
+    after: Option<Cursor>,
+) -> (Vec<CoreHash>, Option<Cursor>) {
+    let HitPage { items, next } =
         vault.snapshot().find(&Filter::default(), order, &Page { limit, after }).unwrap();
     assert!(items.len() <= limit);
     (items.into_iter().map(|hit| hit.artifact.core).collect(), next)
 }
 
-pub(super) fn pages_are_the_whole(vault: &Vault) {
+pub(super) fn pages_are_the_whole(vault: &TestVault) {
     fill(vault);
     for order in ORDERS {
         let whole = vault.found(&Filter::default(), order);
@@ -62,7 +67,7 @@ pub(super) fn pages_are_the_whole(vault: &Vault) {
     }
 }
 
-pub(super) fn pages_stay_complete_when_items_are_removed(vault: &Vault) {
+pub(super) fn pages_stay_complete_when_items_are_removed(vault: &TestVault) {
     fill(vault);
     for order in ORDERS {
         let whole = vault.found(&Filter::default(), order);
@@ -80,7 +85,7 @@ pub(super) fn pages_stay_complete_when_items_are_removed(vault: &Vault) {
     }
 }
 
-pub(super) fn the_last_page_has_no_next(vault: &Vault) {
+pub(super) fn the_last_page_has_no_next(vault: &TestVault) {
     fill(vault);
     for order in ORDERS {
         let (first, next) = page(vault, order, 19, None);
@@ -91,7 +96,7 @@ pub(super) fn the_last_page_has_no_next(vault: &Vault) {
     }
 }
 
-pub(super) fn a_limit_of_zero_returns_nothing(vault: &Vault) {
+pub(super) fn a_limit_of_zero_returns_nothing(vault: &TestVault) {
     fill(vault);
     for order in ORDERS {
         assert_eq!(page(vault, order, 0, None), (Vec::new(), None));

@@ -1,14 +1,14 @@
 //! Reading what is stored.
 
-use super::kinds::{Document, core, note, sheet};
-use super::{Vault, digest, second, unknown};
+use super::kinds::{TestDocument, core, note, sheet};
+use super::{TestVault, digest, second, unknown};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::ErrorKind;
 use crate::storage::interface::{CaptureTarget, Containment, Direction, Filter, Names, SharedFile};
 
-pub(super) fn unknown_hashes_have_empty_answers(vault: &Vault) {
-    vault.add_note(&Document::new("a"));
+pub(super) fn unknown_hashes_have_empty_answers(vault: &TestVault) {
+    vault.add_note(&TestDocument::new("a"));
     let snapshot = vault.snapshot();
     let of = [unknown()];
     assert_eq!(snapshot.artifacts(&of).unwrap(), [None]);
@@ -37,8 +37,8 @@ pub(super) fn unknown_hashes_have_empty_answers(vault: &Vault) {
     assert!(snapshot.attribute_values("model", "", 10).unwrap().is_empty());
 }
 
-pub(super) fn no_keys_have_no_answers(vault: &Vault) {
-    vault.add_note(&Document::new("a").mention("prompt", 0, digest("p")));
+pub(super) fn no_keys_have_no_answers(vault: &TestVault) {
+    vault.add_note(&TestDocument::new("a").mention("prompt", 0, digest("p")));
     let snapshot = vault.snapshot();
     assert!(snapshot.artifacts(&[]).unwrap().is_empty());
     assert!(snapshot.captures(&[]).unwrap().is_empty());
@@ -54,18 +54,18 @@ pub(super) fn no_keys_have_no_answers(vault: &Vault) {
     assert!(snapshot.has_namesake(&[]).unwrap().is_empty());
     assert!(snapshot.related_among(&[], "extends", "id").unwrap().is_empty());
     assert!(snapshot.manual_links(&[]).unwrap().is_empty());
-    assert!(snapshot.containers(&[], Containment::Stated).unwrap().is_empty());
+    assert!(snapshot.containers(&[], Containment::Declared).unwrap().is_empty());
     assert!(snapshot.files(&[]).unwrap().is_empty());
     assert!(snapshot.shared_files(&[]).unwrap().is_empty());
     assert!(snapshot.preferred_captures(&[]).unwrap().is_empty());
     assert!(snapshot.captures_with(&[]).unwrap().is_empty());
 }
 
-pub(super) fn answers_are_in_the_order_of_the_keys(vault: &Vault) {
+pub(super) fn answers_are_in_the_order_of_the_keys(vault: &TestVault) {
     let cores: Vec<CoreHash> = ["a", "b", "c"]
         .into_iter()
         .map(|name| {
-            let shared = Document::new(name).mention("prompt", 0, digest(name)).attribute("model", name);
+            let shared = TestDocument::new(name).mention("prompt", 0, digest(name)).attribute("model", name);
             vault.add_note(&shared.named(name))
         })
         .collect();
@@ -97,8 +97,8 @@ pub(super) fn answers_are_in_the_order_of_the_keys(vault: &Vault) {
     assert_eq!(mentioning, [vec![cores[1]], vec![], vec![cores[0]]]);
 }
 
-pub(super) fn members_and_bytes_are_returned_as_stored(vault: &Vault) {
-    let (index, part) = (Document::new("folder"), Document::new("part"));
+pub(super) fn members_and_bytes_are_returned_as_stored(vault: &TestVault) {
+    let (index, part) = (TestDocument::new("folder"), TestDocument::new("part"));
     let admitted = index.admit_folder(Some(&part), Some("shared text"));
     let (core, capture) = (admitted.core(), admitted.capture());
     vault.add(admitted);
@@ -118,8 +118,8 @@ pub(super) fn members_and_bytes_are_returned_as_stored(vault: &Vault) {
     assert_eq!(with, snapshot.captures(&[core]).unwrap().remove(0).remove(0));
 }
 
-pub(super) fn what_a_capture_does_not_have_is_an_error(vault: &Vault) {
-    let admitted = Document::new("a").admit(note());
+pub(super) fn what_a_capture_does_not_have_is_an_error(vault: &TestVault) {
+    let admitted = TestDocument::new("a").admit(note());
     let (core, capture) = (admitted.core(), admitted.capture());
     vault.add(admitted);
     let snapshot = vault.snapshot();
@@ -132,8 +132,8 @@ pub(super) fn what_a_capture_does_not_have_is_an_error(vault: &Vault) {
     }
 }
 
-pub(super) fn warnings_and_signatures_are_returned(vault: &Vault) {
-    let document = Document::new("a").warned("two").warned("one").signed(Wrong, "key");
+pub(super) fn warnings_and_signatures_are_returned(vault: &TestVault) {
+    let document = TestDocument::new("a").warned("two").warned("one").signed(Wrong, "key");
     let core = vault.add_note(&document);
     let capture = vault.snapshot().captures(&[core]).unwrap().remove(0).remove(0);
     let warnings: Vec<&str> = capture.warnings.iter().map(|warning| warning.message.as_str()).collect();
@@ -142,8 +142,8 @@ pub(super) fn warnings_and_signatures_are_returned(vault: &Vault) {
     assert_eq!((signature.state, signature.key_id.as_deref()), (Wrong, Some("key")));
 }
 
-pub(super) fn the_preferred_capture_depends_on_the_signatures(vault: &Vault) {
-    let plain = Document::new("a");
+pub(super) fn the_preferred_capture_depends_on_the_signatures(vault: &TestVault) {
+    let plain = TestDocument::new("a");
     let forms = [
         plain.clone().signed(Wrong, "k"),
         plain.clone().signed(Unchecked, "k"),
@@ -159,13 +159,13 @@ pub(super) fn the_preferred_capture_depends_on_the_signatures(vault: &Vault) {
     }
 }
 
-pub(super) fn files_are_found_in_the_capture_that_was_added_first(vault: &Vault) {
+pub(super) fn files_are_found_in_the_capture_that_was_added_first(vault: &TestVault) {
     let text = "the same text";
-    let one = vault.add(Document::new("one").admit_folder(None, Some(text)));
-    let other = Document::new("other").admit_folder(None, Some(text));
+    let one = vault.add(TestDocument::new("one").admit_folder(None, Some(text)));
+    let other = TestDocument::new("other").admit_folder(None, Some(text));
     let other = vault.add(other);
     let blob = BlobHash(digest(text));
-    let found = |vault: &Vault| vault.snapshot().files(&[blob]).unwrap().remove(0);
+    let found = |vault: &TestVault| vault.snapshot().files(&[blob]).unwrap().remove(0);
     let file = found(vault).unwrap();
     assert_eq!((file.artifact, file.name.as_str()), (one, "shared"));
     vault.remove(one);
@@ -173,15 +173,15 @@ pub(super) fn files_are_found_in_the_capture_that_was_added_first(vault: &Vault)
     vault.remove(other);
     assert_eq!(found(vault), None);
     // Documents are not files of a directory.
-    let document = Document::new("document");
+    let document = TestDocument::new("document");
     vault.add(document.admit(sheet()));
     let blob = BlobHash(document.admit(sheet()).capture().0);
     assert_eq!(vault.snapshot().files(&[blob]).unwrap(), [None]);
 }
 
-pub(super) fn shared_files_are_listed_with_the_artifacts_that_stay(vault: &Vault) {
+pub(super) fn shared_files_are_listed_with_the_artifacts_that_stay(vault: &TestVault) {
     let folders: Vec<CoreHash> = (0..8)
-        .map(|number| vault.add(Document::new(&format!("f{number}")).admit_folder(None, Some("text"))))
+        .map(|number| vault.add(TestDocument::new(&format!("f{number}")).admit_folder(None, Some("text"))))
         .collect();
     let snapshot = vault.snapshot();
     let shared = snapshot.shared_files(&folders[..1]).unwrap().remove(0);
@@ -194,11 +194,11 @@ pub(super) fn shared_files_are_listed_with_the_artifacts_that_stay(vault: &Vault
     assert_eq!(snapshot.shared_files(&folders[..7]).unwrap()[3][0].holders, folders[7..]);
 }
 
-pub(super) fn attribute_names_and_values_are_sorted_and_limited(vault: &Vault) {
+pub(super) fn attribute_names_and_values_are_sorted_and_limited(vault: &TestVault) {
     for (name, model) in [("a", "beta"), ("b", "alpha"), ("c", "alpine"), ("d", "alpha")] {
-        vault.add_at(Document::new(name).attribute("model", model).admit(note()), second(0));
+        vault.add_at(TestDocument::new(name).attribute("model", model).admit(note()), second(0));
     }
-    let last = vault.add_note(&Document::new("e").attribute("id", "al"));
+    let last = vault.add_note(&TestDocument::new("e").attribute("id", "al"));
     let snapshot = vault.snapshot();
     assert_eq!(snapshot.attribute_names().unwrap(), ["id", "model"]);
     assert_eq!(snapshot.attribute_values("model", "", 10).unwrap(), ["alpha", "alpine", "beta"]);

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::kinds::{Document, core, folder, note, sheet};
-use super::{Vault, digest, start};
+use super::kinds::{TestDocument, core, folder, note, sheet};
+use super::{TestVault, digest, start};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::RemovedPolicy;
 use crate::storage::interface::{Condition, Containment, Direction, Filter, UnresolvedTarget};
 
-pub(super) fn references_are_listed_from_both_ends(vault: &Vault) {
+pub(super) fn references_are_listed_from_both_ends(vault: &TestVault) {
     let target = core(sheet(), "target");
     let missing = digest("missing");
     let document = |name: &str| {
-        Document::new(name)
+        TestDocument::new(name)
             .mention("history", 1, target.0)
             .mention("history", 2, missing)
             .mention("reference", 4, target.0)
@@ -22,7 +22,7 @@ pub(super) fn references_are_listed_from_both_ends(vault: &Vault) {
             .mention("reference", 9, core(note(), name).0)
     };
     let (a, b) = (vault.add_note(&document("a")), vault.add_note(&document("b")));
-    let outgoing = |vault: &Vault| vault.snapshot().references(&[a], Direction::Out).unwrap().remove(0);
+    let outgoing = |vault: &TestVault| vault.snapshot().references(&[a], Direction::Out).unwrap().remove(0);
     // The target is not stored yet: only relations that require it are included.
     let keys = |edges: &[crate::storage::interface::ReferenceEdge]| -> Vec<(String, String, bool)> {
         let key = |edge: &crate::storage::interface::ReferenceEdge| {
@@ -33,7 +33,7 @@ pub(super) fn references_are_listed_from_both_ends(vault: &Vault) {
     let row = |relation: &str, place: &str, is_resolved| (relation.to_owned(), place.to_owned(), is_resolved);
     assert_eq!(keys(&outgoing(vault)).len(), 3);
     assert!(outgoing(vault).iter().all(|edge| !edge.is_resolved && edge.relation == "references"));
-    vault.add(Document::new("target").admit(sheet()));
+    vault.add(TestDocument::new("target").admit(sheet()));
     let mut expected = vec![row("extends", "1", true)];
     let resolved = [row("references", "0", true), row("references", "4", true)];
     let unresolved = [row("references", "3", false)];
@@ -65,9 +65,9 @@ pub(super) fn references_are_listed_from_both_ends(vault: &Vault) {
     assert!(incoming.iter().all(|edge| edge.is_resolved && edge.inverse.as_deref() == Some("reported-by")));
 }
 
-pub(super) fn references_to_what_is_missing_are_reported(vault: &Vault) {
+pub(super) fn references_to_what_is_missing_are_reported(vault: &TestVault) {
     let (one, other) = (digest("one"), digest("other"));
-    let document = Document::new("a")
+    let document = TestDocument::new("a")
         .mention("reference", 1, one)
         .mention("reference", 0, other)
         .mention("history", 0, one)
@@ -76,9 +76,9 @@ pub(super) fn references_to_what_is_missing_are_reported(vault: &Vault) {
         .named("own")
         .names("own");
     let a = vault.add_note(&document);
-    let b = vault.add_note(&Document::new("b").mention("reference", 0, one).names("missing"));
-    vault.add_note(&Document::new("c").named("found"));
-    vault.add_note(&Document::new("d").names("found"));
+    let b = vault.add_note(&TestDocument::new("b").mention("reference", 0, one).names("missing"));
+    vault.add_note(&TestDocument::new("c").named("found"));
+    vault.add_note(&TestDocument::new("d").names("found"));
     let unresolved = vault.snapshot().unresolved().unwrap();
     let found: Vec<_> = unresolved
         .iter()
@@ -102,12 +102,12 @@ pub(super) fn references_to_what_is_missing_are_reported(vault: &Vault) {
     assert!(unresolved[3..].iter().all(|reference| reference.role.is_none() && reference.place.is_none()));
 }
 
-pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(vault: &Vault) {
+pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(vault: &TestVault) {
     let target = core(note(), "target");
     let twin = beginning_like(target);
     let referring = |name: &str, digests: &[Digest]| {
         let mentions = digests.iter().zip(0..);
-        let document = Document::new(name);
+        let document = TestDocument::new(name);
         vault.add_note(&mentions.fold(document, |all, (digest, at)| all.mention("reference", at, *digest)))
     };
     let (both, only_twin) = (referring("both", &[target.0, twin]), referring("twin", &[twin]));
@@ -120,7 +120,7 @@ pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(
     let of_target = [both, only_target].map(|from| (UnresolvedTarget::Digest(target.0), from));
     let all: BTreeSet<_> = of_target.into_iter().chain(of_twin.clone()).collect();
     assert_eq!(unresolved(), all);
-    vault.add_note(&Document::new("target"));
+    vault.add_note(&TestDocument::new("target"));
     assert_eq!(unresolved(), of_twin);
     // References to an artifact that is in the vault already, and to another digest with the same first bytes.
     let later = referring("later", &[target.0, twin]);
@@ -131,8 +131,8 @@ pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(
     assert_eq!(unresolved(), with_later(of_twin.clone(), &[twin]));
     vault.remove(target);
     assert_eq!(unresolved(), with_later(all.clone(), &[target.0, twin]));
-    let again = vec![Document::new("target").admit(note())];
-    vault.put(again, RemovedPolicy::TakeBack, start()).unwrap();
+    let again = vec![TestDocument::new("target").admit(note())];
+    vault.put(again, RemovedPolicy::Readmit, start()).unwrap();
     assert_eq!(unresolved(), with_later(of_twin.clone(), &[twin]));
     vault.remove(later);
     assert_eq!(unresolved(), of_twin);
@@ -144,10 +144,10 @@ pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(
     assert_eq!(unresolved(), BTreeSet::new());
 }
 
-pub(super) fn references_within_a_batch_and_a_transaction_are_resolved(vault: &Vault) {
+pub(super) fn references_within_a_batch_and_a_transaction_are_resolved(vault: &TestVault) {
     let target = core(note(), "target");
-    let from = |name: &str| Document::new(name).mention("reference", 0, target.0).admit(note());
-    vault.add_all(vec![from("before"), Document::new("target").admit(note()), from("after")]);
+    let from = |name: &str| TestDocument::new(name).mention("reference", 0, target.0).admit(note());
+    vault.add_all(vec![from("before"), TestDocument::new("target").admit(note()), from("after")]);
     let unresolved = || vault.snapshot().unresolved().unwrap().len();
     assert_eq!(unresolved(), 0);
     // An artifact that is removed together with the one that it refers to leaves nothing.
@@ -159,7 +159,7 @@ pub(super) fn references_within_a_batch_and_a_transaction_are_resolved(vault: &V
     transaction.commit().unwrap();
     assert_eq!(unresolved(), 1);
     // Another capture may refer to more.
-    let more = Document::new("before").mention("reference", 1, digest("more"));
+    let more = TestDocument::new("before").mention("reference", 1, digest("more"));
     vault.add_note(&more.mention("reference", 0, target.0));
     assert_eq!(unresolved(), 2);
 }
@@ -171,36 +171,36 @@ fn beginning_like(core: CoreHash) -> Digest {
     Digest::from_bytes(bytes)
 }
 
-pub(super) fn containers_are_found_by_statement_and_by_bytes(vault: &Vault) {
-    let part = Document::new("part");
-    let stating = vault.add(Document::new("stating").admit_folder(Some(&part), None));
+pub(super) fn containers_are_found_by_statement_and_by_bytes(vault: &TestVault) {
+    let part = TestDocument::new("part");
+    let stating = vault.add(TestDocument::new("stating").admit_folder(Some(&part), None));
     let text = String::from_utf8(part.bytes()).unwrap();
-    let holding = vault.add(Document::new("holding").admit_folder(None, Some(&text)));
+    let holding = vault.add(TestDocument::new("holding").admit_folder(None, Some(&text)));
     let twin = vault.add(part.admit(sheet()));
     let part = core(note(), "part");
     let snapshot = vault.snapshot();
     let containers = |of, by| snapshot.containers(&[of], by).unwrap().remove(0);
-    assert_eq!(containers(part, Containment::Stated), [stating]);
+    assert_eq!(containers(part, Containment::Declared), [stating]);
     let mut expected = vec![stating, holding, twin];
     expected.sort_unstable();
     assert_eq!(containers(part, Containment::Bytes), expected);
     let mut expected = vec![stating, holding, part];
     expected.sort_unstable();
     assert_eq!(containers(twin, Containment::Bytes), expected);
-    assert!(containers(twin, Containment::Stated).is_empty());
+    assert!(containers(twin, Containment::Declared).is_empty());
     // Directories that share a file do not contain each other.
     drop(snapshot);
-    let other = vault.add(Document::new("other").admit_folder(None, Some(&text)));
+    let other = vault.add(TestDocument::new("other").admit_folder(None, Some(&text)));
     let snapshot = vault.snapshot();
     assert!(snapshot.containers(&[other, holding], Containment::Bytes).unwrap().concat().is_empty());
     assert_eq!(other, core(folder(), "other"));
 }
 
-pub(super) fn related_artifacts_share_an_attribute(vault: &Vault) {
+pub(super) fn related_artifacts_share_an_attribute(vault: &TestVault) {
     let document = |name: &str, id: &str, after: &str| {
-        Document::new(name).attribute("id", id).mention("history", 0, core(note(), after).0)
+        TestDocument::new(name).attribute("id", id).mention("history", 0, core(note(), after).0)
     };
-    let short = vault.add_note(&Document::new("short").attribute("id", "x"));
+    let short = vault.add_note(&TestDocument::new("short").attribute("id", "x"));
     let long = vault.add_note(&document("long", "x", "short"));
     let longer = vault.add_note(&document("longer", "x", "long"));
     let elsewhere = vault.add_note(&document("elsewhere", "y", "longer"));

@@ -1,19 +1,22 @@
 //! Removing artifacts, and tombstones.
 
-use super::kinds::{Document, core, note, sheet};
-use super::{Vault, digest, second, unknown};
+use super::kinds::{TestDocument, core, note, sheet};
+use super::{TestVault, digest, second, unknown};
 use crate::digest::{BlobHash, CoreHash};
 use crate::storage::interface::{Annotation, Annotations, Filter, Names, Order};
 use crate::storage::{ErrorKind, PutOutcome, RemovedPolicy};
 
-pub(super) fn everything_of_an_artifact_is_removed(vault: &Vault) {
-    let document =
-        Document::new("a").mention("reference", 0, digest("p")).attribute("model", "m").named("x").names("y");
+pub(super) fn everything_of_an_artifact_is_removed(vault: &TestVault) {
+    let document = TestDocument::new("a")
+        .mention("reference", 0, digest("p"))
+        .attribute("model", "m")
+        .named("x")
+        .names("y");
     let a = vault.add_note(&document);
     vault.add_note(
         &document.clone().remark("another capture").signed(crate::artifact::SignatureState::Wrong, "k"),
     );
-    let b = vault.add_note(&Document::new("b").mention("reference", 0, a.0));
+    let b = vault.add_note(&TestDocument::new("b").mention("reference", 0, a.0));
     for change in [
         Annotation::SetTag { core: a, name: "x" },
         Annotation::SetNote { core: a, text: Some("text") },
@@ -40,8 +43,8 @@ pub(super) fn everything_of_an_artifact_is_removed(vault: &Vault) {
     }
 }
 
-pub(super) fn pinned_artifacts_are_not_removed(vault: &Vault) {
-    let core = vault.add_note(&Document::new("a"));
+pub(super) fn pinned_artifacts_are_not_removed(vault: &TestVault) {
+    let core = vault.add_note(&TestDocument::new("a"));
     vault.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
     vault.annotate(&Annotation::Pin { core, note: None }).unwrap();
     let head = vault.snapshot().journal_head().unwrap();
@@ -53,9 +56,9 @@ pub(super) fn pinned_artifacts_are_not_removed(vault: &Vault) {
     assert_eq!(vault.record(core), None);
 }
 
-pub(super) fn removals_are_recorded_in_a_fixed_order(vault: &Vault) {
+pub(super) fn removals_are_recorded_in_a_fixed_order(vault: &TestVault) {
     let cores: Vec<CoreHash> =
-        (0..4).map(|number| vault.add_note(&Document::new(&format!("n{number}")))).collect();
+        (0..4).map(|number| vault.add_note(&TestDocument::new(&format!("n{number}")))).collect();
     let core = cores[0];
     for name in ["z", "a"] {
         vault.annotate(&Annotation::SetTag { core, name }).unwrap();
@@ -91,12 +94,12 @@ pub(super) fn removals_are_recorded_in_a_fixed_order(vault: &Vault) {
     assert_eq!((&entries[14]["action"], &entries[15]["action"]), (&"note".into(), &"remove".into()));
 }
 
-pub(super) fn tombstones_are_listed_in_the_order_of_removal(vault: &Vault) {
+pub(super) fn tombstones_are_listed_in_the_order_of_removal(vault: &TestVault) {
     let names = ["d", "a", "c", "b"];
     for name in names {
-        vault.add_note(&Document::new(name));
+        vault.add_note(&TestDocument::new(name));
     }
-    vault.add(Document::new("s").admit(sheet()));
+    vault.add(TestDocument::new("s").admit(sheet()));
     for name in names {
         vault.remove(core(note(), name));
     }
@@ -113,9 +116,9 @@ pub(super) fn tombstones_are_listed_in_the_order_of_removal(vault: &Vault) {
     assert!(listed(Some("folder")).is_empty());
 }
 
-pub(super) fn tombstones_are_found_for_what_is_added_again(vault: &Vault) {
-    let (part, kept) = (Document::new("part"), Document::new("kept"));
-    let folder = || Document::new("folder").admit_folder(Some(&part), None);
+pub(super) fn tombstones_are_found_for_what_is_added_again(vault: &TestVault) {
+    let (part, kept) = (TestDocument::new("part"), TestDocument::new("kept"));
+    let folder = || TestDocument::new("folder").admit_folder(Some(&part), None);
     assert!(vault.snapshot().tombstones_of(&folder()).unwrap().is_empty());
     let folder_core = vault.add(folder());
     vault.add_note(&kept);
@@ -131,17 +134,17 @@ pub(super) fn tombstones_are_found_for_what_is_added_again(vault: &Vault) {
     // Other bytes of a removed artifact are found by its core hash.
     let other_form = part.clone().remark("another form").admit(note());
     assert_eq!(vault.snapshot().tombstones_of(&other_form).unwrap()[0].core, part_core);
-    let taken_back = vault.put(vec![folder()], RemovedPolicy::TakeBack, second(1)).unwrap();
+    let taken_back = vault.put(vec![folder()], RemovedPolicy::Readmit, second(1)).unwrap();
     assert_eq!(taken_back[0].outcome, PutOutcome::Added);
     assert!(vault.snapshot().tombstones(None).unwrap().is_empty());
 }
 
-pub(super) fn bytes_that_others_have_remain(vault: &Vault) {
-    let part = Document::new("part");
-    let admitted = Document::new("folder").admit_folder(Some(&part), Some("text"));
+pub(super) fn bytes_that_others_have_remain(vault: &TestVault) {
+    let part = TestDocument::new("part");
+    let admitted = TestDocument::new("folder").admit_folder(Some(&part), Some("text"));
     let (folder, capture) = (admitted.core(), admitted.capture());
     vault.add(admitted);
-    let other = vault.add(Document::new("other").admit_folder(None, Some("text")));
+    let other = vault.add(TestDocument::new("other").admit_folder(None, Some("text")));
     vault.remove(core(note(), "part"));
     vault.remove(other);
     let snapshot = vault.snapshot();
@@ -150,8 +153,8 @@ pub(super) fn bytes_that_others_have_remain(vault: &Vault) {
     }
 }
 
-pub(super) fn a_removed_artifact_cannot_be_removed_again(vault: &Vault) {
-    let core = vault.add_note(&Document::new("a"));
+pub(super) fn a_removed_artifact_cannot_be_removed_again(vault: &TestVault) {
+    let core = vault.add_note(&TestDocument::new("a"));
     vault.remove(core);
     for core in [core, unknown()] {
         assert_eq!(vault.remove_at(core, None, second(1)).unwrap_err().kind(), ErrorKind::Gone);

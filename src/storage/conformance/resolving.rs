@@ -1,17 +1,17 @@
 //! Resolution of prefixes.
 
-use super::Vault;
-use super::kinds::{Document, core, note, sheet};
+use super::TestVault;
+use super::kinds::{TestDocument, core, note, sheet};
 use crate::digest::{CoreHash, DigestPrefix};
 use crate::storage::interface::{CaptureTarget, Resolution};
 
-fn resolve(vault: &Vault, prefix: &str, limit: usize) -> Resolution {
+fn resolve(vault: &TestVault, prefix: &str, limit: usize) -> Resolution {
     let prefix: DigestPrefix = prefix.parse().unwrap();
     vault.snapshot().resolve(&prefix, limit).unwrap()
 }
 
-pub(super) fn prefixes_resolve_to_artifacts_captures_and_tombstones(vault: &Vault) {
-    let document = Document::new("a");
+pub(super) fn prefixes_resolve_to_artifacts_captures_and_tombstones(vault: &TestVault) {
+    let document = TestDocument::new("a");
     let capture = document.admit(note()).capture();
     let (one, other) = (vault.add_note(&document), vault.add(document.admit(sheet())));
     for digits in [6, 20, 64] {
@@ -39,9 +39,9 @@ pub(super) fn prefixes_resolve_to_artifacts_captures_and_tombstones(vault: &Vaul
     assert_eq!(resolve(vault, &super::unknown().0.hex(), 10), Resolution::default());
 }
 
-pub(super) fn resolution_is_limited(vault: &Vault) {
+pub(super) fn resolution_is_limited(vault: &TestVault) {
     // Prefixes have at least six digits, which hashes of tests do not share: the limit is one of several captures.
-    let document = Document::new("a");
+    let document = TestDocument::new("a");
     let capture = document.admit(note()).capture();
     vault.add_all(vec![document.admit(note()), document.admit(sheet())]);
     let mut cores: Vec<CoreHash> = vec![core(note(), "a"), core(sheet(), "a")];

@@ -2,22 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use super::Vault;
-use super::kinds::{Document, core, note};
+use super::TestVault;
+use super::kinds::{TestDocument, core, note};
 use crate::artifact::Field;
 use crate::digest::CoreHash;
 use crate::storage::full_text::Matcher;
 use crate::storage::interface::{
-    CapturePassages, FoundPassage, Grouping, PassageMatcher, SearchDifferences, SearchIndex,
+    CapturePassages, FoundPassage, PassageGrouping, PassageMatcher, SearchDifferences, SearchIndex,
     SearchableCapture, Term, Terms,
 };
-use crate::storage::{PATIENCE, Result};
+use crate::storage::{BUSY_TIMEOUT, Result};
 
 /// A passage of a test.
-type Text = Option<(Field, String)>;
+type PassageCase = Option<(Field, String)>;
 
 #[expect(clippy::unnecessary_wraps, reason = "passages that are not indexed are None")]
-fn text(field: Field, text: &str) -> Text {
+fn text(field: Field, text: &str) -> PassageCase {
     Some((field, text.to_owned()))
 }
 
@@ -31,7 +31,7 @@ fn terms(alternatives: &[&[&str]], fields: &[Field]) -> Terms {
     Terms { alternatives, fields: fields.to_vec() }
 }
 
-impl Vault {
+impl TestVault {
     fn search_index(&self) -> Option<SearchIndex> {
         self.snapshot().full_text().unwrap().search_index().unwrap()
     }
@@ -41,31 +41,31 @@ impl Vault {
     }
 
     fn index(&self, batch: &[CapturePassages]) -> Result<bool> {
-        self.storage.full_text()?.index_passages(batch, PATIENCE)
+        self.storage.full_text()?.index_passages(batch, BUSY_TIMEOUT)
     }
 
     fn begin_index(&self) {
-        self.storage.full_text().unwrap().begin_index(PATIENCE).unwrap();
+        self.storage.full_text().unwrap().begin_index(BUSY_TIMEOUT).unwrap();
     }
 
     /// Indexes everything, with the same passages for each capture.
-    fn index_all(&self, passages: &[Text]) {
+    fn index_all(&self, passages: &[PassageCase]) {
         let batch: Vec<_> = self.unindexed(1_000).iter().map(|it| it.with(passages.to_vec())).collect();
         assert!(self.index(&batch).unwrap());
         assert_eq!(self.search_index().map(|index| index.waiting), Some(0));
     }
 
-    fn search(&self, terms: &Terms, grouping: Grouping) -> Vec<FoundPassage> {
+    fn search(&self, terms: &Terms, grouping: PassageGrouping) -> Vec<FoundPassage> {
         let snapshot = self.snapshot();
         snapshot.full_text().unwrap().search(terms, None, grouping, usize::MAX).unwrap()
     }
 
     /// Returns the numbers of the passages that match.
     fn numbers(&self, terms: &Terms) -> BTreeSet<usize> {
-        self.search(terms, Grouping::Passage).into_iter().map(|found| found.number).collect()
+        self.search(terms, PassageGrouping::Passage).into_iter().map(|found| found.number).collect()
     }
 
-    fn compare(&self, passages: &[Text]) -> SearchDifferences {
+    fn compare(&self, passages: &[PassageCase]) -> SearchDifferences {
         let snapshot = self.snapshot();
         let index = snapshot.full_text().unwrap();
         let mut comparison = index.compare_search_index(&mut |_, _| {}).unwrap().unwrap();
@@ -76,9 +76,9 @@ impl Vault {
     }
 }
 
-pub(super) fn there_is_no_index_until_one_is_built(vault: &Vault) {
+pub(super) fn there_is_no_index_until_one_is_built(vault: &TestVault) {
     let full_text = vault.storage.full_text().unwrap();
-    vault.add_note(&Document::new("a"));
+    vault.add_note(&TestDocument::new("a"));
     assert_eq!(vault.search_index(), None);
     assert!(vault.unindexed(10).is_empty() && !full_text.has_index_parts().unwrap());
     assert!(!vault.index(&[]).unwrap() && !full_text.drop_index().unwrap());
@@ -94,9 +94,9 @@ pub(super) fn there_is_no_index_until_one_is_built(vault: &Vault) {
     assert_eq!((vault.search_index(), full_text.has_index_parts().unwrap()), (None, false));
 }
 
-pub(super) fn captures_are_indexed_in_the_order_of_addition(vault: &Vault) {
-    let (a, b) = (vault.add_note(&Document::new("a")), vault.add_note(&Document::new("b")));
-    vault.add_note(&Document::new("a").remark("another capture"));
+pub(super) fn captures_are_indexed_in_the_order_of_addition(vault: &TestVault) {
+    let (a, b) = (vault.add_note(&TestDocument::new("a")), vault.add_note(&TestDocument::new("b")));
+    vault.add_note(&TestDocument::new("a").remark("another capture"));
     vault.begin_index();
     let snapshot = vault.snapshot();
     let captures = vault.unindexed(10);
@@ -112,13 +112,13 @@ pub(super) fn captures_are_indexed_in_the_order_of_addition(vault: &Vault) {
     assert!(!vault.index(&[with(0)]).unwrap(), "it is in the index");
     assert_eq!(vault.unindexed(10).len(), 2);
     assert!(vault.index(&[with(1), with(2)]).unwrap());
-    let found = vault.search(&terms(&[&["word"]], &[]), Grouping::Passage);
+    let found = vault.search(&terms(&[&["word"]], &[]), PassageGrouping::Passage);
     assert_eq!(found.len(), 3);
     assert!(snapshot.full_text().unwrap().search_index().unwrap().is_some_and(|index| index.waiting == 3));
 }
 
 /// The passages of [`documented_queries_match`], by their number.
-fn documented() -> Vec<Text> {
+fn documented() -> Vec<PassageCase> {
     vec![
         text(Field::RESPONSE, "The refund goes to the card."),
         text(Field::PROMPT, "Refunds and VOUCHERS, to: the Card!"),
@@ -130,8 +130,8 @@ fn documented() -> Vec<Text> {
     ]
 }
 
-pub(super) fn documented_queries_match(vault: &Vault) {
-    vault.add_note(&Document::new("a"));
+pub(super) fn documented_queries_match(vault: &TestVault) {
+    vault.add_note(&TestDocument::new("a"));
     vault.begin_index();
     vault.index_all(&documented());
     for (alternatives, fields, expected) in [
@@ -163,9 +163,9 @@ pub(super) fn documented_queries_match(vault: &Vault) {
 }
 
 /// A sequence that looks random and is the same each time.
-struct Sequence(u64);
+struct PseudoRandomSequence(u64);
 
-impl Sequence {
+impl PseudoRandomSequence {
     fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).unwrap() % end
@@ -180,8 +180,8 @@ const WORDS: [&str; 12] = ["a", "A", "ab", "Äb", "abc", "b", "é", "e\u{301}", 
 const BETWEEN: [&str; 9] = [" ", " ", "-", "_", "\0", "\n", "\u{301} ", "…", ""];
 
 /// Returns texts that any tokenizer but that of the index would split in another way.
-fn short_texts(sequence: &mut Sequence) -> Vec<String> {
-    let text = |sequence: &mut Sequence| {
+fn short_texts(sequence: &mut PseudoRandomSequence) -> Vec<String> {
+    let text = |sequence: &mut PseudoRandomSequence| {
         let parts = 0..sequence.below(9);
         parts.flat_map(|_| [sequence.pick(&WORDS), sequence.pick(&BETWEEN)]).collect::<String>()
     };
@@ -205,13 +205,14 @@ fn long_texts() -> Vec<String> {
     ]
 }
 
-fn queries(sequence: &mut Sequence) -> Vec<Terms> {
-    let term = |sequence: &mut Sequence| {
+fn queries(sequence: &mut PseudoRandomSequence) -> Vec<Terms> {
+    let term = |sequence: &mut PseudoRandomSequence| {
         let words: Vec<&str> = (0..=sequence.below(3)).map(|_| sequence.pick(&WORDS)).collect();
         Term { text: words.join(" "), is_prefix: sequence.below(3) == 0 }
     };
-    let terms = |sequence: &mut Sequence| (0..=sequence.below(2)).map(|_| term(sequence)).collect();
-    let query = |sequence: &mut Sequence| Terms {
+    let terms =
+        |sequence: &mut PseudoRandomSequence| (0..=sequence.below(2)).map(|_| term(sequence)).collect();
+    let query = |sequence: &mut PseudoRandomSequence| Terms {
         alternatives: (0..=sequence.below(2)).map(|_| terms(sequence)).collect(),
         fields: if sequence.below(4) == 0 { vec![Field::TOOL] } else { Vec::new() },
     };
@@ -219,11 +220,11 @@ fn queries(sequence: &mut Sequence) -> Vec<Terms> {
 }
 
 /// Stores texts as passages, and compares what is found with what the tokenizer finds in each. Returns the number of hits.
-fn compare_matches(vault: &Vault, texts: &[String], queries: &[Terms]) -> usize {
+fn compare_matches(vault: &TestVault, texts: &[String], queries: &[Terms]) -> usize {
     let field = |number: usize| if number.is_multiple_of(2) { Field::TOOL } else { Field::OUTPUT };
-    let passages: Vec<Text> =
+    let passages: Vec<PassageCase> =
         texts.iter().enumerate().map(|(number, text)| Some((field(number), text.clone()))).collect();
-    vault.add_note(&Document::new("a"));
+    vault.add_note(&TestDocument::new("a"));
     vault.begin_index();
     vault.index_all(&passages);
     let matcher = vault.storage.full_text().unwrap().matcher().unwrap();
@@ -244,13 +245,13 @@ fn compare_matches(vault: &Vault, texts: &[String], queries: &[Terms]) -> usize 
     count
 }
 
-pub(super) fn any_text_matches_as_the_tokenizer_says(vault: &Vault) {
-    let mut sequence = Sequence(7);
+pub(super) fn any_text_matches_as_the_tokenizer_says(vault: &TestVault) {
+    let mut sequence = PseudoRandomSequence(7);
     let texts = short_texts(&mut sequence);
     assert!(compare_matches(vault, &texts, &queries(&mut sequence)) > 1_000);
 }
 
-pub(super) fn long_texts_match_as_the_tokenizer_says(vault: &Vault) {
+pub(super) fn long_texts_match_as_the_tokenizer_says(vault: &TestVault) {
     let number = |number: usize| format!("n{number:0>99}");
     let queries = [
         ("n16999", false),
@@ -276,9 +277,9 @@ pub(super) fn long_texts_match_as_the_tokenizer_says(vault: &Vault) {
     assert!(count > 15, "{count}");
 }
 
-pub(super) fn hits_can_be_grouped_restricted_and_limited(vault: &Vault) {
+pub(super) fn hits_can_be_grouped_restricted_and_limited(vault: &TestVault) {
     let names: Vec<CoreHash> =
-        ["a", "b", "c"].iter().map(|name| vault.add_note(&Document::new(name))).collect();
+        ["a", "b", "c"].iter().map(|name| vault.add_note(&TestDocument::new(name))).collect();
     vault.begin_index();
     vault.index_all(&[
         text(Field::TOOL, "word and more"),
@@ -288,26 +289,26 @@ pub(super) fn hits_can_be_grouped_restricted_and_limited(vault: &Vault) {
     let query = terms(&[&["word"]], &[]);
     let snapshot = vault.snapshot();
     let index = snapshot.full_text().unwrap();
-    let best = index.search(&query, None, Grouping::Artifact, 10).unwrap();
+    let best = index.search(&query, None, PassageGrouping::Artifact, 10).unwrap();
     // Equal scores: newest artifact first.
     let order: Vec<CoreHash> = names.iter().rev().copied().collect();
     assert_eq!(best.iter().map(|found| found.artifact).collect::<Vec<_>>(), order);
     assert!(best.iter().all(|found| (found.number, found.more) == (1, 1)), "{best:?}");
-    let every = index.search(&query, None, Grouping::Passage, 10).unwrap();
+    let every = index.search(&query, None, PassageGrouping::Passage, 10).unwrap();
     let numbers: Vec<usize> = every.iter().map(|found| found.number).collect();
     assert_eq!(numbers, [1, 1, 1, 0, 0, 0], "short passages first");
     assert!(every.is_sorted_by(|one, other| one.score >= other.score));
-    assert_eq!(index.search(&query, None, Grouping::Passage, 2).unwrap()[..], every[..2]);
-    assert!(index.search(&query, None, Grouping::Passage, 0).unwrap().is_empty());
+    assert_eq!(index.search(&query, None, PassageGrouping::Passage, 2).unwrap()[..], every[..2]);
+    assert!(index.search(&query, None, PassageGrouping::Passage, 0).unwrap().is_empty());
     let among = [names[1], super::unknown()];
-    let found = index.search(&query, Some(&among), Grouping::Artifact, 10).unwrap();
+    let found = index.search(&query, Some(&among), PassageGrouping::Artifact, 10).unwrap();
     assert_eq!(found.iter().map(|found| found.artifact).collect::<Vec<_>>(), [names[1]]);
-    assert!(index.search(&query, Some(&[]), Grouping::Artifact, 10).unwrap().is_empty());
+    assert!(index.search(&query, Some(&[]), PassageGrouping::Artifact, 10).unwrap().is_empty());
 }
 
-pub(super) fn removed_artifacts_are_removed_from_the_index(vault: &Vault) {
-    let a = vault.add_note(&Document::new("a"));
-    let b = vault.add_note(&Document::new("b"));
+pub(super) fn removed_artifacts_are_removed_from_the_index(vault: &TestVault) {
+    let a = vault.add_note(&TestDocument::new("a"));
+    let b = vault.add_note(&TestDocument::new("b"));
     vault.begin_index();
     let passages = [text(Field::TOOL, "word")];
     vault.index_all(&passages);
@@ -315,36 +316,36 @@ pub(super) fn removed_artifacts_are_removed_from_the_index(vault: &Vault) {
     let before = vault.snapshot();
     vault.remove(b);
     let cores = |found: Vec<FoundPassage>| -> Vec<CoreHash> { found.iter().map(|it| it.artifact).collect() };
-    assert_eq!(cores(vault.search(&query, Grouping::Artifact)), [a]);
+    assert_eq!(cores(vault.search(&query, PassageGrouping::Artifact)), [a]);
     assert_eq!(vault.compare(&passages), SearchDifferences::default());
-    let held = before.full_text().unwrap().search(&query, None, Grouping::Artifact, 10).unwrap();
+    let held = before.full_text().unwrap().search(&query, None, PassageGrouping::Artifact, 10).unwrap();
     assert_eq!(cores(held), [b, a], "a snapshot does not change");
     // What is added next may get the number of what was removed.
-    let c = vault.add_note(&Document::new("c"));
+    let c = vault.add_note(&TestDocument::new("c"));
     assert_eq!(vault.search_index().map(|index| index.waiting), Some(1));
     vault.index_all(&passages);
-    assert_eq!(cores(vault.search(&query, Grouping::Artifact)), [c, a]);
+    assert_eq!(cores(vault.search(&query, PassageGrouping::Artifact)), [c, a]);
 }
 
-pub(super) fn what_was_removed_while_it_was_read_is_not_indexed(vault: &Vault) {
+pub(super) fn what_was_removed_while_it_was_read_is_not_indexed(vault: &TestVault) {
     let cores: Vec<CoreHash> =
-        ["a", "b", "c"].iter().map(|name| vault.add_note(&Document::new(name))).collect();
+        ["a", "b", "c"].iter().map(|name| vault.add_note(&TestDocument::new(name))).collect();
     vault.begin_index();
     let read: Vec<_> =
         vault.unindexed(10).iter().map(|it| it.with(vec![text(Field::TOOL, "word")])).collect();
     vault.remove(cores[0]);
     vault.remove(cores[2]);
-    let d = vault.add_note(&Document::new("d"));
+    let d = vault.add_note(&TestDocument::new("d"));
     assert!(vault.index(&read).unwrap());
     let query = terms(&[&["word"]], &[]);
-    let found = vault.search(&query, Grouping::Artifact);
+    let found = vault.search(&query, PassageGrouping::Artifact);
     assert_eq!(found.iter().map(|found| found.artifact).collect::<Vec<_>>(), [cores[1]]);
     let waiting: Vec<_> = vault.unindexed(10).iter().map(|capture| capture.artifact.core).collect();
     assert_eq!(waiting, [d]);
 }
 
-pub(super) fn differences_between_index_and_passages_are_found(vault: &Vault) {
-    let a = vault.add_note(&Document::new("a"));
+pub(super) fn differences_between_index_and_passages_are_found(vault: &TestVault) {
+    let a = vault.add_note(&TestDocument::new("a"));
     vault.begin_index();
     assert_eq!(core(note(), "a"), a);
     let passages = [text(Field::TOOL, "one two"), None, text(Field::STEP, "…")];

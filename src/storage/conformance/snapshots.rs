@@ -3,8 +3,8 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::kinds::{Document, note};
-use super::{Vault, second, start};
+use super::kinds::{TestDocument, note};
+use super::{TestVault, second, start};
 use crate::storage::interface::{Annotation, Filter, Order, Page, PutOptions, Snapshot};
 use crate::storage::{ErrorKind, JournalQuery, RemovedPolicy};
 
@@ -21,8 +21,8 @@ fn answers(snapshot: &dyn Snapshot) -> String {
     )
 }
 
-pub(super) fn snapshots_do_not_see_later_changes(vault: &Vault) {
-    let document = Document::new("a");
+pub(super) fn snapshots_do_not_see_later_changes(vault: &TestVault) {
+    let document = TestDocument::new("a");
     let core = vault.add_note(&document);
     let snapshot = vault.snapshot();
     let before = answers(&*snapshot);
@@ -30,7 +30,7 @@ pub(super) fn snapshots_do_not_see_later_changes(vault: &Vault) {
     let blob = snapshot.members(core, capture).unwrap().remove(0).blob;
     vault.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
     assert_eq!(answers(&*snapshot), before);
-    vault.add_at(Document::new("b").admit(note()), second(1));
+    vault.add_at(TestDocument::new("b").admit(note()), second(1));
     vault.add_at(document.clone().admit(note()), second(1));
     assert_eq!(answers(&*snapshot), before);
     vault.remove(core);
@@ -40,8 +40,8 @@ pub(super) fn snapshots_do_not_see_later_changes(vault: &Vault) {
     assert_eq!((now.artifacts(&[core]).unwrap(), now.count(&Filter::default()).unwrap()), (vec![None], 1));
 }
 
-pub(super) fn transactions_see_their_own_changes(vault: &Vault) {
-    let (a, b) = (vault.add_note(&Document::new("a")), vault.add_note(&Document::new("b")));
+pub(super) fn transactions_see_their_own_changes(vault: &TestVault) {
+    let (a, b) = (vault.add_note(&TestDocument::new("a")), vault.add_note(&TestDocument::new("b")));
     let outside = vault.snapshot();
     let mut transaction = vault.transaction();
     assert!(transaction.annotate(&Annotation::SetTag { core: a, name: "x" }).unwrap());
@@ -56,8 +56,8 @@ pub(super) fn transactions_see_their_own_changes(vault: &Vault) {
     assert!(outside.artifacts(&[b]).unwrap()[0].is_some());
 }
 
-pub(super) fn dropped_transactions_change_nothing(vault: &Vault) {
-    let core = vault.add_note(&Document::new("a"));
+pub(super) fn dropped_transactions_change_nothing(vault: &TestVault) {
+    let core = vault.add_note(&TestDocument::new("a"));
     let before = answers(&*vault.snapshot());
     let mut transaction = vault.transaction();
     transaction.annotate(&Annotation::SetNote { core, text: Some("text") }).unwrap();
@@ -74,18 +74,18 @@ pub(super) fn dropped_transactions_change_nothing(vault: &Vault) {
     assert_eq!(vault.actions(), ["add", "pin"]);
 }
 
-pub(super) fn writers_wait_for_each_other(vault: &Vault) {
-    let core = vault.add_note(&Document::new("a"));
+pub(super) fn writers_wait_for_each_other(vault: &TestVault) {
+    let core = vault.add_note(&TestDocument::new("a"));
     let mut transaction = vault.transaction();
     transaction.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
-    // Without patience, a second writer gives up.
-    let prepared = vault.prepared(Document::new("b").admit(note()));
+    // Without a timeout, a second writer gives up.
+    let prepared = vault.prepared(TestDocument::new("b").admit(note()));
     let batch = [&prepared];
     let options =
-        PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: Duration::from_millis(1) };
+        PutOptions { policy: RemovedPolicy::Refuse, at: start(), busy_timeout: Duration::from_millis(1) };
     assert_eq!(vault.storage.put(&batch, &options).unwrap_err().kind(), ErrorKind::Busy);
-    // With patience, it waits until the first has finished, whenever that is.
-    let options = PutOptions { patience: Duration::from_mins(1), ..options };
+    // With one, it waits until the first has finished, whenever that is.
+    let options = PutOptions { busy_timeout: Duration::from_mins(1), ..options };
     let (begin, start) = channel();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {

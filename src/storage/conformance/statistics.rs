@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 
-use super::kinds::{Document, note, sheet};
-use super::{Vault, second, start};
+use super::kinds::{TestDocument, note, sheet};
+use super::{TestVault, second, start};
 use crate::artifact::{CREATED_AT, FINISHED_AT};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
-use crate::storage::interface::{Annotation, BlobCounts, Day, Extremes, KindStats, Statistics};
+use crate::storage::interface::{Annotation, BlobCounts, Day, Extremes, KindTotals, Statistics};
 
 const ALL: [TimeBasis; 4] =
     [TimeBasis::FirstSeen, TimeBasis::LastSeen, TimeBasis::Created, TimeBasis::Finished];
 
-fn statistics(vault: &Vault, by: TimeBasis) -> Statistics {
+fn statistics(vault: &TestVault, by: TimeBasis) -> Statistics {
     vault.snapshot().statistics(by).unwrap()
 }
 
-pub(super) fn an_empty_vault_has_no_statistics(vault: &Vault) {
+pub(super) fn an_empty_vault_has_no_statistics(vault: &TestVault) {
     for by in ALL {
         let expected = Statistics {
             kinds: Vec::new(),
@@ -38,12 +38,12 @@ pub(super) fn an_empty_vault_has_no_statistics(vault: &Vault) {
     }
 }
 
-pub(super) fn everything_is_counted_once(vault: &Vault) {
-    let (a, b) = (Document::new("a"), Document::new("b").remark("longer"));
+pub(super) fn everything_is_counted_once(vault: &TestVault) {
+    let (a, b) = (TestDocument::new("a"), TestDocument::new("b").remark("longer"));
     let [first, second_core] = [&a, &b].map(|document| vault.add_note(document));
-    let again = Document::new("a").remark("again");
+    let again = TestDocument::new("a").remark("again");
     vault.add_note(&again);
-    let both = Document::new("both");
+    let both = TestDocument::new("both");
     vault.add(both.admit(note()));
     vault.add(both.admit(sheet()));
     for change in [
@@ -58,9 +58,9 @@ pub(super) fn everything_is_counted_once(vault: &Vault) {
     let labels = BTreeMap::from(["k", "l"].map(|key| (key.to_owned(), "v".to_owned())));
     let set = Annotation::SetLabels { cores: &[first, second_core], labels: &labels };
     assert!(vault.annotate(&set).unwrap());
-    let size = |document: &Document| document.bytes().len() as u64;
+    let size = |document: &TestDocument| document.bytes().len() as u64;
     let found = statistics(vault, TimeBasis::FirstSeen);
-    let kind = |kind: crate::artifact::Kind, artifacts, captures, bytes| KindStats {
+    let kind = |kind: crate::artifact::Kind, artifacts, captures, bytes| KindTotals {
         kind: kind.name().to_owned(),
         artifacts,
         captures,
@@ -82,19 +82,19 @@ pub(super) fn everything_is_counted_once(vault: &Vault) {
     assert!(sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
 }
 
-pub(super) fn the_time_determines_oldest_newest_and_days(vault: &Vault) {
+pub(super) fn the_time_determines_oldest_newest_and_days(vault: &TestVault) {
     let day = 24 * 60 * 60;
-    let dated = Document::new("dated")
+    let dated = TestDocument::new("dated")
         .attribute(CREATED_AT, "2025-12-31T23:59:59.999Z")
         .attribute(FINISHED_AT, "2026-01-01T00:00:00.000Z");
     let old = vault.add_note(&dated);
-    vault.add_at(Document::new("new").admit(note()), second(day));
+    vault.add_at(TestDocument::new("new").admit(note()), second(day));
     let new = super::kinds::core(note(), "new");
     // A further capture, and a sighting of the first.
     vault.add_at(dated.clone().remark("more").admit(note()), second(2 * day));
-    let bytes = |document: &Document| document.bytes().len() as u64;
+    let bytes = |document: &TestDocument| document.bytes().len() as u64;
     let (first, more) = (bytes(&dated), bytes(&dated.clone().remark("more")));
-    let other = bytes(&Document::new("new"));
+    let other = bytes(&TestDocument::new("new"));
     let ends = |by| -> Vec<(CoreHash, DateTime<Utc>)> {
         let Extremes { oldest, newest, .. } = statistics(vault, by).extremes;
         [oldest, newest].into_iter().flatten().map(|end| (end.artifact.core, end.at)).collect()
@@ -126,10 +126,10 @@ pub(super) fn the_time_determines_oldest_newest_and_days(vault: &Vault) {
     assert_eq!(days(TimeBasis::Finished), [on(finished, 1, 2, first + more)]);
 }
 
-pub(super) fn removed_artifacts_are_not_counted(vault: &Vault) {
-    let kept = vault.add_note(&Document::new("kept"));
+pub(super) fn removed_artifacts_are_not_counted(vault: &TestVault) {
+    let kept = vault.add_note(&TestDocument::new("kept"));
     let before = statistics(vault, TimeBasis::FirstSeen);
-    let removed = vault.add_note(&Document::new("removed"));
+    let removed = vault.add_note(&TestDocument::new("removed"));
     vault.annotate(&Annotation::SetTag { core: removed, name: "x" }).unwrap();
     vault
         .annotate(&Annotation::AddLink { source: kept, relation: "r", target: removed, note: None })

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::kinds::{Document, core, note, sheet};
-use super::{Vault, digest, second, start};
+use super::kinds::{TestDocument, core, note, sheet};
+use super::{TestVault, digest, second, start};
 use crate::artifact::SignatureState;
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::storage::PutOutcome::{Added, NewCapture, Present};
@@ -12,8 +12,8 @@ use crate::storage::{ErrorKind, KindConflict, Prepared, PutOutcome, RemovedPolic
 
 const ARRIVAL: Order = Order::Newest(TimeBasis::LastSeen);
 
-pub(super) fn every_outcome_is_reported_in_the_order_of_the_batch(vault: &Vault) {
-    let (a, b) = (Document::new("a"), Document::new("b"));
+pub(super) fn every_outcome_is_reported_in_the_order_of_the_batch(vault: &TestVault) {
+    let (a, b) = (TestDocument::new("a"), TestDocument::new("b"));
     let again = a.clone().remark("another form");
     let batch = vec![a.admit(note()), b.admit(note()), a.admit(note()), again.admit(note())];
     assert_eq!(vault.add_all(batch), [Added, Added, Present, NewCapture]);
@@ -21,13 +21,14 @@ pub(super) fn every_outcome_is_reported_in_the_order_of_the_batch(vault: &Vault)
     assert_eq!(vault.actions(), ["add", "add", "add"], "what was added in the batch is not seen again");
 }
 
-pub(super) fn an_empty_batch_changes_nothing(vault: &Vault) {
+pub(super) fn an_empty_batch_changes_nothing(vault: &TestVault) {
     assert_eq!(vault.put(Vec::new(), RemovedPolicy::Refuse, start()).unwrap(), []);
     assert_eq!(vault.snapshot().journal_head().unwrap().seq, 0);
 }
 
-pub(super) fn an_artifact_is_stored_with_everything_that_belongs_to_it(vault: &Vault) {
-    let document = Document::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("run");
+pub(super) fn an_artifact_is_stored_with_everything_that_belongs_to_it(vault: &TestVault) {
+    let document =
+        TestDocument::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("run");
     let admitted = document.clone().admit(note());
     let capture = admitted.capture();
     let put = vault.put(vec![admitted], RemovedPolicy::Refuse, second(1)).unwrap().remove(0);
@@ -45,9 +46,9 @@ pub(super) fn an_artifact_is_stored_with_everything_that_belongs_to_it(vault: &V
     assert_eq!(snapshot.names(&[put.core]).unwrap()[0].own, ["test:run"]);
 }
 
-pub(super) fn a_further_capture_adds_to_the_index_data(vault: &Vault) {
-    let one = Document::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("x");
-    let other = Document::new("a")
+pub(super) fn a_further_capture_adds_to_the_index_data(vault: &TestVault) {
+    let one = TestDocument::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("x");
+    let other = TestDocument::new("a")
         .mention("prompt", 1, digest("q"))
         .mention("reference", 0, digest("r"))
         .attribute("model", "n")
@@ -69,8 +70,8 @@ pub(super) fn a_further_capture_adds_to_the_index_data(vault: &Vault) {
     assert_eq!(snapshot.references(&[core], Direction::Out).unwrap()[0].len(), 1);
 }
 
-pub(super) fn a_capture_that_is_seen_again_changes_only_times_and_order(vault: &Vault) {
-    let (a, b) = (Document::new("a"), Document::new("b"));
+pub(super) fn a_capture_that_is_seen_again_changes_only_times_and_order(vault: &TestVault) {
+    let (a, b) = (TestDocument::new("a"), TestDocument::new("b"));
     let (a_core, b_core) = (vault.add_note(&a), vault.add_note(&b));
     assert_eq!(vault.found(&Filter::default(), ARRIVAL), [b_core, a_core]);
     let before = vault.record(a_core).unwrap();
@@ -92,8 +93,8 @@ pub(super) fn a_capture_that_is_seen_again_changes_only_times_and_order(vault: &
     assert_eq!(vault.actions(), ["add", "add", "seen", "seen"]);
 }
 
-pub(super) fn the_same_bytes_can_be_two_artifacts(vault: &Vault) {
-    let document = Document::new("a");
+pub(super) fn the_same_bytes_can_be_two_artifacts(vault: &TestVault) {
+    let document = TestDocument::new("a");
     assert_eq!(vault.add_all(vec![document.admit(note()), document.admit(sheet())]), [Added, Added]);
     let (one, other) = (core(note(), "a"), core(sheet(), "a"));
     let snapshot = vault.snapshot();
@@ -108,9 +109,9 @@ pub(super) fn the_same_bytes_can_be_two_artifacts(vault: &Vault) {
     assert_eq!(tombstones[0].core, one);
 }
 
-pub(super) fn embedded_artifacts_are_stored_before_their_container(vault: &Vault) {
-    let part = Document::new("part");
-    let folder = Document::new("folder").admit_folder(Some(&part), None);
+pub(super) fn embedded_artifacts_are_stored_before_their_container(vault: &TestVault) {
+    let part = TestDocument::new("part");
+    let folder = TestDocument::new("folder").admit_folder(Some(&part), None);
     let folder = vault.add(folder);
     let part = core(note(), "part");
     let (folder, part) = (vault.record(folder).unwrap(), vault.record(part).unwrap());
@@ -118,18 +119,18 @@ pub(super) fn embedded_artifacts_are_stored_before_their_container(vault: &Vault
     assert_eq!(vault.actions(), ["add", "add"]);
 }
 
-pub(super) fn artifacts_prepared_by_another_engine_are_rejected(vault: &Vault) {
+pub(super) fn artifacts_prepared_by_another_engine_are_rejected(vault: &TestVault) {
     /// A preparation that no engine makes.
-    struct Other;
-    let prepared = Prepared::new(Document::new("a").admit(note()), &|_, _| Other);
-    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: Duration::ZERO };
+    struct ForeignPreparation;
+    let prepared = Prepared::new(TestDocument::new("a").admit(note()), &|_, _| ForeignPreparation);
+    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), busy_timeout: Duration::ZERO };
     let error = vault.storage.put(&[&prepared], &options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 0);
 }
 
-pub(super) fn a_refused_artifact_is_not_stored_and_the_others_are(vault: &Vault) {
-    let (a, b, c) = (Document::new("a"), Document::new("b"), Document::new("c"));
+pub(super) fn a_refused_artifact_is_not_stored_and_the_others_are(vault: &TestVault) {
+    let (a, b, c) = (TestDocument::new("a"), TestDocument::new("b"), TestDocument::new("c"));
     let removed = vault.add_note(&b);
     vault.remove_at(removed, Some("wrong"), second(1)).unwrap();
     let outcomes = vault.add_all(vec![a.admit(note()), b.admit(note()), c.admit(note())]);
@@ -142,8 +143,8 @@ pub(super) fn a_refused_artifact_is_not_stored_and_the_others_are(vault: &Vault)
     assert_eq!(vault.record(removed), None);
 }
 
-pub(super) fn a_refusal_can_stop_the_batch(vault: &Vault) {
-    let (a, b, c) = (Document::new("a"), Document::new("b"), Document::new("c"));
+pub(super) fn a_refusal_can_stop_the_batch(vault: &TestVault) {
+    let (a, b, c) = (TestDocument::new("a"), TestDocument::new("b"), TestDocument::new("c"));
     let removed = vault.add_note(&b);
     vault.remove(removed);
     let batch = vec![a.admit(note()), b.admit(note()), c.admit(note())];
@@ -154,11 +155,11 @@ pub(super) fn a_refusal_can_stop_the_batch(vault: &Vault) {
     assert_eq!(vault.record(core(note(), "c")), None);
 }
 
-pub(super) fn a_removal_can_be_taken_back(vault: &Vault) {
-    let document = Document::new("a");
+pub(super) fn a_removal_can_be_taken_back(vault: &TestVault) {
+    let document = TestDocument::new("a");
     let removed = vault.add_note(&document);
     vault.remove(removed);
-    let put = vault.put(vec![document.admit(note())], RemovedPolicy::TakeBack, second(3)).unwrap();
+    let put = vault.put(vec![document.admit(note())], RemovedPolicy::Readmit, second(3)).unwrap();
     assert_eq!(put[0].outcome, Added);
     assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add"]);
     assert_eq!(vault.snapshot().tombstones(None).unwrap(), []);
@@ -167,56 +168,56 @@ pub(super) fn a_removal_can_be_taken_back(vault: &Vault) {
     assert_eq!(vault.snapshot().tombstones(None).unwrap()[0].entry, 5);
 }
 
-pub(super) fn a_container_of_something_removed_is_refused(vault: &Vault) {
-    let part = Document::new("part");
+pub(super) fn a_container_of_something_removed_is_refused(vault: &TestVault) {
+    let part = TestDocument::new("part");
     let removed = vault.add_note(&part);
     vault.remove(removed);
-    let folder = || Document::new("folder").admit_folder(Some(&part), None);
+    let folder = || TestDocument::new("folder").admit_folder(Some(&part), None);
     let PutOutcome::Refused(tombstones) = vault.add_at(folder(), start()) else { panic!() };
     assert_eq!(tombstones[0].core, removed);
     assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 0);
-    let put = vault.put(vec![folder()], RemovedPolicy::TakeBack, start()).unwrap();
+    let put = vault.put(vec![folder()], RemovedPolicy::Readmit, start()).unwrap();
     assert_eq!(put[0].outcome, Added);
     assert!(vault.record(removed).is_some());
     assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add", "add"]);
 }
 
-pub(super) fn a_core_hash_is_of_one_kind(vault: &Vault) {
-    let shared = Document::of_any_kind("shared");
+pub(super) fn a_core_hash_is_of_one_kind(vault: &TestVault) {
+    let shared = TestDocument::of_any_kind("shared");
     let stored = vault.add_note(&shared);
     let head = vault.snapshot().journal_head().unwrap();
     let conflict = PutOutcome::KindConflict(KindConflict { core: stored, kind: "note".to_owned() });
     assert_eq!(vault.add_at(shared.admit(sheet()), second(1)), conflict);
     assert_eq!(vault.snapshot().journal_head().unwrap(), head);
-    let batch = vec![shared.admit(sheet()), Document::new("a").admit(note())];
+    let batch = vec![shared.admit(sheet()), TestDocument::new("a").admit(note())];
     let put = vault.put(batch, RemovedPolicy::RefuseAndStop, start()).unwrap();
     assert_eq!(put.into_iter().map(|put| put.outcome).collect::<Vec<_>>(), [conflict]);
     vault.remove(stored);
     // The removal is of this core hash, whatever the kind.
     assert!(matches!(vault.add_at(shared.admit(sheet()), start()), PutOutcome::Refused(_)));
-    let put = vault.put(vec![shared.admit(sheet())], RemovedPolicy::TakeBack, start()).unwrap();
+    let put = vault.put(vec![shared.admit(sheet())], RemovedPolicy::Readmit, start()).unwrap();
     assert_eq!((&put[0].outcome, vault.record(stored).unwrap().kind.as_str()), (&Added, "sheet"));
     // A folder whose part is in the vault as another kind is not stored either.
-    let folder = Document::new("folder").admit_folder(Some(&shared), None);
+    let folder = TestDocument::new("folder").admit_folder(Some(&shared), None);
     let conflict = PutOutcome::KindConflict(KindConflict { core: stored, kind: "sheet".to_owned() });
     assert_eq!(vault.add_at(folder, start()), conflict);
     assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 1);
 }
 
-pub(super) fn times_never_go_back(vault: &Vault) {
-    vault.add_at(Document::new("a").admit(note()), second(10));
-    vault.add_at(Document::new("b").admit(note()), second(4));
+pub(super) fn times_never_go_back(vault: &TestVault) {
+    vault.add_at(TestDocument::new("a").admit(note()), second(10));
+    vault.add_at(TestDocument::new("b").admit(note()), second(4));
     let record = vault.record(core(note(), "b")).unwrap();
     assert_eq!((record.added_at, record.seen_at), (second(10), second(10)));
     // Times have milliseconds.
     let at = second(20) + chrono::TimeDelta::nanoseconds(1_999);
-    vault.add_at(Document::new("c").admit(note()), at);
+    vault.add_at(TestDocument::new("c").admit(note()), at);
     assert_eq!(vault.record(core(note(), "c")).unwrap().added_at, second(20));
 }
 
-pub(super) fn a_signature_that_is_checked_again_is_recorded_if_it_changed(vault: &Vault) {
-    let admitted = |state| Document::new("a").checked("key").admit_with_signature(state);
-    let state = |vault: &Vault| -> SignatureState {
+pub(super) fn a_signature_that_is_checked_again_is_recorded_if_it_changed(vault: &TestVault) {
+    let admitted = |state| TestDocument::new("a").checked("key").admit_with_signature(state);
+    let state = |vault: &TestVault| -> SignatureState {
         let captures = vault.snapshot().captures(&[core(note(), "a")]).unwrap();
         captures[0][0].signature.as_ref().unwrap().state
     };

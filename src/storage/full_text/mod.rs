@@ -6,5 +6,5 @@ mod words;
 
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use query::Phrase;
-pub(in crate::storage) use query::{Matcher, Occurrence, Query};
+pub(in crate::storage) use query::{FullTextQuery, Matcher, PhraseOccurrence};
 pub(in crate::storage) use words::words;

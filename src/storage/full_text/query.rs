@@ -18,14 +18,14 @@ pub(in crate::storage) struct Phrase {
 
 /// Search terms as words. Terms without words are left out, and so are alternatives without terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::storage) struct Query {
+pub(in crate::storage) struct FullTextQuery {
     pub(in crate::storage) alternatives: Vec<Vec<Phrase>>,
     fields: Vec<Field>,
 }
 
 /// An occurrence of a phrase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::storage) struct Occurrence {
+pub(in crate::storage) struct PhraseOccurrence {
     /// The numbers of the words, from 0.
     pub(in crate::storage) words: Range<usize>,
     /// The number of the phrase among those of all alternatives.
@@ -59,7 +59,7 @@ impl Phrase {
     }
 }
 
-impl Query {
+impl FullTextQuery {
     pub(in crate::storage) fn new(terms: &Terms) -> Self {
         let phrases = |terms: &Vec<Term>| terms.iter().filter_map(Phrase::new).collect();
         let alternatives = terms.alternatives.iter().map(phrases);
@@ -91,7 +91,10 @@ impl Query {
 
     /// Returns the occurrences of the phrases of those alternatives that match, in order, or `None` if no alternative
     /// does.
-    pub(in crate::storage) fn occurrences<W: AsRef<[u8]>>(&self, text: &[W]) -> Option<Vec<Occurrence>> {
+    pub(in crate::storage) fn occurrences<W: AsRef<[u8]>>(
+        &self,
+        text: &[W],
+    ) -> Option<Vec<PhraseOccurrence>> {
         let mut occurrences = Vec::new();
         let (mut number, mut is_match) = (0, false);
         for phrases in &self.alternatives {
@@ -100,8 +103,10 @@ impl Query {
             if found.iter().all(|found| !found.is_empty()) {
                 is_match = true;
                 for (at, (phrase, starts)) in phrases.iter().zip(found).enumerate() {
-                    let occurrence =
-                        |start| Occurrence { words: start..start + phrase.words.len(), phrase: number + at };
+                    let occurrence = |start| PhraseOccurrence {
+                        words: start..start + phrase.words.len(),
+                        phrase: number + at,
+                    };
                     occurrences.extend(starts.into_iter().map(occurrence));
                 }
             }
@@ -117,7 +122,7 @@ pub(in crate::storage) struct Matcher;
 
 impl PassageMatcher for Matcher {
     fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
-        let query = Query::new(terms);
+        let query = FullTextQuery::new(terms);
         if !query.has_field(field) {
             return Ok(None);
         }
@@ -127,9 +132,9 @@ impl PassageMatcher for Matcher {
 }
 
 /// Returns the places of the occurrences. Those that have words in common are one.
-fn ranges(occurrences: &[Occurrence], words: &[Word]) -> Vec<Range<usize>> {
+fn ranges(occurrences: &[PhraseOccurrence], words: &[Word]) -> Vec<Range<usize>> {
     let mut joined: Vec<Range<usize>> = Vec::new();
-    for Occurrence { words, .. } in occurrences {
+    for PhraseOccurrence { words, .. } in occurrences {
         match joined.last_mut() {
             Some(last) if words.start < last.end => last.end = last.end.max(words.end),
             _ => joined.push(words.clone()),

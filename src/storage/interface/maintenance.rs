@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use super::backup::{Backup, BackupError, BackupOptions, BackupProgress};
 use super::capabilities::Capability;
 use super::log_damage::LogDamage;
-use super::space::{Erasure, Reclaimable, Reclaimed};
-use crate::storage::check::{Finding, Inspection, Readmitted, Reindexed, Repairs};
+use super::space::{Erasure, ReclaimResult, ReclaimableSpace};
+use crate::storage::check::{Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
 use crate::storage::{Result, StorageError};
 
 /// Maintenance of a vault. What an engine has no need of does nothing; what it cannot do returns an error of the kind
@@ -50,7 +50,7 @@ pub trait Maintenance: Send + Sync {
 
     /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their
     /// order.
-    fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
         let _ = batch;
         Err(StorageError::unsupported(Capability::Reindex))
     }
@@ -63,11 +63,11 @@ pub trait Maintenance: Send + Sync {
     }
 
     /// Returns what [`Maintenance::reclaim`] would reclaim.
-    fn reclaimable(&self) -> Result<Reclaimable>;
+    fn reclaimable(&self) -> Result<ReclaimableSpace>;
 
     /// Removes what is not needed any more, and frees its space. Returns `None` if there was nothing to do. The steps
     /// completed before an error remain in effect.
-    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<Reclaimed>>;
+    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>>;
 
     /// Erases the remains of removed artifacts, as far as this takes little time, and returns where some may be left.
     fn erase(&self) -> Erasure;

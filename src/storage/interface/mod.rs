@@ -22,28 +22,30 @@ pub use log_damage::{LogDamage, LogDefect};
 pub use maintenance::Maintenance;
 pub(in crate::storage) use neighbors::composed;
 pub use neighbors::{DigestPair, Neighborhood, Neighbors, NeighborsQuery, Sharers, SharersQuery};
-pub use query::{Condition, Cursor, Direction, Filter, Hit, Match, Order, Page, Paged, Period};
+pub use query::{Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod};
 pub use records::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, FileRecord,
-    JournalRecord, Label, LabelKey, LabelValue, ManualLink, MemberRecord, Mention, NameMention, NameUse,
-    Names, Note, Pin, ReferenceEdge, Resolution, RoleCount, SharedFile, StoredMember, Tag,
+    Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, FileRecord,
+    JournalRecord, Label, LabelKey, LabelValue, ManualLink, MemberRecord, MentionRecord, NameMention,
+    NameUse, Names, Note, Pin, ReferenceEdge, Resolution, RoleCount, SharedFile, StoredMember, Tag,
     UnresolvedReference, UnresolvedTarget,
 };
 
 pub use search::{
-    CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
-    SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
+    PassageMatcher, SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
 };
-pub use single::{created_at, stated_time};
+pub use single::{created_at, declared_time};
 pub(in crate::storage) use sorting::{
     sort_manual_links, sort_mentions, sort_mentions_by_artifact, sort_references, sort_unresolved,
 };
-pub use space::{Erasure, Reclaimable, Reclaimed, Remnant};
+pub use space::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
 pub use sql::{
-    Computed, KindView, RowsOf, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement,
-    View, Watch,
+    ComputedView, KindView, RowGenerator, RowProgress, SaveSummary, SavedTable, SqlError, SqlQueries,
+    SqlReader, SqlRows, SqlStatement, SqlView,
 };
-pub use statistics::{BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics};
+pub use statistics::{
+    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, Statistics,
+};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -51,8 +53,8 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use super::{
-    Actor, Head, JournalCheck, JournalQuery, Prepared, Put, RemovedPolicy, Result, StorageError, TimeBasis,
-    Tombstone,
+    Actor, Head, JournalCheck, JournalQuery, Prepared, PutResult, RemovedPolicy, Result, StorageError,
+    TimeBasis, Tombstone,
 };
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
@@ -84,8 +86,8 @@ pub trait Storage: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be written: the disk is full, other writers do not finish within
-    /// [`PutOptions::patience`], or the vault is damaged.
-    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>>;
+    /// [`PutOptions::busy_timeout`], or the vault is damaged.
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>>;
 
     /// Sets the actor that the journal records for all further changes.
     fn set_actor(&mut self, actor: Actor);
@@ -155,7 +157,7 @@ pub struct PutOptions {
     /// The time that the journal records. If its last entry is later, that entry's time is recorded.
     pub at: DateTime<Utc>,
     /// Maximum time to wait for other writers.
-    pub patience: Duration,
+    pub busy_timeout: Duration,
 }
 
 /// A preparer of artifacts for storage in one vault.
@@ -177,7 +179,7 @@ pub trait Snapshot: Send {
     fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>>;
 
     /// Returns the attributes of each artifact, sorted by name and value.
-    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>>;
+    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>>;
 
     /// Returns the tags, the note, the pin and the labels of each artifact.
     fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>>;
@@ -186,7 +188,7 @@ pub trait Snapshot: Send {
     fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution>;
 
     /// Returns a page of the artifacts that match `filter`, in `order`, with their matches.
-    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>>;
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
 
     /// Returns the number of artifacts that match `filter`.
     fn count(&self, filter: &Filter) -> Result<u64>;
@@ -196,13 +198,13 @@ pub trait Snapshot: Send {
     fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
 
     /// Returns the mentions of each artifact, in any role or in those of one group, ordered by place, role and digest.
-    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>>;
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
 
     /// Returns the number of mentions of each artifact by role, sorted by role.
     fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>>;
 
     /// Returns the mentions of each digest, in any role or in those of one group, ordered by artifact, role and place.
-    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<Mention>>>;
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
 
     /// Returns, for each digest, the artifacts of these kinds that may mention it, by core hash: all that do, and few
     /// others.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{
-    ArtifactRecord, Direction, ManualLink, Mention, NameMention, NameUse, Names, ReferenceEdge, Snapshot,
+    ArtifactRecord, Direction, ManualLink, MentionRecord, NameMention, NameUse, Names, ReferenceEdge,
+    Snapshot,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
@@ -46,7 +47,7 @@ pub struct Neighbors {
     /// As in [`Snapshot::has_namesake`]; false if it was not asked for.
     pub has_namesake: bool,
     /// The mentions in the roles of each group that was asked for, as in [`Snapshot::mentions`].
-    pub mentions: Vec<Vec<Mention>>,
+    pub mentions: Vec<Vec<MentionRecord>>,
 }
 
 /// Two digests that artifacts of other kinds may mention both.
@@ -78,7 +79,7 @@ pub struct Sharers {
     /// These artifacts, once each.
     pub artifacts: Vec<ArtifactRecord>,
     /// The mentions of the first artifacts, by core hash, in the roles of each of the groups.
-    pub mentions: BTreeMap<CoreHash, [Vec<Mention>; 2]>,
+    pub mentions: BTreeMap<CoreHash, [Vec<MentionRecord>; 2]>,
 }
 
 /// Returns a neighborhood, of answers for each part of it.

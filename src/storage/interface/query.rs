@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::records::{ArtifactRecord, Mention};
+use super::records::{ArtifactRecord, MentionRecord};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::TimeBasis;
@@ -27,7 +27,7 @@ pub struct Filter {
     /// pack.
     pub through_members: bool,
     /// The period of one of the artifact's times. Artifacts without that time do not match.
-    pub period: Option<Period>,
+    pub period: Option<TimePeriod>,
     /// The digits with which the core hash begins, in lowercase.
     pub digits: Option<String>,
     /// The only artifacts that can match; any if `None`.
@@ -36,7 +36,7 @@ pub struct Filter {
 
 /// A period of one of the times of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Period {
+pub struct TimePeriod {
     /// The time.
     pub basis: TimeBasis,
     /// The beginning, inclusive.
@@ -115,7 +115,7 @@ pub struct Hit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Match {
     /// A mention.
-    Mention(Mention),
+    Mention(MentionRecord),
     /// An attribute.
     Attribute {
         /// The name.
@@ -216,7 +216,7 @@ pub struct Cursor {
 
 /// A page of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Paged<T> {
+pub struct HitPage<T> {
     /// The items.
     pub items: Vec<T>,
     /// Where the next page begins; `None` if this is the last.

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::artifact::{MemberBytes, Place, Signature};
+use crate::artifact::{ArtifactLocation, MemberBytes, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::Tombstone;
 use crate::validation::Violation;
@@ -48,7 +48,7 @@ pub struct CaptureRecord {
 
 /// A named value that is derived from an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Attribute {
+pub struct AttributeRecord {
     /// The name.
     pub name: String,
     /// The value.
@@ -155,7 +155,7 @@ pub struct CaptureTarget {
 
 /// A mention of a digest by an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mention {
+pub struct MentionRecord {
     /// The mentioning artifact.
     pub artifact: CoreHash,
     /// The role.
@@ -163,7 +163,7 @@ pub struct Mention {
     /// The unit of the place; empty if the place is a pointer.
     pub unit: String,
     /// The place.
-    pub place: Place,
+    pub place: ArtifactLocation,
     /// The digest.
     pub digest: Digest,
 }
@@ -172,7 +172,7 @@ pub struct Mention {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReferenceEdge {
     /// The mention.
-    pub mention: Mention,
+    pub mention: MentionRecord,
     /// The relation of the mentioning artifact to the other.
     pub relation: String,
     /// The relation of the other artifact to the mentioning one, if that has a name of its own.
@@ -231,7 +231,7 @@ pub struct ManualLink {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Containment {
     /// It states that it contains the other, as a pack does its session.
-    Stated,
+    Declared,
     /// It states that, or a document of the other is one of its documents or files. Files that several packs share do
     /// not make one pack part of another.
     Bytes,
@@ -249,7 +249,7 @@ pub struct UnresolvedReference {
     /// The role; `None` for names.
     pub role: Option<String>,
     /// The place; `None` for names.
-    pub place: Option<Place>,
+    pub place: Option<ArtifactLocation>,
 }
 
 /// The target of a reference.

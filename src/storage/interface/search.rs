@@ -15,18 +15,18 @@ use crate::storage::Result;
 /// Changes of the index, of an engine that has [`Capability::FullText`](super::Capability::FullText).
 ///
 /// Every method returns an error if the vault cannot be read or written, and one of the kind
-/// [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish within `patience`.
+/// [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish within `busy_timeout`.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait FullText: Send + Sync {
     /// Returns a matcher that finds the parts of a text that match search terms.
     fn matcher(&self) -> Result<Box<dyn PassageMatcher>>;
 
     /// Creates an empty index, replacing any existing one.
-    fn begin_index(&self, patience: Duration) -> Result<()>;
+    fn begin_index(&self, busy_timeout: Duration) -> Result<()>;
 
     /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come
     /// next; returns false and changes nothing if another process has already indexed them.
-    fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool>;
+    fn index_passages(&self, batch: &[CapturePassages], busy_timeout: Duration) -> Result<bool>;
 
     /// Removes the index; returns false if there is none.
     fn drop_index(&self) -> Result<bool>;
@@ -60,7 +60,7 @@ pub trait FullTextSnapshot {
         &self,
         terms: &Terms,
         among: Option<&[CoreHash]>,
-        grouping: Grouping,
+        grouping: PassageGrouping,
         limit: usize,
     ) -> Result<Vec<FoundPassage>>;
 
@@ -173,7 +173,7 @@ pub struct SearchDifferences {
 
 /// The grouping of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Grouping {
+pub enum PassageGrouping {
     /// The best passage of each artifact.
     #[default]
     Artifact,

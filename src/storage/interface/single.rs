@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Condition, Containment, Direction,
-    Filter, ManualLink, Mention, NameUse, Names, Order, Page, ReferenceEdge, Snapshot, StoredMember, Tag,
+    Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Condition, Containment,
+    Direction, Filter, ManualLink, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, Snapshot,
+    StoredMember, Tag,
 };
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{ErrorKind, Result, StorageError, TimeBasis};
@@ -89,7 +90,7 @@ impl dyn Snapshot + '_ {
     }
 
     /// Returns the attributes of an artifact, sorted by name and value.
-    pub fn attributes_of(&self, core: CoreHash) -> Result<Vec<Attribute>> {
+    pub fn attributes_of(&self, core: CoreHash) -> Result<Vec<AttributeRecord>> {
         self.attributes(&[core]).and_then(only)
     }
 
@@ -106,7 +107,7 @@ impl dyn Snapshot + '_ {
             TimeBasis::FirstSeen => Ok(Some(artifact.added_at)),
             TimeBasis::LastSeen => Ok(Some(artifact.seen_at)),
             TimeBasis::Created | TimeBasis::Finished => {
-                Ok(stated_time(&self.attributes_of(artifact.core)?, basis))
+                Ok(declared_time(&self.attributes_of(artifact.core)?, basis))
             }
         }
     }
@@ -122,12 +123,12 @@ impl dyn Snapshot + '_ {
     }
 
     /// Returns the mentions of an artifact in the roles of one group.
-    pub fn mentions_of(&self, core: CoreHash, group: &str) -> Result<Vec<Mention>> {
+    pub fn mentions_of(&self, core: CoreHash, group: &str) -> Result<Vec<MentionRecord>> {
         self.mentions(&[core], Some(group)).and_then(only)
     }
 
     /// Returns the mentions of a digest, in any role or in those of one group.
-    pub fn mentions_with(&self, digest: Digest, group: Option<&str>) -> Result<Vec<Mention>> {
+    pub fn mentions_with(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRecord>> {
         self.mentioning(&[digest], group).and_then(only)
     }
 
@@ -159,14 +160,14 @@ impl dyn Snapshot + '_ {
 
 /// Returns the creation time that an artifact with these attributes states.
 #[must_use]
-pub fn created_at(attributes: &[Attribute]) -> Option<DateTime<Utc>> {
-    stated_time(attributes, TimeBasis::Created)
+pub fn created_at(attributes: &[AttributeRecord]) -> Option<DateTime<Utc>> {
+    declared_time(attributes, TimeBasis::Created)
 }
 
 /// Returns a time that an artifact with these attributes states: the latest of those that its captures state. An invalid
 /// value is damage, which a check reports.
 #[must_use]
-pub fn stated_time(attributes: &[Attribute], basis: TimeBasis) -> Option<DateTime<Utc>> {
+pub fn declared_time(attributes: &[AttributeRecord], basis: TimeBasis) -> Option<DateTime<Utc>> {
     let name = basis.attribute()?;
     let stated = attributes.iter().filter(|attribute| attribute.name == name);
     let text = stated.map(|attribute| attribute.value.as_str()).max()?;

@@ -1,17 +1,17 @@
 //! The order of the lists that engines return, which is part of the interface: all engines give the same answers.
 
 use super::query::Direction;
-use super::records::{ManualLink, Mention, ReferenceEdge, UnresolvedReference};
+use super::records::{ManualLink, MentionRecord, ReferenceEdge, UnresolvedReference};
 
 /// Sorts the mentions of one artifact by place, role and digest.
-pub(in crate::storage) fn sort_mentions(mentions: &mut [Mention]) {
+pub(in crate::storage) fn sort_mentions(mentions: &mut [MentionRecord]) {
     mentions.sort_by(|one, other| {
         (&one.place, &one.role, one.digest).cmp(&(&other.place, &other.role, other.digest))
     });
 }
 
 /// Sorts the mentions of one digest by artifact, role and place.
-pub(in crate::storage) fn sort_mentions_by_artifact(mentions: &mut [Mention]) {
+pub(in crate::storage) fn sort_mentions_by_artifact(mentions: &mut [MentionRecord]) {
     mentions.sort_by(|one, other| {
         (one.artifact, &one.role, &one.place).cmp(&(other.artifact, &other.role, &other.place))
     });

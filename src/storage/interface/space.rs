@@ -2,7 +2,7 @@
 
 /// The reclaimable space of a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reclaimable {
+pub struct ReclaimableSpace {
     /// Unreferenced blobs.
     pub blobs: u64,
     /// The stored size of these blobs in bytes.
@@ -17,7 +17,7 @@ pub struct Reclaimable {
 
 /// The result of reclaiming space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reclaimed {
+pub struct ReclaimResult {
     /// Number of unreferenced blobs that were removed.
     pub blobs: u64,
     /// Number of objects in object storage that no artifact was ever stored with, and that were deleted: uploads that were

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use super::Snapshot;
-use crate::artifact::{ArtifactView, Cell, Cells, Column};
+use crate::artifact::{ArtifactView, Cell, Column, TableRow};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, StorageError};
 
@@ -18,14 +18,14 @@ pub trait SqlQueries: Send + Sync {
     fn reader(
         &self,
         of_kinds: &[KindView],
-        computed: Vec<Computed>,
+        computed: Vec<ComputedView>,
     ) -> Result<Box<dyn SqlReader + '_>, SqlError>;
 }
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created. It cannot write.
 pub trait SqlReader {
     /// Returns the views that queries can use.
-    fn views(&self) -> &[View];
+    fn views(&self) -> &[SqlView];
 
     /// Calls `told` once, while a query runs, if queries read the same artifacts repeatedly: those that join contents
     /// do, and can read them once with `WITH … AS MATERIALIZED`.
@@ -55,8 +55,8 @@ pub trait SqlReader {
         tables: &[SavedTable],
         path: &Path,
         force: bool,
-        watch: &mut Watch<'_>,
-    ) -> Result<Saved, SqlError>;
+        watch: &mut RowProgress<'_>,
+    ) -> Result<SaveSummary, SqlError>;
 
     /// Returns the path of the vault, whose files must not be overwritten.
     fn vault_path(&self) -> &Path;
@@ -64,7 +64,7 @@ pub trait SqlReader {
 
 /// A function that is called after each row of a table that is written, with the number of its rows so far, and that can
 /// interrupt the writing.
-pub type Watch<'w> = dyn FnMut(&'static str, u64) -> ControlFlow<()> + 'w;
+pub type RowProgress<'w> = dyn FnMut(&'static str, u64) -> ControlFlow<()> + 'w;
 
 /// A table that is written for other programs.
 #[derive(Clone, Debug)]
@@ -96,7 +96,7 @@ pub type SqlRows<'q> = Box<dyn Iterator<Item = Result<Vec<Cell>, SqlError>> + 'q
 
 /// A view that queries can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct View {
+pub struct SqlView {
     /// The name.
     pub name: &'static str,
     /// A description of a row.
@@ -122,7 +122,7 @@ pub struct KindView {
 /// A view whose rows are computed, for one artifact at a time.
 ///
 /// It has the columns `artifact` and `core_hash`, followed by its own.
-pub struct Computed {
+pub struct ComputedView {
     /// The name.
     pub name: &'static str,
     /// A description of a row.
@@ -134,15 +134,16 @@ pub struct Computed {
     /// Its own columns.
     pub columns: Vec<Column>,
     /// The function for the rows of an artifact, each with a cell for every column of its own.
-    pub rows: RowsOf,
+    pub rows: RowGenerator,
 }
 
 /// A function that computes the rows of an artifact.
-pub type RowsOf = Box<dyn Fn(&dyn Snapshot, &ArtifactRecord) -> Result<Vec<Cells>, SqlError> + Send + Sync>;
+pub type RowGenerator =
+    Box<dyn Fn(&dyn Snapshot, &ArtifactRecord) -> Result<Vec<TableRow>, SqlError> + Send + Sync>;
 
 /// A completed export.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SaveSummary {
     /// Its size in bytes.
     pub bytes: u64,
     /// The number of rows of each table, by name, in the order of the tables.

@@ -9,7 +9,7 @@ use crate::storage::TimeBasis;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
     /// The content of each kind that has any, by name.
-    pub kinds: Vec<KindStats>,
+    pub kinds: Vec<KindTotals>,
     /// The stored blobs.
     pub blobs: BlobCounts,
     /// Number of manual links.
@@ -36,7 +36,7 @@ pub struct Statistics {
 
 /// The content of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KindStats {
+pub struct KindTotals {
     /// The name of the kind.
     pub kind: String,
     /// Number of artifacts.
@@ -84,11 +84,11 @@ pub struct EngineStatistics {
 pub struct Extremes {
     /// The largest artifacts, at most [`Extremes::LARGEST`], largest first; those of equal size in the order in which
     /// they were added.
-    pub largest: Vec<Sized>,
+    pub largest: Vec<ArtifactSize>,
     /// The oldest artifact, if any has a time.
-    pub oldest: Option<Dated>,
+    pub oldest: Option<ArtifactTime>,
     /// The newest artifact, if any has a time.
-    pub newest: Option<Dated>,
+    pub newest: Option<ArtifactTime>,
 }
 
 impl Extremes {
@@ -98,7 +98,7 @@ impl Extremes {
 
 /// An artifact with one of its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dated {
+pub struct ArtifactTime {
     /// The artifact.
     pub artifact: ArtifactRecord,
     /// The time.
@@ -107,7 +107,7 @@ pub struct Dated {
 
 /// An artifact with its size.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sized {
+pub struct ArtifactSize {
     /// The artifact.
     pub artifact: ArtifactRecord,
     /// The size of its captures in bytes.

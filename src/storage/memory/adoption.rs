@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use super::put::{arrival, new_capture};
-use super::state::{Artifact, JournalEntry, LinkKey, State};
+use super::state::{MemoryArtifact, MemoryJournalEntry, MemoryLinkKey, MemoryState};
 use super::vault::MemoryStorage;
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::entry::Change;
+use crate::storage::entry::EntryChange;
 use crate::storage::interface::{AdoptedEntry, Adoption, Note, Pin};
 use crate::storage::recorded::{self, RecordedEntry};
-use crate::storage::{Head, PATIENCE, Prepared, Result, Tombstone};
+use crate::storage::{BUSY_TIMEOUT, Head, Prepared, Result, Tombstone};
 
 impl Adoption for MemoryStorage {
     fn is_incomplete(&self) -> Result<bool> {
@@ -54,8 +54,8 @@ impl Adoption for MemoryStorage {
 
 impl MemoryStorage {
     /// Changes the content, unless `work` fails.
-    fn change<T>(&self, work: impl FnOnce(&mut State) -> Result<T>) -> Result<T> {
-        let _turn = self.writer.take(PATIENCE)?;
+    fn change<T>(&self, work: impl FnOnce(&mut MemoryState) -> Result<T>) -> Result<T> {
+        let _turn = self.writer.take(BUSY_TIMEOUT)?;
         let mut view = self.view();
         let outcome = work(Arc::make_mut(&mut view.0))?;
         self.replace(view);
@@ -63,19 +63,19 @@ impl MemoryStorage {
     }
 }
 
-impl State {
+impl MemoryState {
     fn adopt(&mut self, AdoptedEntry { entry, content }: &AdoptedEntry<'_>) {
         let at = entry.at;
         match &entry.change {
-            Change::Add { core, .. } => {
+            EntryChange::Add { core, .. } => {
                 // Earlier versions wrote no entry for undoing a removal.
                 self.tombstones.retain(|_, tombstone| tombstone.core != *core);
                 if let Some(prepared) = content {
                     self.adopt_addition(entry, prepared);
                 }
             }
-            Change::Seen { captures, cores } => self.adopt_sightings(entry, captures, cores),
-            Change::Signature { capture, core, key_id, state } => {
+            EntryChange::Seen { captures, cores } => self.adopt_sightings(entry, captures, cores),
+            EntryChange::Signature { capture, core, key_id, state } => {
                 let signature =
                     SignatureState::named(state).map(|state| Signature { state, key_id: key_id.clone() });
                 let captures = self.artifact_mut(*core).map(|artifact| &mut artifact.captures);
@@ -83,54 +83,54 @@ impl State {
                     stored.signature.clone_from(&signature);
                 }
             }
-            Change::Remove { core, .. } => {
+            EntryChange::Remove { core, .. } => {
                 if let Some(removed) = self.artifacts.remove(core) {
                     self.forget_texts(&removed.captures);
                 }
                 self.adopt_tombstones(entry);
             }
-            Change::AllowRemoved { core } => {
+            EntryChange::AllowRemoved { core } => {
                 self.tombstones.retain(|_, tombstone| tombstone.core != *core);
             }
-            Change::Tag { core, name } => {
+            EntryChange::Tag { core, name } => {
                 self.tags.remove(name);
                 if self.artifact(*core).is_some() {
                     self.tags.insert(name.clone(), (*core, at));
                 }
             }
-            Change::Untag { name } => drop(self.tags.remove(name)),
-            Change::Note { core, note: Some(text) } if self.artifact(*core).is_some() => {
+            EntryChange::Untag { name } => drop(self.tags.remove(name)),
+            EntryChange::Note { core, note: Some(text) } if self.artifact(*core).is_some() => {
                 self.notes.insert(*core, Note { text: text.clone(), at });
             }
-            Change::Note { core, .. } => drop(self.notes.remove(core)),
-            Change::Pin { core, note } if self.artifact(*core).is_some() => {
+            EntryChange::Note { core, .. } => drop(self.notes.remove(core)),
+            EntryChange::Pin { core, note } if self.artifact(*core).is_some() => {
                 self.pins.insert(*core, Pin { note: note.clone(), at });
             }
-            Change::Pin { core, .. } | Change::Unpin { core } => drop(self.pins.remove(core)),
-            Change::Label { cores, labels } => {
+            EntryChange::Pin { core, .. } | EntryChange::Unpin { core } => drop(self.pins.remove(core)),
+            EntryChange::Label { cores, labels } => {
                 for core in cores.iter().filter(|core| self.artifacts.contains_key(core)) {
                     let labels =
                         labels.iter().map(|(key, value)| ((*core, key.clone()), (value.clone(), at)));
                     self.labels.extend(labels);
                 }
             }
-            Change::Unlabel { cores, keys } => {
+            EntryChange::Unlabel { cores, keys } => {
                 self.labels.retain(|(core, key), _| !cores.contains(core) || !keys.contains(key));
             }
-            Change::Link { note, relation, source, target } => {
-                let key = LinkKey { relation: relation.clone(), source: *source, target: *target };
+            EntryChange::Link { note, relation, source, target } => {
+                let key = MemoryLinkKey { relation: relation.clone(), source: *source, target: *target };
                 if self.artifact(*source).is_some() && self.artifact(*target).is_some() {
                     self.links.insert(key, note.clone());
                 }
             }
-            Change::Unlink { relation, source, target } => {
-                let key = LinkKey { relation: relation.clone(), source: *source, target: *target };
+            EntryChange::Unlink { relation, source, target } => {
+                let key = MemoryLinkKey { relation: relation.clone(), source: *source, target: *target };
                 self.links.remove(&key);
             }
-            Change::Gc {} | Change::Reindex {} | Change::Repair {} => {}
+            EntryChange::Gc {} | EntryChange::Reindex {} | EntryChange::Repair {} => {}
         }
         let record = entry.record.clone();
-        self.journal.push(Arc::new(JournalEntry { record, action: entry.action() }));
+        self.journal.push(Arc::new(MemoryJournalEntry { record, action: entry.action() }));
     }
 
     fn adopt_addition(&mut self, entry: &RecordedEntry, prepared: &Prepared) {
@@ -146,7 +146,8 @@ impl State {
         } else {
             let addition = self.all().map(|known| known.addition).max().map_or(1, |last| last + 1);
             let (kind, captures) = (admitted.kind(), vec![capture]);
-            let artifact = Artifact { core, kind, added_at: at, seen_at: at, addition, arrival, captures };
+            let artifact =
+                MemoryArtifact { core, kind, added_at: at, seen_at: at, addition, arrival, captures };
             self.artifacts.insert(core, Arc::new(artifact));
         }
     }
@@ -165,7 +166,7 @@ impl State {
     }
 
     fn adopt_tombstones(&mut self, entry: &RecordedEntry) {
-        let Change::Remove { captures, core, kind, left, reason, size } = &entry.change else { return };
+        let EntryChange::Remove { captures, core, kind, left, reason, size } = &entry.change else { return };
         for digest in captures.iter().map(|capture| capture.0).chain([core.0]) {
             let tombstone = Tombstone {
                 digest,

@@ -2,15 +2,15 @@
 
 use chrono::{DateTime, Utc};
 
-use super::put::Writer;
-use super::transaction::Change;
+use super::put::MemoryWriter;
+use super::transaction::MemoryTransaction;
 use super::vault::MemoryStorage;
 use crate::artifact::Admitted;
 use crate::storage::interface::{
     Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, Storage,
     Transaction,
 };
-use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
+use crate::storage::{Actor, BUSY_TIMEOUT, Prepared, PutResult, Result, StorageError};
 
 impl Storage for MemoryStorage {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
@@ -18,20 +18,20 @@ impl Storage for MemoryStorage {
     }
 
     fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
-        Ok(Box::new(Change::begin(self, at, PATIENCE)?))
+        Ok(Box::new(MemoryTransaction::begin(self, at, BUSY_TIMEOUT)?))
     }
 
     fn preparer(&self) -> Result<Box<dyn Preparer>> {
-        Ok(Box::new(PlainPreparer))
+        Ok(Box::new(MemoryPreparer))
     }
 
-    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
-        if batch.iter().any(|prepared| prepared.private::<ForMemory>().is_none()) {
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>> {
+        if batch.iter().any(|prepared| prepared.private::<MemoryPreparation>().is_none()) {
             return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
         }
-        let mut change = Change::begin(self, options.at, options.patience)?;
+        let mut change = MemoryTransaction::begin(self, options.at, options.busy_timeout)?;
         let (state, recorder) = change.parts();
-        let outcomes = Writer::new(state, recorder, options.policy).put_all(batch)?;
+        let outcomes = MemoryWriter::new(state, recorder, options.policy).put_all(batch)?;
         Box::new(change).commit()?;
         Ok(outcomes)
     }
@@ -58,13 +58,13 @@ impl Storage for MemoryStorage {
 }
 
 /// A preparer that has nothing to do.
-struct PlainPreparer;
+struct MemoryPreparer;
 
-impl Preparer for PlainPreparer {
+impl Preparer for MemoryPreparer {
     fn prepare(&self, admitted: Admitted) -> Prepared {
-        Prepared::new(admitted, &|_, _| ForMemory)
+        Prepared::new(admitted, &|_, _| MemoryPreparation)
     }
 }
 
 /// The mark of artifacts that were prepared for this engine.
-struct ForMemory;
+struct MemoryPreparation;

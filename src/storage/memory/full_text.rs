@@ -4,31 +4,31 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::snapshot::View;
-use super::state::{Artifact, Capture, IndexedTexts, State};
+use super::snapshot::MemorySnapshot;
+use super::state::{IndexedTexts, MemoryArtifact, MemoryCapture, MemoryState};
 use super::vault::MemoryStorage;
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Result;
-use crate::storage::full_text::{Matcher, Occurrence, Query, words};
+use crate::storage::full_text::{FullTextQuery, Matcher, PhraseOccurrence, words};
 use crate::storage::interface::{
-    CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
-    SearchDifferences, SearchIndex, SearchableCapture, Terms,
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
+    PassageMatcher, SearchDifferences, SearchIndex, SearchableCapture, Terms,
 };
 
 /// Returns the position of a capture in the order in which all were added.
-fn position(capture: &Capture) -> i64 {
+fn position(capture: &MemoryCapture) -> i64 {
     i64::try_from(capture.addition).unwrap_or(i64::MAX)
 }
 
-impl State {
+impl MemoryState {
     /// Returns the captures after the position `after` up to `last`, in the order in which they were added.
     fn captures_between(&self, after: i64, last: i64, limit: u32) -> Vec<SearchableCapture> {
         let between = self.captures().filter(|(_, capture)| (after + 1..=last).contains(&position(capture)));
-        let mut between: Vec<(&Artifact, &Capture)> = between.collect();
+        let mut between: Vec<(&MemoryArtifact, &MemoryCapture)> = between.collect();
         between.sort_by_key(|(_, capture)| capture.addition);
         between.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        let searchable = |(artifact, capture): (&Artifact, &Capture)| SearchableCapture {
+        let searchable = |(artifact, capture): (&MemoryArtifact, &MemoryCapture)| SearchableCapture {
             id: position(capture),
             capture: capture.capture,
             artifact: artifact.record(),
@@ -38,7 +38,7 @@ impl State {
     }
 
     /// Removes the texts of captures that are not in the vault any more. The position of the last capture is used again.
-    pub(super) fn forget_texts(&mut self, removed: &[Capture]) {
+    pub(super) fn forget_texts(&mut self, removed: &[MemoryCapture]) {
         let last = self.captures().map(|(_, capture)| position(capture)).max().unwrap_or_default();
         if let Some(index) = &mut self.search {
             for capture in removed {
@@ -75,8 +75,12 @@ impl State {
 
 impl MemoryStorage {
     /// Changes the index after waiting for other writers.
-    fn change_index<T>(&self, patience: Duration, change: impl FnOnce(&mut State) -> T) -> Result<T> {
-        let _turn = self.writer.take(patience)?;
+    fn change_index<T>(
+        &self,
+        busy_timeout: Duration,
+        change: impl FnOnce(&mut MemoryState) -> T,
+    ) -> Result<T> {
+        let _turn = self.writer.take(busy_timeout)?;
         let mut view = self.view();
         let outcome = change(Arc::make_mut(&mut view.0));
         self.replace(view);
@@ -89,16 +93,16 @@ impl FullText for MemoryStorage {
         Ok(Box::new(Matcher))
     }
 
-    fn begin_index(&self, patience: Duration) -> Result<()> {
-        self.change_index(patience, |state| state.search = Some(IndexedTexts::default()))
+    fn begin_index(&self, busy_timeout: Duration) -> Result<()> {
+        self.change_index(busy_timeout, |state| state.search = Some(IndexedTexts::default()))
     }
 
-    fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
-        self.change_index(patience, |state| state.index(batch))
+    fn index_passages(&self, batch: &[CapturePassages], busy_timeout: Duration) -> Result<bool> {
+        self.change_index(busy_timeout, |state| state.index(batch))
     }
 
     fn drop_index(&self) -> Result<bool> {
-        self.change_index(crate::storage::PATIENCE, |state| state.search.take().is_some())
+        self.change_index(crate::storage::BUSY_TIMEOUT, |state| state.search.take().is_some())
     }
 
     fn has_index_parts(&self) -> Result<bool> {
@@ -106,7 +110,7 @@ impl FullText for MemoryStorage {
     }
 }
 
-impl FullTextSnapshot for View {
+impl FullTextSnapshot for MemorySnapshot {
     fn search_index(&self) -> Result<Option<SearchIndex>> {
         let state = &self.0;
         Ok(state.search.as_ref().map(|index| {
@@ -135,18 +139,18 @@ impl FullTextSnapshot for View {
         &self,
         terms: &Terms,
         among: Option<&[CoreHash]>,
-        grouping: Grouping,
+        grouping: PassageGrouping,
         limit: usize,
     ) -> Result<Vec<FoundPassage>> {
-        let query = Query::new(terms);
-        let texts = Texts::read(&self.0, &query);
-        let mut hits: Vec<Ranked<'_>> = texts.matching(&query, among).collect();
-        hits.sort_by(Ranked::compare);
-        if grouping == Grouping::Artifact {
+        let query = FullTextQuery::new(terms);
+        let texts = SearchableTexts::read(&self.0, &query);
+        let mut hits: Vec<RankedText<'_>> = texts.matching(&query, among).collect();
+        hits.sort_by(RankedText::compare);
+        if grouping == PassageGrouping::Artifact {
             hits = best_of_each(hits);
         }
         hits.truncate(limit);
-        Ok(hits.iter().map(Ranked::found).collect())
+        Ok(hits.iter().map(RankedText::found).collect())
     }
 
     fn compare_search_index(
@@ -156,15 +160,17 @@ impl FullTextSnapshot for View {
         let Some(index) = &self.0.search else { return Ok(None) };
         let all = index.captures.len() as u64;
         watch(all, all);
-        let comparison =
-            Comparison { captures: index.captures.clone(), differences: SearchDifferences::default() };
+        let comparison = MemoryIndexComparison {
+            captures: index.captures.clone(),
+            differences: SearchDifferences::default(),
+        };
         Ok(Some(Box::new(comparison)))
     }
 }
 
 /// A text with the words that it consists of.
-struct Text<'s> {
-    artifact: &'s Artifact,
+struct SearchableText<'s> {
+    artifact: &'s MemoryArtifact,
     capture: CaptureHash,
     /// The position of the capture, and the number of the passage in it.
     place: (i64, usize),
@@ -173,16 +179,16 @@ struct Text<'s> {
 }
 
 /// All indexed texts, and in how many of them each phrase occurs.
-struct Texts<'s> {
-    all: Vec<Text<'s>>,
+struct SearchableTexts<'s> {
+    all: Vec<SearchableText<'s>>,
     /// The weight of each phrase.
     weights: Vec<f64>,
     average_length: f64,
 }
 
 /// A matching text.
-struct Ranked<'s> {
-    artifact: &'s Artifact,
+struct RankedText<'s> {
+    artifact: &'s MemoryArtifact,
     capture: CaptureHash,
     place: (i64, usize),
     score: f64,
@@ -194,8 +200,8 @@ const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
 #[expect(clippy::cast_precision_loss, reason = "ranking is approximate")]
-impl<'s> Texts<'s> {
-    fn read(state: &'s State, query: &Query) -> Self {
+impl<'s> SearchableTexts<'s> {
+    fn read(state: &'s MemoryState, query: &FullTextQuery) -> Self {
         let mut texts = Vec::new();
         for capture in state.search.iter().flat_map(|index| index.captures.values()) {
             let Some(artifact) = state.artifact(capture.core) else { continue };
@@ -203,14 +209,15 @@ impl<'s> Texts<'s> {
                 let Some((field, text)) = passage else { continue };
                 let words = words(text).map(|word| word.form).collect();
                 let place = (capture.id, number);
-                texts.push(Text { artifact, capture: capture.hash, place, field: *field, words });
+                texts.push(SearchableText { artifact, capture: capture.hash, place, field: *field, words });
             }
         }
         let count = texts.len() as f64;
-        let searched: Vec<&Text<'_>> = texts.iter().filter(|text| query.has_field(text.field)).collect();
+        let searched: Vec<&SearchableText<'_>> =
+            texts.iter().filter(|text| query.has_field(text.field)).collect();
         let weight = |hits: f64| ((count - hits + 0.5) / (hits + 0.5)).ln();
         let hits = query.phrases().map(|phrase| {
-            let has_phrase = |text: &&&Text<'_>| phrase.occurrences(&text.words).next().is_some();
+            let has_phrase = |text: &&&SearchableText<'_>| phrase.occurrences(&text.words).next().is_some();
             searched.iter().filter(has_phrase).count() as f64
         });
         // A phrase that most texts have must not lower the score.
@@ -221,21 +228,21 @@ impl<'s> Texts<'s> {
 
     fn matching<'q>(
         &'q self,
-        query: &'q Query,
+        query: &'q FullTextQuery,
         among: Option<&'q [CoreHash]>,
-    ) -> impl Iterator<Item = Ranked<'s>> + 'q {
-        let is_searched = move |text: &&Text<'s>| {
+    ) -> impl Iterator<Item = RankedText<'s>> + 'q {
+        let is_searched = move |text: &&SearchableText<'s>| {
             query.has_field(text.field) && among.is_none_or(|among| among.contains(&text.artifact.core))
         };
         self.all.iter().filter(is_searched).filter_map(|text| {
             let occurrences = query.occurrences(&text.words)?;
             let score = self.score(text, &occurrences);
-            let Text { artifact, capture, place, .. } = *text;
-            Some(Ranked { artifact, capture, place, score, more: 0 })
+            let SearchableText { artifact, capture, place, .. } = *text;
+            Some(RankedText { artifact, capture, place, score, more: 0 })
         })
     }
 
-    fn score(&self, text: &Text<'_>, occurrences: &[Occurrence]) -> f64 {
+    fn score(&self, text: &SearchableText<'_>, occurrences: &[PhraseOccurrence]) -> f64 {
         let length = K1 * (1.0 - B + B * text.words.len() as f64 / self.average_length);
         let part = |(phrase, weight): (usize, &f64)| {
             let times = occurrences.iter().filter(|occurrence| occurrence.phrase == phrase).count() as f64;
@@ -245,7 +252,7 @@ impl<'s> Texts<'s> {
     }
 }
 
-impl Ranked<'_> {
+impl RankedText<'_> {
     fn compare(&self, other: &Self) -> std::cmp::Ordering {
         let by_score = other.score.total_cmp(&self.score);
         by_score
@@ -266,8 +273,8 @@ impl Ranked<'_> {
 }
 
 /// Returns the first text of each artifact with the number of the others.
-fn best_of_each(ranked: Vec<Ranked<'_>>) -> Vec<Ranked<'_>> {
-    let mut best: Vec<Ranked<'_>> = Vec::new();
+fn best_of_each(ranked: Vec<RankedText<'_>>) -> Vec<RankedText<'_>> {
+    let mut best: Vec<RankedText<'_>> = Vec::new();
     for text in ranked {
         match best.iter_mut().find(|known| known.artifact.core == text.artifact.core) {
             Some(known) => known.more += 1,
@@ -278,12 +285,12 @@ fn best_of_each(ranked: Vec<Ranked<'_>>) -> Vec<Ranked<'_>> {
 }
 
 /// A comparison of the indexed texts with those of the captures.
-struct Comparison {
+struct MemoryIndexComparison {
     captures: BTreeMap<i64, Arc<CapturePassages>>,
     differences: SearchDifferences,
 }
 
-impl IndexComparison for Comparison {
+impl IndexComparison for MemoryIndexComparison {
     fn captures(&self) -> u64 {
         self.captures.len() as u64
     }

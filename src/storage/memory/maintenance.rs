@@ -4,14 +4,14 @@ use chrono::{DateTime, Utc};
 
 use super::vault::MemoryStorage;
 use crate::storage::Result;
-use crate::storage::interface::{Erasure, Maintenance, Reclaimable, Reclaimed};
+use crate::storage::interface::{Erasure, Maintenance, ReclaimResult, ReclaimableSpace};
 
 impl Maintenance for MemoryStorage {
-    fn reclaimable(&self) -> Result<Reclaimable> {
-        Ok(Reclaimable::default())
+    fn reclaimable(&self) -> Result<ReclaimableSpace> {
+        Ok(ReclaimableSpace::default())
     }
 
-    fn reclaim(&self, _: DateTime<Utc>) -> Result<Option<Reclaimed>> {
+    fn reclaim(&self, _: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
         Ok(None)
     }
 

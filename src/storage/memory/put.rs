@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::recorder::Recorder;
-use super::state::{Artifact, Capture, Member, State};
+use super::recorder::MemoryJournalWriter;
+use super::state::{MemoryArtifact, MemoryCapture, MemoryMember, MemoryState};
 use crate::artifact::{Admitted, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::interface::Attribute;
-use crate::storage::journal::Event;
-use crate::storage::{KindConflict, Prepared, Put, PutOutcome, RemovedPolicy, Result};
+use crate::storage::interface::AttributeRecord;
+use crate::storage::journal::JournalEvent;
+use crate::storage::{KindConflict, Prepared, PutOutcome, PutResult, RemovedPolicy, Result};
 
 /// Maximum number of captures in a journal entry of captures that were seen again.
 const MAX_SEEN: usize = 1_000;
@@ -20,9 +20,9 @@ pub(super) fn arrival(entry: u64, position: usize) -> u64 {
 }
 
 /// A writer of one batch.
-pub(super) struct Writer<'w> {
-    state: &'w mut State,
-    recorder: &'w mut Recorder,
+pub(super) struct MemoryWriter<'w> {
+    state: &'w mut MemoryState,
+    recorder: &'w mut MemoryJournalWriter,
     policy: RemovedPolicy,
     /// The number of the last journal entry before this batch.
     before: u64,
@@ -30,14 +30,18 @@ pub(super) struct Writer<'w> {
     seen: Vec<(CoreHash, CaptureHash)>,
 }
 
-impl<'w> Writer<'w> {
-    pub(super) fn new(state: &'w mut State, recorder: &'w mut Recorder, policy: RemovedPolicy) -> Self {
+impl<'w> MemoryWriter<'w> {
+    pub(super) fn new(
+        state: &'w mut MemoryState,
+        recorder: &'w mut MemoryJournalWriter,
+        policy: RemovedPolicy,
+    ) -> Self {
         let before = state.head().seq;
         Self { state, recorder, policy, before, seen: Vec::new() }
     }
 
     /// Stores artifacts in order, and stops at the first rejected one if the policy requires it.
-    pub(super) fn put_all(mut self, batch: &[&Prepared]) -> Result<Vec<Put>> {
+    pub(super) fn put_all(mut self, batch: &[&Prepared]) -> Result<Vec<PutResult>> {
         let mut outcomes = Vec::new();
         for prepared in batch {
             let put = self.put_unless_removed(prepared)?;
@@ -53,18 +57,18 @@ impl<'w> Writer<'w> {
 
     /// Stores an artifact, unless it or an artifact or file in it was removed, or the vault has its core hash for an
     /// artifact of another kind.
-    fn put_unless_removed(&mut self, prepared: &Prepared) -> Result<Put> {
+    fn put_unless_removed(&mut self, prepared: &Prepared) -> Result<PutResult> {
         if let Some(conflict) = self.conflict(prepared) {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+            return Ok(PutResult { core, capture, outcome: PutOutcome::KindConflict(conflict) });
         }
         let removed = self.state.tombstones_with(prepared.digests());
-        if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
+        if !removed.is_empty() && self.policy != RemovedPolicy::Readmit {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });
+            return Ok(PutResult { core, capture, outcome: PutOutcome::Refused(removed) });
         }
         for tombstone in removed {
-            let event = Event::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
+            let event = JournalEvent::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
             self.recorder.append(self.state, &event)?;
             self.state.tombstones.retain(|_, other| other.core != tombstone.core);
         }
@@ -81,7 +85,7 @@ impl<'w> Writer<'w> {
     }
 
     /// Stores an artifact after those embedded in it.
-    fn put(&mut self, prepared: &Prepared) -> Result<Put> {
+    fn put(&mut self, prepared: &Prepared) -> Result<PutResult> {
         for embedded in prepared.embedded() {
             self.put(embedded)?;
         }
@@ -95,7 +99,7 @@ impl<'w> Writer<'w> {
             self.add(prepared)?
         };
         self.record_signature(admitted)?;
-        Ok(Put { core, capture, outcome })
+        Ok(PutResult { core, capture, outcome })
     }
 
     /// Adds a capture, and its artifact if it is new.
@@ -112,12 +116,13 @@ impl<'w> Writer<'w> {
         } else {
             let addition = self.state.all().map(|known| known.addition).max().map_or(1, |last| last + 1);
             let (kind, captures) = (admitted.kind(), vec![capture]);
-            let artifact = Artifact { core, kind, added_at: at, seen_at: at, addition, arrival, captures };
+            let artifact =
+                MemoryArtifact { core, kind, added_at: at, seen_at: at, addition, arrival, captures };
             self.state.artifacts.insert(core, Arc::new(artifact));
             PutOutcome::Added
         };
         let (capture, kind, size) = (admitted.capture(), admitted.kind().name(), admitted.size());
-        self.recorder.append(self.state, &Event::Add { capture, core, kind, size, source_path })?;
+        self.recorder.append(self.state, &JournalEvent::Add { capture, core, kind, size, source_path })?;
         Ok(outcome)
     }
 
@@ -138,7 +143,7 @@ impl<'w> Writer<'w> {
             return Ok(());
         }
         let (cores, captures): (Vec<CoreHash>, Vec<CaptureHash>) = seen.iter().copied().unzip();
-        self.recorder.append(self.state, &Event::Seen { captures: &captures, cores: &cores })?;
+        self.recorder.append(self.state, &JournalEvent::Seen { captures: &captures, cores: &cores })?;
         let (entry, at) = (self.state.head().seq, self.recorder.at());
         for (position, (core, capture)) in seen.into_iter().enumerate() {
             let Some(artifact) = self.state.artifact_mut(core) else { continue };
@@ -165,7 +170,7 @@ impl<'w> Writer<'w> {
             return Ok(());
         }
         let (key_id, state) = (news.key_id.as_deref(), state.name());
-        self.recorder.append(self.state, &Event::Signature { capture, core, key_id, state })?;
+        self.recorder.append(self.state, &JournalEvent::Signature { capture, core, key_id, state })?;
         let captures = self.state.artifact_mut(core).map(|artifact| &mut artifact.captures);
         for stored in captures.into_iter().flatten().filter(|stored| stored.capture == capture) {
             stored.signature = Some(news.clone());
@@ -175,14 +180,18 @@ impl<'w> Writer<'w> {
 }
 
 /// Returns the capture of `admitted`, without its source path, and without its signature, which is recorded after it.
-pub(super) fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTime<chrono::Utc>) -> Capture {
+pub(super) fn new_capture(
+    admitted: &Admitted,
+    state: &MemoryState,
+    at: chrono::DateTime<chrono::Utc>,
+) -> MemoryCapture {
     let draft = admitted.draft();
-    let members = admitted.members().iter().map(|member| Member {
+    let members = admitted.members().iter().map(|member| MemoryMember {
         name: member.name().to_owned(),
         blob: member.blob(),
         bytes: member.bytes().into(),
     });
-    let attributes = draft.attributes.iter().map(|known| Attribute {
+    let attributes = draft.attributes.iter().map(|known| AttributeRecord {
         name: known.name.to_owned(),
         value: known.value.clone(),
         number: known.number,
@@ -191,7 +200,7 @@ pub(super) fn new_capture(admitted: &Admitted, state: &State, at: chrono::DateTi
         .refers_to
         .iter()
         .map(|(relation, name)| ((relation.name, name.as_str().to_owned()), relation.dangles));
-    Capture {
+    MemoryCapture {
         capture: admitted.capture(),
         addition: state.captures().map(|(_, known)| known.addition).max().map_or(1, |last| last + 1),
         added_at: at,

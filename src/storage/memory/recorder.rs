@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use super::state::{JournalEntry, State};
+use super::state::{MemoryJournalEntry, MemoryState};
 use crate::storage::interface::JournalRecord;
-use crate::storage::journal::{Event, JournalWriter};
+use crate::storage::journal::{JournalEvent, JournalWriter};
 use crate::storage::{Actor, ErrorKind, Result, StorageError};
 
 /// A writer of the journal entries of one change.
-pub(super) struct Recorder(JournalWriter);
+pub(super) struct MemoryJournalWriter(JournalWriter);
 
-impl Recorder {
+impl MemoryJournalWriter {
     /// Creates a writer at the end of the journal of `state` for changes by `actor` at the time `at`. Times never go
     /// back: if the last entry is later, its time is used.
-    pub(super) fn new(state: &State, actor: Option<&Actor>, at: DateTime<Utc>) -> Self {
+    pub(super) fn new(state: &MemoryState, actor: Option<&Actor>, at: DateTime<Utc>) -> Self {
         let last = state.journal.last().map(|last| last.record.at);
         Self(JournalWriter::new(state.head(), last, actor, at))
     }
@@ -30,13 +30,13 @@ impl Recorder {
     }
 
     /// Appends an entry.
-    pub(super) fn append(&mut self, state: &mut State, event: &Event<'_>) -> Result<()> {
+    pub(super) fn append(&mut self, state: &mut MemoryState, event: &JournalEvent<'_>) -> Result<()> {
         let entry = self.0.append(event).map_err(|error| {
             StorageError::new(ErrorKind::Database, "a journal entry cannot be written").with_source(error)
         })?;
         let head = self.0.head();
         let record = JournalRecord { seq: head.seq, at: self.at(), entry, chain: head.chain };
-        state.journal.push(Arc::new(JournalEntry { record, action: event.action() }));
+        state.journal.push(Arc::new(MemoryJournalEntry { record, action: event.action() }));
         Ok(())
     }
 }

@@ -8,16 +8,16 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Kind, Mention, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{
-    ArtifactRecord, Attribute, CapturePassages, CaptureRecord, CaptureTarget, JournalRecord, Label,
-    NameMention, Note, Period, Pin, Tag,
+    ArtifactRecord, AttributeRecord, CapturePassages, CaptureRecord, CaptureTarget, JournalRecord, Label,
+    NameMention, Note, Pin, Tag, TimePeriod,
 };
 use crate::storage::{Head, Result, StorageError, TimeBasis, Tombstone};
 use crate::validation::Violation;
 
 /// The content of a vault at one point in time.
 #[derive(Clone, Default)]
-pub(super) struct State {
-    pub(super) artifacts: BTreeMap<CoreHash, Arc<Artifact>>,
+pub(super) struct MemoryState {
+    pub(super) artifacts: BTreeMap<CoreHash, Arc<MemoryArtifact>>,
     /// The artifact of each tag.
     pub(super) tags: BTreeMap<String, (CoreHash, DateTime<Utc>)>,
     pub(super) notes: BTreeMap<CoreHash, Note>,
@@ -25,11 +25,11 @@ pub(super) struct State {
     /// The value of each artifact and key.
     pub(super) labels: BTreeMap<(CoreHash, String), (String, DateTime<Utc>)>,
     /// The notes of the manual links.
-    pub(super) links: BTreeMap<LinkKey, Option<String>>,
+    pub(super) links: BTreeMap<MemoryLinkKey, Option<String>>,
     /// The removals of core hashes and capture hashes, by hash and journal entry. Several removed artifacts may have had
     /// a capture with the same hash.
     pub(super) tombstones: BTreeMap<(Digest, u64), Tombstone>,
-    pub(super) journal: Vec<Arc<JournalEntry>>,
+    pub(super) journal: Vec<Arc<MemoryJournalEntry>>,
     /// The texts that are searched, if there is an index.
     pub(super) search: Option<IndexedTexts>,
     /// Whether this is a copy of another vault that is not complete.
@@ -46,14 +46,14 @@ pub(super) struct IndexedTexts {
 }
 
 /// A journal entry with its action.
-pub(super) struct JournalEntry {
+pub(super) struct MemoryJournalEntry {
     pub(super) record: JournalRecord,
     pub(super) action: &'static str,
 }
 
 /// The ends and the relation of a manual link, in the order in which links are listed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct LinkKey {
+pub(super) struct MemoryLinkKey {
     pub(super) relation: String,
     pub(super) source: CoreHash,
     pub(super) target: CoreHash,
@@ -61,7 +61,7 @@ pub(super) struct LinkKey {
 
 /// An artifact. Its index data is that of all its captures.
 #[derive(Clone)]
-pub(super) struct Artifact {
+pub(super) struct MemoryArtifact {
     pub(super) core: CoreHash,
     pub(super) kind: Kind,
     pub(super) added_at: DateTime<Utc>,
@@ -69,13 +69,12 @@ pub(super) struct Artifact {
     pub(super) addition: u64,
     pub(super) arrival: u64,
     /// In the order in which they were added.
-    pub(super) captures: Vec<Capture>,
+    pub(super) captures: Vec<MemoryCapture>,
 }
 
 /// A capture with its members and its index data.
 #[derive(Clone)]
-#[expect(clippy::struct_field_names, reason = "the hash is called the same everywhere")]
-pub(super) struct Capture {
+pub(super) struct MemoryCapture {
     pub(super) capture: CaptureHash,
     /// Its position in the order in which all captures were added.
     pub(super) addition: u64,
@@ -85,9 +84,9 @@ pub(super) struct Capture {
     pub(super) signature: Option<Signature>,
     pub(super) source_path: Option<String>,
     /// Sorted by name.
-    pub(super) members: Vec<Member>,
+    pub(super) members: Vec<MemoryMember>,
     pub(super) mentions: BTreeSet<Mention>,
-    pub(super) attributes: BTreeSet<Attribute>,
+    pub(super) attributes: BTreeSet<AttributeRecord>,
     pub(super) identified_by: BTreeSet<String>,
     /// The relation and the name of each reference by name, and whether it is reported if no artifact has the name.
     pub(super) refers_to: BTreeMap<(&'static str, String), bool>,
@@ -95,14 +94,14 @@ pub(super) struct Capture {
 
 /// A member of a capture.
 #[derive(Clone)]
-pub(super) struct Member {
+pub(super) struct MemoryMember {
     pub(super) name: String,
     pub(super) blob: BlobHash,
     pub(super) bytes: Arc<[u8]>,
 }
 
-impl State {
-    pub(super) fn artifact(&self, core: CoreHash) -> Option<&Artifact> {
+impl MemoryState {
+    pub(super) fn artifact(&self, core: CoreHash) -> Option<&MemoryArtifact> {
         self.artifacts.get(&core).map(Arc::as_ref)
     }
 
@@ -110,33 +109,33 @@ impl State {
     ///
     /// # Errors
     /// Returns an error of the kind `Gone` if it is not stored.
-    pub(super) fn expect_artifact(&self, core: CoreHash) -> Result<&Artifact> {
+    pub(super) fn expect_artifact(&self, core: CoreHash) -> Result<&MemoryArtifact> {
         self.artifact(core).ok_or_else(|| StorageError::gone(core))
     }
 
     /// Returns the artifact with this core hash, to change it.
-    pub(super) fn artifact_mut(&mut self, core: CoreHash) -> Option<&mut Artifact> {
+    pub(super) fn artifact_mut(&mut self, core: CoreHash) -> Option<&mut MemoryArtifact> {
         self.artifacts.get_mut(&core).map(Arc::make_mut)
     }
 
     /// Returns all artifacts, by core hash.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Artifact> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &MemoryArtifact> {
         self.artifacts.values().map(Arc::as_ref)
     }
 
     /// Returns all artifacts in the order in which they were added.
-    pub(super) fn by_addition(&self) -> Vec<&Artifact> {
-        let mut artifacts: Vec<&Artifact> = self.all().collect();
+    pub(super) fn by_addition(&self) -> Vec<&MemoryArtifact> {
+        let mut artifacts: Vec<&MemoryArtifact> = self.all().collect();
         artifacts.sort_unstable_by_key(|artifact| artifact.addition);
         artifacts
     }
 
     /// Returns all captures with their artifacts.
-    pub(super) fn captures(&self) -> impl Iterator<Item = (&Artifact, &Capture)> {
+    pub(super) fn captures(&self) -> impl Iterator<Item = (&MemoryArtifact, &MemoryCapture)> {
         self.all().flat_map(|artifact| artifact.captures.iter().map(move |capture| (artifact, capture)))
     }
 
-    pub(super) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<&Capture> {
+    pub(super) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Option<&MemoryCapture> {
         self.artifact(core)?.captures.iter().find(|known| known.capture == capture)
     }
 
@@ -158,7 +157,7 @@ impl State {
     }
 
     /// Returns the keys of the manual links from and to an artifact, in their order.
-    pub(super) fn links_of(&self, core: CoreHash) -> Vec<LinkKey> {
+    pub(super) fn links_of(&self, core: CoreHash) -> Vec<MemoryLinkKey> {
         self.links.keys().filter(|link| link.source == core || link.target == core).cloned().collect()
     }
 
@@ -182,7 +181,7 @@ impl State {
     }
 }
 
-impl Artifact {
+impl MemoryArtifact {
     pub(super) fn record(&self) -> ArtifactRecord {
         ArtifactRecord {
             core: self.core,
@@ -199,7 +198,7 @@ impl Artifact {
         self.captures.iter().flat_map(|capture| &capture.mentions).collect()
     }
 
-    pub(super) fn attributes(&self) -> BTreeSet<&Attribute> {
+    pub(super) fn attributes(&self) -> BTreeSet<&AttributeRecord> {
         self.captures.iter().flat_map(|capture| &capture.attributes).collect()
     }
 
@@ -267,7 +266,7 @@ impl Artifact {
         }
     }
 
-    pub(super) fn is_within(&self, period: &Period) -> bool {
+    pub(super) fn is_within(&self, period: &TimePeriod) -> bool {
         self.time(period.basis).is_some_and(|time| {
             period.since.is_none_or(|since| time >= since) && period.until.is_none_or(|until| time < until)
         })
@@ -277,7 +276,7 @@ impl Artifact {
 /// The relation of an artifact to those that it contains.
 const CONTAINS: &str = "contains";
 
-impl Capture {
+impl MemoryCapture {
     pub(super) fn size(&self) -> u64 {
         self.members.iter().map(|member| member.bytes.len() as u64).sum()
     }

@@ -6,44 +6,48 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::recorder::Recorder;
-use super::snapshot::View;
-use super::state::{LinkKey, State};
+use super::recorder::MemoryJournalWriter;
+use super::snapshot::MemorySnapshot;
+use super::state::{MemoryLinkKey, MemoryState};
 use super::vault::{MemoryStorage, WriterTurn};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::annotations::{link_defect, note_defect, tag_defect};
 use crate::storage::interface::{Annotation, Note, Pin, Snapshot, Transaction};
-use crate::storage::journal::Event;
-use crate::storage::labels::{LabelChange, Labeled};
+use crate::storage::journal::JournalEvent;
+use crate::storage::labels::{LabelChange, LabeledArtifacts};
 use crate::storage::{Actor, Head, Result, StorageError, Tombstone, recorded};
 
 /// A change, made to a copy of the content.
-pub(super) struct Change<'s> {
+pub(super) struct MemoryTransaction<'s> {
     storage: &'s MemoryStorage,
     _turn: WriterTurn<'s>,
-    view: View,
-    recorder: Recorder,
+    view: MemorySnapshot,
+    recorder: MemoryJournalWriter,
 }
 
-impl<'s> Change<'s> {
-    /// Begins a change after waiting for other writers, no longer than `patience`.
-    pub(super) fn begin(storage: &'s MemoryStorage, at: DateTime<Utc>, patience: Duration) -> Result<Self> {
-        let turn = storage.writer.take(patience)?;
+impl<'s> MemoryTransaction<'s> {
+    /// Begins a change after waiting for other writers, no longer than `busy_timeout`.
+    pub(super) fn begin(
+        storage: &'s MemoryStorage,
+        at: DateTime<Utc>,
+        busy_timeout: Duration,
+    ) -> Result<Self> {
+        let turn = storage.writer.take(busy_timeout)?;
         let view = storage.view();
         if view.0.is_incomplete {
             return Err(recorded::incomplete("the vault in memory"));
         }
-        let recorder = Recorder::new(&view.0, storage.actor.as_ref(), at);
+        let recorder = MemoryJournalWriter::new(&view.0, storage.actor.as_ref(), at);
         Ok(Self { storage, _turn: turn, view, recorder })
     }
 
     /// Returns the content to change, which snapshots do not share, and the writer of the journal.
-    pub(super) fn parts(&mut self) -> (&mut State, &mut Recorder) {
+    pub(super) fn parts(&mut self) -> (&mut MemoryState, &mut MemoryJournalWriter) {
         (Arc::make_mut(&mut self.view.0), &mut self.recorder)
     }
 
     /// Appends a journal entry.
-    fn record(&mut self, event: &Event<'_>) -> Result<()> {
+    fn record(&mut self, event: &JournalEvent<'_>) -> Result<()> {
         let (state, recorder) = self.parts();
         recorder.append(state, event)
     }
@@ -56,12 +60,12 @@ impl<'s> Change<'s> {
         }
         let tag = (core, self.recorder.at());
         self.parts().0.tags.insert(name.to_owned(), tag);
-        self.record(&Event::Tag { core, name }).map(|()| true)
+        self.record(&JournalEvent::Tag { core, name }).map(|()| true)
     }
 
     fn remove_tag(&mut self, name: &str) -> Result<bool> {
         let Some((core, _)) = self.parts().0.tags.remove(name) else { return Ok(false) };
-        self.record(&Event::Untag { core, name }).map(|()| true)
+        self.record(&JournalEvent::Untag { core, name }).map(|()| true)
     }
 
     fn set_note(&mut self, core: CoreHash, text: &str) -> Result<bool> {
@@ -72,7 +76,7 @@ impl<'s> Change<'s> {
         }
         let note = Note { text: text.to_owned(), at: self.recorder.at() };
         self.parts().0.notes.insert(core, note);
-        self.record(&Event::Note { core, note: Some(text) }).map(|()| true)
+        self.record(&JournalEvent::Note { core, note: Some(text) }).map(|()| true)
     }
 
     fn remove_note(&mut self, core: CoreHash) -> Result<bool> {
@@ -80,7 +84,7 @@ impl<'s> Change<'s> {
         if self.parts().0.notes.remove(&core).is_none() {
             return Ok(false);
         }
-        self.record(&Event::Note { core, note: None }).map(|()| true)
+        self.record(&JournalEvent::Note { core, note: None }).map(|()| true)
     }
 
     fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Result<bool> {
@@ -90,7 +94,7 @@ impl<'s> Change<'s> {
         }
         let pin = Pin { note: note.map(str::to_owned), at: self.recorder.at() };
         self.parts().0.pins.insert(core, pin);
-        self.record(&Event::Pin { core, note }).map(|()| true)
+        self.record(&JournalEvent::Pin { core, note }).map(|()| true)
     }
 
     fn unpin(&mut self, core: CoreHash) -> Result<bool> {
@@ -98,12 +102,12 @@ impl<'s> Change<'s> {
         if self.parts().0.pins.remove(&core).is_none() {
             return Ok(false);
         }
-        self.record(&Event::Unpin { core }).map(|()| true)
+        self.record(&JournalEvent::Unpin { core }).map(|()| true)
     }
 
-    fn labeled(&self, cores: &[CoreHash]) -> Result<Labeled> {
+    fn labeled(&self, cores: &[CoreHash]) -> Result<LabeledArtifacts> {
         let state = &self.view.0;
-        Labeled::read(cores, |core| state.expect_artifact(core).map(|_| state.labels_of(core)))
+        LabeledArtifacts::read(cores, |core| state.expect_artifact(core).map(|_| state.labels_of(core)))
     }
 
     fn set_labels(&mut self, cores: &[CoreHash], labels: &BTreeMap<String, String>) -> Result<bool> {
@@ -114,7 +118,7 @@ impl<'s> Change<'s> {
                 let labels = change.iter().map(|(key, value)| ((*core, key.clone()), (value.clone(), at)));
                 self.parts().0.labels.extend(labels);
             }
-            self.record(&Event::Label { cores, labels: change })?;
+            self.record(&JournalEvent::Label { cores, labels: change })?;
         }
         Ok(!changes.is_empty())
     }
@@ -123,13 +127,13 @@ impl<'s> Change<'s> {
         let changes = self.labeled(cores)?.remove(keys);
         for LabelChange { cores, change } in &changes {
             self.parts().0.labels.retain(|(core, key), _| !cores.contains(core) || !change.contains(key));
-            self.record(&Event::Unlabel { cores, keys: change })?;
+            self.record(&JournalEvent::Unlabel { cores, keys: change })?;
         }
         Ok(!changes.is_empty())
     }
 
-    fn add_link(&mut self, link: &LinkKey, note: Option<&str>) -> Result<bool> {
-        let LinkKey { relation, source, target } = link;
+    fn add_link(&mut self, link: &MemoryLinkKey, note: Option<&str>) -> Result<bool> {
+        let MemoryLinkKey { relation, source, target } = link;
         reject(link_defect(*source, relation, *target, note))?;
         self.view.0.expect_artifact(*source)?;
         self.view.0.expect_artifact(*target)?;
@@ -137,18 +141,18 @@ impl<'s> Change<'s> {
             return Ok(false);
         }
         self.parts().0.links.insert(link.clone(), note.map(str::to_owned));
-        let event = Event::Link { note, relation, source: *source, target: *target };
+        let event = JournalEvent::Link { note, relation, source: *source, target: *target };
         self.record(&event).map(|()| true)
     }
 
-    fn remove_link(&mut self, link: &LinkKey) -> Result<bool> {
+    fn remove_link(&mut self, link: &MemoryLinkKey) -> Result<bool> {
         self.view.0.expect_artifact(link.source)?;
         self.view.0.expect_artifact(link.target)?;
         if self.parts().0.links.remove(link).is_none() {
             return Ok(false);
         }
-        let LinkKey { relation, source, target } = link;
-        self.record(&Event::Unlink { relation, source: *source, target: *target }).map(|()| true)
+        let MemoryLinkKey { relation, source, target } = link;
+        self.record(&JournalEvent::Unlink { relation, source: *source, target: *target }).map(|()| true)
     }
 
     /// Removes an artifact that has no annotations, and records the removal.
@@ -156,11 +160,11 @@ impl<'s> Change<'s> {
         let artifact = self.view.0.expect_artifact(core)?;
         let (kind, captures) = (artifact.kind.name(), artifact.captures.clone());
         let hashes: Vec<CaptureHash> = captures.iter().map(|capture| capture.capture).collect();
-        let size = captures.iter().map(super::state::Capture::size).sum();
+        let size = captures.iter().map(super::state::MemoryCapture::size).sum();
         let state = self.parts().0;
         state.artifacts.remove(&core);
         state.forget_texts(&captures);
-        self.record(&Event::Remove { captures: &hashes, core, kind, left: 0, reason, size })?;
+        self.record(&JournalEvent::Remove { captures: &hashes, core, kind, left: 0, reason, size })?;
         let tombstone = Tombstone {
             digest: core.0,
             entry: self.view.0.head().seq,
@@ -185,7 +189,7 @@ fn reject(defect: Option<String>) -> Result<()> {
     defect.map_or(Ok(()), |defect| Err(StorageError::invalid(defect)))
 }
 
-impl Transaction for Change<'_> {
+impl Transaction for MemoryTransaction<'_> {
     fn snapshot(&self) -> &dyn Snapshot {
         &self.view
     }
@@ -222,10 +226,10 @@ impl Transaction for Change<'_> {
             Annotation::SetLabels { cores, labels } => self.set_labels(cores, labels),
             Annotation::RemoveLabels { cores, keys } => self.remove_labels(cores, keys),
             Annotation::AddLink { source, relation, target, note } => {
-                self.add_link(&LinkKey { relation: relation.to_owned(), source, target }, note)
+                self.add_link(&MemoryLinkKey { relation: relation.to_owned(), source, target }, note)
             }
             Annotation::RemoveLink { source, relation, target } => {
-                self.remove_link(&LinkKey { relation: relation.to_owned(), source, target })
+                self.remove_link(&MemoryLinkKey { relation: relation.to_owned(), source, target })
             }
         }
     }

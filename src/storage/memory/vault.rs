@@ -3,14 +3,14 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use super::snapshot::View;
+use super::snapshot::MemorySnapshot;
 use crate::storage::{Actor, ErrorKind, Result, StorageError};
 
 /// A vault in memory.
 #[derive(Default)]
 pub struct MemoryStorage {
     /// The committed content.
-    content: RwLock<View>,
+    content: RwLock<MemorySnapshot>,
     pub(super) writer: WriterLock,
     pub(super) actor: Option<Actor>,
 }
@@ -28,11 +28,11 @@ impl MemoryStorage {
         Self { actor: Some(actor), ..self }
     }
 
-    pub(super) fn view(&self) -> View {
+    pub(super) fn view(&self) -> MemorySnapshot {
         self.content.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn replace(&self, view: View) {
+    pub(super) fn replace(&self, view: MemorySnapshot) {
         *self.content.write().unwrap_or_else(PoisonError::into_inner) = view;
     }
 }
@@ -52,9 +52,9 @@ impl WriterLock {
         self.is_held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no other writer holds the lock, no longer than `patience`.
-    pub(super) fn take(&self, patience: Duration) -> Result<WriterTurn<'_>> {
-        let waited = self.released.wait_timeout_while(self.is_held(), patience, |is_held| *is_held);
+    /// Waits until no other writer holds the lock, no longer than `busy_timeout`.
+    pub(super) fn take(&self, busy_timeout: Duration) -> Result<WriterTurn<'_>> {
+        let waited = self.released.wait_timeout_while(self.is_held(), busy_timeout, |is_held| *is_held);
         let (mut is_held, _) = waited.unwrap_or_else(PoisonError::into_inner);
         if *is_held {
             return Err(StorageError::new(

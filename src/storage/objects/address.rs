@@ -19,7 +19,7 @@ pub(in crate::storage) enum ObjectAddress {
     /// In a bucket of a provider, under a prefix.
     Bucket {
         /// The provider.
-        provider: Provider,
+        provider: ObjectStorageProvider,
         /// The bucket, or the container.
         bucket: String,
         /// The beginning of all keys; may be empty.
@@ -29,7 +29,7 @@ pub(in crate::storage) enum ObjectAddress {
 
 /// A provider of object storage, or what has the same interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::storage) enum Provider {
+pub(in crate::storage) enum ObjectStorageProvider {
     /// Amazon S3, and the many servers with its interface.
     S3,
     /// Google Cloud Storage.
@@ -38,7 +38,7 @@ pub(in crate::storage) enum Provider {
     Azure,
 }
 
-impl Provider {
+impl ObjectStorageProvider {
     const ALL: [Self; 3] = [Self::S3, Self::Google, Self::Azure];
 
     fn scheme(self) -> &'static str {
@@ -61,7 +61,7 @@ impl ObjectAddress {
             let is_absolute = rest.starts_with('/') && !rest.trim_matches('/').is_empty();
             return if is_absolute { Ok(Self::Directory(rest.into())) } else { Err(invalid(FORMS)) };
         }
-        let provider = Provider::ALL.into_iter().find(|provider| provider.scheme() == scheme);
+        let provider = ObjectStorageProvider::ALL.into_iter().find(|provider| provider.scheme() == scheme);
         let provider = provider.ok_or_else(|| invalid(FORMS))?;
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');

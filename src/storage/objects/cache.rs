@@ -23,7 +23,7 @@ pub(in crate::storage) struct Cache {
 }
 
 /// A file of the cache.
-struct Copy {
+struct CachedObject {
     path: PathBuf,
     used: SystemTime,
     size: u64,
@@ -138,13 +138,13 @@ impl Cache {
         }
     }
 
-    fn copies(&self) -> Vec<Copy> {
+    fn copies(&self) -> Vec<CachedObject> {
         let entries = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
         let directories = entries(&self.directory).map(|entry| entry.path());
         let files = directories.flat_map(|directory| entries(&directory).collect::<Vec<_>>());
         let copy = |file: fs::DirEntry| {
             let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
-            Some(Copy { path: file.path(), used: metadata.modified().ok()?, size: metadata.len() })
+            Some(CachedObject { path: file.path(), used: metadata.modified().ok()?, size: metadata.len() })
         };
         files.filter_map(copy).collect()
     }

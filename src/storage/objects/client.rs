@@ -8,8 +8,8 @@ use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, RetryConfig};
 
-use super::address::Provider;
-use super::uploads::Uploads;
+use super::address::ObjectStorageProvider;
+use super::uploads::MultipartUploadClient;
 use crate::storage::{ErrorKind, StorageError};
 
 /// How long the client repeats a request that the server refuses, with growing pauses.
@@ -36,24 +36,27 @@ pub(super) fn invalid_settings(name: &str, error: &Error) -> StorageError {
 }
 
 /// A client, and the lister of unfinished multipart uploads, if the provider has one.
-type Client = (Arc<dyn ObjectStore>, Option<Uploads>);
+type ObjectStorageClient = (Arc<dyn ObjectStore>, Option<MultipartUploadClient>);
 
 /// Returns a client with the settings and credentials that the environment has.
-pub(super) fn connect(provider: Provider, bucket: &str) -> object_store::Result<Client> {
+pub(super) fn connect(
+    provider: ObjectStorageProvider,
+    bucket: &str,
+) -> object_store::Result<ObjectStorageClient> {
     // The client takes the cryptography of the process. If there is one already, it is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let timeout = ClientConfigKey::Timeout;
     Ok(match provider {
-        Provider::S3 => {
+        ObjectStorageProvider::S3 => {
             let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(RETRY);
             let key = AmazonS3ConfigKey::Client(timeout);
             if builder.get_config_value(&key).is_none() {
                 builder = builder.with_config(key, TIMEOUT);
             }
             let store = Arc::new(builder.build()?);
-            (Arc::clone(&store) as _, Some(Uploads::new(store)?))
+            (Arc::clone(&store) as _, Some(MultipartUploadClient::new(store)?))
         }
-        Provider::Google => {
+        ObjectStorageProvider::Google => {
             let mut builder =
                 GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket).with_retry(RETRY);
             let key = GoogleConfigKey::Client(timeout);
@@ -62,7 +65,7 @@ pub(super) fn connect(provider: Provider, bucket: &str) -> object_store::Result<
             }
             (Arc::new(builder.build()?), None)
         }
-        Provider::Azure => {
+        ObjectStorageProvider::Azure => {
             let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(bucket).with_retry(RETRY);
             let key = AzureConfigKey::Client(timeout);
             if builder.get_config_value(&key).is_none() {

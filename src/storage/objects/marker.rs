@@ -1,7 +1,7 @@
 //! The object that says which vault a storage belongs to.
 
 use super::name::ObjectName;
-use super::store::{Creation, ObjectStore};
+use super::store::{ObjectCreation, ObjectStore};
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// The key of the object.
@@ -30,8 +30,8 @@ pub(in crate::storage) fn claimed(store: &ObjectStore) -> Result<Option<ObjectNa
 /// Returns an error if the storage cannot be read or written.
 pub(in crate::storage) fn claim(store: &ObjectStore, vault: ObjectName) -> Result<ObjectName> {
     match store.create(KEY, &[format!("{TEXT}{vault}\n").as_bytes()])? {
-        Creation::Created => Ok(vault),
-        Creation::Exists => claimed(store)?.ok_or_else(|| {
+        ObjectCreation::Created => Ok(vault),
+        ObjectCreation::Exists => claimed(store)?.ok_or_else(|| {
             let message = format!("{}: the object {KEY} exists and cannot be read", store.name());
             StorageError::new(ErrorKind::Io, message)
         }),

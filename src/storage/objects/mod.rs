@@ -20,5 +20,5 @@ pub(in crate::storage) use cache::Cache;
 pub(in crate::storage) use marker::{claim, claimed};
 pub(in crate::storage) use name::ObjectName;
 pub(in crate::storage) use probe::expect_exclusive;
-pub(in crate::storage) use store::{Listed, ObjectStore};
+pub(in crate::storage) use store::{ObjectListingEntry, ObjectStore};
 pub(in crate::storage) use unfinished::delete_unfinished;

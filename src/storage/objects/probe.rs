@@ -6,7 +6,7 @@
 use std::sync::Barrier;
 
 use super::name::{ObjectName, PROBES};
-use super::store::{Creation, ObjectStore};
+use super::store::{ObjectCreation, ObjectStore};
 use crate::storage::{ErrorKind, Result, StorageError};
 
 const WRITERS: usize = 8;
@@ -40,7 +40,7 @@ fn expect_exclusive_each(store: &ObjectStore, keys: &[String]) -> Result<()> {
 }
 
 /// Returns, for each writer, whether it created the object of each round.
-fn race(store: &ObjectStore, keys: &[String]) -> Result<Vec<Vec<Creation>>> {
+fn race(store: &ObjectStore, keys: &[String]) -> Result<Vec<Vec<ObjectCreation>>> {
     let barrier = Barrier::new(WRITERS);
     let write = |writer: usize| {
         let create = |key: &String| {
@@ -57,8 +57,8 @@ fn race(store: &ObjectStore, keys: &[String]) -> Result<Vec<Vec<Creation>>> {
     })
 }
 
-fn won(created: &[Vec<Creation>], writer: usize, round: usize) -> bool {
-    created.get(writer).and_then(|rounds| rounds.get(round)) == Some(&Creation::Created)
+fn won(created: &[Vec<ObjectCreation>], writer: usize, round: usize) -> bool {
+    created.get(writer).and_then(|rounds| rounds.get(round)) == Some(&ObjectCreation::Created)
 }
 
 fn expect_one(store: &ObjectStore, key: &str, winners: &[usize]) -> Result<()> {

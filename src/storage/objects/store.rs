@@ -19,7 +19,7 @@ use super::address::ObjectAddress;
 use super::client::{connect, invalid_settings};
 use super::error::{failure, is_transient};
 use super::name::{BLOBS, ObjectName, PROBES};
-use super::uploads::{Upload, Uploads};
+use super::uploads::{MultipartUploadClient, Upload};
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// The size of a part of a large object.
@@ -34,7 +34,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The result of creating an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Creation {
+pub(super) enum ObjectCreation {
     /// It was created.
     Created,
     /// There was one, or another writer was first.
@@ -43,7 +43,7 @@ pub(super) enum Creation {
 
 /// An object in a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::storage) struct Listed {
+pub(in crate::storage) struct ObjectListingEntry {
     pub(in crate::storage) name: ObjectName,
     pub(in crate::storage) size: u64,
     pub(in crate::storage) modified: DateTime<Utc>,
@@ -55,7 +55,7 @@ pub(in crate::storage) struct ObjectStore {
     prefix: Path,
     /// The directory, if it is one.
     directory: Option<PathBuf>,
-    uploads: Option<Uploads>,
+    uploads: Option<MultipartUploadClient>,
     /// The address.
     name: String,
     /// Runs requests; nothing but a drop takes it out.
@@ -151,13 +151,13 @@ impl ObjectStore {
     ///
     /// # Errors
     /// Returns an error if the storage cannot be written.
-    pub(super) fn create(&self, key: &str, parts: &[&[u8]]) -> Result<Creation> {
+    pub(super) fn create(&self, key: &str, parts: &[&[u8]]) -> Result<ObjectCreation> {
         let payload: PutPayload = parts.iter().map(|part| Bytes::copy_from_slice(part)).collect();
         let path = self.path(key);
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         match self.attempt(|| self.store.put_opts(&path, payload.clone(), options.clone()))? {
-            Ok(_) => Ok(Creation::Created),
-            Err(Error::AlreadyExists { .. }) => Ok(Creation::Exists),
+            Ok(_) => Ok(ObjectCreation::Created),
+            Err(Error::AlreadyExists { .. }) => Ok(ObjectCreation::Exists),
             Err(error) => Err(self.failed(key, &error)),
         }
     }
@@ -171,7 +171,7 @@ impl ObjectStore {
         match parts {
             [large] if size > PART => self.write_parts(&key, large),
             // No one else has this name, so this is what an attempt without an answer wrote.
-            _ if self.create(&key, parts)? == Creation::Exists => self.expect_size(&key, size as u64),
+            _ if self.create(&key, parts)? == ObjectCreation::Exists => self.expect_size(&key, size as u64),
             _ => Ok(()),
         }
     }
@@ -282,7 +282,7 @@ impl ObjectStore {
     ///
     /// # Errors
     /// Returns an error if the storage cannot be listed.
-    pub(in crate::storage) fn list(&self, part: u8) -> Result<Vec<Listed>> {
+    pub(in crate::storage) fn list(&self, part: u8) -> Result<Vec<ObjectListingEntry>> {
         self.list_in(&format!("{BLOBS}/{part:02x}"))
     }
 
@@ -329,13 +329,13 @@ impl ObjectStore {
     }
 
     /// Returns the objects with names in a directory of the storage.
-    pub(super) fn list_in(&self, key: &str) -> Result<Vec<Listed>> {
+    pub(super) fn list_in(&self, key: &str) -> Result<Vec<ObjectListingEntry>> {
         let path = self.path(key);
         let found = self.attempt(|| self.store.list_with_delimiter(Some(&path)))?;
         let found = found.map_err(|error| self.failed(key, &error))?;
         let listed = found.objects.iter().filter_map(|object| {
             let name = object.location.filename().and_then(ObjectName::parse)?;
-            Some(Listed { name, size: object.size, modified: object.last_modified })
+            Some(ObjectListingEntry { name, size: object.size, modified: object.last_modified })
         });
         Ok(listed.collect())
     }

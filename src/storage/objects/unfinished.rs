@@ -1,8 +1,8 @@
 //! What writers that were killed leave, and no listing of objects with blobs shows.
 //!
 //! In a directory, an object is written to a file beside it, `NAME#NUMBER`, which then gets the object's name. Listings
-//! do not have these files. Of an upload in parts to S3, the parts remain. Objects that test a storage, or tell its time, are deleted at once, unless the program ends
-//! in between.
+//! do not have these files. Of an upload in parts to S3, the parts remain. Objects that test a storage, or state its time,
+//! are deleted at once, unless the program ends in between.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,12 +16,12 @@ use crate::storage::{Result, StorageError};
 
 /// Something that was deleted: its number and its size in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::storage) struct Deleted {
+pub(in crate::storage) struct DeletedObjects {
     pub(in crate::storage) count: u64,
     pub(in crate::storage) bytes: u64,
 }
 
-impl Deleted {
+impl DeletedObjects {
     fn add(&mut self, bytes: u64) {
         self.count += 1;
         self.bytes += bytes;
@@ -32,8 +32,11 @@ impl Deleted {
 ///
 /// # Errors
 /// Returns an error if the storage cannot be listed or written.
-pub(in crate::storage) fn delete_unfinished(store: &ObjectStore, latest: DateTime<Utc>) -> Result<Deleted> {
-    let mut deleted = Deleted::default();
+pub(in crate::storage) fn delete_unfinished(
+    store: &ObjectStore,
+    latest: DateTime<Utc>,
+) -> Result<DeletedObjects> {
+    let mut deleted = DeletedObjects::default();
     for probe in store.list_in(PROBES)? {
         if probe.modified <= latest {
             store.delete(&format!("{PROBES}/{}", probe.name))?;
@@ -77,7 +80,7 @@ fn entries(directory: &Path) -> Result<Vec<fs::DirEntry>> {
 }
 
 /// Deletes the files of a directory that were to become objects.
-fn delete_files(directory: &Path, latest: DateTime<Utc>, deleted: &mut Deleted) -> Result<()> {
+fn delete_files(directory: &Path, latest: DateTime<Utc>, deleted: &mut DeletedObjects) -> Result<()> {
     for entry in entries(directory)? {
         // Its writer may complete or delete it at any time.
         let Ok(metadata) = entry.metadata() else { continue };
@@ -128,7 +131,7 @@ mod tests {
         }
         let now = store.now().unwrap();
         let before = now - chrono::TimeDelta::hours(1);
-        assert_eq!(delete_unfinished(&store, before).unwrap(), Deleted::default());
+        assert_eq!(delete_unfinished(&store, before).unwrap(), DeletedObjects::default());
         let old = SystemTime::from(before) - Duration::from_secs(1);
         let probe = directory.path().join(PROBES).join(name.to_string());
         for path in written.into_iter().chain([&probe]) {
@@ -137,7 +140,7 @@ mod tests {
         // One that was begun again.
         fs::write(&ours[1], "written now").unwrap();
         let deleted = delete_unfinished(&store, before).unwrap();
-        assert_eq!(deleted, Deleted { count: 3, bytes: 2 * 4 + 5 });
+        assert_eq!(deleted, DeletedObjects { count: 3, bytes: 2 * 4 + 5 });
         assert!(ours[1].exists() && object.exists() && others.iter().all(|path| path.exists()));
         assert!(!ours[0].exists() && !ours[2].exists() && !probe.exists());
     }
@@ -152,8 +155,8 @@ mod tests {
         store.begin_upload(name, &[1; 10]).unwrap();
         assert_eq!(store.read(name, 0..10).unwrap(), None);
         let (now, hour) = (store.now().unwrap(), chrono::TimeDelta::hours(1));
-        assert_eq!(delete_unfinished(&store, now - hour).unwrap(), Deleted::default());
-        assert_eq!(delete_unfinished(&store, now + hour).unwrap(), Deleted { count: 1, bytes: 10 });
+        assert_eq!(delete_unfinished(&store, now - hour).unwrap(), DeletedObjects::default());
+        assert_eq!(delete_unfinished(&store, now + hour).unwrap(), DeletedObjects { count: 1, bytes: 10 });
         assert_eq!(entries(directory.path().join(name.key()).parent().unwrap()).unwrap().len(), 0);
     }
 }

@@ -22,7 +22,7 @@ use reqwest::Method;
 const VALIDITY: Duration = Duration::from_mins(5);
 
 /// A client that lists and aborts uploads.
-pub(super) struct Uploads {
+pub(super) struct MultipartUploadClient {
     store: Arc<AmazonS3>,
     http: HttpClient,
 }
@@ -38,13 +38,13 @@ pub(super) struct Upload {
 
 /// A part of the list.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct UploadPage {
     pub(super) uploads: Vec<Upload>,
     /// The position that the next part begins after, if there is one.
     pub(super) next: Option<[String; 2]>,
 }
 
-impl Uploads {
+impl MultipartUploadClient {
     pub(super) fn new(store: Arc<AmazonS3>) -> object_store::Result<Self> {
         // Whether that is allowed was decided when the store was created.
         let options = ClientOptions::new().with_allow_http(true);
@@ -53,7 +53,11 @@ impl Uploads {
 
     /// Returns uploads of objects whose keys begin with `prefix`. A server that does not list them, or does not permit it,
     /// has none.
-    pub(super) async fn list(&self, prefix: &str, after: Option<&[String; 2]>) -> object_store::Result<Page> {
+    pub(super) async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&[String; 2]>,
+    ) -> object_store::Result<UploadPage> {
         let mut query = vec![("uploads", ""), ("prefix", prefix)];
         if let Some([key, id]) = after {
             query.extend([("key-marker", key.as_str()), ("upload-id-marker", id.as_str())]);
@@ -65,7 +69,7 @@ impl Uploads {
         let answer = self.http.execute(request).await.map_err(|error: HttpError| generic(error))?;
         let status = answer.status().as_u16();
         if (400..500).contains(&status) || status == 501 {
-            return Ok(Page::default());
+            return Ok(UploadPage::default());
         }
         if status != 200 {
             return Err(generic(format!("status code: {status}")));
@@ -88,14 +92,14 @@ fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error
 }
 
 /// Reads an answer. What is not as expected in it is not listed.
-fn page(text: &str) -> Page {
+fn page(text: &str) -> UploadPage {
     let upload = |part: &str| {
         let begun = DateTime::parse_from_rfc3339(&element(part, "Initiated")?).ok()?.to_utc();
         Some(Upload { key: element(part, "Key")?, id: element(part, "UploadId")?, begun })
     };
     let next = || Some([element(text, "NextKeyMarker")?, element(text, "NextUploadIdMarker")?]);
     let is_truncated = element(text, "IsTruncated").is_some_and(|text| text == "true");
-    Page {
+    UploadPage {
         uploads: text.split("<Upload>").skip(1).filter_map(upload).collect(),
         next: if is_truncated { next() } else { None },
     }
@@ -122,12 +126,12 @@ mod tests {
             <Upload><Initiated>2026-03-01T12:00:00Z</Initiated><Key>a/blobs/x</Key><UploadId>1&amp;2</UploadId></Upload>
             <Upload><Key>a/blobs/y</Key><UploadId>2</UploadId><Initiated>2026-03-01T12:00:00.500Z</Initiated></Upload>
             <Upload><Key>no time</Key><UploadId>3</UploadId></Upload></ListMultipartUploadsResult>";
-        let Page { uploads, next } = page(text);
+        let UploadPage { uploads, next } = page(text);
         let found: Vec<_> = uploads.iter().map(|upload| (upload.key.as_str(), upload.id.as_str())).collect();
         assert_eq!(found, [("a/blobs/x", "1&2"), ("a/blobs/y", "2")]);
         assert_eq!(uploads[0].begun.to_rfc3339(), "2026-03-01T12:00:00+00:00");
         assert_eq!(next, Some(["a/blobs/x".to_owned(), "2".to_owned()]));
         assert_eq!(page(&text.replace("true", "false")).next, None);
-        assert_eq!(page("<Error>"), Page::default());
+        assert_eq!(page("<Error>"), UploadPage::default());
     }
 }

@@ -23,10 +23,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A parsed address.
 #[derive(Clone)]
-pub(super) struct Address {
+pub(super) struct PostgresAddress {
     pub(super) config: Config,
     pub(super) schema: String,
-    pub(super) verification: Verification,
+    pub(super) verification: CertificateVerification,
     /// The object storage with the bytes, if they are not in the database.
     pub(super) blobs: Option<BlobAddress>,
     /// Whether new object storage is tested with writers that race.
@@ -48,14 +48,14 @@ pub(super) type BlobAddress = std::convert::Infallible;
 
 /// The requirements for the server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verification {
+pub(super) enum CertificateVerification {
     /// Nothing: the connection is encrypted if the server offers it, as libpq does by default.
     None,
     /// It names the host, and an authority that the system trusts has signed it, or one in this file.
     Full(Option<PathBuf>),
 }
 
-impl Address {
+impl PostgresAddress {
     /// Parses an address.
     ///
     /// # Errors
@@ -84,9 +84,9 @@ impl Address {
             invalid(&cause.unwrap_or_else(|| "it cannot be parsed".to_owned()))
         })?;
         let (ssl_mode, verification) = match mode {
-            Some("disable") => (SslMode::Disable, Verification::None),
-            None | Some("prefer") if root.is_none() => (SslMode::Prefer, Verification::None),
-            None | Some("require" | "verify-full") => (SslMode::Require, Verification::Full(root)),
+            Some("disable") => (SslMode::Disable, CertificateVerification::None),
+            None | Some("prefer") if root.is_none() => (SslMode::Prefer, CertificateVerification::None),
+            None | Some("require" | "verify-full") => (SslMode::Require, CertificateVerification::Full(root)),
             _ => return Err(invalid("sslmode is one of disable, prefer, require and verify-full")),
         };
         config.ssl_mode(ssl_mode);
@@ -174,7 +174,7 @@ fn decoded(text: &str) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| invalid("a parameter is not UTF-8"))
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { config, schema, blobs, .. } = self;
         f.write_str("postgresql://")?;
@@ -216,7 +216,7 @@ impl fmt::Display for Address {
     }
 }
 
-impl fmt::Debug for Address {
+impl fmt::Debug for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        Address::parse(text).unwrap().to_string()
+        PostgresAddress::parse(text).unwrap().to_string()
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
             ),
         ] {
             assert_eq!(shown(text), expected);
-            assert!(!format!("{:?}", Address::parse(text)).contains("cret"));
+            assert!(!format!("{:?}", PostgresAddress::parse(text)).contains("cret"));
         }
     }
 
@@ -260,7 +260,7 @@ mod tests {
             "postgres://ann:s3cret@db/runs?blobs=s3://ann:s3cret@runs",
             "postgres://ann:s3cret@db/runs?blobs=s3://runs/x?key=s3cret",
         ] {
-            let error = Address::parse(text).unwrap_err();
+            let error = PostgresAddress::parse(text).unwrap_err();
             let is_unsupported = cfg!(not(feature = "objects")) && text.contains("blobs=");
             let kind = if is_unsupported { ErrorKind::Unsupported } else { ErrorKind::Invalid };
             assert_eq!(error.kind(), kind);
@@ -285,13 +285,13 @@ mod tests {
     #[test]
     fn certificates_are_verified_unless_encryption_is_only_preferred() {
         let parsed = |parameters: &str| {
-            let address = Address::parse(&format!("postgres://db/runs{parameters}")).unwrap();
+            let address = PostgresAddress::parse(&format!("postgres://db/runs{parameters}")).unwrap();
             (address.config.get_ssl_mode(), address.verification)
         };
-        assert_eq!(parsed(""), (SslMode::Prefer, Verification::None));
-        assert_eq!(parsed("?sslmode=disable"), (SslMode::Disable, Verification::None));
-        assert_eq!(parsed("?sslmode=require"), (SslMode::Require, Verification::Full(None)));
-        let with_root = Verification::Full(Some("/a b.pem".into()));
+        assert_eq!(parsed(""), (SslMode::Prefer, CertificateVerification::None));
+        assert_eq!(parsed("?sslmode=disable"), (SslMode::Disable, CertificateVerification::None));
+        assert_eq!(parsed("?sslmode=require"), (SslMode::Require, CertificateVerification::Full(None)));
+        let with_root = CertificateVerification::Full(Some("/a b.pem".into()));
         assert_eq!(parsed("?sslrootcert=/a%20b.pem"), (SslMode::Require, with_root));
     }
 }

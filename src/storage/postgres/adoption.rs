@@ -9,18 +9,18 @@ use chrono::DateTime;
 
 use super::change::removal::{Removal, delete};
 use super::columns::value;
-use super::error::Outcome;
-use super::journal::Recorder;
+use super::error::PostgresResult;
+use super::journal::PostgresJournalWriter;
 use super::parameter::Parameter;
 use super::put::{Blobs, adopt_additions};
-use super::session::Session;
+use super::session::DatabaseTransaction;
 use super::text::to_stored;
 use super::vault::PostgresStorage;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::entry::Change;
+use crate::storage::entry::EntryChange;
 use crate::storage::interface::{AdoptedEntry, Adoption, CaptureTarget};
 use crate::storage::recorded::{self, RecordedEntry};
-use crate::storage::{Head, PATIENCE, Prepared, Result};
+use crate::storage::{BUSY_TIMEOUT, Head, Prepared, Result};
 
 /// The pause before a transaction that others interfered with is run again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 impl Adoption for PostgresStorage {
     fn is_incomplete(&self) -> Result<bool> {
         let read = || {
-            let session = Session::to_read(&self.server)?;
+            let session = DatabaseTransaction::to_read(&self.server)?;
             let row = session.row("SELECT is_incomplete FROM head WHERE id = 1", &[])?;
             row.map_or(Ok(false), |row| value(&row, 0))
         };
@@ -81,12 +81,12 @@ impl Adoption for PostgresStorage {
 impl PostgresStorage {
     /// Runs `work` again from the beginning if another transaction interfered or the connection was lost. It gets the
     /// number of attempts before.
-    fn retry<T>(&self, mut work: impl FnMut(u32) -> Outcome<T>) -> Result<T> {
+    fn retry<T>(&self, mut work: impl FnMut(u32) -> PostgresResult<T>) -> Result<T> {
         let begun = Instant::now();
         let mut attempt = 0;
         loop {
             match work(attempt) {
-                Err(failure) if failure.can_be_retried() && begun.elapsed() < PATIENCE => {
+                Err(failure) if failure.can_be_retried() && begun.elapsed() < BUSY_TIMEOUT => {
                     std::thread::sleep(PAUSE);
                     attempt += 1;
                 }
@@ -96,9 +96,10 @@ impl PostgresStorage {
     }
 
     /// Begins a transaction that holds the writer lock. Returns whether the vault is an incomplete copy.
-    fn lock(&self) -> Outcome<(Session<'_>, Recorder, bool)> {
-        let session = Session::to_write(&self.server, PATIENCE)?;
-        let (recorder, is_incomplete) = Recorder::lock_any(&session, None, DateTime::UNIX_EPOCH)?;
+    fn lock(&self) -> PostgresResult<(DatabaseTransaction<'_>, PostgresJournalWriter, bool)> {
+        let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
+        let (recorder, is_incomplete) =
+            PostgresJournalWriter::lock_any(&session, None, DateTime::UNIX_EPOCH)?;
         Ok((session, recorder, is_incomplete))
     }
 
@@ -107,7 +108,7 @@ impl PostgresStorage {
         entries: &[AdoptedEntry<'_>],
         blobs: &mut Blobs<'_>,
         attempt: u32,
-    ) -> Outcome<Head> {
+    ) -> PostgresResult<Head> {
         let (session, mut recorder, is_incomplete) = self.lock()?;
         if !is_incomplete {
             return Err(recorded::not_begun().into());
@@ -144,30 +145,30 @@ impl PostgresStorage {
 fn run<'e, 'p>(entries: &'e [AdoptedEntry<'p>]) -> Vec<&'e AdoptedEntry<'p>> {
     let mut added = BTreeSet::new();
     let belongs = |entry: &&AdoptedEntry<'_>| match &entry.entry.change {
-        Change::Add { capture, core, .. } => {
+        EntryChange::Add { capture, core, .. } => {
             entry.content.is_none() || added.insert(CaptureTarget { capture: *capture, artifact: *core })
         }
-        Change::Signature { capture, core, .. } => {
+        EntryChange::Signature { capture, core, .. } => {
             added.contains(&CaptureTarget { capture: *capture, artifact: *core })
         }
-        Change::Gc {} | Change::Reindex {} | Change::Repair {} => true,
+        EntryChange::Gc {} | EntryChange::Reindex {} | EntryChange::Repair {} => true,
         _ => false,
     };
     entries.iter().take_while(belongs).collect()
 }
 
 /// Makes the change of an entry that adds no capture.
-fn apply(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+fn apply(session: &DatabaseTransaction<'_>, entry: &RecordedEntry) -> PostgresResult<()> {
     let at = entry.at.timestamp_millis();
     match &entry.change {
-        Change::Seen { captures, cores } => see(session, entry, captures, cores),
-        Change::Signature { capture, core, key_id, state } => run_for(
+        EntryChange::Seen { captures, cores } => see(session, entry, captures, cores),
+        EntryChange::Signature { capture, core, key_id, state } => run_for(
             session,
             "UPDATE capture c SET signature = $3, key_id = $4 FROM artifact a
               WHERE a.id = c.artifact AND a.core = $1 AND c.digest = $2",
             &[core, capture, &to_stored(state), &key_id.as_deref().map(to_stored)],
         ),
-        Change::Remove { captures, core, kind, reason, size, .. } => {
+        EntryChange::Remove { captures, core, kind, reason, size, .. } => {
             let sql = "SELECT id FROM artifact WHERE core = $1";
             if let Some(row) = session.row(sql, &[core])? {
                 delete(session, value(&row, 0)?, entry.at)?;
@@ -176,26 +177,36 @@ fn apply(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
             Removal { seq, at, actor, core: *core, kind, captures, reason, size: *size }
                 .add_tombstones(session)
         }
-        Change::AllowRemoved { core } => run_for(session, "DELETE FROM tombstone WHERE core = $1", &[core]),
-        Change::Tag { .. } | Change::Untag { .. } => apply_tag(session, entry),
-        Change::Note { .. } | Change::Pin { .. } | Change::Unpin { .. } => apply_text(session, entry),
-        Change::Label { .. } | Change::Unlabel { .. } => apply_labels(session, entry),
-        Change::Link { .. } | Change::Unlink { .. } => apply_link(session, entry),
-        Change::Add { .. } | Change::Gc {} | Change::Reindex {} | Change::Repair {} => Ok(()),
+        EntryChange::AllowRemoved { core } => {
+            run_for(session, "DELETE FROM tombstone WHERE core = $1", &[core])
+        }
+        EntryChange::Tag { .. } | EntryChange::Untag { .. } => apply_tag(session, entry),
+        EntryChange::Note { .. } | EntryChange::Pin { .. } | EntryChange::Unpin { .. } => {
+            apply_text(session, entry)
+        }
+        EntryChange::Label { .. } | EntryChange::Unlabel { .. } => apply_labels(session, entry),
+        EntryChange::Link { .. } | EntryChange::Unlink { .. } => apply_link(session, entry),
+        EntryChange::Add { .. } | EntryChange::Gc {} | EntryChange::Reindex {} | EntryChange::Repair {} => {
+            Ok(())
+        }
     }
 }
 
-fn run_for(session: &Session<'_>, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<()> {
+fn run_for(
+    session: &DatabaseTransaction<'_>,
+    sql: &str,
+    parameters: &[&dyn Parameter],
+) -> PostgresResult<()> {
     session.execute(sql, parameters).map(drop)
 }
 
 /// Captures were seen again. The position of an artifact is that of its last capture in the entry.
 fn see(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     entry: &RecordedEntry,
     captures: &[CaptureHash],
     cores: &[CoreHash],
-) -> Outcome<()> {
+) -> PostgresResult<()> {
     let at = entry.at.timestamp_millis();
     let base = (entry.record.seq << 20).cast_signed();
     let parameters: [&dyn Parameter; 4] = [&captures, &cores, &at, &base];
@@ -211,11 +222,11 @@ fn see(
     run_for(session, &sql, &parameters)
 }
 
-fn apply_tag(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
-    let (Change::Tag { name, .. } | Change::Untag { name }) = &entry.change else { return Ok(()) };
+fn apply_tag(session: &DatabaseTransaction<'_>, entry: &RecordedEntry) -> PostgresResult<()> {
+    let (EntryChange::Tag { name, .. } | EntryChange::Untag { name }) = &entry.change else { return Ok(()) };
     let name = to_stored(name);
     run_for(session, "DELETE FROM tag WHERE name = $1", &[&name])?;
-    let Change::Tag { core, .. } = &entry.change else { return Ok(()) };
+    let EntryChange::Tag { core, .. } = &entry.change else { return Ok(()) };
     let at = entry.at.timestamp_millis();
     run_for(
         session,
@@ -224,22 +235,22 @@ fn apply_tag(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
     )
 }
 
-fn apply_text(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+fn apply_text(session: &DatabaseTransaction<'_>, entry: &RecordedEntry) -> PostgresResult<()> {
     let (table, core) = match &entry.change {
-        Change::Note { core, .. } => ("note", core),
-        Change::Pin { core, .. } | Change::Unpin { core } => ("pin", core),
+        EntryChange::Note { core, .. } => ("note", core),
+        EntryChange::Pin { core, .. } | EntryChange::Unpin { core } => ("pin", core),
         _ => return Ok(()),
     };
     let of_core = format!("DELETE FROM {table} t USING artifact a WHERE a.id = t.artifact AND a.core = $1");
     run_for(session, &of_core, &[core])?;
     let at = entry.at.timestamp_millis();
     match &entry.change {
-        Change::Note { note: Some(text), .. } => run_for(
+        EntryChange::Note { note: Some(text), .. } => run_for(
             session,
             "INSERT INTO note (artifact, text, folded, at) SELECT id, $2, $3, $4 FROM artifact WHERE core = $1",
             &[core, &to_stored(text), &text.to_lowercase().into_bytes(), &at],
         ),
-        Change::Pin { note, .. } => run_for(
+        EntryChange::Pin { note, .. } => run_for(
             session,
             "INSERT INTO pin (artifact, note, at) SELECT id, $2, $3 FROM artifact WHERE core = $1",
             &[core, &note.as_deref().map(to_stored), &at],
@@ -248,9 +259,9 @@ fn apply_text(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
     }
 }
 
-fn apply_labels(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
+fn apply_labels(session: &DatabaseTransaction<'_>, entry: &RecordedEntry) -> PostgresResult<()> {
     match &entry.change {
-        Change::Label { cores, labels } => {
+        EntryChange::Label { cores, labels } => {
             let keys: Vec<_> = labels.keys().map(|key| to_stored(key)).collect();
             let values: Vec<_> = labels.values().map(|value| to_stored(value)).collect();
             let at = entry.at.timestamp_millis();
@@ -263,7 +274,7 @@ fn apply_labels(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
                 &[&cores, &keys, &values, &at],
             )
         }
-        Change::Unlabel { cores, keys } => {
+        EntryChange::Unlabel { cores, keys } => {
             let keys: Vec<_> = keys.iter().map(|key| to_stored(key)).collect();
             run_for(
                 session,
@@ -275,9 +286,9 @@ fn apply_labels(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
     }
 }
 
-fn apply_link(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
-    let (Change::Link { relation, source, target, .. } | Change::Unlink { relation, source, target }) =
-        &entry.change
+fn apply_link(session: &DatabaseTransaction<'_>, entry: &RecordedEntry) -> PostgresResult<()> {
+    let (EntryChange::Link { relation, source, target, .. }
+    | EntryChange::Unlink { relation, source, target }) = &entry.change
     else {
         return Ok(());
     };
@@ -288,7 +299,7 @@ fn apply_link(session: &Session<'_>, entry: &RecordedEntry) -> Outcome<()> {
           WHERE s.core = $1 AND t.core = $3 AND l.source = s.id AND l.relation = $2 AND l.target = t.id",
         &[source, &relation, target],
     )?;
-    let Change::Link { note, .. } = &entry.change else { return Ok(()) };
+    let EntryChange::Link { note, .. } = &entry.change else { return Ok(()) };
     run_for(
         session,
         "INSERT INTO link (source, relation, target, note, at)

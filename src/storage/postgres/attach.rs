@@ -1,17 +1,17 @@
 //! Finding where the bytes of a vault are: what the catalog says and what the address says must be the same, and object
 //! storage must be that of this vault. Otherwise bytes would be in two places, and found in neither.
 
-use super::address::Address;
-use super::blob_store::{BlobStore, InDatabase};
+use super::address::PostgresAddress;
+use super::blob_store::{BlobStore, DatabaseBlobStore};
 use super::columns::value;
-use super::error::{Failure, Outcome};
-use super::pool::Server;
-use super::schema::{self, CreatePolicy};
-use super::session::Session;
+use super::error::{PostgresError, PostgresResult};
+use super::pool::PostgresServer;
+use super::schema::{self, PostgresCreatePolicy};
+use super::session::DatabaseTransaction;
 use crate::storage::{Result, StorageError};
 
 /// The object storage that the catalog records.
-struct Recorded {
+struct ObjectStorageRecord {
     #[cfg(feature = "objects")]
     vault: [u8; 16],
     url: String,
@@ -25,16 +25,16 @@ struct Recorded {
 /// Returns the errors of [`schema::prepare`], an error of the kind `Invalid` if the address and the catalog differ about
 /// object storage, and of the kind `Exists` if the object storage has the bytes of another vault.
 pub(super) fn prepare(
-    server: &Server,
-    address: &Address,
-    policy: CreatePolicy,
+    server: &PostgresServer,
+    address: &PostgresAddress,
+    policy: PostgresCreatePolicy,
 ) -> Result<Box<dyn BlobStore>> {
     match &address.blobs {
         None => {
             schema::prepare(server, policy, None)?;
             match recorded(server).map_err(|failure| failure.at(server.name()))? {
-                None => Ok(Box::new(InDatabase)),
-                Some(Recorded { url, .. }) => Err(StorageError::invalid(format!(
+                None => Ok(Box::new(DatabaseBlobStore)),
+                Some(ObjectStorageRecord { url, .. }) => Err(StorageError::invalid(format!(
                     "{}: the bytes of this vault are in object storage, which its address must name with blobs=; it was \
                      created with {url}",
                     server.name()
@@ -48,17 +48,18 @@ pub(super) fn prepare(
     }
 }
 
-fn recorded(server: &Server) -> Outcome<Option<Recorded>> {
-    let session = Session::to_read(server)?;
+fn recorded(server: &PostgresServer) -> PostgresResult<Option<ObjectStorageRecord>> {
+    let session = DatabaseTransaction::to_read(server)?;
     let Some(row) = session.row("SELECT vault, url, is_claimed FROM blob_store", &[])? else {
         return Ok(None);
     };
     let vault: &[u8] = value(&row, 0)?;
     let vault: std::result::Result<[u8; 16], _> = vault.try_into();
-    let vault = vault.map_err(|_| Failure::damaged("the number of the vault does not have 16 bytes"))?;
+    let vault =
+        vault.map_err(|_| PostgresError::damaged("the number of the vault does not have 16 bytes"))?;
     #[cfg(not(feature = "objects"))]
     let _ = vault;
-    Ok(Some(Recorded {
+    Ok(Some(ObjectStorageRecord {
         #[cfg(feature = "objects")]
         vault,
         url: value(&row, 1)?,
@@ -71,34 +72,38 @@ fn recorded(server: &Server) -> Outcome<Option<Recorded>> {
 mod beside {
     //! Vaults with object storage.
 
-    use super::{Recorded, recorded};
+    use super::{ObjectStorageRecord, recorded};
     use crate::storage::objects::{
         Cache, ObjectAddress, ObjectName, ObjectStore, claim, claimed, expect_exclusive,
     };
     use crate::storage::postgres::blob_store::BlobStore;
-    use crate::storage::postgres::error::Outcome;
-    use crate::storage::postgres::in_objects::InObjects;
-    use crate::storage::postgres::pool::Server;
-    use crate::storage::postgres::schema::{self, CreatePolicy, NewBlobStore};
-    use crate::storage::postgres::session::Session;
-    use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
+    use crate::storage::postgres::error::PostgresResult;
+    use crate::storage::postgres::in_objects::ObjectBlobStore;
+    use crate::storage::postgres::pool::PostgresServer;
+    use crate::storage::postgres::schema::{self, NewBlobStore, PostgresCreatePolicy};
+    use crate::storage::postgres::session::DatabaseTransaction;
+    use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
 
     pub(super) fn prepare(
-        server: &Server,
+        server: &PostgresServer,
         (address, is_raced): (&ObjectAddress, bool),
-        policy: CreatePolicy,
+        policy: PostgresCreatePolicy,
     ) -> Result<Box<dyn BlobStore>> {
         let store = ObjectStore::open(address)?;
         let exists = || schema::exists(server).map_err(|failure| failure.at(server.name()));
-        let new = if policy == CreatePolicy::Open || exists()? { None } else { Some(new(&store, is_raced)?) };
+        let new = if policy == PostgresCreatePolicy::Open || exists()? {
+            None
+        } else {
+            Some(new(&store, is_raced)?)
+        };
         // A claim that was found is that of this vault if another process has created it in the meantime.
         let new = match new {
-            Some(New::Claimed) if !exists()? => return Err(other_vault(&store)),
-            Some(New::Free(new)) => Some(new),
+            Some(StorageAvailability::Claimed) if !exists()? => return Err(other_vault(&store)),
+            Some(StorageAvailability::Free(new)) => Some(new),
             _ => None,
         };
         schema::prepare(server, policy, new.as_ref())?;
-        let failed = |failure: crate::storage::postgres::error::Failure| failure.at(server.name());
+        let failed = |failure: crate::storage::postgres::error::PostgresError| failure.at(server.name());
         let recorded = recorded(server).map_err(failed)?.ok_or_else(|| {
             StorageError::invalid(format!(
                 "{}: the bytes of this vault are in the database, but its address names object storage",
@@ -106,28 +111,35 @@ mod beside {
             ))
         })?;
         expect_own(server, &store, &recorded)?;
-        Ok(Box::new(InObjects::new(store, Cache::from_env()?)))
+        Ok(Box::new(ObjectBlobStore::new(store, Cache::from_env()?)))
     }
 
     /// Object storage for a new vault.
-    enum New {
+    enum StorageAvailability {
         Free(NewBlobStore),
         Claimed,
     }
 
     /// Checks that a new vault can use a storage.
-    fn new(store: &ObjectStore, is_raced: bool) -> Result<New> {
+    fn new(store: &ObjectStore, is_raced: bool) -> Result<StorageAvailability> {
         if claimed(store)?.is_some() {
-            return Ok(New::Claimed);
+            return Ok(StorageAvailability::Claimed);
         }
         if is_raced {
             expect_exclusive(store)?;
         }
-        Ok(New::Free(NewBlobStore { vault: ObjectName::new()?.0, url: store.name().to_owned() }))
+        Ok(StorageAvailability::Free(NewBlobStore {
+            vault: ObjectName::new()?.0,
+            url: store.name().to_owned(),
+        }))
     }
 
     /// Checks that a storage is that of the vault, and claims it if no vault has.
-    fn expect_own(server: &Server, store: &ObjectStore, recorded: &Recorded) -> Result<()> {
+    fn expect_own(
+        server: &PostgresServer,
+        store: &ObjectStore,
+        recorded: &ObjectStorageRecord,
+    ) -> Result<()> {
         let vault = ObjectName(recorded.vault);
         match claimed(store)? {
             Some(found) if found == vault && recorded.is_claimed => Ok(()),
@@ -149,8 +161,8 @@ mod beside {
         }
     }
 
-    fn set_claimed(server: &Server) -> Outcome<()> {
-        let session = Session::to_write(server, PATIENCE)?;
+    fn set_claimed(server: &PostgresServer) -> PostgresResult<()> {
+        let session = DatabaseTransaction::to_write(server, BUSY_TIMEOUT)?;
         session.execute("UPDATE blob_store SET is_claimed = true", &[])?;
         session.commit()
     }

@@ -4,28 +4,28 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-use super::encoding::{Encoded, decoded};
-use super::error::Outcome;
+use super::encoding::{EncodedMember, decoded};
+use super::error::PostgresResult;
 use crate::digest::BlobHash;
 use crate::storage::PayloadDefect;
 
 /// A part of an object in object storage, with the encoded bytes of one blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct ObjectRange {
     pub(super) object: [u8; 16],
     pub(super) start: u64,
     pub(super) length: u64,
 }
 
 /// The catalog entry of a blob.
-pub(super) struct StoredBlob {
+pub(super) struct BlobCatalogEntry {
     /// The size of the bytes before they were encoded.
     pub(super) size: u64,
     pub(super) encoding: i16,
     /// The encoded bytes, if they are in the database.
     pub(super) bytes: Option<Vec<u8>>,
     /// Where they are if they are not.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<ObjectRange>,
 }
 
 /// An object that a listing of object storage has.
@@ -38,7 +38,7 @@ pub(super) struct ListedObject {
 }
 
 /// Bytes, or what is wrong with them.
-pub(super) type Checked = Result<Vec<u8>, PayloadDefect>;
+pub(super) type BlobReadResult = Result<Vec<u8>, PayloadDefect>;
 
 /// Where the bytes of blobs are.
 pub(super) trait BlobStore: fmt::Debug + Send + Sync {
@@ -48,65 +48,65 @@ pub(super) trait BlobStore: fmt::Debug + Send + Sync {
 
     /// Stores the bytes of blobs, and returns where they are, in their order: `None` is in the row of the blob. They are
     /// durable when this returns, and nothing refers to them yet.
-    fn store(&self, blobs: &[(BlobHash, &Encoded)]) -> Outcome<Vec<Option<Part>>>;
+    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<Option<ObjectRange>>>;
 
     /// Returns the bytes of a blob, hashed again.
-    fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked>;
+    fn read(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult>;
 
     /// Returns the bytes of a blob from where they are, never from a copy on this machine, hashed again.
-    fn examine(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked>;
+    fn examine(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult>;
 
     /// Deletes an object, if there is one, for which the catalog has no blob.
-    fn delete(&self, object: [u8; 16]) -> Outcome<()>;
+    fn delete(&self, object: [u8; 16]) -> PostgresResult<()>;
 
     /// Returns the time by the clock of the storage, which is that of its listings.
-    fn now(&self) -> Outcome<DateTime<Utc>>;
+    fn now(&self) -> PostgresResult<DateTime<Utc>>;
 
     /// Calls `take` with all objects, in parts.
-    fn list(&self, take: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()>;
+    fn list(&self, take: &mut dyn FnMut(Vec<ListedObject>) -> PostgresResult<()>) -> PostgresResult<()>;
 
     /// Deletes what was begun and not completed, and was last written before `latest`: what killed programs left that is
     /// in no list. Returns its number and its size in bytes.
-    fn delete_unfinished(&self, latest: DateTime<Utc>) -> Outcome<(u64, u64)>;
+    fn delete_unfinished(&self, latest: DateTime<Utc>) -> PostgresResult<(u64, u64)>;
 }
 
 /// All bytes are in the rows of their blobs.
 #[derive(Debug)]
-pub(super) struct InDatabase;
+pub(super) struct DatabaseBlobStore;
 
-impl BlobStore for InDatabase {
+impl BlobStore for DatabaseBlobStore {
     fn is_beside(&self) -> bool {
         false
     }
 
-    fn store(&self, blobs: &[(BlobHash, &Encoded)]) -> Outcome<Vec<Option<Part>>> {
+    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<Option<ObjectRange>>> {
         Ok(vec![None; blobs.len()])
     }
 
-    fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
+    fn read(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
         Ok(match (stored.bytes, stored.part) {
             (Some(bytes), None) => decoded(blob, stored.size, stored.encoding, bytes),
             _ => Err(PayloadDefect::Missing { blob }),
         })
     }
 
-    fn examine(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
+    fn examine(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
         self.read(blob, stored)
     }
 
-    fn delete(&self, _: [u8; 16]) -> Outcome<()> {
+    fn delete(&self, _: [u8; 16]) -> PostgresResult<()> {
         Ok(())
     }
 
-    fn now(&self) -> Outcome<DateTime<Utc>> {
+    fn now(&self) -> PostgresResult<DateTime<Utc>> {
         Ok(crate::clock::now())
     }
 
-    fn list(&self, _: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()> {
+    fn list(&self, _: &mut dyn FnMut(Vec<ListedObject>) -> PostgresResult<()>) -> PostgresResult<()> {
         Ok(())
     }
 
-    fn delete_unfinished(&self, _: DateTime<Utc>) -> Outcome<(u64, u64)> {
+    fn delete_unfinished(&self, _: DateTime<Utc>) -> PostgresResult<(u64, u64)> {
         Ok((0, 0))
     }
 }

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use postgres::Row;
 
-use super::blob_store::{Checked, Part, StoredBlob};
+use super::blob_store::{BlobCatalogEntry, BlobReadResult, ObjectRange};
 use super::columns::{blob, count, object_name, value};
-use super::error::Outcome;
+use super::error::PostgresResult;
 use super::parameter::Parameter;
-use super::session::Session;
+use super::session::DatabaseTransaction;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::PayloadDefect;
 
@@ -16,47 +16,50 @@ use crate::storage::PayloadDefect;
 const PLACE: &str = "b.encoding, b.bytes, b.object, b.start, b.length";
 
 /// A blob, which nothing is known of but what was read.
-pub(super) struct Examined {
+pub(super) struct BlobExamination {
     /// The recorded size.
     pub(super) size: i64,
-    pub(super) bytes: Checked,
+    pub(super) bytes: BlobReadResult,
 }
 
 /// Reads the bytes of blobs from where they are, never from copies, as far as the catalog has the blobs, and hashes them.
-pub(super) fn examine(session: &Session<'_>, blobs: &[BlobHash]) -> Outcome<HashMap<BlobHash, Examined>> {
+pub(super) fn examine(
+    session: &DatabaseTransaction<'_>,
+    blobs: &[BlobHash],
+) -> PostgresResult<HashMap<BlobHash, BlobExamination>> {
     let sql = format!("SELECT b.digest, b.size, {PLACE} FROM blob b WHERE b.digest = ANY($1)");
     let mut examined = HashMap::new();
     session.each(&sql, &[&blobs], &mut |row| {
         let (blob, size) = (blob(row, 0)?, value(row, 1)?);
         let stored = place(row, 2, u64::try_from(size).unwrap_or(0))?;
         let bytes = session.server().blobs().examine(blob, stored)?;
-        examined.insert(blob, Examined { size, bytes });
+        examined.insert(blob, BlobExamination { size, bytes });
         Ok(())
     })?;
     Ok(examined)
 }
 
 /// Returns what the columns of [`PLACE`] have, the first of which is `from`.
-fn place(row: &Row, from: usize, size: u64) -> Outcome<StoredBlob> {
+fn place(row: &Row, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> {
     let is_beside = value::<Option<&[u8]>>(row, from + 2)?.is_some();
-    let part = || -> Outcome<Part> {
-        Ok(Part {
+    let part = || -> PostgresResult<ObjectRange> {
+        Ok(ObjectRange {
             object: object_name(row, from + 2)?,
             start: count(row, from + 3)?,
             length: count(row, from + 4)?,
         })
     };
     let part = is_beside.then(part).transpose()?;
-    Ok(StoredBlob { size, encoding: value(row, from)?, bytes: value(row, from + 1)?, part })
+    Ok(BlobCatalogEntry { size, encoding: value(row, from)?, bytes: value(row, from + 1)?, part })
 }
 
 /// Returns the bytes of a blob that a capture of an artifact has, wherever they are, hashed again.
 pub(super) fn read_of_capture(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     blob: BlobHash,
     core: CoreHash,
     capture: CaptureHash,
-) -> Outcome<Checked> {
+) -> PostgresResult<BlobReadResult> {
     let condition = "EXISTS (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
                               WHERE a.core = $2 AND c.digest = $3 AND m.blob = b.digest)";
     read_if(session, blob, condition, &[&core, &capture])
@@ -64,11 +67,11 @@ pub(super) fn read_of_capture(
 
 /// Returns the bytes of a blob `b`, wherever they are, hashed again, if a condition holds; its parameters begin with `$2`.
 fn read_if(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     blob: BlobHash,
     condition: &str,
     parameters: &[&dyn Parameter],
-) -> Outcome<Checked> {
+) -> PostgresResult<BlobReadResult> {
     let sql = format!("SELECT b.size, {PLACE} FROM blob b WHERE b.digest = $1 AND {condition}");
     let mut all: Vec<&dyn Parameter> = vec![&blob];
     all.extend(parameters);

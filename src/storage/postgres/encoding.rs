@@ -18,16 +18,18 @@ const ZSTD: i16 = 1;
 const LEVEL: i32 = 3;
 
 /// Encoded bytes of a member.
-pub(super) struct Encoded {
+pub(super) struct EncodedMember {
     pub(super) encoding: i16,
     pub(super) bytes: Vec<u8>,
 }
 
 /// Encodes the bytes of a member.
-pub(super) fn encoded(bytes: &[u8]) -> Encoded {
+pub(super) fn encoded(bytes: &[u8]) -> EncodedMember {
     match zstd::bulk::compress(bytes, LEVEL) {
-        Ok(compressed) if compressed.len() < bytes.len() => Encoded { encoding: ZSTD, bytes: compressed },
-        _ => Encoded { encoding: PLAIN, bytes: bytes.to_vec() },
+        Ok(compressed) if compressed.len() < bytes.len() => {
+            EncodedMember { encoding: ZSTD, bytes: compressed }
+        }
+        _ => EncodedMember { encoding: PLAIN, bytes: bytes.to_vec() },
     }
 }
 
@@ -67,7 +69,7 @@ mod tests {
     fn bytes_come_back_and_are_hashed() {
         for bytes in [&b""[..], b"short", &[7; 5_000]] {
             let blob = BlobHash(Digest::from_content(bytes));
-            let Encoded { encoding, bytes: stored } = encoded(bytes);
+            let EncodedMember { encoding, bytes: stored } = encoded(bytes);
             assert!(stored.len() <= bytes.len());
             let size = bytes.len() as u64;
             assert_eq!(decoded(blob, size, encoding, stored.clone()).unwrap(), bytes);

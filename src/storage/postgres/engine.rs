@@ -2,40 +2,41 @@
 
 use chrono::{DateTime, Utc};
 
-use super::change::Change;
-use super::put::Batch;
+use super::change::PostgresTransaction;
+use super::put::PostgresPutBatch;
 use super::put::preparation::{are_ours, prepare};
-use super::session::Session;
+use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
-use super::view::View;
+use super::view::PostgresSnapshot;
 use crate::artifact::Admitted;
 use crate::storage::interface::{
     Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries,
     Storage, Transaction,
 };
-use crate::storage::{Actor, PATIENCE, Prepared, Put, Result, StorageError};
+use crate::storage::{Actor, BUSY_TIMEOUT, Prepared, PutResult, Result, StorageError};
 
 impl Storage for PostgresStorage {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
-        let session = Session::to_read(&self.server).map_err(|failure| failure.at(self.server.name()))?;
-        Ok(Box::new(View { session, names: &self.names }))
+        let session =
+            DatabaseTransaction::to_read(&self.server).map_err(|failure| failure.at(self.server.name()))?;
+        Ok(Box::new(PostgresSnapshot { session, names: &self.names }))
     }
 
     fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
-        let change = Change::begin(&self.server, &self.names, self.actor(), at, PATIENCE);
+        let change = PostgresTransaction::begin(&self.server, &self.names, self.actor(), at, BUSY_TIMEOUT);
         Ok(Box::new(change.map_err(|failure| failure.at(self.server.name()))?))
     }
 
     fn preparer(&self) -> Result<Box<dyn Preparer>> {
-        Ok(Box::new(Compressor))
+        Ok(Box::new(PostgresPreparer))
     }
 
-    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>> {
         if !are_ours(batch) {
             return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
         }
         let (server, names, actor) = (&self.server, &self.names, self.actor());
-        let batch = Batch { server, names, actor, prepared: batch, options, recorded: None };
+        let batch = PostgresPutBatch { server, names, actor, prepared: batch, options, recorded: None };
         batch.put().map_err(|failure| failure.at(self.server.name()))
     }
 
@@ -71,9 +72,9 @@ impl Storage for PostgresStorage {
 }
 
 /// A preparer that compresses the bytes.
-struct Compressor;
+struct PostgresPreparer;
 
-impl Preparer for Compressor {
+impl Preparer for PostgresPreparer {
     fn prepare(&self, admitted: Admitted) -> Prepared {
         prepare(admitted)
     }

@@ -11,7 +11,7 @@ use crate::storage::{ErrorKind, StorageError};
 
 /// An error of a statement, of a connection or of what they return.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(super) enum PostgresError {
     /// The server or the connection reports it.
     Server(Arc<Error>),
     /// It is a storage error already.
@@ -19,21 +19,21 @@ pub(super) enum Failure {
 }
 
 /// A result within the engine. The vault's address is added to errors where they leave it.
-pub(super) type Outcome<T> = std::result::Result<T, Failure>;
+pub(super) type PostgresResult<T> = std::result::Result<T, PostgresError>;
 
-impl From<Error> for Failure {
+impl From<Error> for PostgresError {
     fn from(error: Error) -> Self {
         Self::Server(Arc::new(error))
     }
 }
 
-impl From<StorageError> for Failure {
+impl From<StorageError> for PostgresError {
     fn from(error: StorageError) -> Self {
         Self::Storage(error)
     }
 }
 
-impl Failure {
+impl PostgresError {
     /// Creates the failure for stored values that cannot be what was written.
     pub(super) fn damaged(what: impl fmt::Display) -> Self {
         Self::Storage(StorageError::new(ErrorKind::VaultDamaged, format!("the vault is damaged: {what}")))

@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use super::blob_store::{BlobStore, Checked, ListedObject, Part, StoredBlob};
-use super::encoding::{Encoded, decoded};
-use super::error::Outcome;
+use super::blob_store::{BlobCatalogEntry, BlobReadResult, BlobStore, ListedObject, ObjectRange};
+use super::encoding::{EncodedMember, decoded};
+use super::error::PostgresResult;
 use crate::digest::BlobHash;
-use crate::storage::objects::{Cache, Listed, ObjectName, ObjectStore, delete_unfinished};
+use crate::storage::objects::{Cache, ObjectListingEntry, ObjectName, ObjectStore, delete_unfinished};
 use crate::storage::{PayloadDefect, Result};
 
 /// The size of encoded bytes from which a blob is an object of its own.
@@ -17,19 +17,19 @@ const PACK: usize = 32 << 20;
 
 /// All bytes are in object storage.
 #[derive(Debug)]
-pub(super) struct InObjects {
+pub(super) struct ObjectBlobStore {
     store: ObjectStore,
     /// Copies on this machine of what was read.
     cache: Option<Cache>,
 }
 
-impl InObjects {
+impl ObjectBlobStore {
     pub(super) fn new(store: ObjectStore, cache: Option<Cache>) -> Self {
         Self { store, cache }
     }
 
     /// Returns the copy of a blob if there is one and it is intact. A damaged copy is removed.
-    fn copy(&self, blob: BlobHash, stored: &StoredBlob) -> Option<Vec<u8>> {
+    fn copy(&self, blob: BlobHash, stored: &BlobCatalogEntry) -> Option<Vec<u8>> {
         let (cache, key) = (self.cache.as_ref()?, key(blob, stored));
         let bytes = decoded(blob, stored.size, stored.encoding, cache.get(&key)?);
         if bytes.is_err() {
@@ -42,9 +42,9 @@ impl InObjects {
     fn fetch(
         &self,
         blob: BlobHash,
-        stored: &StoredBlob,
-        (part, cache): (Part, Option<&Cache>),
-    ) -> Result<Checked> {
+        stored: &BlobCatalogEntry,
+        (part, cache): (ObjectRange, Option<&Cache>),
+    ) -> Result<BlobReadResult> {
         let Some(end) = part.start.checked_add(part.length) else {
             return Ok(Err(PayloadDefect::Missing { blob }));
         };
@@ -65,9 +65,9 @@ impl InObjects {
     fn fetch_twice(
         &self,
         blob: BlobHash,
-        stored: &StoredBlob,
-        (part, cache): (Part, Option<&Cache>),
-    ) -> Outcome<Checked> {
+        stored: &BlobCatalogEntry,
+        (part, cache): (ObjectRange, Option<&Cache>),
+    ) -> PostgresResult<BlobReadResult> {
         let read = match self.fetch(blob, stored, (part, cache))? {
             Ok(bytes) => return Ok(Ok(bytes)),
             // What was lost on the way is there when it is fetched again.
@@ -80,12 +80,12 @@ impl InObjects {
     }
 }
 
-impl BlobStore for InObjects {
+impl BlobStore for ObjectBlobStore {
     fn is_beside(&self) -> bool {
         true
     }
 
-    fn store(&self, blobs: &[(BlobHash, &Encoded)]) -> Outcome<Vec<Option<Part>>> {
+    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<Option<ObjectRange>>> {
         let mut parts = vec![None; blobs.len()];
         for object in objects(blobs) {
             let name = ObjectName::new()?;
@@ -99,7 +99,7 @@ impl BlobStore for InObjects {
             for (index, bytes) in object.into_iter().zip(bytes) {
                 let length = bytes.len() as u64;
                 if let Some(part) = parts.get_mut(index) {
-                    *part = Some(Part { object: name.0, start, length });
+                    *part = Some(ObjectRange { object: name.0, start, length });
                 }
                 start += length;
             }
@@ -107,7 +107,7 @@ impl BlobStore for InObjects {
         Ok(parts)
     }
 
-    fn read(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
+    fn read(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
         let Some(part) = stored.part else { return Ok(Err(PayloadDefect::Missing { blob })) };
         if let Some(bytes) = self.copy(blob, &stored) {
             return Ok(Ok(bytes));
@@ -115,44 +115,48 @@ impl BlobStore for InObjects {
         self.fetch_twice(blob, &stored, (part, self.cache.as_ref()))
     }
 
-    fn examine(&self, blob: BlobHash, stored: StoredBlob) -> Outcome<Checked> {
+    fn examine(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
         let Some(part) = stored.part else { return Ok(Err(PayloadDefect::Missing { blob })) };
         self.fetch_twice(blob, &stored, (part, None))
     }
 
-    fn delete(&self, object: [u8; 16]) -> Outcome<()> {
+    fn delete(&self, object: [u8; 16]) -> PostgresResult<()> {
         Ok(self.store.delete_object(ObjectName(object))?)
     }
 
-    fn now(&self) -> Outcome<DateTime<Utc>> {
+    fn now(&self) -> PostgresResult<DateTime<Utc>> {
         Ok(self.store.now()?)
     }
 
-    fn list(&self, take: &mut dyn FnMut(Vec<ListedObject>) -> Outcome<()>) -> Outcome<()> {
+    fn list(&self, take: &mut dyn FnMut(Vec<ListedObject>) -> PostgresResult<()>) -> PostgresResult<()> {
         for part in ObjectStore::PARTS {
             let listed = self.store.list(part)?.into_iter();
             take(
                 listed
-                    .map(|Listed { name, size, modified }| ListedObject { name: name.0, size, modified })
+                    .map(|ObjectListingEntry { name, size, modified }| ListedObject {
+                        name: name.0,
+                        size,
+                        modified,
+                    })
                     .collect(),
             )?;
         }
         Ok(())
     }
 
-    fn delete_unfinished(&self, latest: DateTime<Utc>) -> Outcome<(u64, u64)> {
+    fn delete_unfinished(&self, latest: DateTime<Utc>) -> PostgresResult<(u64, u64)> {
         let deleted = delete_unfinished(&self.store, latest)?;
         Ok((deleted.count, deleted.bytes))
     }
 }
 
 /// Returns the key of the copy of a blob. Vaults share copies: the key says what the bytes are.
-fn key(blob: BlobHash, stored: &StoredBlob) -> String {
+fn key(blob: BlobHash, stored: &BlobCatalogEntry) -> String {
     format!("{}.{}", blob.0.hex(), stored.encoding)
 }
 
 /// Divides blobs among objects. Returns the positions of the blobs of each.
-fn objects(blobs: &[(BlobHash, &Encoded)]) -> Vec<Vec<usize>> {
+fn objects(blobs: &[(BlobHash, &EncodedMember)]) -> Vec<Vec<usize>> {
     let (mut objects, mut pack, mut size) = (Vec::new(), Vec::new(), 0);
     for (index, (_, encoded)) in blobs.iter().enumerate() {
         let length = encoded.bytes.len();
@@ -178,15 +182,15 @@ mod tests {
     use crate::digest::Digest;
     use crate::storage::objects::ObjectAddress;
 
-    fn encoded(lengths: &[usize]) -> Vec<Encoded> {
-        let encoded = |(number, length): (usize, &usize)| Encoded {
+    fn encoded(lengths: &[usize]) -> Vec<EncodedMember> {
+        let encoded = |(number, length): (usize, &usize)| EncodedMember {
             encoding: 0,
             bytes: vec![u8::try_from(number).unwrap(); *length],
         };
         lengths.iter().enumerate().map(encoded).collect()
     }
 
-    fn with_hashes(encoded: &[Encoded]) -> Vec<(BlobHash, &Encoded)> {
+    fn with_hashes(encoded: &[EncodedMember]) -> Vec<(BlobHash, &EncodedMember)> {
         encoded.iter().map(|encoded| (BlobHash(Digest::from_content(&encoded.bytes)), encoded)).collect()
     }
 
@@ -201,13 +205,13 @@ mod tests {
     fn bytes_come_back_from_parts_of_objects() {
         let directory = tempfile::tempdir().unwrap();
         let address = ObjectAddress::parse(&format!("file://{}", directory.path().display())).unwrap();
-        let blobs = InObjects::new(ObjectStore::open(&address).unwrap(), None);
+        let blobs = ObjectBlobStore::new(ObjectStore::open(&address).unwrap(), None);
         let encoded = encoded(&[3, 0, 5, 17 << 20]);
         let with_hashes = with_hashes(&encoded);
         let parts = blobs.store(&with_hashes).unwrap();
         for ((blob, encoded), part) in with_hashes.iter().zip(&parts) {
             let size = encoded.bytes.len() as u64;
-            let stored = StoredBlob { size, encoding: 0, bytes: None, part: *part };
+            let stored = BlobCatalogEntry { size, encoding: 0, bytes: None, part: *part };
             assert_eq!(blobs.read(*blob, stored).unwrap().unwrap(), encoded.bytes);
         }
         assert_eq!(parts.iter().map(|part| part.unwrap().start).collect::<Vec<_>>(), [0, 3, 3, 0]);
@@ -219,12 +223,13 @@ mod tests {
         let (directory, copies) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let address = ObjectAddress::parse(&format!("file://{}", directory.path().display())).unwrap();
         let cache = || Some(Cache::new(copies.path().to_owned(), 1 << 20));
-        let blobs = InObjects::new(ObjectStore::open(&address).unwrap(), cache());
+        let blobs = ObjectBlobStore::new(ObjectStore::open(&address).unwrap(), cache());
         let encoded = encoded(&[3_000]);
         let with_hashes = with_hashes(&encoded);
         let part = blobs.store(&with_hashes).unwrap()[0];
         let (blob, bytes) = (with_hashes[0].0, &encoded[0].bytes);
-        let read = || blobs.read(blob, StoredBlob { size: 3_000, encoding: 0, bytes: None, part }).unwrap();
+        let read =
+            || blobs.read(blob, BlobCatalogEntry { size: 3_000, encoding: 0, bytes: None, part }).unwrap();
         assert_eq!(&read().unwrap(), bytes);
         let copy = copies.path().join(&blob.0.hex()[..2]).join(format!("{}.0", blob.0.hex()));
         for damaged in [&b"damaged"[..], b"", &[1; 3_000]] {

@@ -3,41 +3,45 @@
 use chrono::{DateTime, Utc};
 
 use super::columns::{count, digest, from_millis, value};
-use super::error::{Failure, Outcome};
+use super::error::{PostgresError, PostgresResult};
 use super::schema::expect_current;
-use super::session::Session;
+use super::session::DatabaseTransaction;
 use super::text::to_stored;
 use crate::digest::Digest;
-use crate::storage::journal::{Event, JournalWriter};
+use crate::storage::journal::{JournalEvent, JournalWriter};
 use crate::storage::{Actor, ErrorKind, Head, RecordedEntry, StorageError, recorded};
 
 /// A writer of the journal entries of one transaction, which holds the writer lock.
-pub(super) struct Recorder {
+pub(super) struct PostgresJournalWriter {
     writer: JournalWriter,
     /// The entries that are not in the database yet.
-    waiting: Vec<Waiting>,
+    waiting: Vec<UnflushedEntry>,
 }
 
-struct Waiting {
+struct UnflushedEntry {
     head: Head,
     at: i64,
     action: &'static str,
     entry: String,
 }
 
-impl Recorder {
+impl PostgresJournalWriter {
     /// Waits for other writers, and creates a writer at the end of the journal.
-    pub(super) fn lock(session: &Session<'_>, actor: Option<&Actor>, at: DateTime<Utc>) -> Outcome<Self> {
+    pub(super) fn lock(
+        session: &DatabaseTransaction<'_>,
+        actor: Option<&Actor>,
+        at: DateTime<Utc>,
+    ) -> PostgresResult<Self> {
         let (recorder, is_incomplete) = Self::lock_any(session, actor, at)?;
         if is_incomplete { Err(recorded::incomplete(session.server().name()).into()) } else { Ok(recorder) }
     }
 
-    /// Like [`Recorder::lock`], also of a vault that is an incomplete copy, and returns whether it is one.
+    /// Like [`PostgresJournalWriter::lock`], also of a vault that is an incomplete copy, and returns whether it is one.
     pub(super) fn lock_any(
-        session: &Session<'_>,
+        session: &DatabaseTransaction<'_>,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
-    ) -> Outcome<(Self, bool)> {
+    ) -> PostgresResult<(Self, bool)> {
         // An upgrade locks the same rows. Under the lock, the version is what it is, not what it was when the transaction
         // began.
         let sql = "SELECT h.seq, h.at, h.chain, v.version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
@@ -47,22 +51,22 @@ impl Recorder {
 
     /// Creates a writer at what is the end of the journal now, to see what would be written.
     pub(super) fn without_lock(
-        session: &Session<'_>,
+        session: &DatabaseTransaction<'_>,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
-    ) -> Outcome<Self> {
+    ) -> PostgresResult<Self> {
         let sql = "SELECT h.seq, h.at, h.chain, v.version, h.is_incomplete FROM head h, vault v
                     WHERE h.id = 1 AND v.id = 1";
         Self::read(session, sql, actor, at).map(|(recorder, _)| recorder)
     }
 
     fn read(
-        session: &Session<'_>,
+        session: &DatabaseTransaction<'_>,
         sql: &str,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
-    ) -> Outcome<(Self, bool)> {
-        let row = session.row(sql, &[])?.ok_or_else(|| Failure::damaged("the journal has no head"))?;
+    ) -> PostgresResult<(Self, bool)> {
+        let row = session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("the journal has no head"))?;
         expect_current(session.server().name(), value(&row, 3)?)?;
         let head = Head { seq: count(&row, 0)?, chain: digest(&row, 2)? };
         let last = value::<Option<i64>>(&row, 1)?.map(from_millis).transpose()?;
@@ -84,22 +88,27 @@ impl Recorder {
         self.writer.head()
     }
 
-    /// Adds an entry, which [`Recorder::flush`] writes.
-    pub(super) fn append(&mut self, event: &Event<'_>) -> Outcome<()> {
+    /// Adds an entry, which [`PostgresJournalWriter::flush`] writes.
+    pub(super) fn append(&mut self, event: &JournalEvent<'_>) -> PostgresResult<()> {
         let entry = self.writer.append(event).map_err(|error| {
             StorageError::new(ErrorKind::Database, "a journal entry cannot be written").with_source(error)
         })?;
         let at = self.at().timestamp_millis();
-        self.waiting.push(Waiting { head: self.writer.head(), at, action: event.action(), entry });
+        self.waiting.push(UnflushedEntry { head: self.writer.head(), at, action: event.action(), entry });
         Ok(())
     }
 
-    /// Adds an entry of another journal, which [`Recorder::flush`] writes.
-    pub(super) fn adopt(&mut self, entry: &RecordedEntry) -> Outcome<()> {
+    /// Adds an entry of another journal, which [`PostgresJournalWriter::flush`] writes.
+    pub(super) fn adopt(&mut self, entry: &RecordedEntry) -> PostgresResult<()> {
         recorded::check_next(self.head(), entry)?;
         self.writer.adopt(entry.head(), entry.at);
         let (at, entry_text) = (entry.at.timestamp_millis(), entry.record.entry.clone());
-        self.waiting.push(Waiting { head: entry.head(), at, action: entry.action(), entry: entry_text });
+        self.waiting.push(UnflushedEntry {
+            head: entry.head(),
+            at,
+            action: entry.action(),
+            entry: entry_text,
+        });
         Ok(())
     }
 
@@ -109,7 +118,7 @@ impl Recorder {
     }
 
     /// Writes the entries.
-    pub(super) fn flush(&mut self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn flush(&mut self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         let waiting = std::mem::take(&mut self.waiting);
         if waiting.is_empty() {
             return Ok(());
@@ -135,7 +144,7 @@ impl Recorder {
 }
 
 /// Returns whether the journal has this entry: whether a commit took effect whose answer was lost.
-pub(super) fn has_entry(session: &Session<'_>, head: Head) -> Outcome<bool> {
+pub(super) fn has_entry(session: &DatabaseTransaction<'_>, head: Head) -> PostgresResult<bool> {
     let row = session.row(
         "SELECT 1 FROM journal WHERE seq = $1 AND chain = $2",
         &[&head.seq.cast_signed(), &head.chain],

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 
 use super::columns;
-use super::error::{Failure, Outcome};
-use crate::artifact::Place;
+use super::error::{PostgresError, PostgresResult};
+use crate::artifact::ArtifactLocation;
 use crate::digest::Digest;
 use crate::storage::varint;
 
 /// A mention in a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct ListedMention {
     pub(super) role: i32,
-    pub(super) place: Place,
+    pub(super) place: ArtifactLocation,
     pub(super) digest: Digest,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct EncodedList {
 }
 
 /// Encodes the mentions of a capture in the roles of one group.
-pub(super) fn encode(mut entries: Vec<Entry>) -> EncodedList {
+pub(super) fn encode(mut entries: Vec<ListedMention>) -> EncodedList {
     entries.sort_unstable();
     entries.dedup();
     let mut positions: BTreeMap<Digest, u64> = entries.iter().map(|entry| (entry.digest, 0)).collect();
@@ -39,15 +39,16 @@ pub(super) fn encode(mut entries: Vec<Entry>) -> EncodedList {
     for entry in &entries {
         varint::write(&mut out, u64::from(entry.role.cast_unsigned()));
         match &entry.place {
-            Place::Index(index) => varint::write(&mut out, u64::from(*index) << 1),
-            Place::Pointer(pointer) => {
+            ArtifactLocation::Index(index) => varint::write(&mut out, u64::from(*index) << 1),
+            ArtifactLocation::Pointer(pointer) => {
                 varint::write(&mut out, (pointer.len() as u64) << 1 | 1);
                 out.extend_from_slice(pointer.as_bytes());
             }
         }
         varint::write(&mut out, positions.get(&entry.digest).copied().unwrap_or(u64::MAX));
     }
-    let firsts = entries.iter().filter(|entry| entry.place == Place::Index(0)).map(|entry| entry.digest);
+    let firsts =
+        entries.iter().filter(|entry| entry.place == ArtifactLocation::Index(0)).map(|entry| entry.digest);
     let mut firsts: Vec<Digest> = firsts.collect();
     firsts.sort_unstable();
     firsts.dedup();
@@ -55,29 +56,29 @@ pub(super) fn encode(mut entries: Vec<Entry>) -> EncodedList {
 }
 
 /// Decodes a list.
-pub(super) fn decode(digests: &[u8], entries: &[u8]) -> Outcome<Vec<Entry>> {
+pub(super) fn decode(digests: &[u8], entries: &[u8]) -> PostgresResult<Vec<ListedMention>> {
     let digests = columns::digests(digests)?;
     let mut rest = entries;
     let mut decoded = Vec::new();
     while !rest.is_empty() {
         let entry = entry(&digests, &mut rest);
-        decoded.push(entry.ok_or_else(|| Failure::damaged("a list of mentions cannot be decoded"))?);
+        decoded.push(entry.ok_or_else(|| PostgresError::damaged("a list of mentions cannot be decoded"))?);
     }
     Ok(decoded)
 }
 
-fn entry(digests: &[Digest], rest: &mut &[u8]) -> Option<Entry> {
+fn entry(digests: &[Digest], rest: &mut &[u8]) -> Option<ListedMention> {
     let role = u32::try_from(varint::read(rest)?).ok()?.cast_signed();
     let head = varint::read(rest)?;
     let place = if head & 1 == 0 {
-        Place::Index(u32::try_from(head >> 1).ok()?)
+        ArtifactLocation::Index(u32::try_from(head >> 1).ok()?)
     } else {
         let (pointer, after) = rest.split_at_checked(usize::try_from(head >> 1).ok()?)?;
         *rest = after;
-        Place::Pointer(std::str::from_utf8(pointer).ok()?.to_owned())
+        ArtifactLocation::Pointer(std::str::from_utf8(pointer).ok()?.to_owned())
     };
     let digest = *digests.get(usize::try_from(varint::read(rest)?).ok()?)?;
-    Some(Entry { role, place, digest })
+    Some(ListedMention { role, place, digest })
 }
 
 /// Returns digests one after the other.
@@ -91,21 +92,21 @@ mod tests {
 
     use super::*;
 
-    fn place() -> impl Strategy<Value = Place> {
+    fn place() -> impl Strategy<Value = ArtifactLocation> {
         prop_oneof![
-            any::<u32>().prop_map(Place::Index),
-            Just(Place::Index(0)),
-            "[a-z/é\0]{0,9}".prop_map(Place::Pointer)
+            any::<u32>().prop_map(ArtifactLocation::Index),
+            Just(ArtifactLocation::Index(0)),
+            "[a-z/é\0]{0,9}".prop_map(ArtifactLocation::Pointer)
         ]
     }
 
     proptest! {
         #[test]
         fn lists_come_back(entries in proptest::collection::vec((1..4_i32, place(), 0..5_u8), 0..30)) {
-            let entry = |(role, place, digest): (i32, Place, u8)| {
-                Entry { role, place, digest: Digest::from_content(&[digest]) }
+            let entry = |(role, place, digest): (i32, ArtifactLocation, u8)| {
+                ListedMention { role, place, digest: Digest::from_content(&[digest]) }
             };
-            let mut entries: Vec<Entry> = entries.into_iter().map(entry).collect();
+            let mut entries: Vec<ListedMention> = entries.into_iter().map(entry).collect();
             let list = encode(entries.clone());
             entries.sort_unstable();
             entries.dedup();

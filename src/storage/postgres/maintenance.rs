@@ -5,19 +5,19 @@ use chrono::{DateTime, Utc};
 
 use super::check::DatabaseInspection;
 use super::columns::count;
-use super::error::{Failure, Outcome};
-use super::journal::Recorder;
+use super::error::{PostgresError, PostgresResult};
+use super::journal::PostgresJournalWriter;
 use super::put::reindex::Rebuild;
-use super::session::Session;
+use super::session::DatabaseTransaction;
 use super::unreferenced::{
-    Deletable, GRACE, UNREFERENCED, condemn_all, deletable, forget_blobs, forget_objects, orphans,
+    DeletableObjects, GRACE, UNREFERENCED, condemn_all, deletable, forget_blobs, forget_objects, orphans,
 };
 use super::vault::PostgresStorage;
 use crate::clock;
-use crate::storage::check::{Inspection, Readmitted, Reindexed, Repairs};
-use crate::storage::interface::{Erasure, Maintenance, Reclaimable, Reclaimed, Remnant};
-use crate::storage::journal::Event;
-use crate::storage::{PATIENCE, Result};
+use crate::storage::check::{Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
+use crate::storage::interface::{Erasure, Maintenance, ReclaimResult, ReclaimableSpace, Remnant};
+use crate::storage::journal::JournalEvent;
+use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl PostgresStorage {
     fn rebuild(&self) -> Rebuild<'_> {
@@ -26,20 +26,24 @@ impl PostgresStorage {
 
     /// Counts the blobs in the database that nothing has: those of a batch whose artifacts were removed while it was
     /// stored.
-    fn count_unreferenced(session: &Session<'_>) -> Outcome<Reclaimable> {
+    fn count_unreferenced(session: &DatabaseTransaction<'_>) -> PostgresResult<ReclaimableSpace> {
         let sql = format!(
             "SELECT count(*), coalesce(sum(octet_length(b.bytes)), 0)::bigint FROM blob b
               WHERE b.object IS NULL AND {UNREFERENCED}"
         );
-        let row = session.row(&sql, &[])?.ok_or_else(|| Failure::damaged("a count has no row"))?;
-        Ok(Reclaimable { blobs: count(&row, 0)?, blob_bytes: count(&row, 1)?, ..Reclaimable::default() })
+        let row = session.row(&sql, &[])?.ok_or_else(|| PostgresError::damaged("a count has no row"))?;
+        Ok(ReclaimableSpace {
+            blobs: count(&row, 0)?,
+            blob_bytes: count(&row, 1)?,
+            ..ReclaimableSpace::default()
+        })
     }
 
-    fn count_reclaimable(&self) -> Outcome<Reclaimable> {
-        let session = Session::to_read(&self.server)?;
+    fn count_reclaimable(&self) -> PostgresResult<ReclaimableSpace> {
+        let session = DatabaseTransaction::to_read(&self.server)?;
         let mut found = Self::count_unreferenced(&session)?;
         if self.server.blobs().is_beside() {
-            let Deletable { blobs, bytes, .. } = deletable(&session, clock::now())?;
+            let DeletableObjects { blobs, bytes, .. } = deletable(&session, clock::now())?;
             found.blobs += blobs;
             found.blob_bytes += bytes;
         }
@@ -47,7 +51,7 @@ impl PostgresStorage {
     }
 
     /// Deletes what the catalog does not need, then the orphans that a listing shows.
-    fn reclaim_all(&self, at: DateTime<Utc>) -> Outcome<Option<Reclaimed>> {
+    fn reclaim_all(&self, at: DateTime<Utc>) -> PostgresResult<Option<ReclaimResult>> {
         let reclaimed = self.reclaim_blobs(at)?;
         if !self.server.blobs().is_beside() {
             return Ok(reclaimed);
@@ -56,18 +60,19 @@ impl PostgresStorage {
         if objects == 0 {
             return Ok(reclaimed);
         }
-        let mut reclaimed = reclaimed.unwrap_or(Reclaimed { is_complete: true, ..Reclaimed::default() });
+        let mut reclaimed =
+            reclaimed.unwrap_or(ReclaimResult { is_complete: true, ..ReclaimResult::default() });
         reclaimed.orphans = objects;
         reclaimed.bytes_before += bytes;
         Ok(Some(reclaimed))
     }
 
-    fn reclaim_blobs(&self, at: DateTime<Utc>) -> Outcome<Option<Reclaimed>> {
-        let session = Session::to_write(&self.server, PATIENCE)?;
-        let mut recorder = Recorder::lock(&session, self.actor(), at)?;
+    fn reclaim_blobs(&self, at: DateTime<Utc>) -> PostgresResult<Option<ReclaimResult>> {
+        let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
+        let mut recorder = PostgresJournalWriter::lock(&session, self.actor(), at)?;
         // With the writer lock, no batch can need again what is found here.
         let (found, beside) = (Self::count_unreferenced(&session)?, self.server.blobs().is_beside());
-        let mut objects = Deletable::default();
+        let mut objects = DeletableObjects::default();
         if beside {
             condemn_all(&session, recorder.at())?;
             objects = deletable(&session, recorder.at())?;
@@ -81,37 +86,38 @@ impl PostgresStorage {
             return Ok(None);
         }
         session.execute(&format!("DELETE FROM blob b WHERE b.object IS NULL AND {UNREFERENCED}"), &[])?;
-        let event = Event::Gc { blobs, bytes_after: 0, bytes_before, dictionaries: 0, recompressed: 0 };
+        let event =
+            JournalEvent::Gc { blobs, bytes_after: 0, bytes_before, dictionaries: 0, recompressed: 0 };
         recorder.append(&event)?;
         recorder.flush(&session)?;
         session.commit()?;
         self.delete_objects(&objects.objects)?;
-        Ok(Some(Reclaimed { blobs, bytes_before, is_complete: true, ..Reclaimed::default() }))
+        Ok(Some(ReclaimResult { blobs, bytes_before, is_complete: true, ..ReclaimResult::default() }))
     }
 
     /// Deletes objects that have no blobs. Their rows are deleted afterwards: what is interrupted is done next time.
-    fn delete_objects(&self, objects: &[[u8; 16]]) -> Outcome<()> {
+    fn delete_objects(&self, objects: &[[u8; 16]]) -> PostgresResult<()> {
         if objects.is_empty() {
             return Ok(());
         }
         for object in objects {
             self.server.blobs().delete(*object)?;
         }
-        let session = Session::to_write(&self.server, PATIENCE)?;
+        let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
         forget_objects(&session, objects)?;
         session.commit()
     }
 
     /// Deletes the objects that the catalog does not have, and what was left of some that were not completed, except new
     /// ones. Returns their number and size.
-    fn delete_orphans(&self) -> Outcome<(u64, u64)> {
+    fn delete_orphans(&self) -> PostgresResult<(u64, u64)> {
         let blobs = self.server.blobs();
         // The age of an object is by the clock that dates it: with a clock of ours that is fast, an upload that is about to
         // be committed would seem old.
         let latest = blobs.now()? - GRACE;
         let (mut objects, mut bytes) = blobs.delete_unfinished(latest)?;
         blobs.list(&mut |listed| {
-            let session = Session::to_read(&self.server)?;
+            let session = DatabaseTransaction::to_read(&self.server)?;
             let found = orphans(&session, listed, latest)?;
             drop(session);
             for object in found {
@@ -135,7 +141,7 @@ impl Maintenance for PostgresStorage {
         Ok(self)
     }
 
-    fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
         self.rebuild().artifacts(batch).map_err(|failure| failure.at(self.server.name()))
     }
 
@@ -143,11 +149,11 @@ impl Maintenance for PostgresStorage {
         self.rebuild().finish(artifacts, not_admitted).map_err(|failure| failure.at(self.server.name()))
     }
 
-    fn reclaimable(&self) -> Result<Reclaimable> {
+    fn reclaimable(&self) -> Result<ReclaimableSpace> {
         self.count_reclaimable().map_err(|failure| failure.at(self.server.name()))
     }
 
-    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<Reclaimed>> {
+    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
         self.reclaim_all(at).map_err(|failure| failure.at(self.server.name()))
     }
 

@@ -44,5 +44,5 @@ pub use vault::PostgresStorage;
 
 /// Returns an address without a password, or `None` if it is not valid.
 pub(in crate::storage) fn shown_address(text: &str) -> Option<String> {
-    address::Address::parse(text).ok().map(|address| address.to_string())
+    address::PostgresAddress::parse(text).ok().map(|address| address.to_string())
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use super::columns::{optional_text, text, value};
-use super::error::{Failure, Outcome};
-use super::session::Session;
+use super::error::{PostgresError, PostgresResult};
+use super::session::DatabaseTransaction;
 use crate::artifact::{Admitted, Kind, Role};
 use crate::storage::Prepared;
 
@@ -23,7 +23,7 @@ pub(super) struct StoredRole {
 
 /// All kinds and roles at some time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameRegistry {
     kinds: HashMap<i16, String>,
     kind_ids: HashMap<String, i16>,
     roles: HashMap<i32, Arc<StoredRole>>,
@@ -32,56 +32,56 @@ pub(super) struct Names {
 
 /// The names that this process has read.
 #[derive(Debug, Default)]
-pub(super) struct NameCache(RwLock<Arc<Names>>);
+pub(super) struct NameCache(RwLock<Arc<NameRegistry>>);
 
 impl NameCache {
-    pub(super) fn get(&self) -> Arc<Names> {
+    pub(super) fn get(&self) -> Arc<NameRegistry> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Remembers names that are committed.
-    pub(super) fn set(&self, names: Arc<Names>) {
+    pub(super) fn set(&self, names: Arc<NameRegistry>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// Returns what `find` finds. If it finds nothing, others may have added the name, so that the names are read again.
     pub(super) fn find<T>(
         &self,
-        session: &Session<'_>,
-        find: impl Fn(&Names) -> Option<T>,
-    ) -> Outcome<Option<T>> {
+        session: &DatabaseTransaction<'_>,
+        find: impl Fn(&NameRegistry) -> Option<T>,
+    ) -> PostgresResult<Option<T>> {
         if let Some(found) = find(&self.get()) {
             return Ok(Some(found));
         }
-        let names = Arc::new(Names::read(session)?);
+        let names = Arc::new(NameRegistry::read(session)?);
         let found = find(&names);
         self.set(names);
         Ok(found)
     }
 
     /// Returns the name of a kind.
-    pub(super) fn kind(&self, session: &Session<'_>, id: i16) -> Outcome<String> {
+    pub(super) fn kind(&self, session: &DatabaseTransaction<'_>, id: i16) -> PostgresResult<String> {
         let found = self.find(session, |names| names.kinds.get(&id).cloned())?;
-        found.ok_or_else(|| Failure::damaged(format_args!("there is no kind {id}")))
+        found.ok_or_else(|| PostgresError::damaged(format_args!("there is no kind {id}")))
     }
 
     /// Returns the number of a group of roles, if there are roles in it.
-    pub(super) fn group(&self, session: &Session<'_>, name: &str) -> Outcome<Option<i32>> {
+    pub(super) fn group(&self, session: &DatabaseTransaction<'_>, name: &str) -> PostgresResult<Option<i32>> {
         self.find(session, |names| {
             names.roles.values().filter(|role| role.group == name).map(|role| role.group_id).min()
         })
     }
 
     /// Returns a role.
-    pub(super) fn role(&self, session: &Session<'_>, id: i32) -> Outcome<Arc<StoredRole>> {
+    pub(super) fn role(&self, session: &DatabaseTransaction<'_>, id: i32) -> PostgresResult<Arc<StoredRole>> {
         let found = self.find(session, |names| names.roles.get(&id).cloned())?;
-        found.ok_or_else(|| Failure::damaged(format_args!("there is no role {id}")))
+        found.ok_or_else(|| PostgresError::damaged(format_args!("there is no role {id}")))
     }
 }
 
-impl Names {
+impl NameRegistry {
     /// Reads all names.
-    pub(super) fn read(session: &Session<'_>) -> Outcome<Self> {
+    pub(super) fn read(session: &DatabaseTransaction<'_>) -> PostgresResult<Self> {
         let mut names = Self::default();
         for row in session.rows("SELECT id, name FROM kind", &[])? {
             names.add_kind(value(&row, 0)?, text(&row, 1)?);
@@ -139,9 +139,9 @@ impl Names {
     /// writer lock.
     pub(super) fn with_all(
         known: Arc<Self>,
-        session: &Session<'_>,
+        session: &DatabaseTransaction<'_>,
         batch: &[&Prepared],
-    ) -> Outcome<Arc<Self>> {
+    ) -> PostgresResult<Arc<Self>> {
         if known.has_all(batch) {
             return Ok(known);
         }
@@ -154,7 +154,7 @@ impl Names {
 
     /// Returns names that include those of artifacts, as this program defines them. The session must hold the lock of
     /// writers.
-    pub(super) fn corrected(session: &Session<'_>, all: &[&Admitted]) -> Outcome<Self> {
+    pub(super) fn corrected(session: &DatabaseTransaction<'_>, all: &[&Admitted]) -> PostgresResult<Self> {
         let mut names = Self::read(session)?;
         let mut kinds: BTreeMap<&str, Kind> = BTreeMap::new();
         let mut used: BTreeMap<(&str, &str), (Kind, &Role)> = BTreeMap::new();
@@ -184,7 +184,11 @@ impl Names {
         Self::read(session)
     }
 
-    fn insert_names_of(&mut self, session: &Session<'_>, prepared: &Prepared) -> Outcome<()> {
+    fn insert_names_of(
+        &mut self,
+        session: &DatabaseTransaction<'_>,
+        prepared: &Prepared,
+    ) -> PostgresResult<()> {
         for embedded in prepared.embedded() {
             self.insert_names_of(session, embedded)?;
         }
@@ -201,7 +205,7 @@ impl Names {
         Ok(())
     }
 
-    fn insert_kind(&mut self, session: &Session<'_>, kind: Kind) -> Outcome<i16> {
+    fn insert_kind(&mut self, session: &DatabaseTransaction<'_>, kind: Kind) -> PostgresResult<i16> {
         let id = self.kinds.keys().max().map_or(1, |last| last + 1);
         session.execute(
             "INSERT INTO kind (id, name, stated_by, is_directory) VALUES ($1, $2, $3, $4)",
@@ -211,7 +215,12 @@ impl Names {
         Ok(id)
     }
 
-    fn insert_role(&mut self, session: &Session<'_>, kind: i16, role: &Role) -> Outcome<()> {
+    fn insert_role(
+        &mut self,
+        session: &DatabaseTransaction<'_>,
+        kind: i16,
+        role: &Role,
+    ) -> PostgresResult<()> {
         let id = self.roles.keys().max().map_or(1, |last| last + 1);
         let group = self.roles.values().find(|known| known.group == role.group);
         let role = StoredRole {
@@ -238,7 +247,7 @@ fn roles(admitted: &Admitted) -> impl Iterator<Item = &'static Role> {
 }
 
 /// Corrects the stored properties of a kind.
-fn correct_kind(session: &Session<'_>, id: i16, kind: Kind) -> Outcome<()> {
+fn correct_kind(session: &DatabaseTransaction<'_>, id: i16, kind: Kind) -> PostgresResult<()> {
     session.execute(
         "UPDATE kind SET stated_by = $2, is_directory = $3
           WHERE id = $1 AND (stated_by, is_directory) IS DISTINCT FROM ($2, $3)",
@@ -248,7 +257,7 @@ fn correct_kind(session: &Session<'_>, id: i16, kind: Kind) -> Outcome<()> {
 }
 
 /// Corrects the stored properties of a role.
-fn correct_role(session: &Session<'_>, id: i32, role: &Role) -> Outcome<()> {
+fn correct_role(session: &DatabaseTransaction<'_>, id: i32, role: &Role) -> PostgresResult<()> {
     let relation = role.relation.map(|relation| relation.name);
     session.execute(
         "UPDATE role SET role_group = $2, unit = $3, relation = $4, dangles = $5

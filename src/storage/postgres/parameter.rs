@@ -18,16 +18,16 @@ pub(super) trait Parameter: Sync {
 }
 
 /// A type whose values have one type in the database.
-pub(super) trait Typed: ToSql + Sync {
+pub(super) trait StaticSqlType: ToSql + Sync {
     const TYPE: Type;
 }
 
 /// A type whose values can be the elements of an array.
-pub(super) trait Element: Typed {
+pub(super) trait ArrayElement: StaticSqlType {
     const ARRAY: Type;
 }
 
-impl<T: Typed> Parameter for T {
+impl<T: StaticSqlType> Parameter for T {
     fn value(&self) -> &(dyn ToSql + Sync) {
         self
     }
@@ -40,11 +40,11 @@ impl<T: Typed> Parameter for T {
 macro_rules! elements {
     ($($type:ty: $one:ident, $array:ident;)+) => {
         $(
-            impl Typed for $type {
+            impl StaticSqlType for $type {
                 const TYPE: Type = Type::$one;
             }
 
-            impl Element for $type {
+            impl ArrayElement for $type {
                 const ARRAY: Type = Type::$array;
             }
         )+
@@ -68,27 +68,27 @@ elements! {
     BlobHash: BYTEA, BYTEA_ARRAY;
 }
 
-impl<T: Element> Typed for Vec<T> {
+impl<T: ArrayElement> StaticSqlType for Vec<T> {
     const TYPE: Type = T::ARRAY;
 }
 
-impl<T: Element> Typed for &[T] {
+impl<T: ArrayElement> StaticSqlType for &[T] {
     const TYPE: Type = T::ARRAY;
 }
 
-impl<T: Typed> Typed for Option<T> {
+impl<T: StaticSqlType> StaticSqlType for Option<T> {
     const TYPE: Type = T::TYPE;
 }
 
-impl<T: Element> Element for Option<T> {
+impl<T: ArrayElement> ArrayElement for Option<T> {
     const ARRAY: Type = T::ARRAY;
 }
 
-impl<T: Typed> Typed for &T {
+impl<T: StaticSqlType> StaticSqlType for &T {
     const TYPE: Type = T::TYPE;
 }
 
-impl<T: Element> Element for &T {
+impl<T: ArrayElement> ArrayElement for &T {
     const ARRAY: Type = T::ARRAY;
 }
 
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn values_can_be_sent_with_their_types() {
-        fn is_accepted<T: Element>() -> bool {
+        fn is_accepted<T: ArrayElement>() -> bool {
             T::accepts(&T::TYPE) && Vec::<T>::accepts(&T::ARRAY)
         }
         let numbers =

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use postgres::config::Host;
 
-use super::address::{Address, default_host};
+use super::address::{PostgresAddress, default_host};
 
 /// More is not read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -17,7 +17,7 @@ const LOCAL: &str = "localhost";
 
 /// The result of reading the file.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::storage) enum Found {
+pub(in crate::storage) enum PasswordLookup {
     /// The password.
     Password(String),
     /// There is no file, or it has no line for the address.
@@ -27,28 +27,34 @@ pub(in crate::storage) enum Found {
 }
 
 /// The values that a line must match.
-struct Wanted {
+struct PasswordLineMatcher {
     hosts: Vec<(String, String)>,
     database: String,
     user: String,
 }
 
 /// Looks for the password of an address, whose user is `user` unless it names one.
-pub(in crate::storage) fn find(address: &str, path: &Path, user: Option<&str>) -> Found {
-    let Ok(address) = Address::parse(address) else { return Found::Nothing };
+pub(in crate::storage) fn find(address: &str, path: &Path, user: Option<&str>) -> PasswordLookup {
+    let Ok(address) = PostgresAddress::parse(address) else { return PasswordLookup::Nothing };
     let path = address.password_file.clone().unwrap_or_else(|| path.to_owned());
-    let Some(wanted) = Wanted::new(&address, user) else { return Found::Nothing };
-    let Ok(metadata) = fs::metadata(&path) else { return Found::Nothing };
+    let Some(wanted) = PasswordLineMatcher::new(&address, user) else { return PasswordLookup::Nothing };
+    let Ok(metadata) = fs::metadata(&path) else { return PasswordLookup::Nothing };
     if let Some(reason) = defect(&metadata) {
-        return Found::Ignored(format!("the password file {} is not used: {reason}", path.display()));
+        return PasswordLookup::Ignored(format!(
+            "the password file {} is not used: {reason}",
+            path.display()
+        ));
     }
     let mut text = Vec::new();
     let read = File::open(&path).and_then(|file| file.take(MAX_BYTES).read_to_end(&mut text));
     if let Err(error) = read {
-        return Found::Ignored(format!("the password file {} cannot be read: {error}", path.display()));
+        return PasswordLookup::Ignored(format!(
+            "the password file {} cannot be read: {error}",
+            path.display()
+        ));
     }
     let text = String::from_utf8_lossy(&text);
-    wanted.password(&text).map_or(Found::Nothing, Found::Password)
+    wanted.password(&text).map_or(PasswordLookup::Nothing, PasswordLookup::Password)
 }
 
 /// Returns why a file is not used.
@@ -67,9 +73,9 @@ fn defect(metadata: &fs::Metadata) -> Option<&'static str> {
     None
 }
 
-impl Wanted {
+impl PasswordLineMatcher {
     /// Returns `None` without a user, which is also the name of the database if the address has none.
-    fn new(address: &Address, user: Option<&str>) -> Option<Self> {
+    fn new(address: &PostgresAddress, user: Option<&str>) -> Option<Self> {
         let config = &address.config;
         let user = config.get_user().or(user).filter(|user| !user.is_empty())?.to_owned();
         let database = config.get_dbname().filter(|name| !name.is_empty()).unwrap_or(&user).to_owned();
@@ -139,7 +145,9 @@ mod tests {
     use super::*;
 
     fn password(address: &str, text: &str) -> Option<String> {
-        Wanted::new(&Address::parse(address).unwrap(), Some("me")).unwrap().password(text)
+        PasswordLineMatcher::new(&PostgresAddress::parse(address).unwrap(), Some("me"))
+            .unwrap()
+            .password(text)
     }
 
     #[test]
@@ -187,25 +195,25 @@ mod tests {
         let path = directory.path().join("passwords");
         let find = |address: &str, path: &Path| find(address, path, None);
         let address = "postgres://ann@db/runs";
-        assert_eq!(find(address, &path), Found::Nothing);
+        assert_eq!(find(address, &path), PasswordLookup::Nothing);
         fs::write(&path, "*:*:*:*:s3cret").unwrap();
         for (mode, is_used) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o610, false)]
         {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             match find(address, &path) {
-                Found::Password(password) => assert!(is_used && password == "s3cret", "{mode:o}"),
-                Found::Ignored(reason) => {
+                PasswordLookup::Password(password) => assert!(is_used && password == "s3cret", "{mode:o}"),
+                PasswordLookup::Ignored(reason) => {
                     assert!(!is_used && reason.contains("0600") && !reason.contains("s3cret"), "{reason}");
                 }
-                Found::Nothing => panic!("{mode:o}"),
+                PasswordLookup::Nothing => panic!("{mode:o}"),
             }
         }
         assert!(
-            matches!(find(address, directory.path()), Found::Ignored(reason) if reason.contains("plain file"))
+            matches!(find(address, directory.path()), PasswordLookup::Ignored(reason) if reason.contains("plain file"))
         );
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         let named = format!("{address}?passfile={}", path.display());
-        assert_eq!(find(&named, Path::new("/nowhere")), Found::Password("s3cret".to_owned()));
-        assert_eq!(find("postgres://db/runs", &path), Found::Nothing, "no user");
+        assert_eq!(find(&named, Path::new("/nowhere")), PasswordLookup::Password("s3cret".to_owned()));
+        assert_eq!(find("postgres://db/runs", &path), PasswordLookup::Nothing, "no user");
     }
 }

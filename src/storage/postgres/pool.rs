@@ -10,9 +10,9 @@ use r2d2::{ManageConnection, NopErrorHandler, PooledConnection};
 use r2d2_postgres::PostgresConnectionManager;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::Address;
-use super::blob_store::{BlobStore, InDatabase};
-use super::error::{Failure, Outcome};
+use super::address::PostgresAddress;
+use super::blob_store::{BlobStore, DatabaseBlobStore};
+use super::error::{PostgresError, PostgresResult};
 use super::statements::Connection;
 use super::tls;
 use crate::storage::{ErrorKind, Result, StorageError};
@@ -21,18 +21,18 @@ use crate::storage::{ErrorKind, Result, StorageError};
 const MAX_CONNECTIONS: u32 = 20;
 
 /// How long to wait for a connection when all are in use, or the server cannot be reached.
-const PATIENCE: Duration = Duration::from_secs(10);
+const POOL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The settings of each connection. Compiling a plan takes longer than running it: the server estimates that many more
 /// rows are read than it takes to fill a page. Servers that do not compile plans have no such setting.
 const SETTINGS: &str = "SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) = 'on'";
 
 /// A connection that returns to the pool when it is dropped.
-pub(super) type Lease = PooledConnection<Manager>;
+pub(super) type PostgresPooledConnection = PooledConnection<ServerConnectionManager>;
 
 /// The server of a vault.
-pub(super) struct Server {
-    pool: r2d2::Pool<Manager>,
+pub(super) struct PostgresServer {
+    pool: r2d2::Pool<ServerConnectionManager>,
     schema: String,
     /// The address, as it may be shown.
     name: String,
@@ -49,32 +49,36 @@ pub(super) struct Server {
 type LastFailure = Arc<Mutex<Option<Arc<Error>>>>;
 
 /// Opens and tests connections.
-pub(super) struct Manager {
+pub(super) struct ServerConnectionManager {
     connections: PostgresConnectionManager<MakeRustlsConnect>,
     /// The connection that was opened to see whether that is possible.
     first: Mutex<Option<Client>>,
     failure: LastFailure,
 }
 
-impl Server {
+impl PostgresServer {
     /// Connects to the server.
     ///
     /// # Errors
     /// Returns an error of the kind `Connection` if it cannot be reached or refuses the connection, and of the kind
     /// `Missing` if it does not have the database.
-    pub(super) fn connect(address: &Address) -> Result<Self> {
+    pub(super) fn connect(address: &PostgresAddress) -> Result<Self> {
         let name = address.to_string();
         let connector = tls::connector(&address.verification)?;
         let connections = PostgresConnectionManager::new(address.config.clone(), connector);
-        let first = connect(&connections).map_err(|error| Failure::from(error).at(&name))?;
+        let first = connect(&connections).map_err(|error| PostgresError::from(error).at(&name))?;
         let failure = LastFailure::default();
-        let manager = Manager { connections, first: Mutex::new(Some(first)), failure: Arc::clone(&failure) };
+        let manager = ServerConnectionManager {
+            connections,
+            first: Mutex::new(Some(first)),
+            failure: Arc::clone(&failure),
+        };
         let pool = r2d2::Pool::builder()
             .max_size(MAX_CONNECTIONS)
             .min_idle(Some(0))
             // A lost connection is noticed by the first statement of a transaction, which costs nothing.
             .test_on_check_out(false)
-            .connection_timeout(PATIENCE)
+            .connection_timeout(POOL_TIMEOUT)
             .error_handler(Box::new(NopErrorHandler))
             .build_unchecked(manager);
         let role = address.config.get_user().map(str::to_owned);
@@ -86,21 +90,21 @@ impl Server {
             role,
             round_trips: AtomicU64::new(0),
             failure,
-            blobs: Box::new(InDatabase),
+            blobs: Box::new(DatabaseBlobStore),
             prepares: address.prepares,
         })
     }
 
     /// Returns a connection.
-    pub(super) fn lease(&self) -> Outcome<Lease> {
+    pub(super) fn lease(&self) -> PostgresResult<PostgresPooledConnection> {
         self.pool.get().map_err(|timeout| {
             let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
             failure.map_or_else(
                 || {
                     let message = format!("{}: no connection is free: {timeout}", self.name);
-                    Failure::Storage(StorageError::new(ErrorKind::Busy, message))
+                    PostgresError::Storage(StorageError::new(ErrorKind::Busy, message))
                 },
-                Failure::Server,
+                PostgresError::Server,
             )
         })
     }
@@ -159,13 +163,13 @@ fn connect(connections: &PostgresConnectionManager<MakeRustlsConnect>) -> std::r
     Ok(client)
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for PostgresServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl ManageConnection for Manager {
+impl ManageConnection for ServerConnectionManager {
     type Connection = Connection;
     /// Shared by the pool and by those who wait for a connection.
     type Error = Arc<Error>;

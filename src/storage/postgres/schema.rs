@@ -7,9 +7,9 @@ use postgres::error::SqlState;
 use postgres::types::Type;
 
 use super::columns::value;
-use super::error::{Failure, Outcome};
-use super::pool::Server;
-use crate::storage::{ErrorKind, PATIENCE, Result, StorageError};
+use super::error::{PostgresError, PostgresResult};
+use super::pool::PostgresServer;
+use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
 
 /// The migrations, the first of which creates version 1. Released ones are never edited.
 pub(super) const MIGRATIONS: [&str; 7] = [
@@ -24,7 +24,7 @@ pub(super) const MIGRATIONS: [&str; 7] = [
 
 /// The policy if there is no vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CreatePolicy {
+pub(super) enum PostgresCreatePolicy {
     /// That is an error.
     Open,
     /// One is created; that there is one is an error.
@@ -43,7 +43,7 @@ pub(super) struct NewBlobStore {
 
 /// Returns whether the server has a vault of any version.
 #[cfg(feature = "objects")]
-pub(super) fn exists(server: &Server) -> Outcome<bool> {
+pub(super) fn exists(server: &PostgresServer) -> PostgresResult<bool> {
     version(server).map(|version| version.is_some())
 }
 
@@ -51,18 +51,22 @@ pub(super) fn exists(server: &Server) -> Outcome<bool> {
 ///
 /// # Errors
 /// Returns an error of the kind `Missing`, `Exists`, `Newer` or `NotAVault` if what the policy expects is not there.
-pub(super) fn prepare(server: &Server, policy: CreatePolicy, blobs: Option<&NewBlobStore>) -> Result<()> {
-    let failed = |failure: Failure| failure.at(server.name());
+pub(super) fn prepare(
+    server: &PostgresServer,
+    policy: PostgresCreatePolicy,
+    blobs: Option<&NewBlobStore>,
+) -> Result<()> {
+    let failed = |failure: PostgresError| failure.at(server.name());
     let found = version(server).map_err(failed)?;
     match (found, policy) {
-        (None, CreatePolicy::Open) => Err(missing(server)),
-        (Some(_), CreatePolicy::Create) => {
+        (None, PostgresCreatePolicy::Open) => Err(missing(server)),
+        (Some(_), PostgresCreatePolicy::Create) => {
             Err(StorageError::new(ErrorKind::Exists, format!("{} already exists", server.name())))
         }
         (Some(version), _) => expect_current(server.name(), version),
         (None, _) => {
             let created = create(server, blobs).map_err(failed)?;
-            if !created && policy == CreatePolicy::Create {
+            if !created && policy == PostgresCreatePolicy::Create {
                 return Err(StorageError::new(
                     ErrorKind::Exists,
                     format!("{} already exists", server.name()),
@@ -75,7 +79,7 @@ pub(super) fn prepare(server: &Server, policy: CreatePolicy, blobs: Option<&NewB
     }
 }
 
-fn missing(server: &Server) -> StorageError {
+fn missing(server: &PostgresServer) -> StorageError {
     StorageError::new(ErrorKind::Missing, format!("there is no vault at {}", server.name()))
 }
 
@@ -122,18 +126,18 @@ fn newer(name: &str, version: i32, current: i32) -> StorageError {
 /// # Errors
 /// Returns an error of the kind `Missing` if there is no vault, `Newer` if a newer program made it, and `Busy` if others do
 /// not finish in time.
-pub(super) fn upgrade(server: &Server) -> Result<i32> {
+pub(super) fn upgrade(server: &PostgresServer) -> Result<i32> {
     upgrade_with(server, &MIGRATIONS)
 }
 
-fn upgrade_with(server: &Server, migrations: &[&str]) -> Result<i32> {
-    let failed = |failure: Failure| failure.at(server.name());
+fn upgrade_with(server: &PostgresServer, migrations: &[&str]) -> Result<i32> {
+    let failed = |failure: PostgresError| failure.at(server.name());
     let begun = Instant::now();
     let current = latest(migrations);
     let mut found = version(server).map_err(failed)?.ok_or_else(|| missing(server))?;
     while found < current {
         match try_to_upgrade(server, migrations) {
-            Err(failure) if failure.can_be_retried() && begun.elapsed() < PATIENCE => {
+            Err(failure) if failure.can_be_retried() && begun.elapsed() < BUSY_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(20));
             }
             Err(failure) => return Err(failed(failure)),
@@ -144,13 +148,13 @@ fn upgrade_with(server: &Server, migrations: &[&str]) -> Result<i32> {
     if found > current { Err(newer(server.name(), found, current)) } else { Ok(found) }
 }
 
-fn try_to_upgrade(server: &Server, migrations: &[&str]) -> Outcome<i32> {
+fn try_to_upgrade(server: &PostgresServer, migrations: &[&str]) -> PostgresResult<i32> {
     let mut client = server.lease()?;
     let mut transaction = client.transaction()?;
     transaction.batch_execute(&format!(
         "SET LOCAL search_path TO \"{}\"; SET LOCAL lock_timeout = '{}ms'",
         server.schema(),
-        PATIENCE.as_millis()
+        BUSY_TIMEOUT.as_millis()
     ))?;
     // Writers lock the same rows, so that each of them writes before the upgrade or finds out about it.
     let sql =
@@ -164,7 +168,7 @@ fn try_to_upgrade(server: &Server, migrations: &[&str]) -> Outcome<i32> {
 }
 
 /// Applies the migrations after version `from`, and sets the version.
-fn apply(transaction: &mut Transaction<'_>, migrations: &[&str], from: i32) -> Outcome<()> {
+fn apply(transaction: &mut Transaction<'_>, migrations: &[&str], from: i32) -> PostgresResult<()> {
     for migration in migrations.iter().skip(usize::try_from(from).unwrap_or(0)) {
         transaction.batch_execute(migration)?;
     }
@@ -173,7 +177,7 @@ fn apply(transaction: &mut Transaction<'_>, migrations: &[&str], from: i32) -> O
 }
 
 /// Returns the version of the vault, or `None` if there is none.
-fn version(server: &Server) -> Outcome<Option<i32>> {
+fn version(server: &PostgresServer) -> PostgresResult<Option<i32>> {
     let mut client = server.lease()?;
     let sql = format!("SELECT version FROM \"{}\".vault", server.schema());
     match client.query_typed(&sql, &[]) {
@@ -190,7 +194,7 @@ fn version(server: &Server) -> Outcome<Option<i32>> {
 }
 
 /// Creates the vault. Returns false if another process did.
-fn create(server: &Server, blobs: Option<&NewBlobStore>) -> Outcome<bool> {
+fn create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> PostgresResult<bool> {
     loop {
         match try_to_create(server, blobs) {
             // Two processes created the same table at the same time: one of them waits for the other now.
@@ -204,7 +208,7 @@ fn create(server: &Server, blobs: Option<&NewBlobStore>) -> Outcome<bool> {
     }
 }
 
-fn try_to_create(server: &Server, blobs: Option<&NewBlobStore>) -> Outcome<bool> {
+fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> PostgresResult<bool> {
     let mut client = server.lease()?;
     expect_utf8(&mut client)?;
     let schema = server.schema();
@@ -231,7 +235,7 @@ fn try_to_create(server: &Server, blobs: Option<&NewBlobStore>) -> Outcome<bool>
 }
 
 /// Checks that the database can store any text.
-fn expect_utf8(client: &mut postgres::Client) -> Outcome<()> {
+fn expect_utf8(client: &mut postgres::Client) -> PostgresResult<()> {
     let row = client.query_typed_one("SELECT current_setting('server_encoding')", &[])?;
     let encoding: String = value(&row, 0)?;
     if encoding == "UTF8" {
@@ -245,9 +249,9 @@ fn expect_utf8(client: &mut postgres::Client) -> Outcome<()> {
 mod tests {
     use super::*;
     use crate::storage::conformance::postgres::Schema;
-    use crate::storage::postgres::address::Address;
-    use crate::storage::postgres::journal::Recorder;
-    use crate::storage::postgres::session::Session;
+    use crate::storage::postgres::address::PostgresAddress;
+    use crate::storage::postgres::journal::PostgresJournalWriter;
+    use crate::storage::postgres::session::DatabaseTransaction;
 
     /// A migration to the version after the last one that this program has.
     const NEXT: &str = "CREATE TABLE next (x integer); INSERT INTO next SELECT count(*) FROM journal";
@@ -256,18 +260,18 @@ mod tests {
         MIGRATIONS.into_iter().chain([next]).collect()
     }
 
-    fn server(schema: &Schema) -> Server {
-        Server::connect(&Address::parse(&schema.address()).unwrap()).unwrap()
+    fn server(schema: &Schema) -> PostgresServer {
+        PostgresServer::connect(&PostgresAddress::parse(&schema.address()).unwrap()).unwrap()
     }
 
-    fn is_newer<T>(outcome: Outcome<T>) -> bool {
-        matches!(outcome, Err(Failure::Storage(error)) if error.kind() == ErrorKind::Newer)
+    fn is_newer<T>(outcome: PostgresResult<T>) -> bool {
+        matches!(outcome, Err(PostgresError::Storage(error)) if error.kind() == ErrorKind::Newer)
     }
 
     #[test]
     fn several_processes_upgrade_a_vault_once() {
         let Some(schema) = Schema::new() else { return };
-        prepare(&server(&schema), CreatePolicy::Create, None).unwrap();
+        prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap();
         let former: Vec<i32> = std::thread::scope(|scope| {
             let upgrade = || upgrade_with(&server(&schema), &with_next(NEXT)).unwrap();
             let running: Vec<_> = (0..6).map(|_| scope.spawn(upgrade)).collect();
@@ -283,13 +287,15 @@ mod tests {
     fn a_vault_that_was_upgraded_is_not_used_by_older_programs() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, CreatePolicy::Create, None).unwrap();
-        let writing = Session::to_write(&server, PATIENCE).unwrap();
+        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
+        let writing = DatabaseTransaction::to_write(&server, BUSY_TIMEOUT).unwrap();
         assert_eq!(upgrade_with(&server, &with_next(NEXT)).unwrap(), current());
-        assert!(is_newer(Recorder::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
-        assert!(is_newer(Session::to_write(&server, PATIENCE)));
-        assert!(is_newer(Session::to_read(&server)));
-        for outcome in [prepare(&server, CreatePolicy::OpenOrCreate, None), upgrade(&server).map(drop)] {
+        assert!(is_newer(PostgresJournalWriter::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
+        assert!(is_newer(DatabaseTransaction::to_write(&server, BUSY_TIMEOUT)));
+        assert!(is_newer(DatabaseTransaction::to_read(&server)));
+        for outcome in
+            [prepare(&server, PostgresCreatePolicy::OpenOrCreate, None), upgrade(&server).map(drop)]
+        {
             let error = outcome.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Newer);
             assert!(error.to_string().contains(&format!("supports versions up to {}", current())), "{error}");
@@ -300,9 +306,9 @@ mod tests {
     fn writers_and_upgrades_wait_for_each_other() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, CreatePolicy::Create, None).unwrap();
-        let writing = Session::to_write(&server, PATIENCE).unwrap();
-        Recorder::lock(&writing, None, chrono::DateTime::UNIX_EPOCH).unwrap();
+        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
+        let writing = DatabaseTransaction::to_write(&server, BUSY_TIMEOUT).unwrap();
+        PostgresJournalWriter::lock(&writing, None, chrono::DateTime::UNIX_EPOCH).unwrap();
         let insert = "INSERT INTO journal VALUES (1, 0, 'x', 'x', decode(repeat('00', 32), 'hex'))";
         writing.execute(insert, &[]).unwrap();
         std::thread::scope(|scope| {
@@ -325,7 +331,7 @@ mod tests {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
         assert_eq!(upgrade(&server).unwrap_err().kind(), ErrorKind::Missing);
-        prepare(&server, CreatePolicy::Create, None).unwrap();
+        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
         upgrade_with(&server, &with_next("CREATE TABLE next (x integer); SELECT 1 / 0")).unwrap_err();
         assert_eq!(version(&server).unwrap(), Some(current()));
         assert!(schema.client().query("SELECT x FROM next", &[]).is_err());
@@ -335,9 +341,9 @@ mod tests {
     fn a_vault_of_an_older_program_is_refused_until_it_is_upgraded() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, CreatePolicy::Create, None).unwrap();
+        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
         schema.client().batch_execute("UPDATE vault SET version = version - 1").unwrap();
-        for policy in [CreatePolicy::Open, CreatePolicy::OpenOrCreate] {
+        for policy in [PostgresCreatePolicy::Open, PostgresCreatePolicy::OpenOrCreate] {
             let error = prepare(&server, policy, None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Older);
             let versions = format!("(schema version {}, the current one is {})", current() - 1, current());

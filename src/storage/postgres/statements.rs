@@ -17,12 +17,12 @@ const MOST: usize = 256;
 /// A connection, and the statements that it has prepared. They end with it.
 pub(super) struct Connection {
     client: Client,
-    known: HashMap<String, Known>,
+    known: HashMap<String, StatementCacheEntry>,
     /// The number of statements that were asked for.
     uses: u64,
 }
 
-struct Known {
+struct StatementCacheEntry {
     /// None if it was used once.
     statement: Option<Statement>,
     last_use: u64,
@@ -52,7 +52,7 @@ impl Connection {
         self.uses += 1;
         let Some(known) = self.known.get_mut(sql) else {
             self.forget_one();
-            self.known.insert(sql.to_owned(), Known { statement: None, last_use: self.uses });
+            self.known.insert(sql.to_owned(), StatementCacheEntry { statement: None, last_use: self.uses });
             return Ok(Preparation::Text);
         };
         known.last_use = self.uses;
@@ -103,22 +103,22 @@ impl DerefMut for Connection {
 mod tests {
     use super::MOST;
     use crate::storage::conformance::postgres::Schema;
-    use crate::storage::postgres::address::Address;
+    use crate::storage::postgres::address::PostgresAddress;
     use crate::storage::postgres::columns::value;
-    use crate::storage::postgres::pool::Server;
-    use crate::storage::postgres::schema::{CreatePolicy, prepare};
-    use crate::storage::postgres::session::Session;
+    use crate::storage::postgres::pool::PostgresServer;
+    use crate::storage::postgres::schema::{PostgresCreatePolicy, prepare};
+    use crate::storage::postgres::session::DatabaseTransaction;
 
     const SQL: &str = "SELECT $1::bigint + 1";
 
-    fn server(address: &str) -> Server {
-        let server = Server::connect(&Address::parse(address).unwrap()).unwrap();
-        prepare(&server, CreatePolicy::OpenOrCreate, None).unwrap();
+    fn server(address: &str) -> PostgresServer {
+        let server = PostgresServer::connect(&PostgresAddress::parse(address).unwrap()).unwrap();
+        prepare(&server, PostgresCreatePolicy::OpenOrCreate, None).unwrap();
         server
     }
 
     /// Runs a statement, and returns the round trips that it took.
-    fn ask(session: &Session<'_>) -> u64 {
+    fn ask(session: &DatabaseTransaction<'_>) -> u64 {
         let before = session.server().round_trips();
         let row = session.row(SQL, &[&1_i64]).unwrap().unwrap();
         assert_eq!(value::<i64>(&row, 0).unwrap(), 2);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// Returns the number of statements that the connection of a session has prepared.
-    fn prepared(session: &Session<'_>) -> i64 {
+    fn prepared(session: &DatabaseTransaction<'_>) -> i64 {
         let rows = session.rows_planned_for("SELECT count(*) FROM pg_prepared_statements", &[]).unwrap();
         value(&rows[0], 0).unwrap()
     }
@@ -135,12 +135,12 @@ mod tests {
     fn statements_that_are_run_again_are_prepared() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema.address());
-        let session = Session::to_read(&server).unwrap();
+        let session = DatabaseTransaction::to_read(&server).unwrap();
         assert_eq!((ask(&session), prepared(&session)), (1, 0));
         assert_eq!((ask(&session), prepared(&session)), (2, 1));
         drop(session);
         // The connection keeps them.
-        let session = Session::to_write(&server, crate::storage::PATIENCE).unwrap();
+        let session = DatabaseTransaction::to_write(&server, crate::storage::BUSY_TIMEOUT).unwrap();
         assert_eq!((ask(&session), prepared(&session)), (1, 1));
     }
 
@@ -148,7 +148,7 @@ mod tests {
     fn nothing_is_prepared_if_the_address_says_so() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&format!("{}&prepared_statements=false", schema.address()));
-        let session = Session::to_read(&server).unwrap();
+        let session = DatabaseTransaction::to_read(&server).unwrap();
         for _ in 0..3 {
             assert_eq!((ask(&session), prepared(&session)), (1, 0));
         }
@@ -158,7 +158,7 @@ mod tests {
     fn a_connection_remembers_a_limited_number_of_statements() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema.address());
-        let session = Session::to_read(&server).unwrap();
+        let session = DatabaseTransaction::to_read(&server).unwrap();
         for number in 0..MOST + 20 {
             let sql = format!("SELECT {number}");
             for _ in 0..2 {
@@ -173,14 +173,14 @@ mod tests {
     fn a_new_connection_has_prepared_nothing() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema.address());
-        let session = Session::to_read(&server).unwrap();
+        let session = DatabaseTransaction::to_read(&server).unwrap();
         ask(&session);
         ask(&session);
         let rows = session.rows("SELECT pg_backend_pid()", &[]).unwrap();
         let process: i32 = value(&rows[0], 0).unwrap();
         drop(session);
         schema.client().execute("SELECT pg_terminate_backend($1, 60000)", &[&process]).unwrap();
-        let session = Session::to_read(&server).unwrap();
+        let session = DatabaseTransaction::to_read(&server).unwrap();
         assert_eq!((ask(&session), prepared(&session)), (1, 0));
     }
 
@@ -188,7 +188,7 @@ mod tests {
     fn statements_that_the_server_lost_are_prepared_again() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema.address());
-        let session = Session::to_read(&server).unwrap();
+        let session = DatabaseTransaction::to_read(&server).unwrap();
         ask(&session);
         ask(&session);
         // As if a pooler had assigned another connection of the server.
@@ -198,7 +198,7 @@ mod tests {
         let text = failure.at("the vault").to_string();
         assert!(text.contains("prepared_statements=false"), "{text}");
         drop(session);
-        let session = Session::to_read(&server).unwrap();
+        let session = DatabaseTransaction::to_read(&server).unwrap();
         assert_eq!([ask(&session), ask(&session), ask(&session)], [1, 2, 1]);
     }
 }

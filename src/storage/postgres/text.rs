@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::error::{Failure, Outcome};
+use super::error::{PostgresError, PostgresResult};
 
 const ESCAPE: char = '\u{1}';
 
@@ -26,7 +26,7 @@ pub(super) fn to_stored(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the text that is stored in this form.
-pub(super) fn from_stored(stored: String) -> Outcome<String> {
+pub(super) fn from_stored(stored: String) -> PostgresResult<String> {
     if !stored.contains(ESCAPE) {
         return Ok(stored);
     }
@@ -37,7 +37,7 @@ pub(super) fn from_stored(stored: String) -> Outcome<String> {
             ESCAPE => match characters.next() {
                 Some('\u{2}') => '\0',
                 Some('\u{3}') => ESCAPE,
-                _ => return Err(Failure::damaged("a text has an invalid escape")),
+                _ => return Err(PostgresError::damaged("a text has an invalid escape")),
             },
             _ => character,
         });

@@ -9,24 +9,24 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::Verification;
+use super::address::CertificateVerification;
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// Returns what makes connections encrypted.
 ///
 /// # Errors
 /// Returns an error of the kind `Invalid` if there are no certificates of authorities to verify the server's with.
-pub(super) fn connector(verification: &Verification) -> Result<MakeRustlsConnect> {
+pub(super) fn connector(verification: &CertificateVerification) -> Result<MakeRustlsConnect> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().map_err(|error| invalid(&error))?;
     let config = match verification {
         // Who can answer in the server's place can also refuse encryption, which is only preferred here.
-        Verification::None => {
+        CertificateVerification::None => {
             let verifier = Arc::new(AnyCertificate(provider));
             builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()
         }
-        Verification::Full(file) => {
+        CertificateVerification::Full(file) => {
             builder.with_root_certificates(roots(file.as_deref())?).with_no_client_auth()
         }
     };

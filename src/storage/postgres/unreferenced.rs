@@ -6,16 +6,20 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::blob_store::ListedObject;
 use super::columns::{count, object_name};
-use super::error::Outcome;
-use super::parameter::Element;
-use super::session::Session;
+use super::error::PostgresResult;
+use super::parameter::ArrayElement;
+use super::session::DatabaseTransaction;
 
 /// The SQL condition that no capture contains the blob `b`.
 pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)";
 
 /// Discards the unreferenced blobs among those with these hashes: deletes their rows with their bytes, or, if the bytes
 /// are beside the database, marks them at a time as pending deletion.
-pub(super) fn discard(session: &Session<'_>, blobs: &[impl Element], at: DateTime<Utc>) -> Outcome<()> {
+pub(super) fn discard(
+    session: &DatabaseTransaction<'_>,
+    blobs: &[impl ArrayElement],
+    at: DateTime<Utc>,
+) -> PostgresResult<()> {
     if blobs.is_empty() {
         return Ok(());
     }
@@ -33,7 +37,7 @@ pub(super) fn discard(session: &Session<'_>, blobs: &[impl Element], at: DateTim
 
 /// The objects that reclaiming deletes from object storage.
 #[derive(Debug, Default)]
-pub(super) struct Deletable {
+pub(super) struct DeletableObjects {
     /// Objects in which nothing is needed, and has not been for [`GRACE`].
     pub(super) objects: Vec<[u8; 16]>,
     /// Their size.
@@ -46,14 +50,17 @@ pub(super) struct Deletable {
 pub(super) const GRACE: TimeDelta = TimeDelta::days(1);
 
 /// Returns what can be deleted of object storage at a time.
-pub(super) fn deletable(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<Deletable> {
+pub(super) fn deletable(
+    session: &DatabaseTransaction<'_>,
+    at: DateTime<Utc>,
+) -> PostgresResult<DeletableObjects> {
     let sql = format!(
         "SELECT o.name, o.size, (SELECT count(*) FROM blob b WHERE b.object = o.name) FROM object o
           WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.object = o.name
                              AND NOT (b.condemned_at IS NOT NULL AND b.condemned_at <= $1 AND {UNREFERENCED}))"
     );
     let latest = (at - GRACE).timestamp_millis();
-    let mut deletable = Deletable::default();
+    let mut deletable = DeletableObjects::default();
     for row in session.rows(&sql, &[&latest])? {
         deletable.objects.push(object_name(&row, 0)?);
         deletable.bytes += count(&row, 1)?;
@@ -64,7 +71,7 @@ pub(super) fn deletable(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<Del
 
 /// Marks as pending deletion the unreferenced blobs beside the database that are not marked yet. They are of batches
 /// whose artifacts were removed while they were stored.
-pub(super) fn condemn_all(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<()> {
+pub(super) fn condemn_all(session: &DatabaseTransaction<'_>, at: DateTime<Utc>) -> PostgresResult<()> {
     let sql = format!(
         "UPDATE blob b SET condemned_at = $1 WHERE b.condemned_at IS NULL AND b.object IS NOT NULL AND {UNREFERENCED}"
     );
@@ -73,14 +80,14 @@ pub(super) fn condemn_all(session: &Session<'_>, at: DateTime<Utc>) -> Outcome<(
 }
 
 /// Deletes the rows of blobs in objects, so that nothing can need the objects any more.
-pub(super) fn forget_blobs(session: &Session<'_>, objects: &[[u8; 16]]) -> Outcome<()> {
+pub(super) fn forget_blobs(session: &DatabaseTransaction<'_>, objects: &[[u8; 16]]) -> PostgresResult<()> {
     let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
     session.execute("DELETE FROM blob WHERE object = ANY($1)", &[&names])?;
     Ok(())
 }
 
 /// Deletes the rows of objects that have no blobs and were deleted.
-pub(super) fn forget_objects(session: &Session<'_>, objects: &[[u8; 16]]) -> Outcome<()> {
+pub(super) fn forget_objects(session: &DatabaseTransaction<'_>, objects: &[[u8; 16]]) -> PostgresResult<()> {
     let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
     let sql = "DELETE FROM object o WHERE o.name = ANY($1) AND NOT EXISTS (SELECT 1 FROM blob b WHERE b.object = o.name)";
     session.execute(sql, &[&names])?;
@@ -90,16 +97,17 @@ pub(super) fn forget_objects(session: &Session<'_>, objects: &[[u8; 16]]) -> Out
 /// Returns those of `listed` that the catalog does not have and that were written before `latest`: uploads whose batch was
 /// not committed.
 pub(super) fn orphans(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     listed: Vec<ListedObject>,
     latest: DateTime<Utc>,
-) -> Outcome<Vec<ListedObject>> {
+) -> PostgresResult<Vec<ListedObject>> {
     let old: Vec<ListedObject> = listed.into_iter().filter(|object| object.modified <= latest).collect();
     if old.is_empty() {
         return Ok(old);
     }
     let names: Vec<&[u8]> = old.iter().map(|object| &object.name[..]).collect();
     let rows = session.rows("SELECT name FROM object WHERE name = ANY($1)", &[&names])?;
-    let known: BTreeSet<[u8; 16]> = rows.iter().map(|row| object_name(row, 0)).collect::<Outcome<_>>()?;
+    let known: BTreeSet<[u8; 16]> =
+        rows.iter().map(|row| object_name(row, 0)).collect::<PostgresResult<_>>()?;
     Ok(old.into_iter().filter(|object| !known.contains(&object.name)).collect())
 }

@@ -1,18 +1,18 @@
 //! An open vault.
 
-use super::address::Address;
+use super::address::PostgresAddress;
 use super::attach;
-use super::names::{NameCache, Names};
-use super::pool::Server;
-use super::schema::{self, CreatePolicy};
-use super::session::Session;
+use super::names::{NameCache, NameRegistry};
+use super::pool::PostgresServer;
+use super::schema::{self, PostgresCreatePolicy};
+use super::session::DatabaseTransaction;
 use crate::storage::interface::Adoption as _;
 use crate::storage::{Actor, Result, Upgrade, recorded};
 
 /// A vault in a PostgreSQL database.
 #[derive(Debug)]
 pub struct PostgresStorage {
-    pub(super) server: Server,
+    pub(super) server: PostgresServer,
     pub(super) names: NameCache,
     pub(super) actor: Option<Actor>,
 }
@@ -27,7 +27,7 @@ impl PostgresStorage {
     /// version of this program made the vault, [`Incomplete`](crate::storage::ErrorKind::Incomplete) if it is a copy that
     /// was not completed, and [`Invalid`](crate::storage::ErrorKind::Invalid) if the address is not valid.
     pub fn open(address: &str, password: Option<String>) -> Result<Self> {
-        Self::connect(address, password, CreatePolicy::Open)?.expect_complete()
+        Self::connect(address, password, PostgresCreatePolicy::Open)?.expect_complete()
     }
 
     /// Creates a vault at an address. The database must exist; the schema is created if it does not.
@@ -36,7 +36,7 @@ impl PostgresStorage {
     /// Returns an error of the kind [`Exists`](crate::storage::ErrorKind::Exists) if there is a vault; otherwise the same
     /// as [`PostgresStorage::open`].
     pub fn create(address: &str, password: Option<String>) -> Result<Self> {
-        Self::connect(address, password, CreatePolicy::Create)
+        Self::connect(address, password, PostgresCreatePolicy::Create)
     }
 
     /// Opens the vault at an address, and creates it if it does not exist.
@@ -44,7 +44,7 @@ impl PostgresStorage {
     /// # Errors
     /// Same as [`PostgresStorage::open`], except that the vault need not exist.
     pub fn open_or_create(address: &str, password: Option<String>) -> Result<Self> {
-        Self::connect(address, password, CreatePolicy::OpenOrCreate)?.expect_complete()
+        Self::connect(address, password, PostgresCreatePolicy::OpenOrCreate)?.expect_complete()
     }
 
     /// Opens the vault at an address to copy another vault into it, and creates it if it does not exist. It may be an
@@ -53,7 +53,7 @@ impl PostgresStorage {
     /// # Errors
     /// Same as [`PostgresStorage::open_or_create`], except [`Incomplete`](crate::storage::ErrorKind::Incomplete).
     pub fn open_for_copy(address: &str, password: Option<String>) -> Result<Self> {
-        Self::connect(address, password, CreatePolicy::OpenOrCreate)
+        Self::connect(address, password, PostgresCreatePolicy::OpenOrCreate)
     }
 
     /// Applies the migrations that the vault at an address does not have yet, in one transaction. Readers and writers of
@@ -63,10 +63,10 @@ impl PostgresStorage {
     /// Same as [`PostgresStorage::open`], except [`Older`](crate::storage::ErrorKind::Older);
     /// [`Busy`](crate::storage::ErrorKind::Busy) if others do not finish in time.
     pub fn upgrade(address: &str, password: Option<String>) -> Result<(Self, Upgrade)> {
-        let address = Address::parse(address)?.with_default_password(password);
-        let from = schema::upgrade(&Server::connect(&address)?)?.into();
+        let address = PostgresAddress::parse(address)?.with_default_password(password);
+        let from = schema::upgrade(&PostgresServer::connect(&address)?)?.into();
         let upgrade = Upgrade { from, to: schema::current().into(), copy: None, is_outdated: false };
-        Ok((Self::connect_to(&address, CreatePolicy::Open)?.expect_complete()?, upgrade))
+        Ok((Self::connect_to(&address, PostgresCreatePolicy::Open)?.expect_complete()?, upgrade))
     }
 
     fn expect_complete(self) -> Result<Self> {
@@ -76,22 +76,25 @@ impl PostgresStorage {
         Ok(self)
     }
 
-    fn connect(address: &str, password: Option<String>, policy: CreatePolicy) -> Result<Self> {
-        Self::connect_to(&Address::parse(address)?.with_default_password(password), policy)
+    fn connect(address: &str, password: Option<String>, policy: PostgresCreatePolicy) -> Result<Self> {
+        Self::connect_to(&PostgresAddress::parse(address)?.with_default_password(password), policy)
     }
 
     /// Creates a vault without testing its object storage, which takes long and is the same for all of a server.
     #[cfg(all(test, feature = "objects"))]
     pub(in crate::storage) fn create_without_race(address: &str) -> Result<Self> {
-        Self::connect_to(&Address { is_raced: false, ..Address::parse(address)? }, CreatePolicy::Create)
+        Self::connect_to(
+            &PostgresAddress { is_raced: false, ..PostgresAddress::parse(address)? },
+            PostgresCreatePolicy::Create,
+        )
     }
 
-    fn connect_to(address: &Address, policy: CreatePolicy) -> Result<Self> {
-        let mut server = Server::connect(address)?;
+    fn connect_to(address: &PostgresAddress, policy: PostgresCreatePolicy) -> Result<Self> {
+        let mut server = PostgresServer::connect(address)?;
         let blobs = attach::prepare(&server, address, policy)?;
         server.set_blobs(blobs);
         let names = NameCache::default();
-        let read = Session::to_read(&server).and_then(|session| Names::read(&session));
+        let read = DatabaseTransaction::to_read(&server).and_then(|session| NameRegistry::read(&session));
         match read {
             // They are read again when they are needed. A check can tell what is damaged.
             Err(failure) if failure.is_damage() => {}

@@ -6,14 +6,14 @@ use std::hash::Hash;
 use postgres::Row;
 
 use super::columns::{core, count, text, time, value};
-use super::error::Outcome;
+use super::error::PostgresResult;
 use super::names::NameCache;
-use super::session::Session;
+use super::session::DatabaseTransaction;
 use crate::storage::Result;
 use crate::storage::interface::ArtifactRecord;
 
-/// Implements methods of a trait by the inherent methods of [`View`] that have the same names and parameters. Errors get
-/// the address of the vault.
+/// Implements methods of a trait by the inherent methods of [`PostgresSnapshot`] that have the same names and
+/// parameters. Errors get the address of the vault.
 macro_rules! answer_with_inherent {
     ($(fn $name:ident(&self $(, $parameter:ident: $type:ty)* $(,)?) -> $returned:ty;)+) => {
         $(fn $name(&self $(, $parameter: $type)*) -> $returned {
@@ -24,17 +24,17 @@ macro_rules! answer_with_inherent {
 pub(super) use answer_with_inherent;
 
 /// The view that a transaction has of the vault.
-pub(super) struct View<'s> {
-    pub(super) session: Session<'s>,
+pub(super) struct PostgresSnapshot<'s> {
+    pub(super) session: DatabaseTransaction<'s>,
     pub(super) names: &'s NameCache,
 }
 
-/// The columns of an artifact `a`, in the order that [`View::artifact_record`] reads.
+/// The columns of an artifact `a`, in the order that [`PostgresSnapshot::artifact_record`] reads.
 pub(super) const ARTIFACT: &str = "a.core, a.kind, a.added_at, a.seen_at, a.id, a.arrival";
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     /// Returns the artifact in the columns [`ARTIFACT`] from `first` on.
-    pub(super) fn artifact_record(&self, row: &Row, first: usize) -> Outcome<ArtifactRecord> {
+    pub(super) fn artifact_record(&self, row: &Row, first: usize) -> PostgresResult<ArtifactRecord> {
         Ok(ArtifactRecord {
             core: core(row, first)?,
             kind: self.names.kind(&self.session, value(row, first + 1)?)?,
@@ -46,7 +46,7 @@ impl View<'_> {
     }
 
     /// Returns the answer, or the error with the address of the vault.
-    pub(super) fn answer<T>(&self, outcome: Outcome<T>) -> Result<T> {
+    pub(super) fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
         outcome.map_err(|failure| failure.at(self.session.server().name()))
     }
 }
@@ -57,6 +57,6 @@ pub(super) fn in_order<K: Eq + Hash, T: Clone + Default>(keys: &[K], found: &Has
 }
 
 /// Returns the texts of a column.
-pub(super) fn texts(rows: &[Row], index: usize) -> Outcome<Vec<String>> {
+pub(super) fn texts(rows: &[Row], index: usize) -> PostgresResult<Vec<String>> {
     rows.iter().map(|row| text(row, index)).collect()
 }

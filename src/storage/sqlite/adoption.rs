@@ -6,16 +6,16 @@
 use chrono::DateTime;
 
 use super::dictionaries::Dictionaries;
-use super::edit::Edit;
-use super::journal::Journal;
-use super::read::Snapshot;
+use super::edit::WriteTransaction;
+use super::journal::SqliteJournalWriter;
+use super::read::SqliteSnapshot;
 use super::store::Store;
-use super::write::{self, Putting};
+use super::write::{self, PutContext};
 use super::{Result, StorageError, application_id, payload, write_lock};
-use crate::storage::entry::Change;
+use crate::storage::entry::EntryChange;
 use crate::storage::interface::{AdoptedEntry, Adoption};
 use crate::storage::recorded;
-use crate::storage::{Head, PATIENCE, Prepared, RemovedPolicy};
+use crate::storage::{BUSY_TIMEOUT, Head, Prepared, RemovedPolicy};
 
 impl Adoption for Store {
     fn is_incomplete(&self) -> Result<bool> {
@@ -42,15 +42,16 @@ impl Adoption for Store {
         let head = recorded::check(Self::snapshot(self)?.journal_head()?, entries)?;
         let mut rest = entries;
         while let Some(AdoptedEntry { entry, .. }) = rest.first() {
-            if let Change::Remove { captures, core, .. } = &entry.change {
-                let snapshot = Snapshot::begin(self.connection()?, &self.readers, &self.path, true)?;
-                let mut edit = Edit::begin_to_adopt(snapshot, &self.path)?;
+            if let EntryChange::Remove { captures, core, .. } = &entry.change {
+                let snapshot = SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, true)?;
+                let mut edit = WriteTransaction::begin_to_adopt(snapshot, &self.path)?;
                 edit.adopt_removal(entry, *core, captures)?;
                 edit.commit()?;
                 rest = rest.get(1..).unwrap_or_default();
                 continue;
             }
-            let is_removal = |entry: &AdoptedEntry<'_>| matches!(entry.entry.change, Change::Remove { .. });
+            let is_removal =
+                |entry: &AdoptedEntry<'_>| matches!(entry.entry.change, EntryChange::Remove { .. });
             let count = rest.iter().position(is_removal).unwrap_or(rest.len());
             let (now, later) = rest.split_at(count);
             self.adopt_without_removals(now)?;
@@ -85,7 +86,7 @@ impl Store {
         let connection = self.connection()?;
         let failed = |error| self.failed(error);
         let transaction = write_lock::begin(&connection).map_err(failed)?;
-        let head = Journal::last(&transaction).map_err(failed)?;
+        let head = SqliteJournalWriter::last(&transaction).map_err(failed)?;
         let has_artifacts =
             transaction.prepare_cached("SELECT 1 FROM artifact LIMIT 1").and_then(|mut any| any.exists([]));
         let is_empty = head.seq == 0 && !has_artifacts.map_err(failed)?;
@@ -99,8 +100,8 @@ impl Store {
         let none = Dictionaries::default();
         let content: Option<&Prepared> = entries.iter().find_map(|entry| entry.content);
         let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;
-        let (at, policy, patience) = (DateTime::UNIX_EPOCH, RemovedPolicy::Refuse, PATIENCE);
-        let putting = Putting { dictionaries, actor: None, at, policy, patience };
+        let (at, policy, busy_timeout) = (DateTime::UNIX_EPOCH, RemovedPolicy::Refuse, BUSY_TIMEOUT);
+        let putting = PutContext { dictionaries, actor: None, at, policy, busy_timeout };
         let mut connection = self.connection()?;
         write::adopt(&mut connection, entries, &putting).map_err(|error| self.failed(error))
     }

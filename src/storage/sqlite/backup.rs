@@ -10,16 +10,16 @@ mod verify;
 use std::path::Path;
 
 use super::copy::copy;
-use super::staging::{PlaceError, StagedFile};
+use super::staging::{CreateDatabaseError, StagedDatabase};
 use super::store::Store;
 use crate::storage::interface::{Backup, BackupError, BackupOptions, BackupProgress};
 
-impl From<PlaceError> for BackupError {
-    fn from(error: PlaceError) -> Self {
+impl From<CreateDatabaseError> for BackupError {
+    fn from(error: CreateDatabaseError) -> Self {
         match error {
-            PlaceError::Exists(path) => Self::Exists { path },
-            PlaceError::Refused { path, reason } => Self::Refused { path, reason },
-            PlaceError::Store(error) => Self::Store(error),
+            CreateDatabaseError::Exists(path) => Self::Exists { path },
+            CreateDatabaseError::Refused { path, reason } => Self::Refused { path, reason },
+            CreateDatabaseError::Store(error) => Self::Store(error),
         }
     }
 }
@@ -38,14 +38,14 @@ impl Store {
         options: &BackupOptions,
         watch: &mut dyn FnMut(BackupProgress),
     ) -> Result<Backup, BackupError> {
-        let place = StagedFile::at(path, self.path(), options.force)?;
+        let place = StagedDatabase::at(path, self.path(), options.force)?;
         let snapshot = self.snapshot()?;
         let head = snapshot.journal_head()?;
         copy(snapshot.connection(), (place.temp_path(), path), watch)?;
         drop(snapshot);
         let verified = verify::verify(place.temp_path(), self.path(), head, options.sample, watch)?;
         let bytes = place.finish()?;
-        let verify::Verified { artifacts, captures, blobs, checked, catalog, findings } = verified;
+        let verify::BackupVerification { artifacts, captures, blobs, checked, catalog, findings } = verified;
         let path = path.to_owned();
         Ok(Backup { path, bytes, artifacts, captures, blobs, checked, journal: head, catalog, findings })
     }

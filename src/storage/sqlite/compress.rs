@@ -33,7 +33,7 @@ pub(super) struct Dictionary {
 }
 
 /// A dictionary prepared for decompression only, which is cheaper to set up.
-pub(super) type Reader = DecoderDictionary<'static>;
+pub(super) type DecompressionDictionary = DecoderDictionary<'static>;
 
 impl Dictionary {
     /// Creates a dictionary from `bytes`, or returns `None` if they are not one.
@@ -76,7 +76,7 @@ impl Dictionary {
 }
 
 /// Prepares a stored dictionary for decompression.
-pub(super) fn reader(bytes: &[u8]) -> io::Result<Reader> {
+pub(super) fn reader(bytes: &[u8]) -> io::Result<DecompressionDictionary> {
     DecoderDictionary::try_copy(bytes)
 }
 
@@ -110,12 +110,12 @@ pub(super) fn difference(text: &[u8], base: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A delta base for many texts, prepared once.
-pub(super) struct Base {
+pub(super) struct DeltaCodec {
     encoder: EncoderDictionary<'static>,
-    decoder: Reader,
+    decoder: DecompressionDictionary,
 }
 
-impl Base {
+impl DeltaCodec {
     /// Prepares `bytes` as a base, or returns `None` if memory cannot be allocated.
     pub(super) fn new(bytes: &[u8]) -> Option<Self> {
         let encoder = EncoderDictionary::try_copy(bytes, DIFFERENCE_LEVEL).ok()?;
@@ -129,7 +129,7 @@ impl Base {
             context.compress_using_cdict(frame, text, self.encoder.as_cdict())
         };
         let frame = compress_by(text, compress)?;
-        let again = decompress(&frame, Beside::Dictionary(&self.decoder), text.len()).ok()?;
+        let again = decompress(&frame, FrameDependency::Dictionary(&self.decoder), text.len()).ok()?;
         (again == text).then_some(frame)
     }
 }
@@ -148,16 +148,16 @@ fn compress_by(
 
 /// The dictionary or base that is required to decompress a frame.
 #[derive(Clone, Copy)]
-pub(super) enum Beside<'b> {
+pub(super) enum FrameDependency<'b> {
     Nothing,
-    Dictionary(&'b Reader),
+    Dictionary(&'b DecompressionDictionary),
     /// The base of a delta.
     Base(&'b [u8]),
 }
 
 /// Decompresses a frame. Its header states the length of the text, which must not exceed `limit`: trusting any other
 /// stored size could allocate any amount of memory.
-pub(super) fn decompress(frame: &[u8], beside: Beside<'_>, limit: usize) -> io::Result<Vec<u8>> {
+pub(super) fn decompress(frame: &[u8], beside: FrameDependency<'_>, limit: usize) -> io::Result<Vec<u8>> {
     let size = zstd_safe::get_frame_content_size(frame).ok().flatten();
     let size = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= limit);
     let Some(size) = size else {
@@ -168,11 +168,11 @@ pub(super) fn decompress(frame: &[u8], beside: Beside<'_>, limit: usize) -> io::
         let mut text = Vec::new();
         text.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
         let outcome = match beside {
-            Beside::Nothing => context.decompress(&mut text, frame),
-            Beside::Dictionary(dictionary) => {
+            FrameDependency::Nothing => context.decompress(&mut text, frame),
+            FrameDependency::Dictionary(dictionary) => {
                 context.decompress_using_ddict(&mut text, frame, dictionary.as_ddict())
             }
-            Beside::Base(base) => context.decompress_using_dict(&mut text, frame, base),
+            FrameDependency::Base(base) => context.decompress_using_dict(&mut text, frame, base),
         };
         match outcome {
             Ok(length) if length == size => Ok(text),
@@ -192,16 +192,16 @@ mod tests {
         #[test]
         fn texts_come_back(text: Vec<u8>, base: Vec<u8>) {
             let frame = compress(&text, None).unwrap();
-            prop_assert_eq!(&decompress(&frame, Beside::Nothing, text.len()).unwrap(), &text);
-            let frames = [difference(&text, &base), Base::new(&base).and_then(|base| base.difference(&text))];
+            prop_assert_eq!(&decompress(&frame, FrameDependency::Nothing, text.len()).unwrap(), &text);
+            let frames = [difference(&text, &base), DeltaCodec::new(&base).and_then(|base| base.difference(&text))];
             for frame in frames.into_iter().flatten() {
-                prop_assert_eq!(&decompress(&frame, Beside::Base(&base), text.len()).unwrap(), &text);
+                prop_assert_eq!(&decompress(&frame, FrameDependency::Base(&base), text.len()).unwrap(), &text);
             }
         }
 
         #[test]
         fn whatever_is_no_frame_is_refused(frame: Vec<u8>, base: Vec<u8>) {
-            prop_assert!(decompress(&frame, Beside::Base(&base), 1 << 20).is_err());
+            prop_assert!(decompress(&frame, FrameDependency::Base(&base), 1 << 20).is_err());
         }
     }
 
@@ -216,8 +216,8 @@ mod tests {
         let frame = compress(text.as_bytes(), Some(&dictionary)).unwrap();
         assert!(frame.len() * 2 < compress(text.as_bytes(), None).unwrap().len());
         let reader = reader(dictionary.bytes()).unwrap();
-        assert_eq!(decompress(&frame, Beside::Dictionary(&reader), 1000).unwrap(), text.as_bytes());
-        assert!(decompress(&frame, Beside::Dictionary(&reader), text.len() - 1).is_err());
+        assert_eq!(decompress(&frame, FrameDependency::Dictionary(&reader), 1000).unwrap(), text.as_bytes());
+        assert!(decompress(&frame, FrameDependency::Dictionary(&reader), text.len() - 1).is_err());
     }
 
     #[test]

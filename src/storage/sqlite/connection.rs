@@ -19,7 +19,7 @@ use crate::files;
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The time to wait for readers to finish with the write-ahead log.
-const PATIENCE_WITH_READERS: Duration = Duration::from_secs(5);
+const READER_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Creates an empty file for a vault that only its owner can read and write, and its missing parent directories, unless
 /// the file exists. Its name is on disk when this returns.
@@ -241,7 +241,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
 /// Checkpoints the write-ahead log into the file and truncates it; returns false if others still read from it.
 pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     // Readers may hold the log for long, and nothing depends on emptying it.
-    connection.busy_timeout(PATIENCE_WITH_READERS)?;
+    connection.busy_timeout(READER_BUSY_TIMEOUT)?;
     let busy = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
     connection.busy_timeout(BUSY_TIMEOUT)?;
     match busy {

@@ -2,19 +2,19 @@
 
 use std::borrow::Cow;
 
-use super::compress::{self, Beside};
-use super::digest_stripping::{self, Stripped};
+use super::compress::{self, FrameDependency};
+use super::digest_stripping::{self, StrippedText};
 use super::error::PayloadDefect;
 use crate::digest::{BlobHash, Digest};
 
 /// The content of a payload: text, and the digests that were stripped from it.
 #[derive(Default, PartialEq, Eq)]
-pub(super) struct Content {
+pub(super) struct PayloadContent {
     pub(super) text: Vec<u8>,
     pub(super) digests: Vec<u8>,
 }
 
-impl Content {
+impl PayloadContent {
     /// Creates the content of bytes that are not stored yet. Returns `None` if they cannot be stripped and are not
     /// UTF-8.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
@@ -55,15 +55,15 @@ impl Content {
     pub(super) fn delta(&self, digests: &[u8], text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
         let make = |ours: &[u8], theirs: &[u8]| {
             let frame = compress::difference(ours, theirs)?;
-            let again = compress::decompress(&frame, Beside::Base(theirs), ours.len()).ok()?;
+            let again = compress::decompress(&frame, FrameDependency::Base(theirs), ours.len()).ok()?;
             (again == ours).then_some(frame)
         };
         Some((make(digests, &self.digests)?, make(text, &self.text)?))
     }
 }
 
-impl From<Stripped> for Content {
-    fn from(Stripped { text, digests }: Stripped) -> Self {
+impl From<StrippedText> for PayloadContent {
+    fn from(StrippedText { text, digests }: StrippedText) -> Self {
         Self { text, digests: as_bytes(&digests) }
     }
 }

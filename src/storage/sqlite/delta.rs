@@ -9,13 +9,13 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashSet, HashSetExt};
 use rusqlite::{Connection, OptionalExtension};
 
-use super::content::Content;
+use super::content::PayloadContent;
 use super::delta_bases::{DeltaBase, MIN_SIZE, is_worth, probes};
-use super::dictionaries::Readers;
+use super::dictionaries::DecompressionDictionaryCache;
 use super::encodings::Encoding;
 use super::ids::blob_id;
-use super::mention_index::{self, Segments};
-use super::payload::{DIFFERENCE, Payloads};
+use super::mention_index::{self, MentionIndexReader};
+use super::payload::{DELTA, PayloadReader};
 use crate::digest::{BlobHash, Digest};
 
 /// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.
@@ -39,7 +39,7 @@ const MAX_MISSES: u32 = 64;
 const SAMPLE: u32 = 32;
 
 /// A payload stored as a delta against another.
-pub(super) struct Difference {
+pub(super) struct PayloadDelta {
     pub(super) base: i64,
     pub(super) digests: Vec<u8>,
     pub(super) text: Vec<u8>,
@@ -51,14 +51,14 @@ pub(super) struct DeltaBaseFinder {
     /// Blobs that were stored whole in this transaction, by the keys of their digests.
     recent: HashMap<u64, i64>,
     /// The index at the beginning of the transaction.
-    index: Option<Segments>,
+    index: Option<MentionIndexReader>,
     /// Number of consecutive documents without a base.
     without: u32,
     cache: HashMap<i64, Arc<DeltaBase>>,
     cached_bytes: usize,
     /// Blobs that are stored whole, with the digests that were stripped from them, according to this transaction.
     whole: HashSet<i64>,
-    pub(super) readers: Readers,
+    pub(super) readers: DecompressionDictionaryCache,
 }
 
 impl DeltaBaseFinder {
@@ -71,7 +71,7 @@ impl DeltaBaseFinder {
         digests: &[Digest],
         known: Option<i64>,
         whole: usize,
-    ) -> rusqlite::Result<Option<Difference>> {
+    ) -> rusqlite::Result<Option<PayloadDelta>> {
         if Encoding::Delta.is_off() || !(MIN_SIZE..MAX_SIZE).contains(&bytes.len()) {
             return Ok(None);
         }
@@ -82,10 +82,10 @@ impl DeltaBaseFinder {
         self.without = 0;
         let Some(theirs) = self.base(connection, base)? else { return Ok(None) };
         let difference =
-            Content::parse(bytes).and_then(|ours| theirs.content.delta(&ours.digests, &ours.text));
+            PayloadContent::parse(bytes).and_then(|ours| theirs.content.delta(&ours.digests, &ours.text));
         Ok(difference
             .filter(|(digests, text)| is_worth(digests.len() + text.len(), whole))
-            .map(|(digests, text)| Difference { base, digests, text }))
+            .map(|(digests, text)| PayloadDelta { base, digests, text }))
     }
 
     /// Returns the row id of the blob of a recent document if it is stored whole, with the same content.
@@ -160,7 +160,7 @@ impl DeltaBaseFinder {
         }
         let index = match &mut self.index {
             Some(index) => index,
-            none => none.insert(Segments::load(connection)?),
+            none => none.insert(MentionIndexReader::load(connection)?),
         };
         let captures = index.captures(connection, key)?;
         for capture in captures.into_iter().rev().take(CANDIDATES) {
@@ -187,7 +187,7 @@ impl DeltaBaseFinder {
             .optional()?;
         let Some((size, hash)) = row.filter(|(size, _)| *size < MAX_SIZE) else { return Ok(None) };
         // Reads of that blob report the damage. It does not prevent storing another one whole.
-        let payloads = Payloads { connection, readers: &self.readers };
+        let payloads = PayloadReader { connection, readers: &self.readers };
         let Ok(content) = payloads.verified_content(blob) else { return Ok(None) };
         let base = Arc::new(DeltaBase::new(hash, content));
         if self.cached_bytes + size > AT_HAND {
@@ -207,7 +207,7 @@ fn base_of(connection: &Connection, blob: i64) -> rusqlite::Result<i64> {
         .query_row([blob], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
         .optional()?;
     Ok(match row {
-        Some((DIFFERENCE, Some(base))) => base,
+        Some((DELTA, Some(base))) => base,
         _ => blob,
     })
 }

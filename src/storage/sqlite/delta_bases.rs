@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use foldhash::{HashMap, HashSet};
 
 use super::compress;
-use super::content::{Content, as_bytes};
-use super::digest_stripping::Stripped;
+use super::content::{PayloadContent, as_bytes};
+use super::digest_stripping::StrippedText;
 use super::encodings::Encoding;
 use super::mention_index;
 use crate::digest::{BlobHash, Digest};
@@ -46,7 +46,7 @@ const WORTH_OF_ESTIMATE: usize = 45;
 /// A document that others can be stored as deltas against.
 pub(super) struct DeltaBase {
     pub(super) blob: BlobHash,
-    pub(super) content: Content,
+    pub(super) content: PayloadContent,
     digests: OnceLock<HashSet<Digest>>,
     /// The size of the compressed text, for estimates.
     compressed: OnceLock<Option<usize>>,
@@ -55,7 +55,7 @@ pub(super) struct DeltaBase {
 }
 
 impl DeltaBase {
-    pub(super) fn new(blob: BlobHash, content: Content) -> Self {
+    pub(super) fn new(blob: BlobHash, content: PayloadContent) -> Self {
         Self {
             blob,
             content,
@@ -132,17 +132,17 @@ struct Generations {
 }
 
 /// Returns whether a document can be encoded as a delta, or be the base of others.
-fn is_accepted(document: &Stripped) -> bool {
+fn is_accepted(document: &StrippedText) -> bool {
     !Encoding::Delta.is_off() && (MIN_SIZE..MAX_RECENT).contains(&document.text.len())
 }
 
 impl RecentBases {
     /// Returns a document as a delta against a recent one, if that is much shorter than compressing it.
-    pub(super) fn delta(&self, document: &Stripped) -> Option<RecentDelta> {
+    pub(super) fn delta(&self, document: &StrippedText) -> Option<RecentDelta> {
         if !is_accepted(document) {
             return None;
         }
-        let Stripped { text, digests: stripped } = document;
+        let StrippedText { text, digests: stripped } = document;
         let base = self.nearest(stripped)?;
         let whole = base.estimate(text)? + stripped.len() * 32;
         let (digests, text) = base.content.delta(&as_bytes(stripped), text)?;
@@ -155,7 +155,7 @@ impl RecentBases {
     }
 
     /// Shares a document that is probably stored whole.
-    pub(super) fn remember(&self, blob: BlobHash, mut document: Stripped) {
+    pub(super) fn remember(&self, blob: BlobHash, mut document: StrippedText) {
         if !is_accepted(&document) {
             return;
         }
@@ -199,7 +199,7 @@ impl RecentBases {
 
 #[cfg(test)]
 mod tests {
-    use super::super::compress::{Beside, decompress};
+    use super::super::compress::{FrameDependency, decompress};
     use super::super::digest_stripping::strip;
     use super::*;
 
@@ -236,8 +236,9 @@ mod tests {
         let delta = delta(&bases, &text).unwrap();
         assert!(delta.base.blob == blob(&base));
         assert!((delta.text.len() + delta.digests.len()) * 4 < delta.whole);
-        let expected: Content = strip(text.as_bytes()).unwrap().into();
-        let restored = |frame: &[u8], base: &[u8]| decompress(frame, Beside::Base(base), text.len()).unwrap();
+        let expected: PayloadContent = strip(text.as_bytes()).unwrap().into();
+        let restored =
+            |frame: &[u8], base: &[u8]| decompress(frame, FrameDependency::Base(base), text.len()).unwrap();
         assert_eq!(restored(&delta.text, &delta.base.content.text), expected.text);
         assert_eq!(restored(&delta.digests, &delta.base.content.digests), expected.digests);
     }

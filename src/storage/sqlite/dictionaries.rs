@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::compress::{self, Dictionary, Reader};
+use super::compress::{self, DecompressionDictionary, Dictionary};
 use super::encodings::Encoding;
 use super::error::{PayloadDefect, ReadFailure};
 use super::tombstones;
@@ -31,7 +31,7 @@ pub(super) struct Dictionaries {
 }
 
 /// The choice of how to compress a text.
-pub(super) enum Choice {
+pub(super) enum DictionaryChoice {
     /// With this dictionary, or without one.
     Now(Option<Arc<Dictionary>>),
     /// There is no dictionary yet, but there may be one when the text is stored.
@@ -88,26 +88,26 @@ impl Dictionaries {
     }
 
     /// Returns how to compress `text`, which belongs to the artifact with these `digests`.
-    pub(super) fn for_text(&self, kind: &str, text: &[u8], digests: &[Digest]) -> Choice {
+    pub(super) fn for_text(&self, kind: &str, text: &[u8], digests: &[Digest]) -> DictionaryChoice {
         if Encoding::Dictionary.is_off() || text.len() > MAX_TEXT {
-            return Choice::Now(None);
+            return DictionaryChoice::Now(None);
         }
         let known = self.slots().get(kind).cloned();
         let samples = match known.unwrap_or_else(|| self.collecting(kind)) {
-            Slot::Ready(dictionary) => return Choice::Now(dictionary),
+            Slot::Ready(dictionary) => return DictionaryChoice::Now(dictionary),
             Slot::Stored { bytes, begun } => {
                 let dictionary = Dictionary::new(bytes.to_vec(), begun).map(Arc::new);
                 self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
-                return Choice::Now(dictionary);
+                return DictionaryChoice::Now(dictionary);
             }
             Slot::Collecting(samples) => samples,
         };
         // The thread that adds the last sample trains the dictionary. The others do not wait for it.
         let complete = samples.lock().unwrap_or_else(PoisonError::into_inner).add(text, digests);
-        let Some((texts, sources)) = complete else { return Choice::Later };
+        let Some((texts, sources)) = complete else { return DictionaryChoice::Later };
         let dictionary = train(&texts, self.begun).map(|dictionary| Arc::new(dictionary.made_of(sources)));
         self.slots().insert(kind.to_owned(), Slot::Ready(dictionary.clone()));
-        Choice::Now(dictionary)
+        DictionaryChoice::Now(dictionary)
     }
 
     /// Returns the dictionary for `kind`, if there is one yet.
@@ -193,18 +193,18 @@ fn seal(connection: &Connection, kind: i64, dictionary: &Dictionary) -> rusqlite
     let kind: String = connection
         .prepare_cached("SELECT name FROM kind WHERE id = ?1")?
         .query_row([kind], |row| row.get(0))?;
-    Ok(Sealed { kind: &kind, begun: dictionary.begun() }.digest(&dictionary.digest()))
+    Ok(DictionarySeal { kind: &kind, begun: dictionary.begun() }.digest(&dictionary.digest()))
 }
 
 /// The fields stored with a dictionary. They determine which removals require dropping it.
-pub(super) struct Sealed<'k> {
+pub(super) struct DictionarySeal<'k> {
     /// The name of its kind.
     pub(super) kind: &'k str,
     /// The last journal entry when collecting its samples began.
     pub(super) begun: i64,
 }
 
-impl Sealed<'_> {
+impl DictionarySeal<'_> {
     /// Returns the digest that is stored with a dictionary whose bytes have the SHA-256 `content`: the SHA-256 of that
     /// digest, `begun` as eight little-endian bytes, and the name of the kind.
     pub(super) fn digest(&self, content: &Digest) -> Digest {
@@ -227,7 +227,7 @@ pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
         if row.get::<_, Digest>(1)? == content {
-            let beside = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+            let beside = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
             sealed.push((row.get(0)?, beside.digest(&content)));
         }
     }
@@ -239,16 +239,16 @@ pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Dictionaries for decompression, by their row ids, which never change.
 #[derive(Default)]
-pub(super) struct Readers(Mutex<HashMap<i64, Arc<Reader>>>);
+pub(super) struct DecompressionDictionaryCache(Mutex<HashMap<i64, Arc<DecompressionDictionary>>>);
 
-impl Readers {
+impl DecompressionDictionaryCache {
     /// Returns the dictionary with this row id, which `blob` was compressed with.
     pub(super) fn get(
         &self,
         connection: &Connection,
         id: i64,
         blob: BlobHash,
-    ) -> Result<Arc<Reader>, ReadFailure> {
+    ) -> Result<Arc<DecompressionDictionary>, ReadFailure> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(reader) = known().get(&id) {
             return Ok(reader.clone());
@@ -277,7 +277,7 @@ pub(super) fn stored(connection: &Connection, digest: &Digest) -> rusqlite::Resu
         })
         .optional()?;
     Ok(whole.filter(|DictionaryCopy { bytes, begun, kind }| {
-        Sealed { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
+        DictionarySeal { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
     }))
 }
 
@@ -302,8 +302,8 @@ mod tests {
             let sql = "SELECT digest FROM dictionary WHERE id = ?1";
             connection.query_row(sql, [id], |row| row.get(0)).unwrap()
         };
-        assert_eq!(digest(1), Sealed { kind: "trace", begun: 7 }.digest(&content));
-        assert_ne!(digest(1), Sealed { kind: "trace", begun: 8 }.digest(&content));
+        assert_eq!(digest(1), DictionarySeal { kind: "trace", begun: 7 }.digest(&content));
+        assert_ne!(digest(1), DictionarySeal { kind: "trace", begun: 8 }.digest(&content));
         assert_eq!(digest(2), content);
     }
 }

@@ -25,7 +25,7 @@ const MAX_EXPECTED: usize = 256;
 
 /// A text without its digests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Stripped {
+pub(super) struct StrippedText {
     /// The text with markers.
     pub(super) text: Vec<u8>,
     /// The distinct digests in the order of their first occurrence.
@@ -34,25 +34,25 @@ pub(super) struct Stripped {
 
 /// Strips every run of exactly 64 lowercase hexadecimal digits from `bytes`. Returns `None` if there is none, or if
 /// `bytes` are not text.
-pub(super) fn strip(bytes: &[u8]) -> Option<Stripped> {
+pub(super) fn strip(bytes: &[u8]) -> Option<StrippedText> {
     let mut text = Vec::with_capacity(bytes.len());
-    let Ok(digests) = cut_into::<std::convert::Infallible>(bytes, &mut |part| {
+    let Ok(digests) = strip_into::<std::convert::Infallible>(bytes, &mut |part| {
         text.extend_from_slice(part);
         Ok(())
     });
-    Some(Stripped { text, digests: digests? })
+    Some(StrippedText { text, digests: digests? })
 }
 
 /// Like [`strip`], for texts that are too large to be copied: passes the stripped text to `write` in parts. Writes
 /// nothing if there is no digest or if `bytes` are not text.
-pub(super) fn cut_into<E>(
+pub(super) fn strip_into<E>(
     bytes: &[u8],
     write: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Option<Vec<Digest>>, E> {
     if Encoding::DigestStripping.is_off() {
         return Ok(None);
     }
-    let mut runs = Runs { bytes, at: 0 };
+    let mut runs = DigestScanner { bytes, at: 0 };
     let Some(mut next) = runs.next() else { return Ok(None) };
     if memchr::memchr2(AGAIN, NEXT, bytes).is_some() {
         return Ok(None);
@@ -118,12 +118,12 @@ pub(super) fn restore(text: &[u8], digests: &[Digest], size: usize) -> Option<Ve
 }
 
 /// An iterator over the runs of exactly 64 lowercase hexadecimal digits in a text, with their offsets.
-struct Runs<'b> {
+struct DigestScanner<'b> {
     bytes: &'b [u8],
     at: usize,
 }
 
-impl Iterator for Runs<'_> {
+impl Iterator for DigestScanner<'_> {
     type Item = (usize, Digest);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -7,29 +7,29 @@ use rusqlite::Connection;
 
 use super::connection::secure_delete;
 use super::ids::artifact_id;
-use super::journal::{Event, Journal};
+use super::journal::{JournalEvent, SqliteJournalWriter};
 use super::mention_index;
-use super::pool::Lease;
-use super::read::Snapshot;
+use super::pool::SqlitePooledConnection;
+use super::read::SqliteSnapshot;
 use super::{Result, StorageError};
 use crate::digest::CoreHash;
 use crate::storage::{Actor, Head};
 
 /// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
-/// before [`Edit::commit`], and nothing at all if that is not called.
-pub(crate) struct Edit<'s> {
-    pub(super) snapshot: Snapshot<'s>,
-    pub(super) journal: Journal,
+/// before [`WriteTransaction::commit`], and nothing at all if that is not called.
+pub(crate) struct WriteTransaction<'s> {
+    pub(super) snapshot: SqliteSnapshot<'s>,
+    pub(super) journal: SqliteJournalWriter,
     /// Blobs that may have become unreferenced.
     pub(super) orphans: BTreeSet<i64>,
     /// Entries of removed captures that are still in the mention index, where they do no harm.
-    pub(super) unlisted: Vec<mention_index::Entry>,
+    pub(super) unlisted: Vec<mention_index::MentionIndexEntry>,
 }
 
-impl<'s> Edit<'s> {
+impl<'s> WriteTransaction<'s> {
     pub(super) fn begin(
-        connection: Lease<'s>,
-        look: impl FnOnce(Lease<'s>) -> Result<Snapshot<'s>>,
+        connection: SqlitePooledConnection<'s>,
+        look: impl FnOnce(SqlitePooledConnection<'s>) -> Result<SqliteSnapshot<'s>>,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
         path: &std::path::Path,
@@ -37,22 +37,22 @@ impl<'s> Edit<'s> {
         // Deleted content is overwritten.
         let snapshot = look(connection)?;
         secure_delete(snapshot.connection(), true).map_err(|error| StorageError::from_sqlite(path, error))?;
-        let journal =
-            Journal::open(snapshot.connection(), actor, at).map_err(|error| snapshot.failed(error))?;
+        let journal = SqliteJournalWriter::open(snapshot.connection(), actor, at)
+            .map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
     }
 
     /// Begins a transaction that adopts journal entries.
-    pub(super) fn begin_to_adopt(snapshot: Snapshot<'s>, path: &std::path::Path) -> Result<Self> {
+    pub(super) fn begin_to_adopt(snapshot: SqliteSnapshot<'s>, path: &std::path::Path) -> Result<Self> {
         secure_delete(snapshot.connection(), true).map_err(|error| StorageError::from_sqlite(path, error))?;
-        let journal =
-            Journal::open_to_adopt(snapshot.connection()).map_err(|error| snapshot.failed(error))?;
+        let journal = SqliteJournalWriter::open_to_adopt(snapshot.connection())
+            .map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
     }
 
     /// Returns a snapshot that includes the changes so far.
     #[must_use]
-    pub(crate) fn snapshot(&self) -> &Snapshot<'s> {
+    pub(crate) fn snapshot(&self) -> &SqliteSnapshot<'s> {
         &self.snapshot
     }
 
@@ -77,7 +77,7 @@ impl<'s> Edit<'s> {
     /// Runs `work` and appends the journal entry if `work` changed anything.
     pub(super) fn recorded(
         &mut self,
-        event: &Event<'_>,
+        event: &JournalEvent<'_>,
         work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
     ) -> Result<bool> {
         let connection = self.snapshot.connection();
@@ -99,7 +99,7 @@ impl<'s> Edit<'s> {
     }
 }
 
-impl Drop for Edit<'_> {
+impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
         // Additions are faster without it. If this fails, they are slower.
         let _ = secure_delete(self.connection(), false);

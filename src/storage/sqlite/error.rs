@@ -208,17 +208,17 @@ pub(super) fn index_damage_in(error: &rusqlite::Error) -> Option<&str> {
 /// A failure to sync a committed transaction, carried inside a database error.
 #[derive(Debug, thiserror::Error)]
 #[error("a committed change could not be synced: {0}")]
-struct Unconfirmed(io::Error);
+struct CommitSyncError(io::Error);
 
 /// Returns the error for a committed transaction that could not be synced: whether it will survive is not known.
 pub(super) fn unconfirmed(error: io::Error) -> rusqlite::Error {
-    rusqlite::Error::UserFunctionError(Box::new(Unconfirmed(error)))
+    rusqlite::Error::UserFunctionError(Box::new(CommitSyncError(error)))
 }
 
 /// Returns the cause of an error made by [`unconfirmed`].
 fn unconfirmed_in(error: &rusqlite::Error) -> Option<&io::Error> {
     let rusqlite::Error::UserFunctionError(cause) = error else { return None };
-    cause.downcast_ref().map(|Unconfirmed(error)| error)
+    cause.downcast_ref().map(|CommitSyncError(error)| error)
 }
 
 /// Returns the database error that carries a storage error.
@@ -229,15 +229,15 @@ pub(super) fn refused(error: StorageError) -> rusqlite::Error {
 /// The error for writing to an incomplete copy, carried inside a database error.
 #[derive(Debug, thiserror::Error)]
 #[error("the vault is an incomplete copy")]
-struct Incomplete;
+struct IncompleteCopyError;
 
 /// Returns the error for writing to a vault that is an incomplete copy.
 pub(super) fn incomplete() -> rusqlite::Error {
-    rusqlite::Error::UserFunctionError(Box::new(Incomplete))
+    rusqlite::Error::UserFunctionError(Box::new(IncompleteCopyError))
 }
 
 fn is_incomplete(error: &rusqlite::Error) -> bool {
-    matches!(error, rusqlite::Error::UserFunctionError(cause) if cause.is::<Incomplete>())
+    matches!(error, rusqlite::Error::UserFunctionError(cause) if cause.is::<IncompleteCopyError>())
 }
 
 /// An error that prevents reading stored bytes.

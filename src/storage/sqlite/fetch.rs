@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::dictionaries::Readers;
+use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::beginning;
-use super::payload::{Payloads, Row};
+use super::payload::{PayloadReader, PayloadRow};
 use super::signatures::preference;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
@@ -14,7 +14,7 @@ use crate::storage::seal::seal;
 /// is damaged. The general path reports which.
 pub(super) fn document(
     connection: &Connection,
-    readers: &Readers,
+    readers: &DecompressionDictionaryCache,
     core: CoreHash,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
     let found = connection
@@ -32,11 +32,11 @@ pub(super) fn document(
         .query_row((beginning(&core.0), core.0.as_bytes()), |row| {
             let digest: Digest = row.get(6)?;
             let sealed = row.get_ref(7)?.as_blob()? == seal(core, CaptureHash(digest)).as_slice();
-            Ok((Row::from_row(row, BlobHash(digest))?, sealed))
+            Ok((PayloadRow::from_row(row, BlobHash(digest))?, sealed))
         })
         .optional()?;
     Ok(match found {
-        Some((row, true)) if row.is_whole() => Payloads { connection, readers }.bytes_of(row).ok(),
+        Some((row, true)) if row.is_whole() => PayloadReader { connection, readers }.bytes_of(row).ok(),
         _ => None,
     })
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::statements::Statements;
+use super::statements::StatementProvider;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 /// Returns the first bytes of a digest, by which it is indexed.
@@ -11,19 +11,26 @@ pub(super) fn beginning(digest: &Digest) -> &[u8] {
 }
 
 /// Returns the row id of the artifact with this core hash.
-pub(super) fn artifact_id(statements: &impl Statements, core: CoreHash) -> rusqlite::Result<Option<i64>> {
+pub(super) fn artifact_id(
+    statements: &impl StatementProvider,
+    core: CoreHash,
+) -> rusqlite::Result<Option<i64>> {
     id_of(statements, "SELECT id FROM artifact WHERE substr(core, 1, 8) = ?1 AND core = ?2", &core.0)
 }
 
 /// Returns the row id that `sql` finds for the first bytes of a digest, and the digest.
-fn id_of(statements: &impl Statements, sql: &'static str, digest: &Digest) -> rusqlite::Result<Option<i64>> {
+fn id_of(
+    statements: &impl StatementProvider,
+    sql: &'static str,
+    digest: &Digest,
+) -> rusqlite::Result<Option<i64>> {
     let key = (beginning(digest), digest.as_bytes());
     statements.with(sql, |select| select.query_row(key, |row| row.get(0)).optional())
 }
 
 /// Returns the name of the kind of the artifact with this core hash.
 pub(super) fn artifact_kind(
-    statements: &impl Statements,
+    statements: &impl StatementProvider,
     core: CoreHash,
 ) -> rusqlite::Result<Option<String>> {
     statements.with(
@@ -34,7 +41,7 @@ pub(super) fn artifact_kind(
 }
 
 /// Returns the row id of the blob with this hash.
-pub(super) fn blob_id(statements: &impl Statements, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
+pub(super) fn blob_id(statements: &impl StatementProvider, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
     id_of(statements, "SELECT id FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2", &blob.0)
 }
 

@@ -8,11 +8,11 @@ use rusqlite::{Connection, OptionalExtension, ToSql};
 use super::application_id;
 use super::error::{incomplete, out_of_order, refused};
 use super::rows::Milliseconds;
-use super::statements::Statements;
+use super::statements::StatementProvider;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::actor::Actor;
 use crate::storage::journal::JournalWriter;
-pub(super) use crate::storage::journal::{Event, Head, MAX_CAPTURES, arrival};
+pub(super) use crate::storage::journal::{Head, JournalEvent, MAX_CAPTURES, arrival};
 use crate::storage::{CaptureTarget, RecordedAddition, RecordedEntry, recorded};
 
 /// The SQL expression for the time of an entry of the journal `j`: the one in its text, which is chained. The text of
@@ -40,7 +40,7 @@ pub(super) struct Addition<'a> {
 }
 
 /// A writer that appends entries within a transaction.
-pub(super) struct Journal {
+pub(super) struct SqliteJournalWriter {
     writer: JournalWriter,
     seq: i64,
     /// The actor's row id, once there was an addition.
@@ -49,7 +49,7 @@ pub(super) struct Journal {
     adopted_actors: HashMap<String, i64>,
 }
 
-impl Journal {
+impl SqliteJournalWriter {
     /// Creates a writer at the end of the journal for changes by `actor` at the time `at`. Times never go back: if the
     /// last entry is later, its time is used.
     pub(super) fn open(
@@ -112,12 +112,12 @@ impl Journal {
     /// text.
     pub(super) fn add(
         &mut self,
-        statements: &impl Statements,
+        statements: &impl StatementProvider,
         addition: &Addition<'_>,
     ) -> rusqlite::Result<()> {
         let Addition { kind, kind_name, core, capture, size, source_path } = *addition;
         let actor = self.actor_id(statements)?;
-        self.chain_up(&Event::Add { capture, core, kind: kind_name, size, source_path })?;
+        self.chain_up(&JournalEvent::Add { capture, core, kind: kind_name, size, source_path })?;
         let target = CaptureTarget { capture, artifact: core };
         let (time, chain) = (self.at().timestamp_millis(), self.head().chain);
         let addition = RecordedAddition { target, kind: kind_name, size, source_path };
@@ -167,12 +167,16 @@ impl Journal {
     }
 
     /// Appends an entry of any other event.
-    pub(super) fn append(&mut self, connection: &Connection, event: &Event<'_>) -> rusqlite::Result<()> {
+    pub(super) fn append(
+        &mut self,
+        connection: &Connection,
+        event: &JournalEvent<'_>,
+    ) -> rusqlite::Result<()> {
         let text = self.chain_up(event)?;
         insert_text(connection, (self.seq, self.at().timestamp_millis()), &text, &self.head().chain)
     }
 
-    fn actor_id(&mut self, statements: &impl Statements) -> rusqlite::Result<Option<i64>> {
+    fn actor_id(&mut self, statements: &impl StatementProvider) -> rusqlite::Result<Option<i64>> {
         if let (None, Some(actor)) = (self.actor_id, self.writer.actor()) {
             self.actor_id = Some(actor_id(statements, actor.name())?);
         }
@@ -180,7 +184,7 @@ impl Journal {
     }
 
     /// Extends the chain by an entry of `event` and returns its text.
-    fn chain_up(&mut self, event: &Event<'_>) -> rusqlite::Result<String> {
+    fn chain_up(&mut self, event: &JournalEvent<'_>) -> rusqlite::Result<String> {
         let seq = after(self.seq, "journal")?;
         let text = self
             .writer
@@ -192,7 +196,7 @@ impl Journal {
 }
 
 /// Returns the row id of the actor with this name, who may be new.
-fn actor_id(statements: &impl Statements, name: &str) -> rusqlite::Result<i64> {
+fn actor_id(statements: &impl StatementProvider, name: &str) -> rusqlite::Result<i64> {
     statements.with("INSERT OR IGNORE INTO actor (name) VALUES (?1)", |insert| insert.execute([name]))?;
     statements
         .with("SELECT id FROM actor WHERE name = ?1", |select| select.query_row([name], |row| row.get(0)))
@@ -206,7 +210,7 @@ fn kind_id(connection: &Connection, name: &str) -> rusqlite::Result<Option<i64>>
 
 /// Inserts the row of an addition: its number, time and actor; the row id of its kind, and what it adds; its chain value.
 fn insert_addition(
-    statements: &impl Statements,
+    statements: &impl StatementProvider,
     (seq, at, actor): (i64, i64, Option<i64>),
     (kind, addition): (i64, &RecordedAddition<'_>),
     chain: &Digest,

@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::Connection;
 
 use super::Result;
-use super::edit::Edit;
-use super::journal::Event;
-use super::read::Snapshot;
+use super::edit::WriteTransaction;
+use super::journal::JournalEvent;
+use super::read::SqliteSnapshot;
 use super::rows::{ArtifactId, Milliseconds};
 use crate::digest::CoreHash;
 use crate::storage::interface::{Label, LabelKey, LabelValue};
-use crate::storage::labels::{LabelChange, Labeled};
+use crate::storage::labels::{LabelChange, LabeledArtifacts};
 
-impl Edit<'_> {
+impl WriteTransaction<'_> {
     /// Sets labels on artifacts; returns false if all of them have them already.
     ///
     /// # Errors
     /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if a label is not valid or an artifact would have too many;
-    /// otherwise the same as [`Edit::tag`].
+    /// otherwise the same as [`WriteTransaction::tag`].
     pub(crate) fn set_labels(
         &mut self,
         cores: &[CoreHash],
@@ -28,7 +28,7 @@ impl Edit<'_> {
         let changes = labeled.set(labels)?;
         let at = self.journal.at().timestamp_millis();
         for LabelChange { cores, change } in &changes {
-            self.recorded(&Event::Label { cores, labels: change }, |connection| {
+            self.recorded(&JournalEvent::Label { cores, labels: change }, |connection| {
                 for id in cores.iter().filter_map(|core| ids.get(core)) {
                     for (key, value) in change {
                         put(connection, *id, (key, value), at)?;
@@ -45,7 +45,7 @@ impl Edit<'_> {
         let (ids, labeled) = self.labeled(cores)?;
         let changes = labeled.remove(keys);
         for LabelChange { cores, change } in &changes {
-            self.recorded(&Event::Unlabel { cores, keys: change }, |connection| {
+            self.recorded(&JournalEvent::Unlabel { cores, keys: change }, |connection| {
                 for id in cores.iter().filter_map(|core| ids.get(core)) {
                     change.iter().try_for_each(|key| delete(connection, *id, key))?;
                 }
@@ -62,9 +62,9 @@ impl Edit<'_> {
     }
 
     /// Returns the row ids of the artifacts, and their labels.
-    fn labeled(&self, cores: &[CoreHash]) -> Result<(BTreeMap<CoreHash, i64>, Labeled)> {
+    fn labeled(&self, cores: &[CoreHash]) -> Result<(BTreeMap<CoreHash, i64>, LabeledArtifacts)> {
         let mut ids = BTreeMap::new();
-        let labeled = Labeled::read(cores, |core| {
+        let labeled = LabeledArtifacts::read(cores, |core| {
             let id = self.number(core)?;
             ids.insert(core, id);
             self.snapshot.labels_of(ArtifactId(id))
@@ -117,7 +117,7 @@ pub(super) fn delete(connection: &Connection, artifact: i64, key: &str) -> rusql
     Ok(())
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the labels of an artifact, by key.
     pub(crate) fn labels_of(&self, artifact: ArtifactId) -> Result<Vec<Label>> {
         let sql = "SELECT v.key, v.value, l.at FROM label l CROSS JOIN label_value v ON v.id = l.value

@@ -3,9 +3,9 @@
 use rusqlite::OptionalExtension;
 
 use super::error::{ReadFailure, index_damage};
-use super::mentions::List;
-use super::payload::Payloads;
-use crate::artifact::Place;
+use super::mentions::MentionList;
+use super::payload::PayloadReader;
+use crate::artifact::ArtifactLocation;
 use crate::digest::Digest;
 
 /// Maximum number of entries of a list, whatever size a damaged vault states for a capture.
@@ -13,21 +13,21 @@ const MAX_ENTRIES: usize = 1 << 26;
 
 /// A mention, with the row id of its role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stated {
+pub(super) struct MentionRow {
     pub(super) role: i64,
-    pub(super) place: Place,
+    pub(super) place: ArtifactLocation,
     pub(super) digest: Digest,
 }
 
 /// A reader of mention lists.
 #[derive(Clone, Copy)]
-pub(super) struct Lists<'c> {
-    pub(super) payloads: Payloads<'c>,
+pub(super) struct MentionListReader<'c> {
+    pub(super) payloads: PayloadReader<'c>,
 }
 
-impl Lists<'_> {
+impl MentionListReader<'_> {
     /// Returns the mentions of an artifact's captures, ordered by role, place and digest.
-    pub(super) fn for_artifact(&self, artifact: i64) -> rusqlite::Result<Vec<Stated>> {
+    pub(super) fn for_artifact(&self, artifact: i64) -> rusqlite::Result<Vec<MentionRow>> {
         let mut statement = self
             .payloads
             .connection
@@ -49,7 +49,7 @@ impl Lists<'_> {
         artifact: i64,
         before: i64,
         most: usize,
-    ) -> rusqlite::Result<Vec<Stated>> {
+    ) -> rusqlite::Result<Vec<MentionRow>> {
         let captures = |order: &str, limit: usize| -> rusqlite::Result<Vec<i64>> {
             let sql = format!(
                 "SELECT id FROM capture WHERE artifact = ?1 AND id < ?2 ORDER BY id {order} LIMIT ?3"
@@ -71,11 +71,11 @@ impl Lists<'_> {
     }
 
     /// Returns the mentions of a capture; empty if it has no list.
-    pub(super) fn for_capture(&self, capture: i64) -> rusqlite::Result<Vec<Stated>> {
+    pub(super) fn for_capture(&self, capture: i64) -> rusqlite::Result<Vec<MentionRow>> {
         let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
         let stated = list.entries.into_iter().map(|entry| {
             let digest = digests.get(entry.position).copied();
-            Some(Stated { role: entry.role, place: entry.place, digest: digest? })
+            Some(MentionRow { role: entry.role, place: entry.place, digest: digest? })
         });
         stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
     }
@@ -85,20 +85,20 @@ impl Lists<'_> {
         &self,
         capture: i64,
         wanted: impl Fn(&Digest) -> bool,
-    ) -> rusqlite::Result<Vec<Stated>> {
+    ) -> rusqlite::Result<Vec<MentionRow>> {
         let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
         let found: Vec<usize> =
             (0..).zip(&digests).filter(|(_, digest)| wanted(digest)).map(|(at, _)| at).collect();
         let entries = list.entries.into_iter().filter(|entry| found.binary_search(&entry.position).is_ok());
         let stated = entries.map(|entry| {
             let digest = digests.get(entry.position).copied();
-            Some(Stated { role: entry.role, place: entry.place, digest: digest? })
+            Some(MentionRow { role: entry.role, place: entry.place, digest: digest? })
         });
         stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
     }
 
     /// Returns the list of a capture and the digests that it refers to.
-    fn read(&self, capture: i64) -> rusqlite::Result<Option<(List, Vec<Digest>)>> {
+    fn read(&self, capture: i64) -> rusqlite::Result<Option<(MentionList, Vec<Digest>)>> {
         let row = self
             .payloads
             .connection
@@ -109,8 +109,10 @@ impl Lists<'_> {
             .query_row([capture], |row| {
                 // No byte of a capture belongs to two mentions.
                 let size = row.get::<_, Option<i64>>(2)?.and_then(|size| usize::try_from(size).ok());
-                let list =
-                    List::decode(row.get_ref(1)?.as_blob()?, size.unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES));
+                let list = MentionList::decode(
+                    row.get_ref(1)?.as_blob()?,
+                    size.unwrap_or(MAX_ENTRIES).min(MAX_ENTRIES),
+                );
                 Ok((row.get::<_, Option<i64>>(0)?, list))
             })
             .optional()?;

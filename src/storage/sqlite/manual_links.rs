@@ -2,27 +2,28 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::edit::Edit;
-use super::journal::Event;
+use super::edit::WriteTransaction;
+use super::journal::JournalEvent;
 use super::{Result, StorageError};
-use crate::storage::StatedLink;
+use crate::storage::ManualLinkKey;
 use crate::storage::annotations::link_defect;
 
-impl Edit<'_> {
+impl WriteTransaction<'_> {
     /// Adds `link`; returns false if it already exists with this note.
     ///
     /// # Errors
-    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the relation is not valid ([`is_relation`]), both ends are the same
-    /// artifact, or the note is longer than [`MAX_LINK_NOTE_BYTES`], [`Gone`](crate::storage::ErrorKind::Gone) if one of the ends was
-    /// removed, and an error if the database cannot be written.
-    pub(crate) fn state_link(&mut self, link: StatedLink<'_>, note: Option<&str>) -> Result<bool> {
-        let StatedLink { source, relation, target } = link;
+    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if the relation is not valid
+    /// ([`is_relation`](crate::storage::is_relation)), both ends are the same artifact, or the note is longer than
+    /// [`MAX_LINK_NOTE_BYTES`](crate::storage::MAX_LINK_NOTE_BYTES), [`Gone`](crate::storage::ErrorKind::Gone) if one
+    /// of the ends was removed, and an error if the database cannot be written.
+    pub(crate) fn add_link(&mut self, link: ManualLinkKey<'_>, note: Option<&str>) -> Result<bool> {
+        let ManualLinkKey { source, relation, target } = link;
         if let Some(defect) = link_defect(source, relation, target, note) {
             return Err(StorageError::invalid(defect));
         }
         let key = (self.number(source)?, relation, self.number(target)?);
         let at = self.journal.at().timestamp_millis();
-        let event = Event::Link { note, relation, source, target };
+        let event = JournalEvent::Link { note, relation, source, target };
         self.recorded(&event, |connection| {
             let known: Option<Option<String>> = connection
                 .prepare_cached("SELECT note FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3")?
@@ -42,10 +43,10 @@ impl Edit<'_> {
     }
 
     /// Removes `link`; returns false if it does not exist.
-    pub(crate) fn take_back_link(&mut self, link: StatedLink<'_>) -> Result<bool> {
-        let StatedLink { source, relation, target } = link;
+    pub(crate) fn remove_link(&mut self, link: ManualLinkKey<'_>) -> Result<bool> {
+        let ManualLinkKey { source, relation, target } = link;
         let key = (self.number(source)?, relation, self.number(target)?);
-        let event = Event::Unlink { relation, source, target };
+        let event = JournalEvent::Unlink { relation, source, target };
         self.recorded(&event, |connection| {
             let sql = "DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3";
             changed(connection, sql, key)

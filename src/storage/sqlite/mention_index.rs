@@ -20,7 +20,7 @@ use crate::digest::{Digest, DigestPrefix};
 use crate::storage::varint;
 
 /// An entry: the first 40 bits of a digest, and the capture whose list contains it.
-pub(super) type Entry = (u64, i64);
+pub(super) type MentionIndexEntry = (u64, i64);
 
 const KEY_BITS: u32 = 40;
 
@@ -42,9 +42,9 @@ pub(super) fn key(digest: &Digest) -> u64 {
 }
 
 /// The segments at one point in time, for looking up many keys while nothing changes.
-pub(super) struct Segments(Vec<Segment>);
+pub(super) struct MentionIndexReader(Vec<Segment>);
 
-impl Segments {
+impl MentionIndexReader {
     pub(super) fn load(connection: &Connection) -> rusqlite::Result<Self> {
         Segment::all(connection).map(Self)
     }
@@ -57,7 +57,7 @@ impl Segments {
 
 /// Returns the captures whose lists may contain a digest with this key, without duplicates, in order.
 pub(super) fn captures(connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
-    Segments::load(connection)?.captures(connection, key)
+    MentionIndexReader::load(connection)?.captures(connection, key)
 }
 
 /// Returns the captures whose lists may contain a digest that begins with `prefix`, which has six digits or more.
@@ -85,7 +85,7 @@ fn captures_between(
     for segment in segments {
         let mut rows = buckets.query((segment.row(low), segment.row(high)))?;
         while let Some(row) = rows.next()? {
-            for entry in Bucket::new(row.get_ref(0)?.as_blob()?) {
+            for entry in BucketEntries::new(row.get_ref(0)?.as_blob()?) {
                 let (key, capture) = entry?;
                 if key > high {
                     break;
@@ -102,7 +102,7 @@ fn captures_between(
 }
 
 /// Adds `entries`, in any order.
-pub(super) fn add(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite::Result<()> {
+pub(super) fn add(connection: &Connection, mut entries: Vec<MentionIndexEntry>) -> rusqlite::Result<()> {
     if entries.is_empty() || Encoding::MentionIndex.is_off() {
         return Ok(());
     }
@@ -124,7 +124,7 @@ pub(super) fn add(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite:
 }
 
 /// Removes `entries`, in any order.
-pub(super) fn remove(connection: &Connection, mut entries: Vec<Entry>) -> rusqlite::Result<()> {
+pub(super) fn remove(connection: &Connection, mut entries: Vec<MentionIndexEntry>) -> rusqlite::Result<()> {
     entries.sort_unstable();
     entries.dedup();
     for segment in Segment::all(connection)? {
@@ -132,7 +132,7 @@ pub(super) fn remove(connection: &Connection, mut entries: Vec<Entry>) -> rusqli
         for entries in entries.chunk_by(|one, other| segment.bucket(one.0) == segment.bucket(other.0)) {
             let bucket = entries.first().map_or(0, |entry| segment.bucket(entry.0));
             let before = segment.bucket_entries(connection, bucket)?;
-            let after: Vec<Entry> =
+            let after: Vec<MentionIndexEntry> =
                 before.iter().filter(|entry| entries.binary_search(entry).is_err()).copied().collect();
             if after.len() < before.len() {
                 removed += before.len() - after.len();
@@ -240,7 +240,12 @@ impl Segment {
         (self.id << BUCKET_NUMBER_BITS) | self.bucket(key).cast_signed()
     }
 
-    fn write(&self, connection: &Connection, bucket: u64, entries: &[Entry]) -> rusqlite::Result<()> {
+    fn write(
+        &self,
+        connection: &Connection,
+        bucket: u64,
+        entries: &[MentionIndexEntry],
+    ) -> rusqlite::Result<()> {
         let mut bytes = Vec::with_capacity(entries.len() * 8);
         let mut last = 0;
         for (key, capture) in entries {
@@ -273,15 +278,19 @@ impl Segment {
     }
 
     /// Returns the entries of a segment that has one bucket.
-    fn entries(&self, connection: &Connection) -> rusqlite::Result<Vec<Entry>> {
+    fn entries(&self, connection: &Connection) -> rusqlite::Result<Vec<MentionIndexEntry>> {
         self.bucket_entries(connection, 0)
     }
 
-    fn bucket_entries(&self, connection: &Connection, bucket: u64) -> rusqlite::Result<Vec<Entry>> {
+    fn bucket_entries(
+        &self,
+        connection: &Connection,
+        bucket: u64,
+    ) -> rusqlite::Result<Vec<MentionIndexEntry>> {
         let id = (self.id << BUCKET_NUMBER_BITS) | bucket.cast_signed();
         connection
             .prepare_cached("SELECT bytes FROM mention_bucket WHERE id = ?1")?
-            .query_row([id], |row| Bucket::new(row.get_ref(0)?.as_blob()?).collect())
+            .query_row([id], |row| BucketEntries::new(row.get_ref(0)?.as_blob()?).collect())
             .optional()
             .map(Option::unwrap_or_default)
     }
@@ -292,7 +301,7 @@ struct SegmentCursor {
     segment: Segment,
     next_bucket: u64,
     /// Entries that were read and not returned yet, in reverse order.
-    waiting: Vec<Entry>,
+    waiting: Vec<MentionIndexEntry>,
 }
 
 impl SegmentCursor {
@@ -304,7 +313,7 @@ impl SegmentCursor {
         &mut self,
         connection: &Connection,
         last: u64,
-        out: &mut Vec<Entry>,
+        out: &mut Vec<MentionIndexEntry>,
     ) -> rusqlite::Result<()> {
         loop {
             while let Some(entry) = self.waiting.pop_if(|entry| entry.0 <= last) {
@@ -321,24 +330,24 @@ impl SegmentCursor {
 }
 
 /// An iterator over the entries of a bucket, in order.
-struct Bucket<'b> {
+struct BucketEntries<'b> {
     rest: &'b [u8],
     key: u64,
 }
 
-impl<'b> Bucket<'b> {
+impl<'b> BucketEntries<'b> {
     fn new(bytes: &'b [u8]) -> Self {
         Self { rest: bytes, key: 0 }
     }
 
-    fn entry(&mut self) -> Option<Entry> {
+    fn entry(&mut self) -> Option<MentionIndexEntry> {
         self.key = self.key.checked_add(varint::read(&mut self.rest)?)?;
         Some((self.key, varint::read(&mut self.rest)?.cast_signed()))
     }
 }
 
-impl Iterator for Bucket<'_> {
-    type Item = rusqlite::Result<Entry>;
+impl Iterator for BucketEntries<'_> {
+    type Item = rusqlite::Result<MentionIndexEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -434,7 +443,7 @@ mod tests {
                 let keyed = batch.iter().map(|(number, capture)| {
                     (if number % 3 == 0 { *number } else { spread(*number) }, *capture)
                 });
-                let entries: Vec<Entry> = keyed.collect();
+                let entries: Vec<MentionIndexEntry> = keyed.collect();
                 all.extend(entries.iter().copied());
                 add(&connection, entries).unwrap();
             }

@@ -60,7 +60,7 @@ mod wal;
 mod write;
 mod write_lock;
 
-pub(crate) use read::Snapshot;
+pub(crate) use read::SqliteSnapshot;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use sql::write_file;
 pub use store::Store;

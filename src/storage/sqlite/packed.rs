@@ -4,8 +4,8 @@ use rusqlite::Transaction;
 use rusqlite_migration::HookResult;
 
 use super::mention_index;
-use super::mentions::{Entry, List};
-use crate::artifact::Place;
+use super::mentions::{MentionList, MentionListEntry};
+use crate::artifact::ArtifactLocation;
 use crate::digest::Digest;
 
 /// Creates the mention list of every artifact, assigned to its first capture, and drops the old tables.
@@ -28,10 +28,10 @@ fn pack(transaction: &Transaction<'_>, artifact: i64, capture: i64) -> rusqlite:
         "SELECT role, place, digest FROM old_mention WHERE artifact = ?1 ORDER BY role, place, digest",
     )?;
     let mut mentions = mentions.query([artifact])?;
-    let mut list = List::default();
+    let mut list = MentionList::default();
     while let Some(row) = mentions.next()? {
-        let (role, place, digest): (_, Place, Digest) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        list.entries.push(Entry { role, place, position: list.own.len() });
+        let (role, place, digest): (_, ArtifactLocation, Digest) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        list.entries.push(MentionListEntry { role, place, position: list.own.len() });
         list.own.push(digest);
     }
     if list.entries.is_empty() {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::compress::{self, Beside, Dictionary};
-use super::content::{Content, as_bytes, as_digests, defect};
+use super::compress::{self, Dictionary, FrameDependency};
+use super::content::{PayloadContent, as_bytes, as_digests, defect};
 use super::delta_bases::{RecentBases, RecentDelta};
-use super::dictionaries::{Choice, Dictionaries, Readers};
-use super::digest_stripping::{self, Stripped};
+use super::dictionaries::{DecompressionDictionaryCache, Dictionaries, DictionaryChoice};
+use super::digest_stripping::{self, StrippedText};
 use super::error::{PayloadDefect, ReadFailure};
 use crate::artifact::{Admitted, Member};
 use crate::digest::{BlobHash, Digest};
@@ -21,12 +21,12 @@ pub(super) const RAW: i64 = 0;
 /// Encoding: a frame with the bytes.
 pub(super) const FRAME: i64 = 1;
 /// Encoding: a frame with the text that remains after stripping the digests from the bytes, and the digests.
-pub(super) const CUT: i64 = 2;
+pub(super) const STRIPPED_FRAME: i64 = 2;
 /// Encoding: the same, both as deltas against another payload.
-pub(super) const DIFFERENCE: i64 = 3;
+pub(super) const DELTA: i64 = 3;
 
 /// The prepared form of an artifact.
-pub(super) struct Encoded {
+pub(super) struct EncodedArtifact {
     /// The payloads of its members, in their order.
     payloads: Vec<PreparedPayload>,
     /// The dictionaries that they were made with.
@@ -47,10 +47,10 @@ pub(super) enum PreparedPayload {
 pub(super) struct Payload {
     /// The stripped digests.
     pub(super) digests: Vec<Digest>,
-    pub(super) body: Body,
+    pub(super) body: PayloadBody,
 }
 
-pub(super) enum Body {
+pub(super) enum PayloadBody {
     /// Compression gains nothing: the bytes themselves.
     Raw,
     /// A frame with the text, or with the bytes if nothing was stripped.
@@ -75,26 +75,31 @@ pub(super) fn prepare(admitted: Admitted, dictionaries: &Arc<Dictionaries>, base
             }
         };
         let payloads = admitted.members().iter().map(payload).collect();
-        Encoded { payloads, dictionaries: Arc::clone(dictionaries) }
+        EncodedArtifact { payloads, dictionaries: Arc::clone(dictionaries) }
     })
 }
 
 /// Returns the dictionaries that `prepared` was made with.
 pub(super) fn dictionaries(prepared: &Prepared) -> Result<&Dictionaries, StorageError> {
-    let encoded = prepared.private::<Encoded>().map(|encoded| &*encoded.dictionaries);
+    let encoded = prepared.private::<EncodedArtifact>().map(|encoded| &*encoded.dictionaries);
     encoded.ok_or_else(|| StorageError::invalid("the artifacts were prepared for another storage engine"))
 }
 
 /// Returns the payloads of `prepared`, in the order of its members.
 pub(super) fn payloads(prepared: &Prepared) -> rusqlite::Result<&[PreparedPayload]> {
-    let payloads = prepared.private::<Encoded>().map(|encoded| encoded.payloads.as_slice());
+    let payloads = prepared.private::<EncodedArtifact>().map(|encoded| encoded.payloads.as_slice());
     payloads
         .ok_or_else(|| rusqlite::Error::ToSqlConversionFailure("it was prepared for another engine".into()))
 }
 
 impl PreparedPayload {
     /// Encodes a file as a delta if there is a similar recent one. If not, it may be the base of others.
-    fn of_stripped(member: &Member, stripped: Stripped, choice: Choice, bases: &RecentBases) -> Self {
+    fn of_stripped(
+        member: &Member,
+        stripped: StrippedText,
+        choice: DictionaryChoice,
+        bases: &RecentBases,
+    ) -> Self {
         if let Some(delta) = bases.delta(&stripped) {
             return Self::Delta(delta);
         }
@@ -103,10 +108,10 @@ impl PreparedPayload {
         payload
     }
 
-    fn compressed(bytes: &[u8], stripped: Option<&Stripped>, choice: Choice) -> Self {
+    fn compressed(bytes: &[u8], stripped: Option<&StrippedText>, choice: DictionaryChoice) -> Self {
         match choice {
-            Choice::Now(dictionary) => Self::Whole(Payload::new(bytes, stripped, dictionary)),
-            Choice::Later => Self::Waiting,
+            DictionaryChoice::Now(dictionary) => Self::Whole(Payload::new(bytes, stripped, dictionary)),
+            DictionaryChoice::Later => Self::Waiting,
         }
     }
 }
@@ -115,10 +120,10 @@ impl PreparedPayload {
 const LARGE: usize = 32 << 20;
 
 impl Payload {
-    /// Returns the stored size of `bytes`, encoded like [`Payload::of`] without a dictionary.
+    /// Returns the stored size of `bytes`, encoded like [`Payload::new`] without a dictionary.
     fn of_large(bytes: &[u8]) -> Self {
         let mut size = 0;
-        let Ok(digests) = digest_stripping::cut_into::<Infallible>(bytes, &mut |part| {
+        let Ok(digests) = digest_stripping::strip_into::<Infallible>(bytes, &mut |part| {
             size += part.len() as u64;
             Ok(())
         });
@@ -127,42 +132,42 @@ impl Payload {
             compress::compress_parts(bytes.len() as u64, &mut |out| out.write_all(bytes))
         } else {
             compress::compress_parts(size, &mut |out| {
-                digest_stripping::cut_into(bytes, &mut |part| out.write_all(part)).map(drop)
+                digest_stripping::strip_into(bytes, &mut |part| out.write_all(part)).map(drop)
             })
         };
         match frame {
             Ok(frame) if frame.len() + digests.len() * 32 < bytes.len() => {
-                Self { digests, body: Body::Frame { frame, dictionary: None } }
+                Self { digests, body: PayloadBody::Frame { frame, dictionary: None } }
             }
-            _ => Self { digests: Vec::new(), body: Body::Raw },
+            _ => Self { digests: Vec::new(), body: PayloadBody::Raw },
         }
     }
 
     /// Encodes `bytes`, from which `stripped` remains after stripping their digests.
     pub(super) fn new(
         bytes: &[u8],
-        stripped: Option<&Stripped>,
+        stripped: Option<&StrippedText>,
         dictionary: Option<Arc<Dictionary>>,
     ) -> Self {
         let (text, digests) = stripped.map_or((bytes, [].as_slice()), |it| (&it.text, &it.digests));
         match compress::compress(text, dictionary.as_deref()) {
             Some(frame) if frame.len() + digests.len() * 32 < bytes.len() => {
-                Self { digests: digests.to_vec(), body: Body::Frame { frame, dictionary } }
+                Self { digests: digests.to_vec(), body: PayloadBody::Frame { frame, dictionary } }
             }
-            _ => Self { digests: Vec::new(), body: Body::Raw },
+            _ => Self { digests: Vec::new(), body: PayloadBody::Raw },
         }
     }
 }
 
 /// A reader of payloads.
 #[derive(Clone, Copy)]
-pub(super) struct Payloads<'c> {
+pub(super) struct PayloadReader<'c> {
     pub(super) connection: &'c Connection,
-    pub(super) readers: &'c Readers,
+    pub(super) readers: &'c DecompressionDictionaryCache,
 }
 
 /// A stored payload.
-pub(super) struct Row {
+pub(super) struct PayloadRow {
     blob: BlobHash,
     size: usize,
     encoding: i64,
@@ -172,7 +177,7 @@ pub(super) struct Row {
     bytes: Vec<u8>,
 }
 
-impl Row {
+impl PayloadRow {
     /// Reads the columns size, encoding, base, dictionary, digests and bytes, which come first.
     pub(super) fn from_row(row: &rusqlite::Row<'_>, blob: BlobHash) -> rusqlite::Result<Self> {
         Ok(Self {
@@ -192,14 +197,14 @@ impl Row {
     }
 }
 
-impl Payloads<'_> {
+impl PayloadReader<'_> {
     /// Returns the original bytes of the blob with this row id after checking their hash. `named` is the expected hash.
     pub(super) fn bytes(&self, blob: i64, named: BlobHash) -> Result<Vec<u8>, ReadFailure> {
         self.bytes_of(self.row(blob, named)?)
     }
 
     /// Returns the original bytes of a payload after checking their hash.
-    pub(super) fn bytes_of(&self, row: Row) -> Result<Vec<u8>, ReadFailure> {
+    pub(super) fn bytes_of(&self, row: PayloadRow) -> Result<Vec<u8>, ReadFailure> {
         let (blob, size, is_cut) = (row.blob, row.size, !matches!(row.encoding, RAW | FRAME));
         let content = self.content_of(row, true)?;
         let spliced = match content.bytes(blob, size, is_cut)? {
@@ -210,7 +215,7 @@ impl Payloads<'_> {
     }
 
     /// Returns the text and digests of the blob with this row id after checking the hash of its bytes.
-    pub(super) fn verified_content(&self, blob: i64) -> Result<Content, ReadFailure> {
+    pub(super) fn verified_content(&self, blob: i64) -> Result<PayloadContent, ReadFailure> {
         let named = self.hash_of(blob)?;
         let row = self.row(blob, named)?;
         let (size, is_cut) = (row.size, !matches!(row.encoding, RAW | FRAME));
@@ -221,10 +226,14 @@ impl Payloads<'_> {
 
     /// Returns the text and digests of a blob that is stored as a delta against `base`, after checking the hash of its
     /// bytes.
-    pub(super) fn verified_difference(&self, blob: i64, base: &Content) -> Result<Content, ReadFailure> {
+    pub(super) fn verified_difference(
+        &self,
+        blob: i64,
+        base: &PayloadContent,
+    ) -> Result<PayloadContent, ReadFailure> {
         let named = self.hash_of(blob)?;
         let row = self.row(blob, named)?;
-        if row.encoding != DIFFERENCE {
+        if row.encoding != DELTA {
             return Err(defect(named, "it has a delta base but is not a delta").into());
         }
         let content = difference_to(&row, base)?;
@@ -234,7 +243,7 @@ impl Payloads<'_> {
 
     /// Returns the text and digests of the blob with this row id, which is a delta base. The hashes of the blobs
     /// restored with it verify them.
-    pub(super) fn base(&self, blob: i64) -> Result<Content, ReadFailure> {
+    pub(super) fn base(&self, blob: i64) -> Result<PayloadContent, ReadFailure> {
         self.content_of(self.row(blob, self.hash_of(blob)?)?, false)
     }
 
@@ -255,13 +264,13 @@ impl Payloads<'_> {
             .optional()?;
         let (encoding, base, stored) = row.ok_or(PayloadDefect::Missing { blob: self.hash_of(blob)? })?;
         let digests = match (encoding, base) {
-            (CUT, _) => stored.unwrap_or_default(),
-            (DIFFERENCE, Some(_)) if !may_have_base => {
+            (STRIPPED_FRAME, _) => stored.unwrap_or_default(),
+            (DELTA, Some(_)) if !may_have_base => {
                 return Err(
                     defect(self.hash_of(blob)?, "it is a delta, but is the base of another one").into()
                 );
             }
-            (DIFFERENCE, Some(base)) => {
+            (DELTA, Some(base)) => {
                 let base = self.digests_of(base, false)?;
                 self.digests_like(blob, &as_bytes(&base), &stored.unwrap_or_default())?
             }
@@ -279,40 +288,40 @@ impl Payloads<'_> {
             .connection
             .prepare_cached("SELECT size FROM blob WHERE id = ?1")?
             .query_row([blob], |row| row.get(0))?;
-        match compress::decompress(frame, Beside::Base(base), limit) {
+        match compress::decompress(frame, FrameDependency::Base(base), limit) {
             Ok(digests) => Ok(digests),
             Err(error) => Err(defect(self.hash_of(blob)?, &error.to_string()).into()),
         }
     }
 
-    fn content_of(&self, row: Row, may_have_base: bool) -> Result<Content, ReadFailure> {
+    fn content_of(&self, row: PayloadRow, may_have_base: bool) -> Result<PayloadContent, ReadFailure> {
         let damaged = |error: std::io::Error| defect(row.blob, &error.to_string());
         match row.encoding {
-            RAW => Ok(Content { text: row.bytes, digests: Vec::new() }),
-            FRAME | CUT => {
+            RAW => Ok(PayloadContent { text: row.bytes, digests: Vec::new() }),
+            FRAME | STRIPPED_FRAME => {
                 let reader =
                     row.dictionary.map(|id| self.readers.get(self.connection, id, row.blob)).transpose()?;
-                let beside = reader.as_deref().map_or(Beside::Nothing, Beside::Dictionary);
+                let beside = reader.as_deref().map_or(FrameDependency::Nothing, FrameDependency::Dictionary);
                 let text = compress::decompress(&row.bytes, beside, row.size).map_err(damaged)?;
-                Ok(Content { text, digests: row.digests })
+                Ok(PayloadContent { text, digests: row.digests })
             }
-            DIFFERENCE if may_have_base => {
+            DELTA if may_have_base => {
                 let base = row.base.ok_or_else(|| defect(row.blob, "its delta base is not recorded"))?;
                 Ok(difference_to(&row, &self.base(base)?)?)
             }
-            DIFFERENCE => Err(defect(row.blob, "it is a delta, but is the base of another one").into()),
+            DELTA => Err(defect(row.blob, "it is a delta, but is the base of another one").into()),
             other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
         }
     }
 
-    fn row(&self, blob: i64, named: BlobHash) -> Result<Row, ReadFailure> {
+    fn row(&self, blob: i64, named: BlobHash) -> Result<PayloadRow, ReadFailure> {
         let row = self
             .connection
             .prepare_cached(
                 "SELECT b.size, p.encoding, p.base, p.dictionary, p.digests, p.bytes
                    FROM blob b JOIN payload p ON p.blob = b.id WHERE b.id = ?1",
             )?
-            .query_row([blob], |row| Row::from_row(row, named))
+            .query_row([blob], |row| PayloadRow::from_row(row, named))
             .optional()?;
         row.ok_or_else(|| PayloadDefect::Missing { blob: named }.into())
     }
@@ -326,10 +335,10 @@ impl Payloads<'_> {
 }
 
 /// Returns the text and digests of a payload that is stored as a delta against `base`.
-fn difference_to(row: &Row, base: &Content) -> Result<Content, PayloadDefect> {
+fn difference_to(row: &PayloadRow, base: &PayloadContent) -> Result<PayloadContent, PayloadDefect> {
     let read = |frame: &[u8], base: &[u8]| {
-        compress::decompress(frame, Beside::Base(base), row.size)
+        compress::decompress(frame, FrameDependency::Base(base), row.size)
             .map_err(|error| defect(row.blob, &error.to_string()))
     };
-    Ok(Content { text: read(&row.bytes, &base.text)?, digests: read(&row.digests, &base.digests)? })
+    Ok(PayloadContent { text: read(&row.bytes, &base.text)?, digests: read(&row.digests, &base.digests)? })
 }

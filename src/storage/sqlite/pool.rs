@@ -24,11 +24,11 @@ static SCHEDULER: LazyLock<Arc<ScheduledThreadPool>> = LazyLock::new(|| {
 });
 
 /// Opens the connections of a pool.
-struct Manager {
+struct VaultConnectionManager {
     path: PathBuf,
 }
 
-impl ManageConnection for Manager {
+impl ManageConnection for VaultConnectionManager {
     /// An error is passed to the caller, because r2d2 would retry until its timeout and return only the message.
     type Connection = rusqlite::Result<Connection>;
     type Error = std::convert::Infallible;
@@ -53,47 +53,51 @@ fn is_reusable(connection: &Connection) -> bool {
 }
 
 /// The connections of a store.
-pub(super) struct Pool {
+pub(super) struct ConnectionPool {
     path: PathBuf,
-    first: Mutex<First>,
-    others: OnceLock<r2d2::Pool<Manager>>,
+    first: Mutex<FirstConnection>,
+    others: OnceLock<r2d2::Pool<VaultConnectionManager>>,
 }
 
 /// The state of the first connection.
-enum First {
+enum FirstConnection {
     Closed,
     Idle(Connection),
     Leased,
 }
 
-impl Pool {
+impl ConnectionPool {
     pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
-        let first = Mutex::new(first.map_or(First::Closed, First::Idle));
+        let first = Mutex::new(first.map_or(FirstConnection::Closed, FirstConnection::Idle));
         Self { path: path.to_owned(), first, others: OnceLock::new() }
     }
 
-    pub(super) fn lease(&self) -> Result<Lease<'_>> {
+    pub(super) fn lease(&self) -> Result<SqlitePooledConnection<'_>> {
         self.try_lease().map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    fn try_lease(&self) -> rusqlite::Result<Lease<'_>> {
-        let state = std::mem::replace(&mut *self.first(), First::Leased);
+    fn try_lease(&self) -> rusqlite::Result<SqlitePooledConnection<'_>> {
+        let state = std::mem::replace(&mut *self.first(), FirstConnection::Leased);
         let first = match state {
-            First::Leased => return self.other().map(|other| Lease(Leased::Other(other))),
-            First::Idle(connection) => Ok(connection),
-            First::Closed => connect(&self.path),
+            FirstConnection::Leased => {
+                return self.other().map(|other| SqlitePooledConnection(ConnectionLease::Other(other)));
+            }
+            FirstConnection::Idle(connection) => Ok(connection),
+            FirstConnection::Closed => connect(&self.path),
         };
-        let connection = first.inspect_err(|_| *self.first() = First::Closed)?;
-        Ok(Lease(Leased::First { pool: self, connection: Some(connection) }))
+        let connection = first.inspect_err(|_| *self.first() = FirstConnection::Closed)?;
+        Ok(SqlitePooledConnection(ConnectionLease::First { pool: self, connection: Some(connection) }))
     }
 
     /// Leases a connection from the r2d2 pool.
-    fn other(&self) -> rusqlite::Result<PooledConnection<Manager>> {
+    fn other(&self) -> rusqlite::Result<PooledConnection<VaultConnectionManager>> {
         let pool = self.others.get_or_init(|| {
             let builder = r2d2::Pool::builder().max_size(MAX_CONNECTIONS).min_idle(Some(0));
             let builder = builder.test_on_check_out(false).idle_timeout(None).max_lifetime(None);
             let builder = builder.connection_timeout(BUSY_TIMEOUT).error_handler(Box::new(NopErrorHandler));
-            builder.thread_pool(Arc::clone(&SCHEDULER)).build_unchecked(Manager { path: self.path.clone() })
+            builder
+                .thread_pool(Arc::clone(&SCHEDULER))
+                .build_unchecked(VaultConnectionManager { path: self.path.clone() })
         });
         let mut connection = pool.get().map_err(|error| {
             let message = format!("none of {MAX_CONNECTIONS} connections became available: {error}");
@@ -105,24 +109,24 @@ impl Pool {
         }
     }
 
-    fn first(&self) -> MutexGuard<'_, First> {
+    fn first(&self) -> MutexGuard<'_, FirstConnection> {
         self.first.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A connection that returns to its pool when dropped.
-pub(super) struct Lease<'p>(Leased<'p>);
+pub(super) struct SqlitePooledConnection<'p>(ConnectionLease<'p>);
 
-enum Leased<'p> {
+enum ConnectionLease<'p> {
     First {
-        pool: &'p Pool,
+        pool: &'p ConnectionPool,
         /// `None` only once it has returned.
         connection: Option<Connection>,
     },
-    Other(PooledConnection<Manager>),
+    Other(PooledConnection<VaultConnectionManager>),
 }
 
-impl Drop for Pool {
+impl Drop for ConnectionPool {
     fn drop(&mut self) {
         if let Some(others) = self.others.take() {
             drop(others);
@@ -132,41 +136,41 @@ impl Drop for Pool {
             SCHEDULER.execute(move || drop(finished));
             let _: std::result::Result<(), _> = wait.recv();
         }
-        let first = std::mem::replace(&mut *self.first(), First::Closed);
-        if let First::Idle(connection) = first {
+        let first = std::mem::replace(&mut *self.first(), FirstConnection::Closed);
+        if let FirstConnection::Idle(connection) = first {
             synced_log::close(connection);
         }
     }
 }
 
-impl Deref for Lease<'_> {
+impl Deref for SqlitePooledConnection<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
         match &self.0 {
-            Leased::First { connection, .. } => connection.as_ref(),
-            Leased::Other(connection) => connection.as_ref().ok(),
+            ConnectionLease::First { connection, .. } => connection.as_ref(),
+            ConnectionLease::Other(connection) => connection.as_ref().ok(),
         }
         .unwrap_or_else(|| unreachable!("taken only when the lease ends, and opened before it begins"))
     }
 }
 
-impl DerefMut for Lease<'_> {
+impl DerefMut for SqlitePooledConnection<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
         match &mut self.0 {
-            Leased::First { connection, .. } => connection.as_mut(),
-            Leased::Other(connection) => connection.as_mut().ok(),
+            ConnectionLease::First { connection, .. } => connection.as_mut(),
+            ConnectionLease::Other(connection) => connection.as_mut().ok(),
         }
         .unwrap_or_else(|| unreachable!("taken only when the lease ends, and opened before it begins"))
     }
 }
 
-impl Drop for Lease<'_> {
+impl Drop for SqlitePooledConnection<'_> {
     fn drop(&mut self) {
-        if let Leased::First { pool, connection } = &mut self.0 {
+        if let ConnectionLease::First { pool, connection } = &mut self.0 {
             // Closed before another one may take its place.
             let reusable = connection.take().filter(is_reusable);
-            *pool.first() = reusable.map_or(First::Closed, First::Idle);
+            *pool.first() = reusable.map_or(FirstConnection::Closed, FirstConnection::Idle);
         }
     }
 }
@@ -177,15 +181,15 @@ mod tests {
 
     use super::*;
 
-    fn pool(directory: &tempfile::TempDir) -> Pool {
+    fn pool(directory: &tempfile::TempDir) -> ConnectionPool {
         let path = directory.path().join("v");
         crate::storage::sqlite::connection::create_file(&path).unwrap();
         let connection = connect(&path).unwrap();
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
-        Pool::new(&path, Some(connection))
+        ConnectionPool::new(&path, Some(connection))
     }
 
-    fn number(lease: &Lease<'_>, pragma: &str) -> i64 {
+    fn number(lease: &SqlitePooledConnection<'_>, pragma: &str) -> i64 {
         lease.pragma_query_value(None, pragma, |row| row.get(0)).unwrap()
     }
 
@@ -194,7 +198,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let pool = pool(&directory);
         for _ in 0..3 {
-            assert!(matches!(pool.lease().unwrap().0, Leased::First { .. }));
+            assert!(matches!(pool.lease().unwrap().0, ConnectionLease::First { .. }));
         }
         assert!(pool.others.get().is_none());
         let leases: Vec<_> = (0..3).map(|_| pool.lease().unwrap()).collect();

@@ -21,18 +21,18 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Params, Row};
 
 use super::connection::BUSY_TIMEOUT;
-use super::dictionaries::Readers;
+use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::{beginning, capture_id};
-use super::lists::Lists;
-use super::mention_index::Segments;
-use super::payload::Payloads;
-use super::pool::Lease;
+use super::lists::MentionListReader;
+use super::mention_index::MentionIndexReader;
+use super::payload::PayloadReader;
+use super::pool::SqlitePooledConnection;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use super::signatures::signature;
 use super::write_lock;
 use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
-use crate::storage::interface::{Attribute, CaptureRecord};
+use crate::storage::interface::{AttributeRecord, CaptureRecord};
 use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
@@ -52,12 +52,12 @@ macro_rules! captures {
 pub(super) use captures;
 
 /// A consistent view of the vault at one point in time.
-pub(crate) struct Snapshot<'s> {
-    connection: Lease<'s>,
-    readers: &'s Readers,
+pub(crate) struct SqliteSnapshot<'s> {
+    connection: SqlitePooledConnection<'s>,
+    readers: &'s DecompressionDictionaryCache,
     path: &'s Path,
     /// The segments of the mention index, loaded on first use; `None` if the vault is to be changed.
-    segments: Option<OnceCell<Segments>>,
+    segments: Option<OnceCell<MentionIndexReader>>,
     /// The core hashes of artifacts that were looked up. Row ids are reused only after a removal, which no snapshot
     /// follows by an addition.
     cores: RefCell<HashMap<ArtifactId, CoreHash>>,
@@ -66,11 +66,11 @@ pub(crate) struct Snapshot<'s> {
     goes_on: bool,
 }
 
-impl<'s> Snapshot<'s> {
+impl<'s> SqliteSnapshot<'s> {
     /// Begins a snapshot of the current state. With `to_change`, there is no other writer until it is dropped.
     pub(super) fn begin(
-        connection: Lease<'s>,
-        readers: &'s Readers,
+        connection: SqlitePooledConnection<'s>,
+        readers: &'s DecompressionDictionaryCache,
         path: &'s Path,
         to_change: bool,
     ) -> Result<Self> {
@@ -100,7 +100,11 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Creates a snapshot of what the current transaction of `connection` sees. The transaction continues afterwards.
-    pub(super) fn resume(connection: Lease<'s>, readers: &'s Readers, path: &'s Path) -> Self {
+    pub(super) fn resume(
+        connection: SqlitePooledConnection<'s>,
+        readers: &'s DecompressionDictionaryCache,
+        path: &'s Path,
+    ) -> Self {
         Self {
             connection,
             readers,
@@ -192,7 +196,7 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns the capture of an artifact that was added first. The preferred one may be another:
-    /// [`Snapshot::preferred_capture`].
+    /// [`SqliteSnapshot::preferred_capture`].
     pub(crate) fn first_capture(
         &self,
         core: CoreHash,
@@ -203,11 +207,11 @@ impl<'s> Snapshot<'s> {
     }
 
     /// Returns the attributes of an artifact, sorted by name and value.
-    pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<Attribute>> {
+    pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<AttributeRecord>> {
         let sql = "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE a.artifact = ?1 ORDER BY v.name, v.value";
         self.rows(sql, [artifact.0], |row| {
-            Ok(Attribute { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? })
+            Ok(AttributeRecord { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? })
         })
     }
 
@@ -219,12 +223,12 @@ impl<'s> Snapshot<'s> {
         &self.connection
     }
 
-    pub(super) fn payloads(&self) -> Payloads<'_> {
-        Payloads { connection: &self.connection, readers: self.readers }
+    pub(super) fn payloads(&self) -> PayloadReader<'_> {
+        PayloadReader { connection: &self.connection, readers: self.readers }
     }
 
-    pub(super) fn lists(&self) -> Lists<'_> {
-        Lists { payloads: self.payloads() }
+    pub(super) fn lists(&self) -> MentionListReader<'_> {
+        MentionListReader { payloads: self.payloads() }
     }
 
     pub(super) fn rows<T>(
@@ -244,7 +248,7 @@ impl<'s> Snapshot<'s> {
     }
 }
 
-impl Drop for Snapshot<'_> {
+impl Drop for SqliteSnapshot<'_> {
     fn drop(&mut self) {
         if self.goes_on {
             return;

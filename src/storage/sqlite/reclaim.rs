@@ -11,14 +11,14 @@ use super::connection::BUSY_TIMEOUT;
 use super::dictionaries::{self, IS_STALE};
 use super::dictionary_training;
 use super::error::out_of_order;
-use super::journal::Event;
-use super::read::Snapshot;
-use super::recode::Numbered;
+use super::journal::JournalEvent;
+use super::read::SqliteSnapshot;
+use super::recode::DictionaryWithId;
 use super::remove::IS_ORPHAN;
 use super::search;
 use super::write_lock;
 use super::{Result, StorageError, Store};
-use crate::storage::interface::{Erasure, Reclaimable, Reclaimed, Remnant};
+use crate::storage::interface::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
 
 impl Erasure {
     /// Maximum size in bytes of files that are rewritten after every removal, which takes less than a second.
@@ -43,7 +43,7 @@ const CANDIDATE: &str = "p.base IS NULL AND p.encoding IN (1, 2) AND (
        WHERE m.blob = p.blob AND a.kind = ?1))";
 
 /// The choice of how to compress candidates.
-enum With {
+enum CandidateCompression {
     NoCandidates,
     /// Without a dictionary.
     Nothing,
@@ -55,9 +55,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn reclaimable(&self) -> Result<Reclaimable> {
+    pub fn reclaimable(&self) -> Result<ReclaimableSpace> {
         let snapshot = self.snapshot()?;
-        look(snapshot.connection()).map_err(|error| snapshot.failed(error))
+        count_reclaimable(snapshot.connection()).map_err(|error| snapshot.failed(error))
     }
 
     /// Removes unreferenced blobs, replaces dictionaries that may contain pieces of removed documents, recompresses
@@ -66,9 +66,9 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written. The steps completed before remain in effect.
-    pub fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<Reclaimed>> {
+    pub fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
         self.empty_log()?;
-        let mut done = Reclaimed { bytes_before: self.size()?, ..Reclaimed::default() };
+        let mut done = ReclaimResult { bytes_before: self.size()?, ..ReclaimResult::default() };
         done.blobs = self.remove_orphans(at)?;
         for kind in self.kinds()? {
             done.recompressed += self.recompress(kind, at)?;
@@ -126,12 +126,13 @@ impl Store {
 
     /// Records the result in the journal, only at the end: if the process is killed before, the journal must not claim
     /// that everything was done.
-    fn record(&self, done: &Reclaimed, at: DateTime<Utc>) -> Result<()> {
-        let Reclaimed { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = *done;
+    fn record(&self, done: &ReclaimResult, at: DateTime<Utc>) -> Result<()> {
+        let ReclaimResult { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = *done;
         let mut edit = self.edit(at)?;
-        edit.recorded(&Event::Gc { blobs, bytes_after, bytes_before, dictionaries, recompressed }, |_| {
-            Ok(true)
-        })?;
+        edit.recorded(
+            &JournalEvent::Gc { blobs, bytes_after, bytes_before, dictionaries, recompressed },
+            |_| Ok(true),
+        )?;
         edit.commit().map(drop)
     }
 
@@ -163,9 +164,9 @@ impl Store {
     /// Recompresses the candidates of one kind, with the dictionary of the kind or a new one. Returns their number.
     fn recompress(&self, kind: i64, at: DateTime<Utc>) -> Result<u64> {
         let dictionary = match self.dictionary_for(kind)? {
-            With::NoCandidates => return Ok(0),
-            With::Nothing => None,
-            With::Dictionary(dictionary) => Some(dictionary),
+            CandidateCompression::NoCandidates => return Ok(0),
+            CandidateCompression::Nothing => None,
+            CandidateCompression::Dictionary(dictionary) => Some(dictionary),
         };
         let (mut recompressed, mut after) = (0, 0);
         loop {
@@ -176,7 +177,7 @@ impl Store {
                 let number = dictionaries::number(edit.connection(), kind, dictionary);
                 number.map(|number| Some((number?, dictionary))).map_err(|error| edit.snapshot.failed(error))
             });
-            let numbered: Option<Numbered<'_>> = number.transpose()?.flatten();
+            let numbered: Option<DictionaryWithId<'_>> = number.transpose()?.flatten();
             let payloads = edit.snapshot.payloads();
             for (blob, must) in batch {
                 let done = payloads.recompress(blob, numbered, must);
@@ -192,7 +193,7 @@ impl Store {
 
     /// Returns the dictionary to compress candidates of one kind with: the kind's own, or a new one if there are enough
     /// of them.
-    fn dictionary_for(&self, kind: i64) -> Result<With> {
+    fn dictionary_for(&self, kind: i64) -> Result<CandidateCompression> {
         let snapshot = self.snapshot()?;
         let sql = format!(
             "SELECT d.bytes, d.begun FROM dictionary d WHERE d.kind = ?1 AND NOT {IS_STALE} ORDER BY d.id DESC LIMIT 1"
@@ -200,10 +201,10 @@ impl Store {
         let own = snapshot.rows(&sql, [kind], |row| Ok(Dictionary::new(row.get(0)?, row.get(1)?)))?.pop();
         let samples = candidates(&snapshot, kind, 0, u32::MAX)?;
         if samples.is_empty() {
-            return Ok(With::NoCandidates);
+            return Ok(CandidateCompression::NoCandidates);
         }
         if let Some(own) = own.flatten() {
-            return Ok(With::Dictionary(own));
+            return Ok(CandidateCompression::Dictionary(own));
         }
         let begun = i64::try_from(snapshot.journal_head()?.seq).unwrap_or(i64::MAX);
         // Evenly spaced, because documents change over time.
@@ -213,7 +214,7 @@ impl Store {
         let bytes = texts.iter().map(Vec::len).sum();
         let is_enough = dictionaries::is_enough(texts.len(), bytes);
         let new = if is_enough { dictionaries::train(&texts, begun) } else { None };
-        Ok(new.map_or(With::Nothing, With::Dictionary))
+        Ok(new.map_or(CandidateCompression::Nothing, CandidateCompression::Dictionary))
     }
 
     /// Removes unused dictionaries, including stale ones after recompressing the payloads that still use them.
@@ -248,7 +249,7 @@ fn database_size(connection: &Connection) -> rusqlite::Result<u64> {
 }
 
 /// Returns the candidates after the blob `after`, each with whether it must change.
-fn candidates(snapshot: &Snapshot<'_>, kind: i64, after: i64, limit: u32) -> Result<Vec<(i64, bool)>> {
+fn candidates(snapshot: &SqliteSnapshot<'_>, kind: i64, after: i64, limit: u32) -> Result<Vec<(i64, bool)>> {
     let sql = format!(
         "SELECT p.blob, p.dictionary IS NOT NULL FROM payload p
           WHERE p.blob > ?3 AND {} ORDER BY p.blob LIMIT ?4",
@@ -257,7 +258,7 @@ fn candidates(snapshot: &Snapshot<'_>, kind: i64, after: i64, limit: u32) -> Res
     snapshot.rows(&sql, (kind, MAX_BLOB, after, limit), |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-fn look(connection: &Connection) -> rusqlite::Result<Reclaimable> {
+fn count_reclaimable(connection: &Connection) -> rusqlite::Result<ReclaimableSpace> {
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, u64>(0));
     let orphans = format!(
         "SELECT count(*), coalesce(sum(length(p.bytes) + coalesce(length(p.digests), 0)), 0)
@@ -269,7 +270,13 @@ fn look(connection: &Connection) -> rusqlite::Result<Reclaimable> {
           WHERE {IS_STALE} OR NOT EXISTS (SELECT 1 FROM payload p WHERE p.dictionary = d.id)"
     ))?;
     let free_bytes = number("PRAGMA freelist_count")? * number("PRAGMA page_size")?;
-    Ok(Reclaimable { blobs, blob_bytes, dictionaries, free_bytes, has_removals: has_removals(connection)? })
+    Ok(ReclaimableSpace {
+        blobs,
+        blob_bytes,
+        dictionaries,
+        free_bytes,
+        has_removals: has_removals(connection)?,
+    })
 }
 
 /// Whether something was removed after the last journal entry of a reclamation.

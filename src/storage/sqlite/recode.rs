@@ -4,15 +4,15 @@
 use rusqlite::ToSql;
 
 use super::compress::{self, Dictionary};
-use super::content::Content;
+use super::content::PayloadContent;
 use super::error::{PayloadDefect, ReadFailure};
-use super::payload::{self, Payloads};
+use super::payload::{self, PayloadReader};
 
 /// A dictionary with its row id.
-pub(super) type Numbered<'d> = (i64, &'d Dictionary);
+pub(super) type DictionaryWithId<'d> = (i64, &'d Dictionary);
 
 /// The stored form of a payload.
-struct Stored<'s> {
+struct EncodedPayload<'s> {
     encoding: i64,
     base: Option<i64>,
     dictionary: Option<i64>,
@@ -21,23 +21,23 @@ struct Stored<'s> {
 }
 
 /// A payload that is stored whole and becomes the delta base of others.
-struct Heir {
+struct SuccessorBase {
     blob: i64,
-    text: compress::Base,
-    digests: compress::Base,
+    text: compress::DeltaCodec,
+    digests: compress::DeltaCodec,
 }
 
 /// A payload stored as a delta.
-struct Difference {
+struct RecodedDelta {
     base: i64,
     digests: Vec<u8>,
     text: Vec<u8>,
 }
 
-impl Difference {
-    fn row(&self) -> Stored<'_> {
-        Stored {
-            encoding: payload::DIFFERENCE,
+impl RecodedDelta {
+    fn row(&self) -> EncodedPayload<'_> {
+        EncodedPayload {
+            encoding: payload::DELTA,
             base: Some(self.base),
             dictionary: None,
             digests: Some(&self.digests),
@@ -46,15 +46,19 @@ impl Difference {
     }
 }
 
-impl Heir {
+impl SuccessorBase {
     /// Prepares `content` as a base, or returns `None` if memory cannot be allocated.
-    fn new(blob: i64, content: &Content) -> Option<Self> {
-        let Content { text, digests } = content;
-        Some(Self { blob, text: compress::Base::new(text)?, digests: compress::Base::new(digests)? })
+    fn new(blob: i64, content: &PayloadContent) -> Option<Self> {
+        let PayloadContent { text, digests } = content;
+        Some(Self {
+            blob,
+            text: compress::DeltaCodec::new(text)?,
+            digests: compress::DeltaCodec::new(digests)?,
+        })
     }
 
     /// Returns `content` as a delta, if that is shorter than storing it whole.
-    fn difference(&self, content: &Content) -> Option<Difference> {
+    fn difference(&self, content: &PayloadContent) -> Option<RecodedDelta> {
         let (digests, text) =
             (self.digests.difference(&content.digests)?, self.text.difference(&content.text)?);
         let length = digests.len() + text.len();
@@ -63,12 +67,12 @@ impl Heir {
         let is_shorter = length < content.digests.len()
             || compress::compress(&content.text, None)
                 .is_none_or(|whole| length < whole.len() + content.digests.len());
-        is_shorter.then_some(Difference { base: self.blob, digests, text })
+        is_shorter.then_some(RecodedDelta { base: self.blob, digests, text })
     }
 }
 
-impl Payloads<'_> {
-    /// Re-encodes everything that is stored as a delta against `base`, like [`Payloads::release`].
+impl PayloadReader<'_> {
+    /// Re-encodes everything that is stored as a delta against `base`, like [`PayloadReader::release`].
     pub(super) fn release_all(&self, base: i64) -> Result<(), ReadFailure> {
         let dependents: Vec<i64> = self
             .connection
@@ -96,7 +100,7 @@ impl Payloads<'_> {
             self.store_whole(*next, &content)?;
             (*next, content, dependents.get(1..).unwrap_or_default())
         };
-        let heir = Heir::new(first, &content);
+        let heir = SuccessorBase::new(first, &content);
         for blob in rest {
             let content = self.verified_difference(*blob, &base)?;
             match heir.as_ref().and_then(|heir| heir.difference(&content)) {
@@ -108,7 +112,7 @@ impl Payloads<'_> {
     }
 
     /// Stores a payload whole and checks that it can be read.
-    fn store_whole(&self, blob: i64, content: &Content) -> Result<(), ReadFailure> {
+    fn store_whole(&self, blob: i64, content: &PayloadContent) -> Result<(), ReadFailure> {
         self.store_frame(blob, content, compress::compress(&content.text, None), None)?;
         self.verified_content(blob).map(drop)
     }
@@ -118,7 +122,7 @@ impl Payloads<'_> {
     pub(super) fn recompress(
         &self,
         blob: i64,
-        dictionary: Option<Numbered<'_>>,
+        dictionary: Option<DictionaryWithId<'_>>,
         must: bool,
     ) -> Result<bool, ReadFailure> {
         let before: usize = self
@@ -140,7 +144,7 @@ impl Payloads<'_> {
     fn store_frame(
         &self,
         blob: i64,
-        content: &Content,
+        content: &PayloadContent,
         frame: Option<Vec<u8>>,
         dictionary: Option<i64>,
     ) -> Result<(), ReadFailure> {
@@ -150,7 +154,7 @@ impl Payloads<'_> {
         };
         let is_cut = !content.digests.is_empty();
         let stored = if !is_cut && frame.len() >= content.text.len() {
-            Stored {
+            EncodedPayload {
                 encoding: payload::RAW,
                 base: None,
                 dictionary: None,
@@ -158,8 +162,8 @@ impl Payloads<'_> {
                 bytes: &content.text,
             }
         } else {
-            Stored {
-                encoding: if is_cut { payload::CUT } else { payload::FRAME },
+            EncodedPayload {
+                encoding: if is_cut { payload::STRIPPED_FRAME } else { payload::FRAME },
                 base: None,
                 dictionary,
                 digests: is_cut.then_some(&content.digests),
@@ -169,8 +173,8 @@ impl Payloads<'_> {
         Ok(self.update(blob, &stored)?)
     }
 
-    fn update(&self, blob: i64, stored: &Stored<'_>) -> rusqlite::Result<()> {
-        let Stored { encoding, base, dictionary, digests, bytes } = stored;
+    fn update(&self, blob: i64, stored: &EncodedPayload<'_>) -> rusqlite::Result<()> {
+        let EncodedPayload { encoding, base, dictionary, digests, bytes } = stored;
         let parameters: [&dyn ToSql; 6] = [&blob, encoding, base, dictionary, digests, bytes];
         self.connection
             .prepare_cached(

@@ -10,19 +10,19 @@ use rusqlite::{Connection, Transaction};
 
 use super::connection::BUSY_TIMEOUT;
 use super::derived;
-use super::dictionaries::{Dictionaries, Readers};
+use super::dictionaries::{DecompressionDictionaryCache, Dictionaries};
 use super::error::is_damage;
 use super::ids::blob_id;
-use super::journal::{Event, Journal};
-use super::lists::Lists;
+use super::journal::{JournalEvent, SqliteJournalWriter};
+use super::lists::MentionListReader;
 use super::mention_index;
-use super::payload::Payloads;
+use super::payload::PayloadReader;
 use super::signatures;
 use super::unresolved;
-use super::write::{NewCapture, Putting, StoredBlob, Writer};
+use super::write::{NewCapture, PutContext, SqliteWriter, StoredBlob};
 use super::write_lock;
 use crate::artifact::{Admitted, Kind};
-use crate::storage::check::{CaptureId, Readmitted, Reindexed};
+use crate::storage::check::{CaptureId, ReadmittedArtifact, ReindexOutcome};
 use crate::storage::seal::seal;
 use crate::storage::{Actor, RemovedPolicy};
 
@@ -32,16 +32,16 @@ const ENTRIES: usize = 1 << 20;
 /// Rebuilds the index data of each artifact of `batch`, in one transaction.
 pub(super) fn artifacts(
     connection: &mut Connection,
-    batch: &[Readmitted],
+    batch: &[ReadmittedArtifact],
     actor: Option<&Actor>,
     at: DateTime<Utc>,
-) -> rusqlite::Result<Vec<Reindexed>> {
+) -> rusqlite::Result<Vec<ReindexOutcome>> {
     let dictionaries = Dictionaries::load(connection)?;
     let transaction = write_lock::begin(connection)?;
     let policy = RemovedPolicy::Refuse;
-    let mut writer = Writer::new(
+    let mut writer = SqliteWriter::new(
         &transaction,
-        &Putting { dictionaries: &dictionaries, actor, at, policy, patience: BUSY_TIMEOUT },
+        &PutContext { dictionaries: &dictionaries, actor, at, policy, busy_timeout: BUSY_TIMEOUT },
     )?;
     let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
     let outcomes = outcomes?;
@@ -55,17 +55,17 @@ pub(super) fn artifacts(
     Ok(outcomes)
 }
 
-impl Writer<'_> {
-    fn reindex(&mut self, readmitted: &Readmitted) -> rusqlite::Result<Reindexed> {
-        let Readmitted { artifact, captures } = readmitted;
+impl SqliteWriter<'_> {
+    fn reindex(&mut self, readmitted: &ReadmittedArtifact) -> rusqlite::Result<ReindexOutcome> {
+        let ReadmittedArtifact { artifact, captures } = readmitted;
         let id = artifact.id;
         let now: Vec<i64> = self.numbers("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id", id)?;
         if !now.iter().eq(captures.iter().map(|(capture, _)| &capture.0)) {
-            return Ok(Reindexed::Changed);
+            return Ok(ReindexOutcome::Changed);
         }
         let admitted =
             || captures.iter().filter_map(|(capture, admitted)| Some((capture.0, admitted.as_ref()?)));
-        let Some((_, first)) = admitted().next() else { return Ok(Reindexed::Done) };
+        let Some((_, first)) = admitted().next() else { return Ok(ReindexOutcome::Done) };
         let kind = self.kind_of(id, first.kind())?;
         let kept = self.take_out(id, captures)?;
         let of_others = std::mem::take(&mut self.entries);
@@ -82,7 +82,7 @@ impl Writer<'_> {
         // Lookups of the previous entries already lead there.
         self.entries.retain(|entry| !kept.contains(entry));
         self.entries.extend(of_others);
-        Ok(Reindexed::Done)
+        Ok(ReindexOutcome::Done)
     }
 
     /// Returns the row id of the kind, after correcting the kind in the vault if necessary: admission proves it.
@@ -107,10 +107,11 @@ impl Writer<'_> {
         &mut self,
         artifact: i64,
         captures: &[(CaptureId, Option<Admitted>)],
-    ) -> rusqlite::Result<HashSet<mention_index::Entry>> {
+    ) -> rusqlite::Result<HashSet<mention_index::MentionIndexEntry>> {
         let mut known = HashSet::new();
-        let readers = Readers::default();
-        let lists = Lists { payloads: Payloads { connection: self.transaction, readers: &readers } };
+        let readers = DecompressionDictionaryCache::default();
+        let lists =
+            MentionListReader { payloads: PayloadReader { connection: self.transaction, readers: &readers } };
         for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
             // An unreadable list has no entries worth keeping.
             let stated = lists.for_capture(capture.0).unwrap_or_default();
@@ -137,7 +138,7 @@ impl Writer<'_> {
              UNION ALL SELECT blob FROM member WHERE capture = ?1",
             capture,
         )?;
-        Ok(blobs.into_iter().map(|id| self.known_blob(id)).collect())
+        Ok(blobs.into_iter().map(|id| self.stored_blob(id)).collect())
     }
 
     /// Corrects the fields stored with a capture.
@@ -182,19 +183,22 @@ pub(super) fn finish(
          DELETE FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute);",
     )?;
     mentions(&transaction)?;
-    unresolved::rebuild(Lists {
-        payloads: Payloads { connection: &transaction, readers: &Readers::default() },
+    unresolved::rebuild(MentionListReader {
+        payloads: PayloadReader {
+            connection: &transaction,
+            readers: &DecompressionDictionaryCache::default(),
+        },
     })?;
-    Journal::open(&transaction, actor, at)?
-        .append(&transaction, &Event::Reindex { indexed: artifacts, not_admitted })?;
+    SqliteJournalWriter::open(&transaction, actor, at)?
+        .append(&transaction, &JournalEvent::Reindex { indexed: artifacts, not_admitted })?;
     derived::finish(&transaction)?;
     transaction.commit()
 }
 
 fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     mention_index::clear(transaction)?;
-    let readers = Readers::default();
-    let lists = Lists { payloads: Payloads { connection: transaction, readers: &readers } };
+    let readers = DecompressionDictionaryCache::default();
+    let lists = MentionListReader { payloads: PayloadReader { connection: transaction, readers: &readers } };
     let mut entries = Vec::new();
     let mut roles = HashSet::new();
     let mut captures = transaction.prepare("SELECT capture FROM mention_list ORDER BY capture")?;

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use rusqlite::OptionalExtension;
 
 use super::Result;
-use super::edit::Edit;
+use super::edit::WriteTransaction;
 use super::error::ReadFailure;
 use super::ids::artifact_id;
 use crate::digest::CoreHash;
@@ -16,9 +16,9 @@ const RELEASED: usize = 250;
 
 /// The new delta bases, by the bases that they replace.
 #[derive(Debug, Default)]
-pub(crate) struct Heirs(HashMap<i64, i64>);
+pub(crate) struct BaseReplacements(HashMap<i64, i64>);
 
-impl Edit<'_> {
+impl WriteTransaction<'_> {
     /// Re-encodes payloads outside `leaving` that are stored as deltas against payloads that only `leaving` use. Does
     /// only as much as fits into a short transaction, and returns whether that was all. The content of the vault does
     /// not change.
@@ -26,14 +26,14 @@ impl Edit<'_> {
     /// # Errors
     /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if a payload cannot be read, and an error if the
     /// database cannot be read or written.
-    pub(crate) fn release(&self, leaving: &[CoreHash], heirs: &mut Heirs) -> Result<bool> {
+    pub(crate) fn release(&self, leaving: &[CoreHash], heirs: &mut BaseReplacements) -> Result<bool> {
         self.release_some(leaving, heirs).map_err(|failure| self.failed(failure))
     }
 
     fn release_some(
         &self,
         leaving: &[CoreHash],
-        heirs: &mut Heirs,
+        heirs: &mut BaseReplacements,
     ) -> std::result::Result<bool, ReadFailure> {
         let mut blobs = BTreeSet::new();
         for artifact in leaving {

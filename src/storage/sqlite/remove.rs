@@ -6,20 +6,20 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::Result;
-use super::edit::Edit;
+use super::edit::WriteTransaction;
 use super::error::{ReadFailure, StorageError};
 use super::ids::{ARTIFACTS_WITH_BLOB, artifact_id};
-use super::journal::Event;
+use super::journal::JournalEvent;
 use super::mention_index;
-use super::read::Snapshot;
+use super::read::SqliteSnapshot;
 use super::rows::{ArtifactId, ArtifactRow};
 use super::search;
 use super::signatures;
-use super::unresolved::References;
+use super::unresolved::ReferenceReader;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{CaptureRecord, ManualLink, RecordedEntry, SharedFile, StatedLink};
+use crate::storage::{CaptureRecord, ManualLink, ManualLinkKey, RecordedEntry, SharedFile};
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the files of each artifact that artifacts other than these also have, by name.
     pub(super) fn shared_files_of(&self, artifacts: &[Option<ArtifactId>]) -> Result<Vec<Vec<SharedFile>>> {
         let leaving: HashSet<ArtifactId> = artifacts.iter().copied().flatten().collect();
@@ -56,7 +56,7 @@ impl Snapshot<'_> {
 pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
     AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
 
-impl Edit<'_> {
+impl WriteTransaction<'_> {
     /// Removes an artifact with all its captures, its tags, its note, its labels and the manual links from and to it. Its
     /// content is also removed, unless other artifacts share it. A tombstone remains.
     ///
@@ -72,7 +72,7 @@ impl Edit<'_> {
         }
         // Their order does not depend on row ids, and so the journal does not.
         for ManualLink { source, relation, target, .. } in self.snapshot.links_of(artifact.id)? {
-            self.take_back_link(StatedLink { source, relation: &relation, target })?;
+            self.remove_link(ManualLinkKey { source, relation: &relation, target })?;
         }
         for tag in self.snapshot.tags(artifact.id)? {
             self.untag(&tag.name)?;
@@ -87,7 +87,7 @@ impl Edit<'_> {
     /// Removes the rows of an artifact. Its blobs may then be unreferenced.
     fn take_out(&mut self, artifact: i64, core: CoreHash) -> rusqlite::Result<()> {
         let connection = self.snapshot.connection();
-        let references = References::new(self.snapshot.lists())?;
+        let references = ReferenceReader::new(self.snapshot.lists())?;
         let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
         let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
         let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
@@ -137,7 +137,7 @@ impl Edit<'_> {
         let connection = self.snapshot.connection();
         let size = captures.iter().map(|capture| capture.size).sum();
         let captures: Vec<CaptureHash> = captures.iter().map(|row| row.capture).collect();
-        let event = Event::Remove {
+        let event = JournalEvent::Remove {
             captures: &captures,
             core: artifact.core,
             kind: &artifact.kind,

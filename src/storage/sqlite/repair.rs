@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::check::restrict_permissions;
 use super::connection::secure_delete;
 use super::ids::{artifact_id, capture_id};
-use super::journal::{Event, Journal};
+use super::journal::{JournalEvent, SqliteJournalWriter};
 use super::search;
 use super::write_lock;
 use super::{Result, StorageError, Store};
@@ -155,9 +155,9 @@ impl Store {
             secure_delete(connection, true)?;
             let transaction = write_lock::begin(connection)?;
             let repaired = work(&transaction)?;
-            let mut journal = Journal::open(&transaction, self.actor.as_ref(), clock::now())?;
+            let mut journal = SqliteJournalWriter::open(&transaction, self.actor.as_ref(), clock::now())?;
             for Repair { subject, did } in &repaired {
-                journal.append(&transaction, &Event::Repair { did, subject: &subject.to_string() })?;
+                journal.append(&transaction, &JournalEvent::Repair { did, subject: &subject.to_string() })?;
             }
             transaction.commit()?;
             secure_delete(connection, false)?;

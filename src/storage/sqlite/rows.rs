@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
-use crate::artifact::Place;
+use crate::artifact::ArtifactLocation;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::ArtifactRecord;
 
@@ -44,7 +44,7 @@ impl FromSql for ArtifactId {
     }
 }
 
-impl FromSql for Place {
+impl FromSql for ArtifactLocation {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         match value {
             ValueRef::Integer(index) => {

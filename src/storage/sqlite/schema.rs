@@ -11,11 +11,11 @@ use super::application_id;
 use super::connection::{self, BUSY_TIMEOUT, secure_delete};
 use super::copy;
 use super::derived;
-use super::dictionaries::{self, Readers};
-use super::lists::Lists;
+use super::dictionaries::{self, DecompressionDictionaryCache};
+use super::lists::MentionListReader;
 use super::packed;
-use super::payload::Payloads;
-use super::staging::{PlaceError, StagedFile};
+use super::payload::PayloadReader;
+use super::staging::{CreateDatabaseError, StagedDatabase};
 use super::unresolved;
 use super::{Result, StorageError};
 use crate::storage::recorded;
@@ -69,8 +69,9 @@ fn complete_0004(transaction: &Transaction<'_>) -> HookResult {
 
 /// Fills the table of the eighth schema.
 fn complete_0008(transaction: &Transaction<'_>) -> HookResult {
-    let payloads = Payloads { connection: transaction, readers: &Readers::default() };
-    Ok(unresolved::rebuild(Lists { payloads })?)
+    let payloads =
+        PayloadReader { connection: transaction, readers: &DecompressionDictionaryCache::default() };
+    Ok(unresolved::rebuild(MentionListReader { payloads })?)
 }
 
 /// The changes that are allowed to make a file usable as a vault.
@@ -100,40 +101,46 @@ pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
 /// Returns the schema version of the vault at `path`.
 pub(super) fn version(path: &Path) -> Result<i64> {
     let connection = connection::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
-    match State::load(&connection).map_err(|source| StorageError::from_sqlite(path, source))? {
-        State::Vault { version } => Ok(version),
-        State::Empty => Err(StorageError::not_a_vault(path, "it is empty")),
-        State::Incomplete { .. } => Err(recorded::incomplete(path.display())),
-        State::Foreign => Err(StorageError::not_a_vault(path, "it is a database of another program")),
+    match VaultFileState::load(&connection).map_err(|source| StorageError::from_sqlite(path, source))? {
+        VaultFileState::Vault { version } => Ok(version),
+        VaultFileState::Empty => Err(StorageError::not_a_vault(path, "it is empty")),
+        VaultFileState::Incomplete { .. } => Err(recorded::incomplete(path.display())),
+        VaultFileState::Foreign => {
+            Err(StorageError::not_a_vault(path, "it is a database of another program"))
+        }
     }
 }
 
 fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: CreatePolicy) -> Result<()> {
     let not_a_vault = |reason: &str| StorageError::not_a_vault(path, reason);
     let latest = i64::try_from(steps.len()).unwrap_or(i64::MAX);
-    let state = State::load(connection).map_err(|source| StorageError::from_sqlite(path, source))?;
+    let state = VaultFileState::load(connection).map_err(|source| StorageError::from_sqlite(path, source))?;
     let state = match state {
-        State::Incomplete { version } if policy == CreatePolicy::Copy => State::Vault { version },
+        VaultFileState::Incomplete { version } if policy == CreatePolicy::Copy => {
+            VaultFileState::Vault { version }
+        }
         state => state,
     };
     match state {
-        State::Incomplete { .. } => return Err(recorded::incomplete(path.display())),
-        State::Vault { version } if version == latest => {
+        VaultFileState::Incomplete { .. } => return Err(recorded::incomplete(path.display())),
+        VaultFileState::Vault { version } if version == latest => {
             return expect_tables(connection).map_err(|source| StorageError::from_sqlite(path, source));
         }
-        State::Vault { version } if version > latest => {
+        VaultFileState::Vault { version } if version > latest => {
             return Err(StorageError::newer(path, version, latest));
         }
-        State::Vault { version: ..1 } => return Err(not_a_vault("it has no schema version; it is damaged")),
-        State::Vault { version } if policy != CreatePolicy::Upgrade => {
+        VaultFileState::Vault { version: ..1 } => {
+            return Err(not_a_vault("it has no schema version; it is damaged"));
+        }
+        VaultFileState::Vault { version } if policy != CreatePolicy::Upgrade => {
             let found = format!("schema version {version}, the current one is {latest}");
             return Err(StorageError::older(path, found));
         }
-        State::Vault { version } => keep_copy(connection, path, version)?,
-        State::Empty if !matches!(policy, CreatePolicy::Create | CreatePolicy::Copy) => {
+        VaultFileState::Vault { version } => back_up(connection, path, version)?,
+        VaultFileState::Empty if !matches!(policy, CreatePolicy::Create | CreatePolicy::Copy) => {
             return Err(not_a_vault("it is empty"));
         }
-        State::Empty => {
+        VaultFileState::Empty => {
             let created = begin(connection).and_then(|()| create(connection));
             if created.map_err(|source| StorageError::from_sqlite(path, source))? {
                 return Ok(());
@@ -141,7 +148,7 @@ fn apply(connection: &mut Connection, path: &Path, steps: &[M<'_>], policy: Crea
             // Another process has created it in the meantime.
             return apply(connection, path, steps, policy);
         }
-        State::Foreign => return Err(not_a_vault("it is a database of another program")),
+        VaultFileState::Foreign => return Err(not_a_vault("it is a database of another program")),
     }
     migrate(connection, path, steps, latest)
 }
@@ -157,12 +164,11 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
     connection.set_transaction_behavior(TransactionBehavior::Deferred);
     secure_delete(connection, false).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    let is_latest = |state| matches!(state, VaultFileState::Vault { version } if version == latest);
     match outcome {
         Ok(()) => Ok(()),
         // Another process may have done the same in the meantime.
-        Err(_) if matches!(State::load(connection), Ok(State::Vault { version }) if version == latest) => {
-            Ok(())
-        }
+        Err(_) if VaultFileState::load(connection).is_ok_and(is_latest) => Ok(()),
         Err(rusqlite_migration::Error::RusqliteError { err, .. }) => {
             Err(StorageError::from_sqlite(path, err))
         }
@@ -170,14 +176,14 @@ fn migrate(connection: &mut Connection, path: &Path, steps: &[M<'_>], latest: i6
     }
 }
 
-enum State {
+enum VaultFileState {
     Empty,
     Vault { version: i64 },
     Incomplete { version: i64 },
     Foreign,
 }
 
-impl State {
+impl VaultFileState {
     fn load(connection: &Connection) -> rusqlite::Result<Self> {
         // In one transaction: another process may be creating the vault.
         Self::in_transaction(&connection.unchecked_transaction()?)
@@ -196,10 +202,10 @@ impl State {
 }
 
 /// Every table, index and view of a vault by its name, with its type, its table and its definition.
-pub(super) type Objects = BTreeMap<String, (String, String, Option<String>)>;
+pub(super) type SchemaObjects = BTreeMap<String, (String, String, Option<String>)>;
 
 /// Returns the schema objects of a vault.
-pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
+pub(super) fn objects(connection: &Connection) -> rusqlite::Result<SchemaObjects> {
     let mut statement = connection.prepare("SELECT name, type, tbl_name, sql FROM sqlite_schema")?;
     let objects =
         statement.query_map([], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?, row.get(3)?))))?;
@@ -208,7 +214,7 @@ pub(super) fn objects(connection: &Connection) -> rusqlite::Result<Objects> {
 
 /// Returns the schema objects that a vault should have, from a temporary database created for this. `path` is the vault
 /// that errors name.
-pub(super) fn expected(path: &Path) -> Result<Objects> {
+pub(super) fn expected(path: &Path) -> Result<SchemaObjects> {
     let failed = |source| StorageError::from_sqlite(path, source);
     // An unnamed database: SQLite keeps it private and deletes it.
     let mut connection = Connection::open_with_flags("", OpenFlags::default()).map_err(failed)?;
@@ -270,7 +276,7 @@ fn damaged(message: String) -> rusqlite::Error {
 }
 
 /// Returns the tables of a search index, which a vault may also have.
-pub(super) fn expected_for_search(path: &Path) -> Result<Objects> {
+pub(super) fn expected_for_search(path: &Path) -> Result<SchemaObjects> {
     let made = || {
         let connection = Connection::open_with_flags("", OpenFlags::default())?;
         connection.pragma_update(None, "foreign_keys", false)?;
@@ -301,7 +307,7 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
 /// Creates the current schema in an empty database. Returns false, and changes nothing, if it is not empty.
 fn create(connection: &mut Connection) -> rusqlite::Result<bool> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if !matches!(State::in_transaction(&transaction)?, State::Empty) {
+    if !matches!(VaultFileState::in_transaction(&transaction)?, VaultFileState::Empty) {
         return Ok(false);
     }
     transaction.execute_batch(SCHEMA)?;
@@ -319,20 +325,20 @@ pub(super) fn copy_path(path: &Path, version: i64) -> PathBuf {
 }
 
 /// Copies the vault to a file beside it. The copy gets its name only when all of it is on disk.
-fn keep_copy(connection: &Connection, path: &Path, version: i64) -> Result<()> {
+fn back_up(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     let copy = copy_path(path, version);
     if copy.exists() {
         return Ok(());
     }
-    let made = StagedFile::at(&copy, path, false).and_then(|place| {
+    let made = StagedDatabase::at(&copy, path, false).and_then(|place| {
         copy::copy(connection, (place.temp_path(), &copy), &mut |_| {})?;
         place.finish()
     });
     match made {
         // Another process may have done the same in the meantime.
-        Ok(_) | Err(PlaceError::Exists(_)) => Ok(()),
-        Err(PlaceError::Store(error)) => Err(error),
-        Err(PlaceError::Refused { path, reason }) => {
+        Ok(_) | Err(CreateDatabaseError::Exists(_)) => Ok(()),
+        Err(CreateDatabaseError::Store(error)) => Err(error),
+        Err(CreateDatabaseError::Refused { path, reason }) => {
             Err(StorageError::migration(&path, format_args!("cannot keep a copy there: {reason}")))
         }
     }
@@ -363,7 +369,7 @@ mod tests {
     }
 
     /// Returns everything in a new vault: its schema, the numbers in its header, and the version of derived data.
-    fn contents(connection: &Connection) -> (Objects, [i64; 2], Vec<(i64, i64)>) {
+    fn contents(connection: &Connection) -> (SchemaObjects, [i64; 2], Vec<(i64, i64)>) {
         let number = |sql: &str| connection.query_row(sql, [], |row| row.get(0)).unwrap();
         let mut rows = connection.prepare("SELECT id, version FROM derived").unwrap();
         let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::connection::{BUSY_TIMEOUT, secure_delete};
 use super::error::{index_damage, is_damage};
-use super::read::Snapshot;
+use super::read::SqliteSnapshot;
 use super::rows::ArtifactId;
 use super::schema::SEARCH;
 use super::write_lock;
@@ -50,7 +50,7 @@ pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool
 
 /// The progress of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+struct SearchIndexProgress {
     version: i64,
     /// The last indexed capture.
     capture: i64,
@@ -59,13 +59,15 @@ struct State {
 }
 
 /// Returns the state of the index, or `None` if there is none.
-fn state(connection: &Connection) -> rusqlite::Result<Option<State>> {
+fn state(connection: &Connection) -> rusqlite::Result<Option<SearchIndexProgress>> {
     if !exists(connection)? {
         return Ok(None);
     }
     connection
         .prepare_cached("SELECT version, capture, next FROM search_state")?
-        .query_row([], |row| Ok(State { version: row.get(0)?, capture: row.get(1)?, next: row.get(2)? }))
+        .query_row([], |row| {
+            Ok(SearchIndexProgress { version: row.get(0)?, capture: row.get(1)?, next: row.get(2)? })
+        })
         .optional()?
         .map_or_else(|| Err(index_damage("the search index has no state")), |state| Ok(Some(state)))
 }
@@ -81,7 +83,7 @@ fn hash_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<Cap
     connection.prepare_cached(sql)?.query_row([capture], |row| row.get(0)).optional()
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the state of the search index, or `None` if the vault has none.
     pub(crate) fn search_index(&self) -> Result<Option<SearchIndex>> {
         let look = || {
@@ -111,13 +113,13 @@ pub(super) fn size(connection: &Connection) -> rusqlite::Result<Option<u64>> {
 }
 
 impl Store {
-    /// Creates an empty search index, replacing any existing one. Waits for other writers no longer than `patience`.
+    /// Creates an empty search index, replacing any existing one. Waits for other writers no longer than `busy_timeout`.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be written, and [`Busy`](crate::storage::ErrorKind::Busy) if other writers do
     /// not finish in time.
-    fn begin_search_index(&self, patience: Duration) -> Result<()> {
-        self.change_search(patience, |connection| {
+    fn begin_search_index(&self, busy_timeout: Duration) -> Result<()> {
+        self.change_search(busy_timeout, |connection| {
             drop_tables(connection)?;
             connection.execute_batch(SEARCH)?;
             connection.execute("INSERT INTO search_state VALUES (1, ?1, 0, 1)", [VERSION]).map(|_| true)
@@ -146,14 +148,14 @@ impl Store {
 
     fn change_search(
         &self,
-        patience: Duration,
+        busy_timeout: Duration,
         work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
     ) -> Result<bool> {
         let connection = self.connection()?;
         let change = || {
             // Words of passages that are removed later must not remain in the pages of an old index.
             secure_delete(&connection, true)?;
-            let transaction = write_lock::begin_within(&connection, patience)?;
+            let transaction = write_lock::begin_within(&connection, busy_timeout)?;
             let outcome = work(&transaction)?;
             transaction.commit()?;
             Ok(outcome)

@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::{StorageError, wal};
-use crate::files::{self, Replace, StagingDir, WriteError, WriteOptions};
+use crate::files::{self, FileWriteError, ReplacePolicy, StagingDir, WriteOptions};
 
 /// An error that prevents creating a database at a path.
-pub(super) enum PlaceError {
+pub(super) enum CreateDatabaseError {
     /// The file exists and replacing it was not allowed.
     Exists(PathBuf),
     /// Another reason.
@@ -17,29 +17,29 @@ pub(super) enum PlaceError {
     Store(StorageError),
 }
 
-impl From<WriteError> for PlaceError {
-    fn from(error: WriteError) -> Self {
+impl From<FileWriteError> for CreateDatabaseError {
+    fn from(error: FileWriteError) -> Self {
         match error {
-            WriteError::Exists { path } => Self::Exists(path),
-            WriteError::Refused { path, reason } => Self::Refused { path, reason },
-            WriteError::Io { path, source } => Self::Store(StorageError::io(&path, source)),
+            FileWriteError::Exists { path } => Self::Exists(path),
+            FileWriteError::Refused { path, reason } => Self::Refused { path, reason },
+            FileWriteError::Io { path, source } => Self::Store(StorageError::io(&path, source)),
         }
     }
 }
 
 /// The path that a database will have, and a directory beside it in which it is built: SQLite puts further files beside
 /// a database in use.
-pub(super) struct StagedFile<'v> {
+pub(super) struct StagedDatabase<'v> {
     path: PathBuf,
     staging: StagingDir,
     temp_path: PathBuf,
     options: WriteOptions<'v>,
 }
 
-impl<'v> StagedFile<'v> {
+impl<'v> StagedDatabase<'v> {
     /// Creates a staging directory for a file that is made from `vault` and will be at `path`. Removes the leftovers of
     /// interrupted processes.
-    pub(super) fn at(path: &Path, vault: &'v Path, force: bool) -> Result<Self, PlaceError> {
+    pub(super) fn at(path: &Path, vault: &'v Path, force: bool) -> Result<Self, CreateDatabaseError> {
         let options = WriteOptions { replace: force, vault: Some(vault), ..WriteOptions::default() };
         files::check_target(path, &options)?;
         check_alone(path)?;
@@ -54,35 +54,35 @@ impl<'v> StagedFile<'v> {
     }
 
     /// Moves the file to its final path; returns its size in bytes.
-    pub(super) fn finish(self) -> Result<u64, PlaceError> {
+    pub(super) fn finish(self) -> Result<u64, CreateDatabaseError> {
         let Self { path, temp_path: unfinished, options, staging } = &self;
         let bytes = sync(unfinished).map_err(failed(unfinished))?;
         // A log left by an earlier database would be applied to the new one.
         check_alone(path)?;
         files::check_target(path, options)?;
-        let replace = if options.replace { Replace::Existing } else { Replace::Never };
+        let replace = if options.replace { ReplacePolicy::Existing } else { ReplacePolicy::Never };
         files::place(staging, unfinished, path, replace).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => PlaceError::Exists(path.clone()),
+            ErrorKind::AlreadyExists => CreateDatabaseError::Exists(path.clone()),
             _ => failed(path)(error),
         })?;
         Ok(bytes)
     }
 }
 
-impl From<StorageError> for PlaceError {
+impl From<StorageError> for CreateDatabaseError {
     fn from(error: StorageError) -> Self {
         Self::Store(error)
     }
 }
 
-fn failed(path: &Path) -> impl Fn(io::Error) -> PlaceError {
+fn failed(path: &Path) -> impl Fn(io::Error) -> CreateDatabaseError {
     let path = path.to_owned();
-    move |source| PlaceError::Store(StorageError::io(&path, source))
+    move |source| CreateDatabaseError::Store(StorageError::io(&path, source))
 }
 
 /// Checks that there is no log of a database at `path`: it would be applied to the new one. An empty log that is not in use
 /// may remain from a vault that was deleted.
-fn check_alone(path: &Path) -> Result<(), PlaceError> {
+fn check_alone(path: &Path) -> Result<(), CreateDatabaseError> {
     for ending in ["-wal", "-journal"] {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
@@ -93,7 +93,7 @@ fn check_alone(path: &Path) -> Result<(), PlaceError> {
                 "{name} exists, so a vault with this name is in use or was not closed; choose another file, or move \
                  both away"
             );
-            return Err(PlaceError::Refused { path: path.to_owned(), reason });
+            return Err(CreateDatabaseError::Refused { path: path.to_owned(), reason });
         }
     }
     Ok(())

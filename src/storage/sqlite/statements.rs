@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use rusqlite::{CachedStatement, Connection, Result, Statement, Transaction};
 
 /// A lender of prepared statements.
-pub(super) trait Statements {
+pub(super) trait StatementProvider {
     /// Calls `work` with the statement of `sql`.
     ///
     /// # Errors
@@ -13,14 +13,14 @@ pub(super) trait Statements {
     fn with<T>(&self, sql: &'static str, work: impl FnOnce(&mut Statement<'_>) -> Result<T>) -> Result<T>;
 }
 
-impl Statements for Connection {
+impl StatementProvider for Connection {
     fn with<T>(&self, sql: &'static str, work: impl FnOnce(&mut Statement<'_>) -> Result<T>) -> Result<T> {
         let mut statement = self.prepare_cached(sql)?;
         work(&mut statement)
     }
 }
 
-impl Statements for Transaction<'_> {
+impl StatementProvider for Transaction<'_> {
     fn with<T>(&self, sql: &'static str, work: impl FnOnce(&mut Statement<'_>) -> Result<T>) -> Result<T> {
         (**self).with(sql, work)
     }
@@ -28,12 +28,12 @@ impl Statements for Transaction<'_> {
 
 /// The statements that a transaction uses for each artifact. Each is taken from the cache of the connection only once: a
 /// use of that cache costs almost as much as a lookup in a table.
-pub(super) struct HeldStatements<'t> {
+pub(super) struct TransactionStatements<'t> {
     connection: &'t Connection,
     held: RefCell<Vec<(&'static str, Option<CachedStatement<'t>>)>>,
 }
 
-impl<'t> HeldStatements<'t> {
+impl<'t> TransactionStatements<'t> {
     pub(super) fn new(connection: &'t Connection) -> Self {
         Self { connection, held: RefCell::new(Vec::new()) }
     }
@@ -51,7 +51,7 @@ impl<'t> HeldStatements<'t> {
     }
 }
 
-impl Statements for HeldStatements<'_> {
+impl StatementProvider for TransactionStatements<'_> {
     fn with<T>(&self, sql: &'static str, work: impl FnOnce(&mut Statement<'_>) -> Result<T>) -> Result<T> {
         let (place, statement) = self.take(sql);
         let mut statement = match statement {
@@ -78,7 +78,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let connection = connection::connect(file.path()).unwrap();
         connection.execute_batch("CREATE TABLE t (x UNIQUE)").unwrap();
-        let statements = HeldStatements::new(&connection);
+        let statements = TransactionStatements::new(&connection);
         let insert = |x: i64| statements.with("INSERT INTO t VALUES (?1)", |insert| insert.execute([x]));
         let count = || statements.with(COUNT, |count| count.query_row([], |row| row.get::<_, i64>(0)));
         insert(1).unwrap();

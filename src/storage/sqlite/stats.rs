@@ -4,24 +4,24 @@ use chrono::DateTime;
 use rusqlite::{Connection, Row};
 
 use super::Result;
-use super::read::Snapshot;
+use super::read::SqliteSnapshot;
 use super::rows::Milliseconds;
 use super::{mention_index, search};
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    BlobCounts, Dated, Day, EngineStatistics, Extremes, KindStats, Sized, Statistics,
+    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, Statistics,
 };
 
 const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
     pub(crate) fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
         let kinds = "SELECT k.name, count(DISTINCT c.artifact), count(*), sum(c.size)
                        FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                       GROUP BY k.id ORDER BY k.name";
         let kinds = self.rows(kinds, [], |row| {
-            Ok(KindStats {
+            Ok(KindTotals {
                 kind: row.get(0)?,
                 artifacts: row.get(1)?,
                 captures: row.get(2)?,
@@ -63,14 +63,14 @@ impl Snapshot<'_> {
         let largest =
             self.rows(sql, [Extremes::LARGEST], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         let largest = largest.into_iter().map(|(id, bytes, captures)| {
-            Ok(Sized { artifact: self.artifact_by_id(id)?.record(), bytes, captures })
+            Ok(ArtifactSize { artifact: self.artifact_by_id(id)?.record(), bytes, captures })
         });
         let largest = largest.collect::<Result<_>>()?;
         Ok(Extremes { largest, oldest: self.extreme(by, "")?, newest: self.extreme(by, "DESC")? })
     }
 
     /// Returns the oldest artifact according to `by`, or the newest if `direction` is DESC.
-    fn extreme(&self, by: TimeBasis, direction: &str) -> Result<Option<Dated>> {
+    fn extreme(&self, by: TimeBasis, direction: &str) -> Result<Option<ArtifactTime>> {
         // In the order of `Chronology::newest_first`.
         let order = match by {
             TimeBasis::LastSeen => format!("entry {direction}"),
@@ -80,7 +80,7 @@ impl Snapshot<'_> {
         };
         let sql = format!("SELECT id, at FROM ({}) WHERE at NOT NULL ORDER BY {order} LIMIT 1", dated(by));
         let found = self.rows(&sql, [], |row| Ok((row.get(0)?, row.get::<_, Milliseconds>(1)?.0)))?.pop();
-        found.map(|(id, at)| Ok(Dated { artifact: self.artifact_by_id(id)?.record(), at })).transpose()
+        found.map(|(id, at)| Ok(ArtifactTime { artifact: self.artifact_by_id(id)?.record(), at })).transpose()
     }
 
     fn days(&self, by: TimeBasis) -> Result<Vec<Day>> {

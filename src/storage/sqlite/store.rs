@@ -7,33 +7,33 @@ use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use super::connection::{self, BUSY_TIMEOUT};
-use super::dictionaries::Readers;
-use super::edit::Edit;
-use super::pool::{Lease, Pool};
-use super::read::Snapshot;
-use super::release::Heirs;
+use super::dictionaries::DecompressionDictionaryCache;
+use super::edit::WriteTransaction;
+use super::pool::{ConnectionPool, SqlitePooledConnection};
+use super::read::SqliteSnapshot;
+use super::release::BaseReplacements;
 use super::schema::{self, CreatePolicy, VERSION};
-use super::wal::{self, Incident};
-use super::write::{self, Putting};
+use super::wal::{self, DamagedWal};
+use super::write::{self, PutContext};
 use super::{derived, fetch, payload, reindex};
 use crate::artifact::Signature;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
-use crate::storage::check::{Readmitted, Reindexed};
+use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::interface::LogDamage;
-use crate::storage::{Actor, ErrorKind, Prepared, Put, RemovedPolicy, Result, StorageError, Upgrade};
+use crate::storage::{Actor, ErrorKind, Prepared, PutResult, RemovedPolicy, Result, StorageError, Upgrade};
 
 /// A vault file.
 ///
 /// Several processes and threads can use one vault concurrently. Writers wait for each other; readers never wait.
 pub struct Store {
     pub(super) path: PathBuf,
-    pub(super) pool: Pool,
-    pub(super) readers: Readers,
+    pub(super) pool: ConnectionPool,
+    pub(super) readers: DecompressionDictionaryCache,
     pub(super) actor: Option<Actor>,
     /// The payloads that were re-encoded to prepare a removal, until the removal.
-    pub(super) heirs: Mutex<Heirs>,
+    pub(super) heirs: Mutex<BaseReplacements>,
     /// The damage to the write-ahead log found when the vault was opened.
     pub(super) log_damage: Option<Box<LogDamage>>,
     /// Set once the file exists. Must be the last field: the vault is open while the others are dropped.
@@ -70,7 +70,7 @@ impl Store {
     /// # Errors
     /// Same as [`Store::open`], except [`Older`](crate::storage::ErrorKind::Older).
     pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
-        let (_registration, incident) = Self::look(path)?;
+        let (_registration, incident) = Self::inspect_files(path)?;
         let from = schema::version(path)?;
         let mut store = Self::prepare(path, CreatePolicy::Upgrade)?;
         // By this point, SQLite has read the log.
@@ -122,8 +122,8 @@ impl Store {
         }
         Ok(Self {
             path: path.to_owned(),
-            pool: Pool::new(path, None),
-            readers: Readers::default(),
+            pool: ConnectionPool::new(path, None),
+            readers: DecompressionDictionaryCache::default(),
             actor: None,
             heirs: Mutex::default(),
             log_damage: None,
@@ -140,7 +140,7 @@ impl Store {
     pub(super) fn create_now(&self) -> Result<()> {
         if !self.is_created() {
             connection::create_file(&self.path)?;
-            let (registration, _) = Self::look(&self.path)?;
+            let (registration, _) = Self::inspect_files(&self.path)?;
             drop(schema::open(&self.path, CreatePolicy::Create)?);
             self.created.get_or_init(|| registration);
         }
@@ -148,7 +148,7 @@ impl Store {
     }
 
     fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
-        let (registration, incident) = Self::look(path)?;
+        let (registration, incident) = Self::inspect_files(path)?;
         let connection = schema::open(path, policy)?;
         let log_damage = incident.map(|incident| Box::new(incident.describe(path, &connection)));
         Ok(Self { log_damage, ..Self::with_connection_to(path, connection, registration) })
@@ -160,12 +160,12 @@ impl Store {
         connection: Connection,
         registration: Registration,
     ) -> Self {
-        let pool = Pool::new(path, Some(connection));
+        let pool = ConnectionPool::new(path, Some(connection));
         let created = OnceLock::from(registration);
         Self {
             path: path.to_owned(),
             pool,
-            readers: Readers::default(),
+            readers: DecompressionDictionaryCache::default(),
             actor: None,
             heirs: Mutex::default(),
             log_damage: None,
@@ -174,12 +174,12 @@ impl Store {
     }
 
     /// Checks the files of the vault at `path` before SQLite opens them, unless this process already has it open.
-    fn look(path: &Path) -> Result<(Registration, Option<Incident>)> {
+    fn inspect_files(path: &Path) -> Result<(Registration, Option<DamagedWal>)> {
         let look = |real: &Path| {
             connection::expect_file(path)?;
             connection::expect_no_rollback_journal(real)
                 .map_err(|error| StorageError::from_sqlite(path, error))?;
-            wal::look(real).map_err(|source| StorageError::io(path, source))
+            wal::detect_damage(real).map_err(|source| StorageError::io(path, source))
         };
         let (registration, incident) = Registration::after(path, look)?;
         Ok((registration, incident.flatten()))
@@ -221,14 +221,14 @@ impl Store {
         artifact: &Prepared,
         recorded: Option<Signature>,
         at: DateTime<Utc>,
-    ) -> Result<Put> {
+    ) -> Result<PutResult> {
         let dictionaries = payload::dictionaries(artifact)?;
-        let putting = Putting {
+        let putting = PutContext {
             dictionaries,
             actor: self.actor.as_ref(),
             at,
             policy: RemovedPolicy::default(),
-            patience: BUSY_TIMEOUT,
+            busy_timeout: BUSY_TIMEOUT,
         };
         self.create_now()?;
         let mut connection = self.connection()?;
@@ -237,9 +237,9 @@ impl Store {
     }
 
     /// Begins a change to the vault's content, after waiting for other writers to finish.
-    pub(crate) fn edit(&self, at: DateTime<Utc>) -> Result<Edit<'_>> {
-        let look = |connection| Snapshot::begin(connection, &self.readers, &self.path, true);
-        Edit::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
+    pub(crate) fn edit(&self, at: DateTime<Utc>) -> Result<WriteTransaction<'_>> {
+        let look = |connection| SqliteSnapshot::begin(connection, &self.readers, &self.path, true);
+        WriteTransaction::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
     }
 
     /// Checkpoints the write-ahead log into the vault's file and truncates the log, so that it no longer contains
@@ -264,8 +264,8 @@ impl Store {
     }
 
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
-    pub(crate) fn snapshot(&self) -> Result<Snapshot<'_>> {
-        Snapshot::begin(self.connection()?, &self.readers, &self.path, false)
+    pub(crate) fn snapshot(&self) -> Result<SqliteSnapshot<'_>> {
+        SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, false)
     }
 
     /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their
@@ -273,7 +273,7 @@ impl Store {
     ///
     /// # Errors
     /// Same as [`Storage::put`](crate::storage::Storage::put).
-    pub fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>> {
+    pub fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
         let mut connection = self.connection()?;
         reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
@@ -290,7 +290,7 @@ impl Store {
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    pub(super) fn connection(&self) -> Result<Lease<'_>> {
+    pub(super) fn connection(&self) -> Result<SqlitePooledConnection<'_>> {
         if !self.is_created() {
             return Err(StorageError::missing(&self.path));
         }

@@ -28,11 +28,11 @@ const MARK: Duration = Duration::from_secs(0x72_756e);
 const UNIT: u64 = 8;
 
 /// The log of an open vault. SQLite locks other files, so this one can be opened and closed beside it.
-struct Log {
+struct WalFile {
     path: PathBuf,
 }
 
-impl Log {
+impl WalFile {
     /// Returns the log of the vault that `connection` can write, if it has one.
     fn of_connection(connection: &Connection) -> Option<Self> {
         if connection.is_readonly(MAIN_DB).unwrap_or(true) {
@@ -92,13 +92,13 @@ fn record(file: &File, length: u64) {
 /// A transaction that is synced here, in one step, after SQLite has committed it without syncing.
 pub(super) struct DeferredSync<'c> {
     connection: &'c Connection,
-    log: Log,
+    log: WalFile,
 }
 
 impl<'c> DeferredSync<'c> {
     /// Prepares `connection`, which has no transaction. Returns `None` if the log is not empty, or may be new.
     pub(super) fn prepare(connection: &'c Connection) -> rusqlite::Result<Option<Self>> {
-        let Some(log) = Log::of_connection(connection).filter(|log| log.is_empty() && log.is_on_disk())
+        let Some(log) = WalFile::of_connection(connection).filter(|log| log.is_empty() && log.is_on_disk())
         else {
             return Ok(None);
         };
@@ -160,7 +160,7 @@ pub(super) fn close(connection: Connection) {
 }
 
 fn empty_log(connection: &Connection) -> rusqlite::Result<()> {
-    let Some(log) = Log::of_connection(connection) else { return Ok(()) };
+    let Some(log) = WalFile::of_connection(connection) else { return Ok(()) };
     let stay = || connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop);
     if log.is_empty() {
         return if log.is_on_disk() { stay() } else { Ok(()) };
@@ -226,7 +226,7 @@ mod tests {
         let connection = connection::connect(&path).unwrap();
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
         checkpoint(&connection, "TRUNCATE").unwrap();
-        let log = Log::of_connection(&connection).unwrap();
+        let log = WalFile::of_connection(&connection).unwrap();
         log.record_empty();
         let count = |connection: &Connection| -> i64 {
             connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap()
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn a_record_applies_to_one_length() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Log { path: directory.path().join("v-wal") };
+        let log = WalFile { path: directory.path().join("v-wal") };
         fs::write(&log.path, "").unwrap();
         assert!(log.is_empty() && !log.is_on_disk());
         log.record_empty();

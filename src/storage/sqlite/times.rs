@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use super::read::Snapshot;
+use super::read::SqliteSnapshot;
 use super::rows::ArtifactId;
 use crate::storage::Result;
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the largest number of an attribute of an artifact, or `None` if it has none.
     pub(crate) fn number_of(&self, artifact: ArtifactId, name: &str) -> Result<Option<i64>> {
         let sql = "SELECT max(v.number) FROM attribute a JOIN attribute_value v ON v.id = a.value

@@ -69,14 +69,14 @@ pub(super) fn for_digests(connection: &Connection, digests: &[Digest]) -> rusqli
 }
 
 /// A removed artifact whose bytes are still in the vault.
-pub(super) struct NotGone {
+pub(super) struct UndeletedArtifact {
     pub(super) tombstone: Tombstone,
     /// The kind and the core hash of an artifact that has the bytes, if one does.
     pub(super) holder: Option<(String, CoreHash)>,
 }
 
 /// Returns the artifacts that are recorded as removed and whose bytes are in the vault, by core hash.
-pub(super) fn not_gone(connection: &Connection) -> rusqlite::Result<Vec<NotGone>> {
+pub(super) fn undeleted_artifacts(connection: &Connection) -> rusqlite::Result<Vec<UndeletedArtifact>> {
     let sql = format!(
         "SELECT {}, b.id FROM tombstone t JOIN journal j ON j.seq = t.entry
            JOIN blob b ON substr(b.digest, 1, 8) = substr(t.digest, 1, 8) AND b.digest = t.digest",
@@ -88,7 +88,7 @@ pub(super) fn not_gone(connection: &Connection) -> rusqlite::Result<Vec<NotGone>
     for row in rows {
         let (tombstone, blob) = row?;
         if artifact_id(connection, tombstone.core)?.is_none() {
-            found.push(NotGone { tombstone, holder: holder(connection, blob)? });
+            found.push(UndeletedArtifact { tombstone, holder: holder(connection, blob)? });
         }
     }
     found.sort_by_key(|found| (found.tombstone.core, found.tombstone.digest));

@@ -11,13 +11,13 @@ use std::collections::BTreeSet;
 use rusqlite::Connection;
 
 use super::ids::artifact_id;
-use super::lists::{Lists, Stated};
-use super::statements::Statements;
+use super::lists::{MentionListReader, MentionRow};
+use super::statements::StatementProvider;
 use crate::digest::{CoreHash, Digest};
 
 /// A reader of the references in mention lists.
-pub(super) struct References<'c> {
-    lists: Lists<'c>,
+pub(super) struct ReferenceReader<'c> {
+    lists: MentionListReader<'c>,
     /// The row ids of the roles that require the artifact.
     roles: BTreeSet<i64>,
 }
@@ -46,8 +46,8 @@ fn delete(connection: &Connection, key: i64, capture: i64) -> rusqlite::Result<(
 
 /// Removes the references to an artifact that has been added.
 pub(super) fn resolve(
-    statements: &impl Statements,
-    lists: Lists<'_>,
+    statements: &impl StatementProvider,
+    lists: MentionListReader<'_>,
     core: CoreHash,
 ) -> rusqlite::Result<()> {
     let (connection, key) = (lists.payloads.connection, core.0.key());
@@ -58,7 +58,7 @@ pub(super) fn resolve(
     if captures.is_empty() {
         return Ok(());
     }
-    let references = References::new(lists)?;
+    let references = ReferenceReader::new(lists)?;
     for capture in captures {
         // It may also refer to another digest that begins with the same bytes.
         let others = references.unresolved(capture, |target| target.key() == key)?;
@@ -70,10 +70,10 @@ pub(super) fn resolve(
 }
 
 /// Rebuilds the table from all mention lists.
-pub(super) fn rebuild(lists: Lists<'_>) -> rusqlite::Result<()> {
+pub(super) fn rebuild(lists: MentionListReader<'_>) -> rusqlite::Result<()> {
     let connection = lists.payloads.connection;
     connection.execute("DELETE FROM unresolved_reference", [])?;
-    let references = References::new(lists)?;
+    let references = ReferenceReader::new(lists)?;
     let mut captures = connection.prepare("SELECT capture FROM mention_list ORDER BY capture")?;
     let mut captures = captures.query([])?;
     while let Some(row) = captures.next()? {
@@ -85,8 +85,8 @@ pub(super) fn rebuild(lists: Lists<'_>) -> rusqlite::Result<()> {
     Ok(())
 }
 
-impl<'c> References<'c> {
-    pub(super) fn new(lists: Lists<'c>) -> rusqlite::Result<Self> {
+impl<'c> ReferenceReader<'c> {
+    pub(super) fn new(lists: MentionListReader<'c>) -> rusqlite::Result<Self> {
         let mut roles = lists.payloads.connection.prepare_cached("SELECT id FROM role WHERE dangles")?;
         let roles = roles.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         Ok(Self { lists, roles })
@@ -106,9 +106,9 @@ impl<'c> References<'c> {
     }
 
     /// Returns the keys of the digests of `list` that no artifact has.
-    fn keys(&self, list: &[Stated]) -> rusqlite::Result<BTreeSet<i64>> {
+    fn keys(&self, list: &[MentionRow]) -> rusqlite::Result<BTreeSet<i64>> {
         let mut keys = BTreeSet::new();
-        for Stated { digest, .. } in list.iter().filter(|stated| self.roles.contains(&stated.role)) {
+        for MentionRow { digest, .. } in list.iter().filter(|stated| self.roles.contains(&stated.role)) {
             let is_known = keys.contains(&digest.key());
             if !is_known && artifact_id(self.lists.payloads.connection, CoreHash(*digest))?.is_none() {
                 keys.insert(digest.key());
@@ -118,7 +118,7 @@ impl<'c> References<'c> {
     }
 
     /// Removes the references of a capture, which has this list.
-    pub(super) fn forget(&self, capture: i64, list: &[Stated]) -> rusqlite::Result<()> {
+    pub(super) fn forget(&self, capture: i64, list: &[MentionRow]) -> rusqlite::Result<()> {
         for key in self.keys(list)? {
             delete(self.lists.payloads.connection, key, capture)?;
         }

@@ -19,11 +19,11 @@ use super::delta::DeltaBaseFinder;
 use super::dictionaries::Dictionaries;
 use super::dictionary_training;
 use super::ids::{artifact_id, blob_id, capture_id};
-use super::journal::{Addition, Journal, after, arrival};
-use super::lists::Lists;
+use super::journal::{Addition, SqliteJournalWriter, after, arrival};
+use super::lists::MentionListReader;
 use super::mention_index;
-use super::payload::Payloads;
-use super::statements::{HeldStatements, Statements};
+use super::payload::PayloadReader;
+use super::statements::{StatementProvider, TransactionStatements};
 use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
 use super::unresolved;
@@ -31,25 +31,25 @@ use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
-use crate::storage::{Actor, AdoptedEntry, Prepared, Put, PutOutcome, RemovedPolicy};
-use seen::Sightings;
+use crate::storage::{Actor, AdoptedEntry, Prepared, PutOutcome, PutResult, RemovedPolicy};
+use seen::PendingSightings;
 
 /// The context in which the artifacts of a transaction are stored.
-pub(super) struct Putting<'a> {
+pub(super) struct PutContext<'a> {
     pub(super) dictionaries: &'a Dictionaries,
     pub(super) actor: Option<&'a Actor>,
     pub(super) at: DateTime<Utc>,
     pub(super) policy: RemovedPolicy,
     /// Maximum time to wait for other writers.
-    pub(super) patience: Duration,
+    pub(super) busy_timeout: Duration,
 }
 
 /// Stores `batch` in one transaction.
 pub(super) fn put<'p>(
     connection: &mut Connection,
     batch: impl IntoIterator<Item = &'p Prepared>,
-    putting: &Putting<'_>,
-) -> rusqlite::Result<Vec<Put>> {
+    putting: &PutContext<'_>,
+) -> rusqlite::Result<Vec<PutResult>> {
     in_one_transaction(connection, putting, |writer| writer.put_all(batch))
 }
 
@@ -58,8 +58,8 @@ pub(super) fn put_again(
     connection: &mut Connection,
     prepared: &Prepared,
     recorded: Option<Signature>,
-    putting: &Putting<'_>,
-) -> rusqlite::Result<Put> {
+    putting: &PutContext<'_>,
+) -> rusqlite::Result<PutResult> {
     let key = (prepared.admitted().core(), prepared.admitted().capture());
     in_one_transaction(connection, putting, |writer| {
         writer.recorded = recorded.map(|signature| (key, signature));
@@ -69,10 +69,10 @@ pub(super) fn put_again(
 
 fn in_one_transaction<T>(
     connection: &mut Connection,
-    putting: &Putting<'_>,
-    work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
+    putting: &PutContext<'_>,
+    work: impl FnOnce(&mut SqliteWriter<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let open = |connection: &Connection| Journal::open(connection, putting.actor, putting.at);
+    let open = |connection: &Connection| SqliteJournalWriter::open(connection, putting.actor, putting.at);
     with_journal(connection, putting, open, work)
 }
 
@@ -80,21 +80,21 @@ fn in_one_transaction<T>(
 pub(super) fn adopt(
     connection: &mut Connection,
     entries: &[AdoptedEntry<'_>],
-    putting: &Putting<'_>,
+    putting: &PutContext<'_>,
 ) -> rusqlite::Result<()> {
-    with_journal(connection, putting, Journal::open_to_adopt, |writer| {
+    with_journal(connection, putting, SqliteJournalWriter::open_to_adopt, |writer| {
         entries.iter().try_for_each(|entry| writer.adopt(entry))
     })
 }
 
 fn with_journal<T>(
     connection: &mut Connection,
-    putting: &Putting<'_>,
-    open: impl FnOnce(&Connection) -> rusqlite::Result<Journal>,
-    work: impl FnOnce(&mut Writer<'_>) -> rusqlite::Result<T>,
+    putting: &PutContext<'_>,
+    open: impl FnOnce(&Connection) -> rusqlite::Result<SqliteJournalWriter>,
+    work: impl FnOnce(&mut SqliteWriter<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     let connection = &*connection;
-    let begin = || write_lock::begin_within(connection, putting.patience);
+    let begin = || write_lock::begin_within(connection, putting.busy_timeout);
     let mut deferred = DeferredSync::prepare(connection)?;
     let mut transaction = begin()?;
     if deferred.as_ref().is_some_and(|deferred| !deferred.is_possible()) {
@@ -103,7 +103,7 @@ fn with_journal<T>(
         transaction = begin()?;
     }
     let journal = open(&transaction)?;
-    let mut writer = Writer::with_journal(&transaction, putting, journal)?;
+    let mut writer = SqliteWriter::with_journal(&transaction, putting, journal)?;
     let outcome = work(&mut writer)?;
     writer.finish()?;
     transaction.commit()?;
@@ -114,14 +114,14 @@ fn with_journal<T>(
 /// The interval, in artifacts, at which training a dictionary for the kind is tried.
 const TRY_DICTIONARY: i64 = 256;
 
-pub(super) struct Writer<'t> {
+pub(super) struct SqliteWriter<'t> {
     pub(super) transaction: &'t Transaction<'t>,
-    statements: HeldStatements<'t>,
+    statements: TransactionStatements<'t>,
     dictionaries: &'t Dictionaries,
-    pub(super) journal: Journal,
+    pub(super) journal: SqliteJournalWriter,
     policy: RemovedPolicy,
     tombstones: Tombstones,
-    seen: Sightings,
+    seen: PendingSightings,
     next_capture: i64,
     kinds: HashMap<&'static str, i64>,
     roles: HashMap<(i64, &'static str), i64>,
@@ -132,7 +132,7 @@ pub(super) struct Writer<'t> {
     /// The row ids of dictionaries; `None` for those that must not be used.
     dictionary_ids: HashMap<Digest, Option<i64>>,
     /// Entries for the mention index, to which they are added at the end of the batch.
-    pub(super) entries: Vec<mention_index::Entry>,
+    pub(super) entries: Vec<mention_index::MentionIndexEntry>,
 }
 
 /// A new capture with its artifact and the blobs of its members.
@@ -150,27 +150,27 @@ pub(super) struct StoredBlob<'p> {
     pub(super) digests: Cow<'p, [Digest]>,
 }
 
-impl<'t> Writer<'t> {
-    pub(super) fn new(transaction: &'t Transaction<'t>, putting: &Putting<'t>) -> rusqlite::Result<Self> {
-        let journal = Journal::open(transaction, putting.actor, putting.at)?;
+impl<'t> SqliteWriter<'t> {
+    pub(super) fn new(transaction: &'t Transaction<'t>, putting: &PutContext<'t>) -> rusqlite::Result<Self> {
+        let journal = SqliteJournalWriter::open(transaction, putting.actor, putting.at)?;
         Self::with_journal(transaction, putting, journal)
     }
 
     fn with_journal(
         transaction: &'t Transaction<'t>,
-        putting: &Putting<'t>,
-        journal: Journal,
+        putting: &PutContext<'t>,
+        journal: SqliteJournalWriter,
     ) -> rusqlite::Result<Self> {
-        let Putting { dictionaries, policy, .. } = *putting;
+        let PutContext { dictionaries, policy, .. } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
         Ok(Self {
             transaction,
-            statements: HeldStatements::new(transaction),
+            statements: TransactionStatements::new(transaction),
             dictionaries,
             policy,
             tombstones: Tombstones::default(),
-            seen: Sightings::after(journal.seq()),
+            seen: PendingSightings::after(journal.seq()),
             journal,
             next_capture: after(last_capture.unwrap_or(0), "capture")?,
             kinds: HashMap::new(),
@@ -183,7 +183,7 @@ impl<'t> Writer<'t> {
         })
     }
 
-    fn put(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
+    fn put(&mut self, prepared: &Prepared) -> rusqlite::Result<PutResult> {
         for embedded in prepared.embedded() {
             self.put(embedded)?;
         }
@@ -197,7 +197,7 @@ impl<'t> Writer<'t> {
         if may_be_present && let Some(id) = capture_id(self.transaction, core, capture)? {
             self.see(id, core, capture)?;
             self.record_signature(id, admitted)?;
-            return Ok(Put { core, capture, outcome: PutOutcome::Present });
+            return Ok(PutResult { core, capture, outcome: PutOutcome::Present });
         }
         self.record_seen()?;
         let kind = self.kind(admitted.kind())?;
@@ -207,7 +207,7 @@ impl<'t> Writer<'t> {
         let entry = Addition { kind, kind_name, core, capture, size, source_path };
         self.journal.add(&self.statements, &entry)?;
         self.record_signature(id, admitted)?;
-        Ok(Put { core, capture, outcome })
+        Ok(PutResult { core, capture, outcome })
     }
 
     /// Stores a new capture, whose addition is the journal entry `entry`; `known` is the existing blob of a single member, if
@@ -230,7 +230,7 @@ impl<'t> Writer<'t> {
         let new = NewCapture { id, artifact, is_first, blobs };
         self.index(&new, kind, admitted)?;
         if is_first && artifact % TRY_DICTIONARY == 0 {
-            let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
+            let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
             dictionary_training::make(payloads, kind)?;
         }
         Ok((new.id, outcome))
@@ -263,8 +263,8 @@ impl<'t> Writer<'t> {
             |insert| insert.execute((core.0.as_bytes(), kind, at, arrival(entry, 0))),
         )?;
         let id = self.transaction.last_insert_rowid();
-        let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
-        unresolved::resolve(&self.statements, Lists { payloads }, core)?;
+        let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
+        unresolved::resolve(&self.statements, MentionListReader { payloads }, core)?;
         Ok((id, PutOutcome::Added))
     }
 

@@ -36,42 +36,47 @@ pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>
     begin_within(connection, BUSY_TIMEOUT)
 }
 
-/// Like [`begin`], but waits no longer than `patience`.
-pub(super) fn begin_within(connection: &Connection, patience: Duration) -> rusqlite::Result<Transaction<'_>> {
-    in_turn(connection, patience, || Transaction::new_unchecked(connection, TransactionBehavior::Immediate))
+/// Like [`begin`], but waits no longer than `busy_timeout`.
+pub(super) fn begin_within(
+    connection: &Connection,
+    busy_timeout: Duration,
+) -> rusqlite::Result<Transaction<'_>> {
+    in_turn(connection, busy_timeout, || {
+        Transaction::new_unchecked(connection, TransactionBehavior::Immediate)
+    })
 }
 
 /// Runs `work`, which takes the write lock, when it is this connection's turn.
 ///
 /// # Errors
-/// Returns the error of `work`. If the vault is still busy after `patience`, the message states whether others wrote
+/// Returns the error of `work`. If the vault is still busy after `busy_timeout`, the message states whether others wrote
 /// during the wait.
 pub(super) fn in_turn<T>(
     connection: &Connection,
-    patience: Duration,
+    busy_timeout: Duration,
     mut work: impl FnMut() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
     connection.busy_timeout(Duration::ZERO)?;
-    let outcome = Waiting::new(connection, patience).wait(&mut work);
+    let outcome = LockWait::new(connection, busy_timeout).wait(&mut work);
     connection.busy_timeout(BUSY_TIMEOUT)?;
     outcome
 }
 
-struct Waiting<'c> {
+struct LockWait<'c> {
     connection: &'c Connection,
     began: Instant,
-    patience: Duration,
+    busy_timeout: Duration,
     /// The path of the queue file, or `None` if SQLite does not report the path of the vault.
     queue: Option<PathBuf>,
 }
 
-impl<'c> Waiting<'c> {
-    fn new(connection: &'c Connection, patience: Duration) -> Self {
+impl<'c> LockWait<'c> {
+    fn new(connection: &'c Connection, busy_timeout: Duration) -> Self {
         let queue = connection
             .path()
             .filter(|path| !path.is_empty())
             .map(|path| PathBuf::from(format!("{path}{ENDING}")));
-        Self { connection, began: Instant::now(), patience, queue }
+        Self { connection, began: Instant::now(), busy_timeout, queue }
     }
 
     fn wait<T>(&self, work: &mut impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
@@ -87,14 +92,14 @@ impl<'c> Waiting<'c> {
         let mut head = None;
         loop {
             let waited = self.began.elapsed();
-            head = head.or_else(|| self.queue.as_deref().and_then(Head::take));
+            head = head.or_else(|| self.queue.as_deref().and_then(LockQueueHead::take));
             let asks = head.is_some() || self.queue.is_none() || waited >= PASSES_BY;
             let outcome = if asks { work() } else { Err(busy(None)) };
             match outcome {
                 Err(error) if is_busy(&error) => {}
                 outcome => return outcome,
             }
-            if waited >= self.patience {
+            if waited >= self.busy_timeout {
                 // If the file cannot be created or another process is the head, `work` was not attempted yet.
                 return match work() {
                     Err(error) if is_busy(&error) => {
@@ -105,7 +110,7 @@ impl<'c> Waiting<'c> {
                 };
             }
             let pause = if head.is_some() { OFTEN } else { pause(waited) };
-            thread::sleep(pause.min(self.patience.saturating_sub(waited)));
+            thread::sleep(pause.min(self.busy_timeout.saturating_sub(waited)));
         }
     }
 
@@ -129,13 +134,13 @@ fn busy(message: Option<String>) -> Error {
 }
 
 /// The head of the queue, until dropped.
-struct Head {
+struct LockQueueHead {
     path: PathBuf,
     /// Holds the lock.
     file: File,
 }
 
-impl Head {
+impl LockQueueHead {
     /// Becomes the head. Returns `None` if another process is the head, or if the file cannot be created.
     fn take(path: &Path) -> Option<Self> {
         let mut options = OpenOptions::new();
@@ -163,7 +168,7 @@ impl Head {
     }
 }
 
-impl Drop for Head {
+impl Drop for LockQueueHead {
     fn drop(&mut self) {
         // While the file is locked, no other process is the head. If it cannot be removed, the next head reuses it.
         if self.is_at_its_path() {
@@ -197,13 +202,13 @@ mod tests {
     fn there_is_one_head_and_no_file_after_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("v-queue");
-        let head = Head::take(&path).unwrap();
-        assert!(Head::take(&path).is_none());
+        let head = LockQueueHead::take(&path).unwrap();
+        assert!(LockQueueHead::take(&path).is_none());
         drop(head);
         assert!(!path.exists());
         // A file left by a killed process is reused.
         File::create(&path).unwrap();
-        drop(Head::take(&path).unwrap());
+        drop(LockQueueHead::take(&path).unwrap());
         assert!(!path.exists());
     }
 
@@ -212,7 +217,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let [one, other] = vault(&directory);
         let queue = directory.path().join("v-queue");
-        let head = Head::take(&queue).unwrap();
+        let head = LockQueueHead::take(&queue).unwrap();
         let asked = std::cell::Cell::new(0);
         let ask = || {
             asked.set(asked.get() + 1);
@@ -230,19 +235,19 @@ mod tests {
     fn the_error_tells_whether_others_wrote() {
         let directory = tempfile::tempdir().unwrap();
         let [one, other] = vault(&directory);
-        let patience = Duration::from_millis(20);
+        let busy_timeout = Duration::from_millis(20);
         let held = begin(&other).unwrap();
         let message = |error: Error| match error {
             Error::SqliteFailure(_, message) => message,
             error => panic!("{error}"),
         };
-        assert_eq!(message(begin_within(&one, patience).unwrap_err()), None);
+        assert_eq!(message(begin_within(&one, busy_timeout).unwrap_err()), None);
         held.commit().unwrap();
         let write = || {
             other.execute("INSERT INTO t VALUES (1)", [])?;
             Err::<(), _>(busy(None))
         };
-        let said = message(in_turn(&one, patience, write).unwrap_err());
+        let said = message(in_turn(&one, busy_timeout, write).unwrap_err());
         assert_eq!(said.as_deref(), Some(OTHERS_WROTE));
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Examined, Outcome};
+use super::{DocumentOutcome, DocumentResult};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, hex};
 use crate::validation::Violation;
@@ -57,14 +57,14 @@ pub enum AddOutcome {
 impl AddedDocument {
     /// Creates the data of an examined document.
     #[must_use]
-    pub fn new(examined: &Examined) -> Self {
+    pub fn new(examined: &DocumentResult) -> Self {
         let signature = examined.signature.as_ref();
         Self {
             path: examined.path.clone(),
             path_bytes: examined.path_bytes.as_deref().map(hex),
             kind: examined.kind.map(Kind::name).map(str::to_owned),
             outcome: examined.outcome.into(),
-            recorded: examined.outcome != Outcome::PresentUnrecorded,
+            recorded: examined.outcome != DocumentOutcome::PresentUnrecorded,
             core_hash: examined.core,
             continues: examined.continues,
             attachments: examined.attachments.clone(),
@@ -76,14 +76,16 @@ impl AddedDocument {
     }
 }
 
-impl From<Outcome> for AddOutcome {
-    fn from(outcome: Outcome) -> Self {
+impl From<DocumentOutcome> for AddOutcome {
+    fn from(outcome: DocumentOutcome) -> Self {
         match outcome {
-            Outcome::Added => Self::Added,
-            Outcome::NewCapture => Self::Capture,
-            Outcome::Present | Outcome::PresentUnrecorded | Outcome::Verified => Self::Present,
-            Outcome::Rejected => Self::Rejected,
-            Outcome::Skipped => Self::Skipped,
+            DocumentOutcome::Added => Self::Added,
+            DocumentOutcome::NewCapture => Self::Capture,
+            DocumentOutcome::Present | DocumentOutcome::PresentUnrecorded | DocumentOutcome::Verified => {
+                Self::Present
+            }
+            DocumentOutcome::Rejected => Self::Rejected,
+            DocumentOutcome::Skipped => Self::Skipped,
         }
     }
 }

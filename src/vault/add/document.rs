@@ -1,10 +1,10 @@
 //! Adding through a vault: a single document, or many inputs.
 
 use super::annotations::CommonAnnotations;
-use super::{Found, Monitor, Recorded, SourcePaths, Summary, add, conflicting, joined, removed};
+use super::{AddMonitor, InputResult, Recorded, SourcePaths, Summary, add, conflicting, joined, removed};
 use crate::clock;
 use crate::intake::{self, ExamineOptions, Inputs};
-use crate::storage::{self, ErrorKind, Put, PutOptions, PutOutcome, RemovedPolicy, StorageError};
+use crate::storage::{self, ErrorKind, PutOptions, PutOutcome, PutResult, RemovedPolicy, StorageError};
 use crate::validation::{Report, Violation};
 use crate::vault::handle::Vault;
 
@@ -36,15 +36,15 @@ impl Vault {
     /// # Errors
     /// Returns [`AddError::Rejected`] with all violations, also if the artifact was removed before, and
     /// [`AddError::Store`] if the vault cannot be read or written.
-    pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<Put, AddError> {
+    pub fn add_document(&self, document: Vec<u8>, options: &ExamineOptions) -> Result<PutResult, AddError> {
         let admitted = match intake::examine_document(document, "", options) {
             Ok(admitted) => admitted,
             Err(rejection) => joined(&*self.storage, rejection, options)?
                 .map_err(|rejection| AddError::Rejected(rejection.report))?,
         };
-        let policy = if options.allow_removed { RemovedPolicy::TakeBack } else { RemovedPolicy::Refuse };
+        let policy = if options.allow_removed { RemovedPolicy::Readmit } else { RemovedPolicy::Refuse };
         let prepared = self.storage.preparer()?.prepare(admitted);
-        let options = PutOptions { policy, at: clock::now(), patience: storage::PATIENCE };
+        let options = PutOptions { policy, at: clock::now(), busy_timeout: storage::BUSY_TIMEOUT };
         let put = self.storage.put(&[&prepared], &options)?.pop();
         // One outcome for each artifact.
         let put = put.ok_or_else(|| StorageError::new(ErrorKind::Database, "the outcome is missing"))?;
@@ -64,7 +64,7 @@ impl Vault {
         &self,
         inputs: Inputs,
         options: &ExamineOptions,
-        monitor: &mut dyn Monitor,
+        monitor: &mut dyn AddMonitor,
     ) -> Result<Summary, StorageError> {
         self.add_items(inputs, options, monitor)
     }
@@ -75,9 +75,9 @@ impl Vault {
     /// Same as [`Vault::add`].
     pub fn add_items(
         &self,
-        items: impl Iterator<Item = Found> + Send,
+        items: impl Iterator<Item = InputResult> + Send,
         options: &ExamineOptions,
-        monitor: &mut dyn Monitor,
+        monitor: &mut dyn AddMonitor,
     ) -> Result<Summary, StorageError> {
         self.add_annotated(items, options, &CommonAnnotations::NONE, monitor)
     }
@@ -90,10 +90,10 @@ impl Vault {
     /// artifact would have too many labels; otherwise the same as [`Vault::add`].
     pub fn add_annotated(
         &self,
-        items: impl Iterator<Item = Found> + Send,
+        items: impl Iterator<Item = InputResult> + Send,
         options: &ExamineOptions,
         annotations: &CommonAnnotations,
-        monitor: &mut dyn Monitor,
+        monitor: &mut dyn AddMonitor,
     ) -> Result<Summary, StorageError> {
         let without = options.without_source_path;
         let source_paths = if without { SourcePaths::LeftOut } else { SourcePaths::OfInputs };

@@ -4,15 +4,17 @@
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 
-use super::examination::{Examination, Finding, Item, Rest};
+use super::examination::{ContinuingDocument, Examination, ExaminationResult, ExaminedItem};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
-use crate::intake::{Continuation, ExamineOptions, Original, Place, Predecessor, Rejection, Verdict};
+use crate::intake::{
+    ArtifactSource, Continuation, DocumentVerdict, ExamineOptions, InputLocation, Predecessor, Rejection,
+};
 use crate::storage::{Result, Snapshot, StorageError};
 
 /// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
 /// again.
-const MOST_KEPT: usize = 64 << 20;
+const MAX_DEFERRED_BYTES: usize = 64 << 20;
 
 /// The document that another one continues.
 pub(super) struct FirstPart {
@@ -31,45 +33,45 @@ impl FirstPart {
 }
 
 /// The destination of documents, which also finds their beginnings.
-pub(super) trait Target<A> {
+pub(super) trait DocumentSink<A> {
     /// The error that stops processing.
     type Error: From<StorageError>;
 
-    /// Returns the document that extends to `wanted` or further.
+    /// Returns the document that extends to `predecessor` or further.
     fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>>;
 
     /// Accepts the next document, with its number among the inputs.
-    fn push(&mut self, number: usize, item: Item<A>) -> std::result::Result<(), Self::Error>;
+    fn push(&mut self, number: usize, item: ExaminedItem<A>) -> std::result::Result<(), Self::Error>;
 
     /// Makes everything pushed so far findable by its mentions.
     fn settle(&mut self) -> std::result::Result<(), Self::Error>;
 }
 
 /// The state of joining.
-pub(super) struct Joining<'o, M> {
+pub(super) struct ContinuationJoiner<'o, M> {
     options: &'o ExamineOptions,
     /// Converts an admitted artifact into the type of the target.
     make: M,
     /// Whether a document may wait for a beginning that comes later.
     may_wait: bool,
-    waiting: Vec<Waiting>,
+    waiting: Vec<DeferredContinuation>,
     kept: usize,
 }
 
 /// A document whose beginning has not been found yet.
-struct Waiting {
+struct DeferredContinuation {
     number: usize,
     path: OsString,
     wanted: Predecessor,
-    held: Held,
+    held: DeferredContent,
 }
 
-enum Held {
-    Rest(Rest),
-    Place(Place),
+enum DeferredContent {
+    Rest(ContinuingDocument),
+    Place(InputLocation),
 }
 
-impl<'o, M> Joining<'o, M> {
+impl<'o, M> ContinuationJoiner<'o, M> {
     pub(super) fn new(options: &'o ExamineOptions, make: M, may_wait: bool) -> Self {
         Self { options, make, may_wait, waiting: Vec::new(), kept: 0 }
     }
@@ -78,45 +80,45 @@ impl<'o, M> Joining<'o, M> {
     pub(super) fn take<A>(
         &mut self,
         number: usize,
-        item: Item<A>,
-        target: &mut impl Target<A>,
-    ) -> Result<Option<Item<A>>>
+        item: ExaminedItem<A>,
+        target: &mut impl DocumentSink<A>,
+    ) -> Result<Option<ExaminedItem<A>>>
     where
         M: Fn(Admitted) -> A,
     {
         let (path, rest) = match item {
-            Ok(Examination { path, verdict: Finding::Rest(rest), .. }) => (path, rest),
+            Ok(Examination { path, verdict: ExaminationResult::Rest(rest), .. }) => (path, rest),
             item => return Ok(Some(item)),
         };
-        let wanted = rest.continuation.wanted();
+        let wanted = rest.continuation.predecessor();
         if let Some(beginning) = target.first_part(&wanted)? {
             return Ok(Some(Ok(self.join(path, rest, &beginning).0)));
         }
         if self.may_wait {
             let held = self.hold(rest);
-            self.waiting.push(Waiting { number, path, wanted, held });
+            self.waiting.push(DeferredContinuation { number, path, wanted, held });
             return Ok(None);
         }
         Ok(Some(Ok(unmatched(path, &rest.continuation))))
     }
 
-    fn hold(&mut self, rest: Rest) -> Held {
+    fn hold(&mut self, rest: ContinuingDocument) -> DeferredContent {
         let size = rest.continuation.document().len();
         match &rest.place {
-            Some(place) if self.kept + size > MOST_KEPT => Held::Place(place.clone()),
+            Some(place) if self.kept + size > MAX_DEFERRED_BYTES => DeferredContent::Place(place.clone()),
             _ => {
                 self.kept += size;
-                Held::Rest(rest)
+                DeferredContent::Rest(rest)
             }
         }
     }
 
     /// Pushes all waiting documents: joined if their beginning has been found, the others as rejected.
-    pub(super) fn finish<A, T: Target<A>>(mut self, target: &mut T) -> std::result::Result<(), T::Error>
+    pub(super) fn finish<A, T: DocumentSink<A>>(mut self, target: &mut T) -> std::result::Result<(), T::Error>
     where
         M: Fn(Admitted) -> A,
     {
-        let mut waiting: HashMap<Digest, VecDeque<Waiting>> = HashMap::new();
+        let mut waiting: HashMap<Digest, VecDeque<DeferredContinuation>> = HashMap::new();
         for one in std::mem::take(&mut self.waiting) {
             waiting.entry(one.wanted.after).or_default().push_back(one);
         }
@@ -141,7 +143,7 @@ impl<'o, M> Joining<'o, M> {
                 }
             }
         }
-        let mut left: Vec<Waiting> = waiting.into_values().flatten().collect();
+        let mut left: Vec<DeferredContinuation> = waiting.into_values().flatten().collect();
         left.sort_unstable_by_key(|left| left.number);
         for left in left {
             let number = left.number;
@@ -151,19 +153,23 @@ impl<'o, M> Joining<'o, M> {
         Ok(())
     }
 
-    fn resolve<A>(&self, waiting: Waiting, target: &mut impl Target<A>) -> Result<(Item<A>, Option<CoreHash>)>
+    fn resolve<A>(
+        &self,
+        waiting: DeferredContinuation,
+        target: &mut impl DocumentSink<A>,
+    ) -> Result<(ExaminedItem<A>, Option<CoreHash>)>
     where
         M: Fn(Admitted) -> A,
     {
-        let Waiting { path, held, .. } = waiting;
+        let DeferredContinuation { path, held, .. } = waiting;
         let rest = match held {
-            Held::Rest(rest) => rest,
-            Held::Place(place) => match self.read_again(path.clone(), place) {
-                Ok(Examination { verdict: Finding::Rest(rest), .. }) => rest,
+            DeferredContent::Rest(rest) => rest,
+            DeferredContent::Place(place) => match self.read_again(path.clone(), place) {
+                Ok(Examination { verdict: ExaminationResult::Rest(rest), .. }) => rest,
                 item => return Ok((item, None)),
             },
         };
-        Ok(match target.first_part(&rest.continuation.wanted())? {
+        Ok(match target.first_part(&rest.continuation.predecessor())? {
             Some(beginning) => {
                 let (examination, core) = self.join(path, rest, &beginning);
                 (Ok(examination), core)
@@ -172,7 +178,7 @@ impl<'o, M> Joining<'o, M> {
         })
     }
 
-    fn read_again<A>(&self, path: OsString, place: Place) -> Item<A>
+    fn read_again<A>(&self, path: OsString, place: InputLocation) -> ExaminedItem<A>
     where
         M: Fn(Admitted) -> A,
     {
@@ -181,7 +187,7 @@ impl<'o, M> Joining<'o, M> {
                 path,
                 original: None,
                 continues: None,
-                verdict: Finding::NoArtifact,
+                verdict: ExaminationResult::NoArtifact,
                 is_end: false,
             });
         };
@@ -190,16 +196,21 @@ impl<'o, M> Joining<'o, M> {
     }
 
     /// Joins `rest` to `beginning`, and returns the result with its core hash.
-    fn join<A>(&self, path: OsString, rest: Rest, beginning: &FirstPart) -> (Examination<A>, Option<CoreHash>)
+    fn join<A>(
+        &self,
+        path: OsString,
+        rest: ContinuingDocument,
+        beginning: &FirstPart,
+    ) -> (Examination<A>, Option<CoreHash>)
     where
         M: Fn(Admitted) -> A,
     {
-        let Rest { place, continuation, .. } = rest;
+        let ContinuingDocument { place, continuation, .. } = rest;
         match continuation.admit_after(&beginning.document, &self.options.admit) {
             Ok(admitted) => {
-                let original = Original::from_rest(place, continuation.document(), &admitted);
+                let original = ArtifactSource::from_rest(place, continuation.document(), &admitted);
                 let core = admitted.core();
-                let verdict = Finding::Admitted((self.make)(admitted));
+                let verdict = ExaminationResult::Admitted((self.make)(admitted));
                 (
                     Examination { path, original, continues: Some(beginning.core), verdict, is_end: false },
                     Some(core),
@@ -214,8 +225,10 @@ impl<'o, M> Joining<'o, M> {
 }
 
 /// Returns the awaited digests, in the order of their first waiting document.
-fn in_order(waiting: &HashMap<Digest, VecDeque<Waiting>>) -> Vec<Digest> {
-    let first = |(after, all): (&Digest, &VecDeque<Waiting>)| (all.front().map(|first| first.number), *after);
+fn in_order(waiting: &HashMap<Digest, VecDeque<DeferredContinuation>>) -> Vec<Digest> {
+    let first = |(after, all): (&Digest, &VecDeque<DeferredContinuation>)| {
+        (all.front().map(|first| first.number), *after)
+    };
     let mut order: Vec<_> = waiting.iter().map(first).collect();
     order.sort_unstable();
     order.into_iter().map(|(_, after)| after).collect()
@@ -230,32 +243,42 @@ impl<A> Examination<A> {
     pub(super) fn new(
         path: OsString,
         items: Option<u64>,
-        examined: (Verdict, Option<Place>),
+        examined: (DocumentVerdict, Option<InputLocation>),
         make: &impl Fn(Admitted) -> A,
     ) -> Self {
         let (verdict, place) = examined;
         let mut original = None;
         let verdict = match verdict {
-            Verdict::Admitted(admitted) => {
-                original = Original::new(place, &admitted);
-                Finding::Admitted(make(admitted))
+            DocumentVerdict::Admitted(admitted) => {
+                original = ArtifactSource::new(place, &admitted);
+                ExaminationResult::Admitted(make(admitted))
             }
-            Verdict::Rejected(mut rejection) => match rejection.continuation.take() {
-                Some(continuation) => Finding::Rest(Rest { place, rejection, continuation }),
-                None => Finding::Rejected(rejection),
+            DocumentVerdict::Rejected(mut rejection) => match rejection.continuation.take() {
+                Some(continuation) => {
+                    ExaminationResult::Rest(ContinuingDocument { place, rejection, continuation })
+                }
+                None => ExaminationResult::Rejected(rejection),
             },
-            Verdict::NoArtifact => items.map_or(Finding::NoArtifact, Finding::End),
+            DocumentVerdict::NoArtifact => {
+                items.map_or(ExaminationResult::NoArtifact, ExaminationResult::End)
+            }
         };
         Self { path, original, continues: None, verdict, is_end: items.is_some() }
     }
 
     fn rejected(path: OsString, rejection: Rejection) -> Self {
-        Self { path, original: None, continues: None, verdict: Finding::Rejected(rejection), is_end: false }
+        Self {
+            path,
+            original: None,
+            continues: None,
+            verdict: ExaminationResult::Rejected(rejection),
+            is_end: false,
+        }
     }
 }
 
-/// Returns the document in a vault that extends to `wanted`: the one that ends there, else the first by core hash of
-/// those that extend further.
+/// Returns the document in a vault that extends to `predecessor`: the one that ends there, else the first by core hash
+/// of those that extend further.
 pub(super) fn in_vault(snapshot: &dyn Snapshot, wanted: &Predecessor) -> Result<Option<FirstPart>> {
     let is_of_kind = |kind: &str| kind == wanted.kind.name();
     let exact = snapshot.artifact(CoreHash(wanted.after))?.filter(|artifact| is_of_kind(&artifact.kind));

@@ -16,12 +16,14 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::intake::pipeline::{self, Event};
-use crate::intake::{self, ExamineOptions, Original, Place, Predecessor, Rejection, SourceError, Verdict};
+use crate::intake::pipeline::{self, PipelineEvent};
+use crate::intake::{
+    self, ArtifactSource, DocumentVerdict, ExamineOptions, InputLocation, Predecessor, Rejection, SourceError,
+};
 use crate::secrets::SecretMatch;
 use crate::storage::{
-    self, ErrorKind, Filter, KindConflict, Order, Page, Prepared, Put, PutOptions, PutOutcome, RemovedPolicy,
-    Result, Snapshot, Storage, StorageError, TimeBasis, Tombstone,
+    self, ErrorKind, Filter, KindConflict, Order, Page, Prepared, PutOptions, PutOutcome, PutResult,
+    RemovedPolicy, Result, Snapshot, Storage, StorageError, TimeBasis, Tombstone,
 };
 use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
@@ -29,8 +31,8 @@ pub use annotations::CommonAnnotations;
 pub use answer::{AddOutcome, AddedDocument};
 pub use document::AddError;
 
-use examination::{Examination, Finding, Item, Rest};
-use joining::{FirstPart, Joining, Target};
+use examination::{ContinuingDocument, Examination, ExaminationResult, ExaminedItem};
+use joining::{ContinuationJoiner, DocumentSink, FirstPart};
 pub(in crate::vault) use source_paths::SourcePaths;
 
 /// The rule that a removed artifact is not added again.
@@ -67,11 +69,11 @@ const LARGE_VAULT: u64 = 50_000;
 const LARGE_VAULT_BATCHES: usize = 4;
 
 /// How long to wait for other writers if the only change is that artifacts were seen again.
-const SEEN_PATIENCE: Duration = Duration::from_secs(5);
+const SEEN_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The outcome for a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DocumentOutcome {
     /// It is a new artifact and was stored.
     Added,
     /// It is a new byte form of an existing artifact and was stored.
@@ -90,7 +92,7 @@ pub enum Outcome {
 
 /// A document and its outcome.
 #[derive(Debug)]
-pub struct Examined {
+pub struct DocumentResult {
     /// The name of the document.
     pub path: String,
     /// The bytes of the name, if it is not UTF-8: `path` then contains replacement characters.
@@ -98,7 +100,7 @@ pub struct Examined {
     /// Its kind, if it was recognized.
     pub kind: Option<Kind>,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: DocumentOutcome,
     /// The core hash of the artifact.
     pub core: Option<CoreHash>,
     /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
@@ -115,26 +117,26 @@ pub struct Examined {
     /// The result of checking its signature; `None` if it is not signed or was not admitted.
     pub signature: Option<Signature>,
     /// Its original, if it was admitted and read from a file or directory.
-    pub original: Option<Original>,
+    pub original: Option<ArtifactSource>,
 }
 
 /// A receiver of progress events.
-pub trait Monitor {
+pub trait AddMonitor {
     /// Called when the documents read from these locations are durably stored, before the calls of
-    /// [`Monitor::examined`] for them, which are in the same order.
-    fn stored(&mut self, originals: &[&Original]) {
+    /// [`AddMonitor::examined`] for them, which are in the same order.
+    fn stored(&mut self, originals: &[&ArtifactSource]) {
         let _ = originals;
     }
 
-    /// Called when the input with this number, from 0, is finished, directly before [`Monitor::examined`] or
-    /// [`Monitor::unreadable`].
+    /// Called when the input with this number, from 0, is finished, directly before [`AddMonitor::examined`] or
+    /// [`AddMonitor::unreadable`].
     fn done(&mut self, input: usize) {
         let _ = input;
     }
 
     /// Called when a document is finished and, if it is to be stored, durable. Calls are in the order of the inputs,
     /// except for documents that continue a later one, which come last.
-    fn examined(&mut self, examined: &Examined);
+    fn examined(&mut self, examined: &DocumentResult);
 
     /// Called when an input could not be read.
     fn unreadable(&mut self, error: &SourceError);
@@ -145,8 +147,8 @@ pub trait Monitor {
         false
     }
 
-    /// Returns whether existing artifacts may be reported as [`Outcome::PresentUnrecorded`] if other processes prevent
-    /// writing. Otherwise adding fails in that case, and can be retried.
+    /// Returns whether existing artifacts may be reported as [`DocumentOutcome::PresentUnrecorded`] if other processes
+    /// prevent writing. Otherwise adding fails in that case, and can be retried.
     fn accepts_unrecorded(&self) -> bool {
         true
     }
@@ -179,22 +181,22 @@ pub struct Summary {
 
 impl Summary {
     /// Adds a document to the counts.
-    pub fn count(&mut self, examined: &Examined) {
+    pub fn count(&mut self, examined: &DocumentResult) {
         self.bytes += examined.size;
         *match examined.outcome {
-            Outcome::Added => &mut self.added,
-            Outcome::NewCapture => &mut self.new_captures,
-            Outcome::Present => &mut self.present,
-            Outcome::PresentUnrecorded => &mut self.unrecorded,
-            Outcome::Verified => &mut self.verified,
-            Outcome::Rejected => &mut self.rejected,
-            Outcome::Skipped => &mut self.skipped,
+            DocumentOutcome::Added => &mut self.added,
+            DocumentOutcome::NewCapture => &mut self.new_captures,
+            DocumentOutcome::Present => &mut self.present,
+            DocumentOutcome::PresentUnrecorded => &mut self.unrecorded,
+            DocumentOutcome::Verified => &mut self.verified,
+            DocumentOutcome::Rejected => &mut self.rejected,
+            DocumentOutcome::Skipped => &mut self.skipped,
         } += 1;
     }
 }
 
 /// An input to examine, or the error of reading it.
-pub type Found = std::result::Result<intake::Item, SourceError>;
+pub type InputResult = std::result::Result<intake::InputItem, SourceError>;
 
 /// The annotations and paths recorded with all artifacts of an addition.
 #[derive(Clone, Copy)]
@@ -209,14 +211,14 @@ pub(in crate::vault) struct Recorded<'a> {
 /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
 pub(in crate::vault) fn add(
     storage: &dyn Storage,
-    inputs: impl Iterator<Item = Found> + Send,
+    inputs: impl Iterator<Item = InputResult> + Send,
     (options, recorded): (&ExamineOptions, Recorded<'_>),
-    monitor: &mut dyn Monitor,
+    monitor: &mut dyn AddMonitor,
 ) -> Result<Summary> {
     recorded.annotations.check()?;
     let preparer = storage.preparer()?;
     let at = clock::now();
-    let batch = Batch {
+    let batch = AddBatch {
         storage,
         recorded,
         policy: policy(options, monitor),
@@ -225,22 +227,23 @@ pub(in crate::vault) fn add(
         bytes: 0,
         times: None,
         dropped: 0,
-        seen_patience: SEEN_PATIENCE,
+        seen_busy_timeout: SEEN_BUSY_TIMEOUT,
     };
     let stops_at_bad = monitor.stops_at_bad();
-    let mut adding = Adding { batch, reporter: Reporter { monitor, summary: Summary::default() } };
+    let mut adding =
+        VaultDocumentSink { batch, reporter: AddReporter { monitor, summary: Summary::default() } };
     let prepare = |admitted| preparer.prepare(admitted);
-    let mut joining = Joining::new(options, prepare, !stops_at_bad);
-    let mut inputs = Counted { inputs, count: 0 };
+    let mut joining = ContinuationJoiner::new(options, prepare, !stops_at_bad);
+    let mut inputs = CountedInputs { inputs, count: 0 };
     let mut looked_at = 0;
     let outcome = each(&mut inputs, true, options, prepare, |event| {
-        let Event::Result(item) = event else { return adding.settle() };
+        let PipelineEvent::Result(item) = event else { return adding.settle() };
         let number = looked_at;
         looked_at += usize::from(!ends_directory(&item));
         let Some(item) = joining.take(number, item, &mut adding)? else { return Ok(()) };
         let is_last = stops_at_bad && is_bad(&item);
         adding.push(number, item)?;
-        if is_last { Err(End::Stopped) } else { Ok(()) }
+        if is_last { Err(AddInterruption::Stopped) } else { Ok(()) }
     });
     let stopped_before = is_stopped(outcome)?;
     if !stopped_before {
@@ -271,7 +274,7 @@ pub(crate) fn joined(
     options: &ExamineOptions,
 ) -> Result<std::result::Result<Admitted, Rejection>> {
     let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
-    let report = match in_storage(storage, &continuation.wanted())? {
+    let report = match in_storage(storage, &continuation.predecessor())? {
         Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
             Ok(admitted) => return Ok(Ok(admitted)),
             Err(report) => report,
@@ -281,7 +284,8 @@ pub(crate) fn joined(
     Ok(Err(Rejection { report, ..rejection }))
 }
 
-/// Returns the document in a vault that extends to `wanted`. A vault that is created by the first addition has none yet.
+/// Returns the document in a vault that extends to `predecessor`. A vault that is created by the first addition has
+/// none yet.
 fn in_storage(storage: &dyn Storage, wanted: &Predecessor) -> Result<Option<FirstPart>> {
     if !storage.is_created() {
         return Ok(None);
@@ -290,13 +294,13 @@ fn in_storage(storage: &dyn Storage, wanted: &Predecessor) -> Result<Option<Firs
 }
 
 /// The state of adding to a vault.
-struct Adding<'s, 'm> {
-    batch: Batch<'s>,
-    reporter: Reporter<'m>,
+struct VaultDocumentSink<'s, 'm> {
+    batch: AddBatch<'s>,
+    reporter: AddReporter<'m>,
 }
 
-impl Target<Prepared> for Adding<'_, '_> {
-    type Error = End;
+impl DocumentSink<Prepared> for VaultDocumentSink<'_, '_> {
+    type Error = AddInterruption;
 
     fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
         // Documents about to be stored are checked first: one may be the beginning, and checking is cheap.
@@ -306,56 +310,60 @@ impl Target<Prepared> for Adding<'_, '_> {
         in_storage(self.batch.storage, wanted)
     }
 
-    fn push(&mut self, number: usize, item: Item<Prepared>) -> std::result::Result<(), End> {
+    fn push(
+        &mut self,
+        number: usize,
+        item: ExaminedItem<Prepared>,
+    ) -> std::result::Result<(), AddInterruption> {
         self.batch.push(number, item, &mut self.reporter)
     }
 
-    fn settle(&mut self) -> std::result::Result<(), End> {
+    fn settle(&mut self) -> std::result::Result<(), AddInterruption> {
         self.batch.store(&mut self.reporter)
     }
 }
 
 /// Returns whether adding stopped at a failed document.
-fn is_stopped(outcome: std::result::Result<(), End>) -> Result<bool> {
+fn is_stopped(outcome: std::result::Result<(), AddInterruption>) -> Result<bool> {
     match outcome {
         Ok(()) => Ok(false),
-        Err(End::Stopped) => Ok(true),
-        Err(End::Failed(error)) => Err(error),
+        Err(AddInterruption::Stopped) => Ok(true),
+        Err(AddInterruption::Failed(error)) => Err(error),
     }
 }
 
 /// Returns the policy for artifacts that were removed before.
-fn policy(options: &ExamineOptions, monitor: &dyn Monitor) -> RemovedPolicy {
+fn policy(options: &ExamineOptions, monitor: &dyn AddMonitor) -> RemovedPolicy {
     match (options.allow_removed, monitor.stops_at_bad()) {
-        (true, _) => RemovedPolicy::TakeBack,
+        (true, _) => RemovedPolicy::Readmit,
         (false, true) => RemovedPolicy::RefuseAndStop,
         (false, false) => RemovedPolicy::Refuse,
     }
 }
 
 /// The reason for stopping before the end of the inputs.
-enum End {
+enum AddInterruption {
     /// At a failed document, as requested.
     Stopped,
     Failed(StorageError),
 }
 
-impl From<StorageError> for End {
+impl From<StorageError> for AddInterruption {
     fn from(error: StorageError) -> Self {
         Self::Failed(error)
     }
 }
 
 /// Inputs with a count of those consumed. The end of a directory is not counted.
-struct Counted<I> {
+struct CountedInputs<I> {
     inputs: I,
     count: u64,
 }
 
-impl<I: Iterator<Item = Found>> Iterator for Counted<I> {
-    type Item = Found;
+impl<I: Iterator<Item = InputResult>> Iterator for CountedInputs<I> {
+    type Item = InputResult;
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<InputResult> {
         let next = self.inputs.next();
         self.count += u64::from(next.as_ref().is_some_and(|next| !is_end(next)));
         next
@@ -366,35 +374,35 @@ impl<I: Iterator<Item = Found>> Iterator for Counted<I> {
     }
 }
 
-fn is_end(found: &Found) -> bool {
-    matches!(found, Ok(intake::Item::End { .. }))
+fn is_end(found: &InputResult) -> bool {
+    matches!(found, Ok(intake::InputItem::End { .. }))
 }
 
-fn ends_directory<A>(item: &Item<A>) -> bool {
+fn ends_directory<A>(item: &ExaminedItem<A>) -> bool {
     matches!(item, Ok(Examination { is_end: true, .. }))
 }
 
-fn is_bad<A>(item: &Item<A>) -> bool {
-    matches!(item, Err(_) | Ok(Examination { verdict: Finding::Rejected(_), .. }))
+fn is_bad<A>(item: &ExaminedItem<A>) -> bool {
+    matches!(item, Err(_) | Ok(Examination { verdict: ExaminationResult::Rejected(_), .. }))
 }
 
 /// Examines all `inputs` and stores nothing.
 pub fn verify(
-    inputs: impl Iterator<Item = Found> + Send,
+    inputs: impl Iterator<Item = InputResult> + Send,
     options: &ExamineOptions,
-    monitor: &mut dyn Monitor,
+    monitor: &mut dyn AddMonitor,
 ) -> Summary {
-    let mut reporter = Reporter { monitor, summary: Summary::default() };
+    let mut reporter = AddReporter { monitor, summary: Summary::default() };
     let mut number = 0;
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
         false,
         options,
         // The rest is freed in the thread that allocated it, where the memory is cheapest to reuse.
-        Brief::from,
+        ReportedArtifact::from,
         |event| {
-            if let Event::Result(item) = event {
-                reporter.report(number, item, || Fate::Has(Outcome::Verified));
+            if let PipelineEvent::Result(item) = event {
+                reporter.report(number, item, || AdmissionOutcome::Has(DocumentOutcome::Verified));
                 number += 1;
             }
             Ok(())
@@ -412,15 +420,15 @@ pub fn verify(
 /// Returns an error if the vault cannot be read.
 pub fn dry_run(
     snapshot: Option<&dyn Snapshot>,
-    inputs: impl Iterator<Item = Found> + Send,
+    inputs: impl Iterator<Item = InputResult> + Send,
     options: &ExamineOptions,
-    monitor: &mut dyn Monitor,
+    monitor: &mut dyn AddMonitor,
 ) -> Result<Summary> {
     let allow_removed = options.allow_removed;
-    let seen = Seen { snapshot, allow_removed, cores: HashMap::new(), captures: HashSet::new() };
-    let reporter = Reporter { monitor, summary: Summary::default() };
+    let seen = DryRunContents { snapshot, allow_removed, cores: HashMap::new(), captures: HashSet::new() };
+    let reporter = AddReporter { monitor, summary: Summary::default() };
     let mut rehearsal = DryRun { seen, grown: HashMap::new(), options, reporter };
-    let mut joining = Joining::new(options, |admitted| admitted, true);
+    let mut joining = ContinuationJoiner::new(options, |admitted| admitted, true);
     let mut number = 0;
     each(
         inputs,
@@ -428,7 +436,7 @@ pub fn dry_run(
         options,
         |admitted| admitted,
         |event| {
-            let Event::Result(item) = event else { return Ok(()) };
+            let PipelineEvent::Result(item) = event else { return Ok(()) };
             let item = joining.take(number, item, &mut rehearsal)?;
             number += 1;
             item.map_or(Ok(()), |item| rehearsal.push(number - 1, item))
@@ -440,27 +448,27 @@ pub fn dry_run(
 
 /// The state of a dry run.
 struct DryRun<'s, 'm> {
-    seen: Seen<'s>,
+    seen: DryRunContents<'s>,
     /// Documents that others may continue.
-    grown: HashMap<CoreHash, Grown>,
+    grown: HashMap<CoreHash, DryRunDocument>,
     options: &'s ExamineOptions,
-    reporter: Reporter<'m>,
+    reporter: AddReporter<'m>,
 }
 
 /// The location of a document that would be in the vault.
-enum Grown {
-    Place(Place),
+enum DryRunDocument {
+    Place(InputLocation),
     Bytes(Vec<u8>),
 }
 
-impl Target<Admitted> for DryRun<'_, '_> {
+impl DocumentSink<Admitted> for DryRun<'_, '_> {
     type Error = StorageError;
 
     fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
         let core = CoreHash(wanted.after);
         let document = match self.grown.get(&core) {
-            Some(Grown::Bytes(bytes)) => Some(bytes.clone()),
-            Some(Grown::Place(place)) => self.read_again(place.clone(), core),
+            Some(DryRunDocument::Bytes(bytes)) => Some(bytes.clone()),
+            Some(DryRunDocument::Place(place)) => self.read_again(place.clone(), core),
             None => None,
         };
         match (document, self.seen.snapshot) {
@@ -470,13 +478,17 @@ impl Target<Admitted> for DryRun<'_, '_> {
         }
     }
 
-    fn push(&mut self, number: usize, item: Item<Admitted>) -> Result<()> {
-        let mut fate = Fate::Has(Outcome::Verified);
-        if let Ok(Examination { verdict: Finding::Admitted(admitted), original, continues, .. }) = &item {
+    fn push(&mut self, number: usize, item: ExaminedItem<Admitted>) -> Result<()> {
+        let mut fate = AdmissionOutcome::Has(DocumentOutcome::Verified);
+        if let Ok(Examination {
+            verdict: ExaminationResult::Admitted(admitted), original, continues, ..
+        }) = &item
+        {
             fate = self.seen.fate(admitted)?;
             if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
-                let place = original.as_ref().filter(|_| continues.is_none()).and_then(Original::place);
-                let grown = place.map_or_else(|| Grown::Bytes(bytes.bytes().to_vec()), Grown::Place);
+                let place = original.as_ref().filter(|_| continues.is_none()).and_then(ArtifactSource::place);
+                let grown = place
+                    .map_or_else(|| DryRunDocument::Bytes(bytes.bytes().to_vec()), DryRunDocument::Place);
                 self.grown.insert(admitted.core(), grown);
             }
         }
@@ -491,10 +503,10 @@ impl Target<Admitted> for DryRun<'_, '_> {
 
 impl DryRun<'_, '_> {
     /// Returns the document at `place` if it still has this core hash.
-    fn read_again(&self, place: Place, core: CoreHash) -> Option<Vec<u8>> {
+    fn read_again(&self, place: InputLocation, core: CoreHash) -> Option<Vec<u8>> {
         let (verdict, _) = place.into_file()?.open().examine_in_place(self.options).ok()?;
         match verdict {
-            Verdict::Admitted(admitted) if admitted.core() == core => {
+            DocumentVerdict::Admitted(admitted) if admitted.core() == core => {
                 admitted.members().first().map(|member| member.bytes().to_vec())
             }
             _ => None,
@@ -504,18 +516,18 @@ impl DryRun<'_, '_> {
 
 /// Examines `inputs`. If they are to be stored, the files beside them that they refer to are read too.
 fn each<A: Send, E>(
-    inputs: impl Iterator<Item = Found> + Send,
+    inputs: impl Iterator<Item = InputResult> + Send,
     stores: bool,
     options: &ExamineOptions,
     make: impl Fn(Admitted) -> A + Sync,
-    mut consume: impl FnMut(Event<Item<A>>) -> std::result::Result<(), E>,
+    mut consume: impl FnMut(PipelineEvent<ExaminedItem<A>>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let open = |item: Found| {
+    let open = |item: InputResult| {
         let opened = item.map(|item| (item.name(), item.items(), item.open()));
         let size = opened.as_ref().map_or(0, |(.., opened)| opened.size());
         (opened, size)
     };
-    let work = |opened: std::result::Result<(OsString, Option<u64>, intake::Opened), SourceError>,
+    let work = |opened: std::result::Result<(OsString, Option<u64>, intake::OpenedInput), SourceError>,
                 room: &dyn Fn(u64)| {
         let (path, items, opened) = opened?;
         let (mut verdict, place) = opened.examine_in_place(options)?;
@@ -526,9 +538,9 @@ fn each<A: Send, E>(
     };
     let mut passed_over = 0;
     pipeline::in_order(inputs, open, work, |event| match event {
-        Event::Idle => consume(Event::Idle),
-        Event::Result(item) => match judge_end(item, &mut passed_over, options) {
-            Some(item) => consume(Event::Result(item)),
+        PipelineEvent::Idle => consume(PipelineEvent::Idle),
+        PipelineEvent::Result(item) => match judge_end(item, &mut passed_over, options) {
+            Some(item) => consume(PipelineEvent::Result(item)),
             None => Ok(()),
         },
     })
@@ -536,14 +548,18 @@ fn each<A: Send, E>(
 
 /// Counts in `passed_over` the consecutive items that are not artifacts, and converts the end of a directory with only
 /// such items into a rejection. Returns `None` if the directory contained others.
-fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) -> Option<Item<A>> {
+fn judge_end<A>(
+    item: ExaminedItem<A>,
+    passed_over: &mut u64,
+    options: &ExamineOptions,
+) -> Option<ExaminedItem<A>> {
     match &item {
-        Ok(Examination { verdict: Finding::NoArtifact, .. }) => *passed_over += 1,
-        Ok(Examination { verdict: Finding::End(items), path, .. }) => {
+        Ok(Examination { verdict: ExaminationResult::NoArtifact, .. }) => *passed_over += 1,
+        Ok(Examination { verdict: ExaminationResult::End(items), path, .. }) => {
             if std::mem::take(passed_over) < *items {
                 return None;
             }
-            let verdict = Finding::Rejected(intake::nothing_recognized(options));
+            let verdict = ExaminationResult::Rejected(intake::nothing_recognized(options));
             return Some(Ok(Examination {
                 path: path.clone(),
                 original: None,
@@ -558,14 +574,19 @@ fn judge_end<A>(item: Item<A>, passed_over: &mut u64, options: &ExamineOptions) 
 }
 
 /// A counter that also reports to the monitor.
-struct Reporter<'m> {
-    monitor: &'m mut dyn Monitor,
+struct AddReporter<'m> {
+    monitor: &'m mut dyn AddMonitor,
     summary: Summary,
 }
 
-impl Reporter<'_> {
+impl AddReporter<'_> {
     /// Reports `item`; `fate` applies if it was admitted.
-    fn report<A: Into<Brief>>(&mut self, number: usize, item: Item<A>, fate: impl FnOnce() -> Fate) {
+    fn report<A: Into<ReportedArtifact>>(
+        &mut self,
+        number: usize,
+        item: ExaminedItem<A>,
+        fate: impl FnOnce() -> AdmissionOutcome,
+    ) {
         self.monitor.done(number);
         match item {
             Ok(examination) => {
@@ -582,7 +603,7 @@ impl Reporter<'_> {
 }
 
 /// The reported properties of an artifact.
-struct Brief {
+struct ReportedArtifact {
     kind: Kind,
     core: CoreHash,
     attachments: Vec<CoreHash>,
@@ -592,7 +613,7 @@ struct Brief {
     signature: Option<Signature>,
 }
 
-impl Brief {
+impl ReportedArtifact {
     fn new<'a>(admitted: &Admitted, embedded: impl Iterator<Item = &'a Admitted>) -> Self {
         let attachments = embedded.filter(|embedded| embedded.kind().takes_any_bytes()).map(Admitted::core);
         Self {
@@ -607,29 +628,29 @@ impl Brief {
     }
 }
 
-impl From<Admitted> for Brief {
+impl From<Admitted> for ReportedArtifact {
     fn from(admitted: Admitted) -> Self {
         Self::new(&admitted, admitted.embedded().iter())
     }
 }
 
-impl From<Prepared> for Brief {
+impl From<Prepared> for ReportedArtifact {
     fn from(prepared: Prepared) -> Self {
         Self::new(prepared.admitted(), prepared.embedded().iter().map(Prepared::admitted))
     }
 }
 
-impl<A: Into<Brief>> Examination<A> {
-    fn into_examined(self, fate: impl FnOnce() -> Fate) -> Examined {
+impl<A: Into<ReportedArtifact>> Examination<A> {
+    fn into_examined(self, fate: impl FnOnce() -> AdmissionOutcome) -> DocumentResult {
         let (path, path_bytes) = match self.path.into_string() {
             Ok(path) => (path, None),
             Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
         };
-        let mut told = Examined {
+        let mut told = DocumentResult {
             path,
             path_bytes,
             kind: None,
-            outcome: Outcome::Skipped,
+            outcome: DocumentOutcome::Skipped,
             core: None,
             continues: self.continues,
             attachments: Vec::new(),
@@ -640,22 +661,27 @@ impl<A: Into<Brief>> Examination<A> {
             original: self.original,
         };
         match self.verdict {
-            Finding::Admitted(admitted) => {
-                let Brief { kind, core, attachments, size, report, secrets, signature } = admitted.into();
+            ExaminationResult::Admitted(admitted) => {
+                let ReportedArtifact { kind, core, attachments, size, report, secrets, signature } =
+                    admitted.into();
                 (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
                 match fate() {
-                    Fate::Has(outcome) => {
+                    AdmissionOutcome::Has(outcome) => {
                         (told.outcome, told.size, told.report) = (outcome, size, report);
                         (told.attachments, told.secrets) = (attachments, secrets);
                     }
-                    Fate::Refused(report) => (told.outcome, told.report) = (Outcome::Rejected, report),
+                    AdmissionOutcome::Refused(report) => {
+                        (told.outcome, told.report) = (DocumentOutcome::Rejected, report);
+                    }
                 }
             }
-            Finding::Rejected(Rejection { kind, report, .. })
-            | Finding::Rest(Rest { rejection: Rejection { kind, report, .. }, .. }) => {
-                (told.kind, told.outcome, told.report) = (kind, Outcome::Rejected, report);
+            ExaminationResult::Rejected(Rejection { kind, report, .. })
+            | ExaminationResult::Rest(ContinuingDocument {
+                rejection: Rejection { kind, report, .. }, ..
+            }) => {
+                (told.kind, told.outcome, told.report) = (kind, DocumentOutcome::Rejected, report);
             }
-            Finding::NoArtifact | Finding::End(_) => {}
+            ExaminationResult::NoArtifact | ExaminationResult::End(_) => {}
         }
         told
     }
@@ -663,13 +689,13 @@ impl<A: Into<Brief>> Examination<A> {
 
 /// Documents to be stored together, with those between them that are not to be stored, so that the monitor receives all
 /// of them in order and none too early.
-struct Batch<'s> {
+struct AddBatch<'s> {
     storage: &'s dyn Storage,
     recorded: Recorded<'s>,
     policy: RemovedPolicy,
     /// One time for a whole `add`, so that the order within it is not recorded.
     at: DateTime<Utc>,
-    waiting: Vec<(usize, Item<Prepared>)>,
+    waiting: Vec<(usize, ExaminedItem<Prepared>)>,
     /// The total size of the artifacts and reports in bytes.
     bytes: u64,
     /// The multiple of the usual number of documents, once there are as many.
@@ -677,15 +703,15 @@ struct Batch<'s> {
     /// The number of documents that were not stored because an earlier one was rejected.
     dropped: u64,
     /// How long to wait for other writers to record artifacts as seen again; zero after the first timeout.
-    seen_patience: Duration,
+    seen_busy_timeout: Duration,
 }
 
-impl Batch<'_> {
-    /// Returns the document that ends at `wanted`, if it is about to be stored.
+impl AddBatch<'_> {
+    /// Returns the document that ends at `predecessor`, if it is about to be stored.
     fn beginning(&self, wanted: &Predecessor) -> Option<FirstPart> {
         let core = CoreHash(wanted.after);
         self.waiting.iter().rev().find_map(|(_, item)| match item {
-            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => {
+            Ok(Examination { verdict: ExaminationResult::Admitted(prepared), .. }) => {
                 let admitted = prepared.admitted();
                 let is_it = admitted.core() == core && admitted.kind() == wanted.kind;
                 let only = admitted.members().first().filter(|_| is_it)?;
@@ -698,15 +724,19 @@ impl Batch<'_> {
     fn push(
         &mut self,
         number: usize,
-        mut item: Item<Prepared>,
-        reporter: &mut Reporter<'_>,
-    ) -> std::result::Result<(), End> {
-        if let Ok(Examination { path, verdict: Finding::Admitted(prepared), .. }) = &mut item {
+        mut item: ExaminedItem<Prepared>,
+        reporter: &mut AddReporter<'_>,
+    ) -> std::result::Result<(), AddInterruption> {
+        if let Ok(Examination { path, verdict: ExaminationResult::Admitted(prepared), .. }) = &mut item {
             self.recorded.source_paths.set(path, prepared);
         }
         self.bytes += match &item {
-            Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => size_with_attachments(prepared),
-            Ok(Examination { verdict: Finding::Rejected(rejection), .. }) => rejection.report.bytes() as u64,
+            Ok(Examination { verdict: ExaminationResult::Admitted(prepared), .. }) => {
+                size_with_attachments(prepared)
+            }
+            Ok(Examination { verdict: ExaminationResult::Rejected(rejection), .. }) => {
+                rejection.report.bytes() as u64
+            }
             _ => 0,
         };
         self.waiting.push((number, item));
@@ -735,18 +765,21 @@ impl Batch<'_> {
 
     /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
     /// without the write lock, so that it can be reported even if another process holds the lock for a long time.
-    fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<Fate>> {
+    fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<AdmissionOutcome>> {
         let prepared: Vec<&Prepared> =
             self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).collect();
         let are_present = self.are_present(&prepared)?;
-        let patience = if are_present { self.seen_patience } else { storage::PATIENCE };
-        match self.storage.put(&prepared, &PutOptions { policy: self.policy, at: self.at, patience }) {
+        let busy_timeout = if are_present { self.seen_busy_timeout } else { storage::BUSY_TIMEOUT };
+        match self.storage.put(&prepared, &PutOptions { policy: self.policy, at: self.at, busy_timeout }) {
             Err(error) if error.kind() == ErrorKind::Busy && are_present && accepts_unrecorded => {
-                let fates = prepared.iter().map(|_| Fate::Has(Outcome::PresentUnrecorded)).collect();
-                self.seen_patience = Duration::ZERO;
+                let fates = prepared
+                    .iter()
+                    .map(|_| AdmissionOutcome::Has(DocumentOutcome::PresentUnrecorded))
+                    .collect();
+                self.seen_busy_timeout = Duration::ZERO;
                 Ok(fates)
             }
-            stored => Ok(stored?.into_iter().map(Fate::from).collect()),
+            stored => Ok(stored?.into_iter().map(AdmissionOutcome::from).collect()),
         }
     }
 
@@ -765,24 +798,23 @@ impl Batch<'_> {
     }
 
     /// Annotates the stored artifacts among the waiting ones.
-    fn annotate(&self, fates: &[Fate]) -> Result<()> {
+    fn annotate(&self, fates: &[AdmissionOutcome]) -> Result<()> {
         let admitted = self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).zip(fates);
-        let stored = admitted.filter(|(_, fate)| matches!(fate, Fate::Has(_)));
+        let stored = admitted.filter(|(_, fate)| matches!(fate, AdmissionOutcome::Has(_)));
         let cores: Vec<CoreHash> = stored.map(|(prepared, _)| prepared.admitted().core()).collect();
         self.recorded.annotations.set(self.storage, &cores, self.at)
     }
 
-    fn store(&mut self, reporter: &mut Reporter<'_>) -> std::result::Result<(), End> {
-        let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(End::Failed)?;
-        self.annotate(&fates).map_err(End::Failed)?;
+    fn store(&mut self, reporter: &mut AddReporter<'_>) -> std::result::Result<(), AddInterruption> {
+        let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(AddInterruption::Failed)?;
+        self.annotate(&fates).map_err(AddInterruption::Failed)?;
         // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
         // Originals are not removed either before their artifact is recorded as seen again, so that they can be added
         // again.
-        let is_kept =
-            |fate: &Fate| matches!(fate, Fate::Has(outcome) if *outcome != Outcome::PresentUnrecorded);
+        let is_kept = |fate: &AdmissionOutcome| matches!(fate, AdmissionOutcome::Has(outcome) if *outcome != DocumentOutcome::PresentUnrecorded);
         let kept = admitted.filter(|(_, fate)| is_kept(fate));
-        let originals: Vec<&Original> =
+        let originals: Vec<&ArtifactSource> =
             kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
         reporter.monitor.stored(&originals);
         let mut fates = fates.into_iter();
@@ -790,12 +822,12 @@ impl Batch<'_> {
         let mut waiting = self.waiting.drain(..);
         while let Some((number, item)) = waiting.next() {
             let fate = prepared_of(&item).and_then(|_| fates.next());
-            let is_refused = matches!(fate, Some(Fate::Refused(_)));
-            reporter.report(number, item, || fate.unwrap_or(Fate::Has(Outcome::Present)));
+            let is_refused = matches!(fate, Some(AdmissionOutcome::Refused(_)));
+            reporter.report(number, item, || fate.unwrap_or(AdmissionOutcome::Has(DocumentOutcome::Present)));
             if is_refused && reporter.monitor.stops_at_bad() {
                 let documents = waiting.filter(|(_, item)| !ends_directory(item));
                 self.dropped = documents.count() as u64;
-                return Err(End::Stopped);
+                return Err(AddInterruption::Stopped);
             }
         }
         Ok(())
@@ -803,9 +835,9 @@ impl Batch<'_> {
 }
 
 /// Returns the artifact to be stored, if the item is one.
-fn prepared_of(item: &Item<Prepared>) -> Option<&Prepared> {
+fn prepared_of(item: &ExaminedItem<Prepared>) -> Option<&Prepared> {
     match item {
-        Ok(Examination { verdict: Finding::Admitted(prepared), .. }) => Some(prepared),
+        Ok(Examination { verdict: ExaminationResult::Admitted(prepared), .. }) => Some(prepared),
         _ => None,
     }
 }
@@ -819,18 +851,18 @@ fn size_with_attachments(prepared: &Prepared) -> u64 {
 }
 
 /// The outcome for an admitted artifact.
-enum Fate {
-    Has(Outcome),
+enum AdmissionOutcome {
+    Has(DocumentOutcome),
     /// It was removed before.
     Refused(Report),
 }
 
-impl From<Put> for Fate {
-    fn from(put: Put) -> Self {
+impl From<PutResult> for AdmissionOutcome {
+    fn from(put: PutResult) -> Self {
         Self::Has(match put.outcome {
-            PutOutcome::Added => Outcome::Added,
-            PutOutcome::NewCapture => Outcome::NewCapture,
-            PutOutcome::Present => Outcome::Present,
+            PutOutcome::Added => DocumentOutcome::Added,
+            PutOutcome::NewCapture => DocumentOutcome::NewCapture,
+            PutOutcome::Present => DocumentOutcome::Present,
             PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
             PutOutcome::KindConflict(conflict) => return Self::Refused(conflicting(put.core, &conflict)),
         })
@@ -864,25 +896,25 @@ pub(crate) fn conflicting(core: CoreHash, conflict: &KindConflict) -> Report {
 }
 
 /// The contents of the vault, with what would have been added so far.
-struct Seen<'s> {
+struct DryRunContents<'s> {
     snapshot: Option<&'s dyn Snapshot>,
     allow_removed: bool,
     cores: HashMap<CoreHash, &'static str>,
     captures: HashSet<(CoreHash, CaptureHash)>,
 }
 
-impl Seen<'_> {
-    fn fate(&mut self, admitted: &Admitted) -> Result<Fate> {
+impl DryRunContents<'_> {
+    fn fate(&mut self, admitted: &Admitted) -> Result<AdmissionOutcome> {
         if let Some(snapshot) = self.snapshot.filter(|_| !self.allow_removed) {
             let tombstones = snapshot.tombstones_of(admitted)?;
             if !tombstones.is_empty() {
-                return Ok(Fate::Refused(removed(admitted.core(), &tombstones)));
+                return Ok(AdmissionOutcome::Refused(removed(admitted.core(), &tombstones)));
             }
         }
         if let Some(conflict) = self.conflict(admitted)? {
-            return Ok(Fate::Refused(conflicting(admitted.core(), &conflict)));
+            return Ok(AdmissionOutcome::Refused(conflicting(admitted.core(), &conflict)));
         }
-        self.outcome(admitted).map(Fate::Has)
+        self.outcome(admitted).map(AdmissionOutcome::Has)
     }
 
     fn conflict(&self, admitted: &Admitted) -> Result<Option<KindConflict>> {
@@ -901,7 +933,7 @@ impl Seen<'_> {
         Ok(None)
     }
 
-    fn outcome(&mut self, admitted: &Admitted) -> Result<Outcome> {
+    fn outcome(&mut self, admitted: &Admitted) -> Result<DocumentOutcome> {
         for embedded in admitted.embedded() {
             self.outcome(embedded)?;
         }
@@ -915,9 +947,9 @@ impl Seen<'_> {
             has_capture |= snapshot.capture(core, capture)?.is_some();
         }
         Ok(match (has_core, has_capture) {
-            (_, true) => Outcome::Present,
-            (true, false) => Outcome::NewCapture,
-            (false, false) => Outcome::Added,
+            (_, true) => DocumentOutcome::Present,
+            (true, false) => DocumentOutcome::NewCapture,
+            (false, false) => DocumentOutcome::Added,
         })
     }
 }

@@ -18,15 +18,15 @@ use crate::json::{Number, Object, Value};
 pub struct JsonValue(pub Value<'static>);
 
 /// A value, for serde.
-struct Borrowed<'v>(&'v Value<'v>);
+struct BorrowedJsonValue<'v>(&'v Value<'v>);
 
 impl Serialize for JsonValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Borrowed(&self.0).serialize(serializer)
+        BorrowedJsonValue(&self.0).serialize(serializer)
     }
 }
 
-impl Serialize for Borrowed<'_> {
+impl Serialize for BorrowedJsonValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Null => serializer.serialize_unit(),
@@ -39,9 +39,9 @@ impl Serialize for Borrowed<'_> {
                 }
                 _ => serializer.serialize_str(number.literal()),
             },
-            Value::Array(elements) => serializer.collect_seq(elements.iter().map(Borrowed)),
+            Value::Array(elements) => serializer.collect_seq(elements.iter().map(BorrowedJsonValue)),
             Value::Object(object) => {
-                serializer.collect_map(object.iter().map(|(name, member)| (name, Borrowed(member))))
+                serializer.collect_map(object.iter().map(|(name, member)| (name, BorrowedJsonValue(member))))
             }
         }
     }
@@ -49,13 +49,13 @@ impl Serialize for Borrowed<'_> {
 
 impl<'de> Deserialize<'de> for JsonValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue).map(Self)
+        deserializer.deserialize_any(JsonValueVisitor).map(Self)
     }
 }
 
-struct AnyValue;
+struct JsonValueVisitor;
 
-impl<'de> Visitor<'de> for AnyValue {
+impl<'de> Visitor<'de> for JsonValueVisitor {
     type Value = Value<'static>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

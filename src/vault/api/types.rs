@@ -10,7 +10,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::artifact::{Place, SignatureState};
+use crate::artifact::{ArtifactLocation, SignatureState};
 use crate::digest::{self, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::check::finding::Finding;
 use crate::storage::{ArtifactRecord, TimeBasis};
@@ -274,10 +274,10 @@ pub enum PlaceSummary {
 impl PlaceSummary {
     /// Creates the description of a place that is counted in `unit`.
     #[must_use]
-    pub fn new(unit: &str, place: &Place) -> Self {
+    pub fn new(unit: &str, place: &ArtifactLocation) -> Self {
         match place {
-            Place::Index(index) => Self::Index { unit: unit.to_owned(), index: *index },
-            Place::Pointer(pointer) => Self::Pointer { pointer: pointer.clone() },
+            ArtifactLocation::Index(index) => Self::Index { unit: unit.to_owned(), index: *index },
+            ArtifactLocation::Pointer(pointer) => Self::Pointer { pointer: pointer.clone() },
         }
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::judge::Seen;
-use super::payloads::Payloads;
-use super::pools::{Class, Owner, Pools, Scope};
+use super::judge::ObservedValue;
+use super::payloads::PayloadValidator;
+use super::pools::{EffectGroup, EvidencePools, Owner, Scope};
 use super::refs::Refs;
-use super::sources::{Found, Sources, at_pointer};
-use super::targets::{Targets, Tie};
-use crate::artifact::{Answer, Call, RunEvent};
+use super::sources::{EvidenceLocations, EvidenceMatch, at_pointer};
+use super::targets::{CallTargets, Targets};
+use crate::artifact::{RunCall, RunCallResult, RunEvent};
 use crate::digest::Digest;
-use crate::formats::{Effect, Terms};
+use crate::formats::{ContractTerms, Effect};
 use crate::json::{Value, compact};
 
 /// Maximum number of key fields that identify a call: with more, all arguments do.
@@ -18,22 +18,22 @@ const MAX_KEY_FIELDS: usize = 64;
 
 /// A value found as evidence of an effect.
 #[derive(Clone, Debug)]
-pub(super) struct Sighting {
+pub(super) struct EvidenceValue {
     /// The number of the call, in ascending order.
     pub(super) call: usize,
     pub(super) place: String,
-    pub(super) seen: Seen,
+    pub(super) seen: ObservedValue,
     /// The identity of the attempt: the values of the key fields, or the complete request.
     pub(super) attempt: Digest,
     /// Whether the contract defines the identity of attempts.
     pub(super) is_keyed: bool,
     /// The content that a digest must have been computed from, according to the contract or the run.
-    pub(super) expected: Option<Expected>,
+    pub(super) expected: Option<ExpectedContent>,
 }
 
 /// The expected content of a digest.
 #[derive(Clone, Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedContent {
     pub(super) what: String,
     /// The digests of the content; empty if it is not recorded.
     pub(super) digests: Vec<Digest>,
@@ -41,11 +41,11 @@ pub(super) struct Expected {
 
 /// The evidence found.
 #[derive(Debug, Default)]
-pub(super) struct Sightings {
+pub(super) struct CollectedEvidence {
     /// Evidence by effect.
-    pub(super) own: HashMap<usize, Vec<Sighting>>,
+    pub(super) own: HashMap<usize, Vec<EvidenceValue>>,
     /// The last value of a pool that may be evidence of several effects.
-    pub(super) shared: HashMap<(usize, Class), Sighting>,
+    pub(super) shared: HashMap<(usize, EffectGroup), EvidenceValue>,
     /// The last location in a pool with evidence of a single effect, and that effect.
     pub(super) owned: HashMap<usize, (usize, String)>,
     /// The first value of a pool that does not count, and the reason.
@@ -53,28 +53,32 @@ pub(super) struct Sightings {
 }
 
 /// A collector of the events of a run.
-pub(super) struct Collector<'t> {
-    pub(super) terms: &'t Terms,
+pub(super) struct EvidenceCollector<'t> {
+    pub(super) terms: &'t ContractTerms,
     pub(super) targets: Targets<'t>,
-    pub(super) sources: Sources,
+    pub(super) sources: EvidenceLocations,
     sources_of: Vec<Vec<usize>>,
-    pub(super) pools: Pools,
+    pub(super) pools: EvidencePools,
     /// The files of the run by name, each with the digests that identify it.
     members: HashMap<String, Vec<Digest>>,
     pub(super) refs: Refs<'t>,
-    pub(super) payloads: Payloads<'t>,
+    pub(super) payloads: PayloadValidator<'t>,
     calls: usize,
     /// Whether the run names any call.
     pub(super) is_named: bool,
-    pub(super) of_named: Sightings,
-    pub(super) of_unnamed: Sightings,
+    pub(super) of_named: CollectedEvidence,
+    pub(super) of_unnamed: CollectedEvidence,
 }
 
-impl<'t> Collector<'t> {
-    pub(super) fn new(terms: &'t Terms, members: &[(String, Digest)], payloads: Payloads<'t>) -> Self {
+impl<'t> EvidenceCollector<'t> {
+    pub(super) fn new(
+        terms: &'t ContractTerms,
+        members: &[(String, Digest)],
+        payloads: PayloadValidator<'t>,
+    ) -> Self {
         let targets = Targets::new(terms);
-        let (sources, sources_of) = Sources::new(terms);
-        let pools = Pools::new(terms, &targets, &sources_of);
+        let (sources, sources_of) = EvidenceLocations::new(terms);
+        let pools = EvidencePools::new(terms, &targets, &sources_of);
         let mut by_name: HashMap<String, Vec<Digest>> = HashMap::new();
         for (name, digest) in members {
             by_name.entry(name.clone()).or_default().push(*digest);
@@ -90,8 +94,8 @@ impl<'t> Collector<'t> {
             payloads,
             calls: 0,
             is_named: false,
-            of_named: Sightings::default(),
-            of_unnamed: Sightings::default(),
+            of_named: CollectedEvidence::default(),
+            of_unnamed: CollectedEvidence::default(),
         }
     }
 
@@ -108,12 +112,12 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn call(&mut self, call: &Call<'_, '_>, tie: &Tie) {
+    fn call(&mut self, call: &RunCall<'_, '_>, tie: &CallTargets) {
         self.calls += 1;
         if tie.is_named && !self.is_named {
             self.is_named = true;
             // In a run that names its calls, unnamed calls do not count.
-            self.of_unnamed = Sightings::default();
+            self.of_unnamed = CollectedEvidence::default();
         }
         self.refs.call(call, tie);
         if let [only] = tie.refs.as_slice() {
@@ -124,17 +128,17 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn evidence(&mut self, call: &Call<'_, '_>, tie: &Tie) {
+    fn evidence(&mut self, call: &RunCall<'_, '_>, tie: &CallTargets) {
         match &call.answer {
-            Answer::None | Answer::Discounted { value: None, .. } => {}
-            Answer::Result { place, value } => {
+            RunCallResult::None | RunCallResult::Discounted { value: None, .. } => {}
+            RunCallResult::Result { place, value } => {
                 for found in self.sources.find(value) {
                     self.assign(call, tie, place, &found);
                 }
             }
-            Answer::Discounted { place, value: Some(value), why } => {
+            RunCallResult::Discounted { place, value: Some(value), why } => {
                 for found in self.sources.find(value) {
-                    let shown = Seen::new(found.value).shown();
+                    let shown = ObservedValue::new(found.value).shown();
                     for pool in self.pools_for(tie, found.source) {
                         let told = || format!("{shown} at {place} does not count: {why}");
                         self.sightings(tie).discounted.entry(pool).or_insert_with(told);
@@ -144,13 +148,13 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn sightings(&mut self, tie: &Tie) -> &mut Sightings {
+    fn sightings(&mut self, tie: &CallTargets) -> &mut CollectedEvidence {
         if tie.is_named { &mut self.of_named } else { &mut self.of_unnamed }
     }
 
     /// Returns the pools of a value of `source` from such a call: if effects declare the tool as their own, only
     /// theirs.
-    fn pools_for(&self, tie: &Tie, source: usize) -> Vec<usize> {
+    fn pools_for(&self, tie: &CallTargets, source: usize) -> Vec<usize> {
         let of = |scope| self.pools.position(scope, source);
         if !tie.is_named {
             return of(Scope::Any).into_iter().collect();
@@ -160,8 +164,14 @@ impl<'t> Collector<'t> {
         if by_tool.is_empty() { by_ref() } else { by_tool }
     }
 
-    fn assign(&mut self, call: &Call<'_, '_>, tie: &Tie, place: &str, found: &Found<'_, '_>) {
-        let seen = Seen::new(found.value);
+    fn assign(
+        &mut self,
+        call: &RunCall<'_, '_>,
+        tie: &CallTargets,
+        place: &str,
+        found: &EvidenceMatch<'_, '_>,
+    ) {
+        let seen = ObservedValue::new(found.value);
         if let Some(effect) = tie.effect {
             let is_its_source = self.sources_of.get(effect).is_some_and(|of| of.contains(&found.source));
             if is_its_source {
@@ -179,7 +189,7 @@ impl<'t> Collector<'t> {
                     sightings.own.entry(effect).or_default().push(sighting);
                 }
                 Some(Owner::Several(class)) => {
-                    let sighting = Sighting {
+                    let sighting = EvidenceValue {
                         call: self.calls,
                         place: place.to_owned(),
                         seen: seen.clone(),
@@ -197,15 +207,15 @@ impl<'t> Collector<'t> {
     fn sighting(
         &self,
         effect: usize,
-        call: &Call<'_, '_>,
+        call: &RunCall<'_, '_>,
         place: &str,
-        seen: Seen,
-        found: &Found<'_, '_>,
-    ) -> Sighting {
+        seen: ObservedValue,
+        found: &EvidenceMatch<'_, '_>,
+    ) -> EvidenceValue {
         let effect = self.terms.effects.get(effect);
         let key = effect.and_then(|effect| key(effect, call.arguments.as_deref()?));
         let once = effect.is_some_and(|effect| effect.idempotency.as_deref() == Some("non-idempotent"));
-        Sighting {
+        EvidenceValue {
             call: self.calls,
             place: place.to_owned(),
             seen,
@@ -217,29 +227,34 @@ impl<'t> Collector<'t> {
 
     /// Returns the expected content of a digest: that which the contract defines, or the file of the run that is named
     /// next to it.
-    fn expected(&self, effect: &Effect, call: &Call<'_, '_>, found: &Found<'_, '_>) -> Option<Expected> {
+    fn expected(
+        &self,
+        effect: &Effect,
+        call: &RunCall<'_, '_>,
+        found: &EvidenceMatch<'_, '_>,
+    ) -> Option<ExpectedContent> {
         let evidence = effect.evidence.as_ref().filter(|evidence| evidence.sort == "hash")?;
         if let Some(of) = &evidence.of {
-            let digest = stated_text(of, call).map(|text| Digest::from_content(text.as_bytes()));
+            let digest = text_at_call_pointer(of, call).map(|text| Digest::from_content(text.as_bytes()));
             let what = format!("the text at {of} of the call at {}", call.place);
-            return Some(Expected { what, digests: digest.into_iter().collect() });
+            return Some(ExpectedContent { what, digests: digest.into_iter().collect() });
         }
         let parent = found.parent?;
         let beside = ["file", "path", "member", "name"].into_iter();
         let mut named = beside.filter_map(|name| parent.get(name).and_then(Value::as_str));
         named.find_map(|name| {
             let digests = self.members.get(name)?.clone();
-            Some(Expected { what: format!("the file {name} of the run"), digests })
+            Some(ExpectedContent { what: format!("the file {name} of the run"), digests })
         })
     }
 }
 
 /// Returns the text at a pointer below `/arguments` or `/result` of a call.
-fn stated_text<'v>(of: &str, call: &'v Call<'_, '_>) -> Option<&'v str> {
+fn text_at_call_pointer<'v>(of: &str, call: &'v RunCall<'_, '_>) -> Option<&'v str> {
     let value = match of.strip_prefix("/arguments") {
         Some(rest) => at_pointer(call.arguments.as_deref()?, rest),
         None => match &call.answer {
-            Answer::Result { value, .. } => at_pointer(value, of.strip_prefix("/result")?),
+            RunCallResult::Result { value, .. } => at_pointer(value, of.strip_prefix("/result")?),
             _ => None,
         },
     };

@@ -30,7 +30,7 @@ impl Decimal {
         let significant = all.iter().rposition(|digit| *digit != b'0').map_or(0, |last| last + 1);
         let digits = all.get(zeros..significant).unwrap_or_default().to_vec();
         let length = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let exponent = stated_exponent(exponent).saturating_add(length(whole.len()) - length(zeros));
+        let exponent = parse_exponent(exponent).saturating_add(length(whole.len()) - length(zeros));
         Self { is_negative, digits, exponent }
     }
 
@@ -48,7 +48,7 @@ impl Decimal {
 }
 
 /// Parses an exponent. Exponents beyond 64 bits saturate.
-fn stated_exponent(text: &str) -> i64 {
+fn parse_exponent(text: &str) -> i64 {
     let digits = text.trim_start_matches(['+', '-']);
     let farthest = i64::MAX / 2;
     let magnitude = digits.parse::<i64>().unwrap_or(farthest).min(farthest);

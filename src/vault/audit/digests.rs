@@ -2,16 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::run::{AuditError, AuditedRun, Held};
+use super::run::{AuditError, AuditedRun, ResolvedContent};
 use crate::digest::Digest;
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value, pointer};
 
 /// Returns a description of the bytes with each digest in `wanted`. Digests without known bytes are omitted.
-pub(super) fn known<E>(
+pub(super) fn resolve_digests<E>(
     wanted: &HashSet<Digest>,
     run: &AuditedRun<'_>,
-    held: &mut dyn FnMut(Digest) -> Result<Option<Held>, E>,
+    held: &mut dyn FnMut(Digest) -> Result<Option<ResolvedContent>, E>,
 ) -> Result<HashMap<Digest, String>, AuditError<E>> {
     let mut known = HashMap::new();
     let mut sorted: Vec<Digest> = wanted.iter().copied().collect();
@@ -28,7 +28,7 @@ pub(super) fn known<E>(
         known.entry(*digest).or_insert_with(|| format!("the file {name} of the run"));
     }
     if sorted.iter().any(|digest| !known.contains_key(digest)) {
-        let mut texts = Texts { wanted, known: &mut known };
+        let mut texts = TextDigestSearch { wanted, known: &mut known };
         for member in run.members {
             texts.add_member(member.name, member.bytes, run.members.len() > 1)?;
         }
@@ -36,12 +36,12 @@ pub(super) fn known<E>(
     Ok(known)
 }
 
-struct Texts<'w> {
+struct TextDigestSearch<'w> {
     wanted: &'w HashSet<Digest>,
     known: &'w mut HashMap<Digest, String>,
 }
 
-impl Texts<'_> {
+impl TextDigestSearch<'_> {
     /// Searches the texts of one file: a JSON document, or one per line.
     fn add_member(&mut self, name: &str, bytes: &[u8], is_one_of_several: bool) -> Result<(), ReadError> {
         let within = if is_one_of_several { format!("{name} ") } else { String::new() };

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::decimal;
 use crate::digest::Digest;
-use crate::formats::{Bound, Bounds, Evidence, Stated, comparable};
+use crate::formats::{Bounds, Evidence, ParsedMember, RangeBound, comparable};
 use crate::json::Value;
 use crate::json::reader::excerpt;
 
@@ -30,14 +30,14 @@ pub const FAILURE: [&str; 13] = [
 
 /// A value that was found; lists and objects without their contents.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Seen {
+pub(super) enum ObservedValue {
     Plain(Value<'static>),
     Other(&'static str),
 }
 
 /// The judgement of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
+pub(super) enum EvidenceJudgment {
     /// It proves the effect, for this reason.
     Verified(String),
     /// It proves nothing, for this reason.
@@ -48,7 +48,7 @@ pub(super) enum Judgement {
     Digest(Digest),
 }
 
-impl Seen {
+impl ObservedValue {
     pub(super) fn new(value: &Value<'_>) -> Self {
         match value {
             Value::Array(_) | Value::Object(_) => Self::Other(value.type_name()),
@@ -86,9 +86,9 @@ impl Seen {
 }
 
 /// Judges `seen` as evidence of an effect.
-pub(super) fn judge(evidence: &Evidence, seen: &Seen) -> Judgement {
-    if *seen == Seen::Plain(Value::Null) {
-        return Judgement::Resolved("null is not evidence".to_owned());
+pub(super) fn judge(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
+    if *seen == ObservedValue::Plain(Value::Null) {
+        return EvidenceJudgment::Resolved("null is not evidence".to_owned());
     }
     match evidence.sort.as_str() {
         "hash" => hash(evidence, seen),
@@ -97,52 +97,56 @@ pub(super) fn judge(evidence: &Evidence, seen: &Seen) -> Judgement {
     }
 }
 
-fn status(evidence: &Evidence, seen: &Seen) -> Judgement {
+fn status(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     for (name, stated) in [("success", &evidence.success), ("failure", &evidence.failure)] {
-        if let Stated::Unreadable(why) = stated {
-            return Judgement::Resolved(format!("the {name} values of the contract cannot be used: {why}"));
+        if let ParsedMember::Unreadable(why) = stated {
+            return EvidenceJudgment::Resolved(format!(
+                "the {name} values of the contract cannot be used: {why}"
+            ));
         }
     }
     let text = seen.comparable();
     let is_one_of = |values: &[String]| text.as_ref().is_some_and(|text| values.contains(text));
     let is_known = |values: &[&str]| text.as_ref().is_some_and(|text| values.contains(&text.as_str()));
     if evidence.failure.value().is_some_and(|values| is_one_of(values)) {
-        return Judgement::Failed("which is a failure value of the contract".to_owned());
+        return EvidenceJudgment::Failed("which is a failure value of the contract".to_owned());
     }
     if let Some(values) = evidence.success.value() {
         return if is_one_of(values) {
-            Judgement::Verified("which is a success value of the contract".to_owned())
+            EvidenceJudgment::Verified("which is a success value of the contract".to_owned())
         } else {
-            Judgement::Failed("which is not a success value of the contract".to_owned())
+            EvidenceJudgment::Failed("which is not a success value of the contract".to_owned())
         };
     }
     if is_known(&SUCCESS) {
-        Judgement::Verified("which means success".to_owned())
+        EvidenceJudgment::Verified("which means success".to_owned())
     } else if is_known(&FAILURE) {
-        Judgement::Failed("which means failure".to_owned())
+        EvidenceJudgment::Failed("which means failure".to_owned())
     } else {
-        Judgement::Resolved("which means neither success nor failure".to_owned())
+        EvidenceJudgment::Resolved("which means neither success nor failure".to_owned())
     }
 }
 
-fn range(stated: &Stated<Bounds>, seen: &Seen) -> Judgement {
-    let Seen::Plain(Value::Number(number)) = seen else {
-        return Judgement::Failed("which is not a number".to_owned());
+fn range(stated: &ParsedMember<Bounds>, seen: &ObservedValue) -> EvidenceJudgment {
+    let ObservedValue::Plain(Value::Number(number)) = seen else {
+        return EvidenceJudgment::Failed("which is not a number".to_owned());
     };
     match stated {
-        Stated::Nothing => Judgement::Resolved("the contract states no bounds".to_owned()),
-        Stated::Unreadable(why) => {
-            Judgement::Resolved(format!("the bounds of the contract cannot be used: {why}"))
+        ParsedMember::Nothing => EvidenceJudgment::Resolved("the contract states no bounds".to_owned()),
+        ParsedMember::Unreadable(why) => {
+            EvidenceJudgment::Resolved(format!("the bounds of the contract cannot be used: {why}"))
         }
-        Stated::Is(bounds) if is_within(number.literal(), bounds) => {
-            Judgement::Verified(format!("which is within the bounds ({bounds})"))
+        ParsedMember::Is(bounds) if is_within(number.literal(), bounds) => {
+            EvidenceJudgment::Verified(format!("which is within the bounds ({bounds})"))
         }
-        Stated::Is(bounds) => Judgement::Failed(format!("which is outside the bounds ({bounds})")),
+        ParsedMember::Is(bounds) => {
+            EvidenceJudgment::Failed(format!("which is outside the bounds ({bounds})"))
+        }
     }
 }
 
 fn is_within(literal: &str, bounds: &Bounds) -> bool {
-    let holds = |bound: &Bound, outside: Ordering| match decimal::compare(literal, &bound.literal) {
+    let holds = |bound: &RangeBound, outside: Ordering| match decimal::compare(literal, &bound.literal) {
         Ordering::Equal => !bound.is_exclusive,
         order => order != outside,
     };
@@ -150,39 +154,43 @@ fn is_within(literal: &str, bounds: &Bounds) -> bool {
         && bounds.most.as_ref().is_none_or(|bound| holds(bound, Ordering::Greater))
 }
 
-fn hash(evidence: &Evidence, seen: &Seen) -> Judgement {
+fn hash(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     let Some(digest) = seen.text().and_then(Digest::parse_either) else {
-        return Judgement::Failed("which is not a digest".to_owned());
+        return EvidenceJudgment::Failed("which is not a digest".to_owned());
     };
     match &evidence.success {
-        Stated::Nothing => Judgement::Digest(digest),
-        Stated::Unreadable(why) => {
-            Judgement::Resolved(format!("the success values of the contract cannot be used: {why}"))
+        ParsedMember::Nothing => EvidenceJudgment::Digest(digest),
+        ParsedMember::Unreadable(why) => {
+            EvidenceJudgment::Resolved(format!("the success values of the contract cannot be used: {why}"))
         }
-        Stated::Is(values) if values.iter().any(|value| Digest::parse_either(value) == Some(digest)) => {
-            Judgement::Verified("which is the digest that the contract states".to_owned())
+        ParsedMember::Is(values)
+            if values.iter().any(|value| Digest::parse_either(value) == Some(digest)) =>
+        {
+            EvidenceJudgment::Verified("which is the digest that the contract states".to_owned())
         }
-        Stated::Is(_) => Judgement::Failed("which is not the digest that the contract states".to_owned()),
+        ParsedMember::Is(_) => {
+            EvidenceJudgment::Failed("which is not the digest that the contract states".to_owned())
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::Terms;
+    use crate::formats::ContractTerms;
     use crate::json::reader::{self, Limits};
 
     fn outcome(evidence: &str, value: &str) -> &'static str {
         let contract = format!(
             r#"{{"io_refs": [], "effects": [{{"name": "e", "target": "t", "evidence": {evidence}}}]}}"#
         );
-        let terms = Terms::read(contract.as_bytes(), &Limits::default()).unwrap();
+        let terms = ContractTerms::read(contract.as_bytes(), &Limits::default()).unwrap();
         let value = reader::read(value.as_bytes(), &Limits::default()).unwrap();
-        match judge(terms.effects[0].evidence.as_ref().unwrap(), &Seen::new(&value)) {
-            Judgement::Verified(_) => "verified",
-            Judgement::Resolved(_) => "resolved",
-            Judgement::Failed(_) => "failed",
-            Judgement::Digest(_) => "digest",
+        match judge(terms.effects[0].evidence.as_ref().unwrap(), &ObservedValue::new(&value)) {
+            EvidenceJudgment::Verified(_) => "verified",
+            EvidenceJudgment::Resolved(_) => "resolved",
+            EvidenceJudgment::Failed(_) => "failed",
+            EvidenceJudgment::Digest(_) => "digest",
         }
     }
 

@@ -28,17 +28,19 @@ use crate::digest::Digest;
 use crate::json::reader::Limits;
 use crate::validation::Findings;
 
-pub use crate::formats::{Bound, Bounds, Effect, Evidence, IoRef, SchemaSource, Stated, Terms};
+pub use crate::formats::{
+    Bounds, ContractTerms, Effect, Evidence, IoRef, ParsedMember, RangeBound, SchemaSource,
+};
 pub use judge::{FAILURE, SUCCESS};
 pub use request::{
     AuditAnswer, AuditFinding, AuditRequest, EffectAudit, LastAudit, OmittedFindings, RunAudit,
 };
 pub use result::{Audit, AuditedEffect, EvidenceSource, Verdict};
 pub use rules::RULES;
-pub use run::{AuditError, AuditedRun, Held, StatedDigest};
+pub use run::{AuditError, AuditedRun, ResolvedContent, StatedDigest};
 
-use collect::Collector;
-use payloads::Payloads;
+use collect::EvidenceCollector;
+use payloads::PayloadValidator;
 use rules::{CONTENTS, EFFECTS};
 
 /// Audits a run against a contract. `held` returns the bytes in the vault with a digest.
@@ -48,9 +50,9 @@ use rules::{CONTENTS, EFFECTS};
 /// # Errors
 /// Returns [`AuditError::Unreadable`] if the run cannot be read, and [`AuditError::Vault`] with the error of `held`.
 pub fn audit<E>(
-    terms: &Terms,
+    terms: &ContractTerms,
     run: &AuditedRun<'_>,
-    held: &mut dyn FnMut(Digest) -> Result<Option<Held>, E>,
+    held: &mut dyn FnMut(Digest) -> Result<Option<ResolvedContent>, E>,
 ) -> Result<Audit, AuditError<E>> {
     let mut schemas = HashMap::new();
     for digest in payloads::named(terms) {
@@ -58,9 +60,9 @@ pub fn audit<E>(
             schemas.insert(digest, bytes);
         }
     }
-    let mut collector = Collector::new(terms, run.digests, Payloads::new(terms, schemas));
+    let mut collector = EvidenceCollector::new(terms, run.digests, PayloadValidator::new(terms, schemas));
     run.kind.run_events(run.members, &Limits::most(), &mut |event| collector.take(&event))?;
-    let known = digests::known(&verdict::digests(&collector), run, held)?;
+    let known = digests::resolve_digests(&verdict::digests(&collector), run, held)?;
     let effects = verdict::audited_effects(&collector, &known);
     let mut findings = Findings::default();
     if terms.effects.is_empty() {
@@ -82,7 +84,7 @@ pub fn audit<E>(
 /// Checks the contents of a run that are in the vault. Those that are not are not checked.
 fn check_contents<E>(
     stated: &[StatedDigest],
-    held: &mut dyn FnMut(Digest) -> Result<Option<Held>, E>,
+    held: &mut dyn FnMut(Digest) -> Result<Option<ResolvedContent>, E>,
     findings: &mut Findings,
 ) -> Result<(), AuditError<E>> {
     for StatedDigest { digest, place, content } in stated {

@@ -2,14 +2,18 @@
 
 use std::collections::HashSet;
 
-use crate::artifact::{Kind, Place, group};
+use crate::artifact::{ArtifactLocation, Kind, group};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
-use crate::vault::audit::{self, Audit, AuditError, AuditedRun, Held, StatedDigest, Terms};
+use crate::vault::audit::{
+    self, Audit, AuditError, AuditedRun, ContractTerms, ResolvedContent, StatedDigest,
+};
 use crate::vault::query::{self, LinkTarget};
-use crate::vault::resolve::{Located, LookupError, core_of, expect_kind, locate, with_preferred_capture};
+use crate::vault::resolve::{
+    LocatedCapture, LookupError, core_of, expect_kind, locate, with_preferred_capture,
+};
 
 /// Returns the runs that a contract governs, by derived or manual links, each once. Artifacts that state the contract's
 /// hash but record no run, such as sessions, cannot be audited and are omitted.
@@ -34,7 +38,7 @@ pub(super) fn governed_runs(
 /// Audits a run against a contract: which effects are proved, and which actions the contract does not cover.
 pub(super) fn audit_run(
     snapshot: &dyn Snapshot,
-    terms: &Terms,
+    terms: &ContractTerms,
     run: &ArtifactRecord,
 ) -> Result<Audit, LookupError> {
     let kind = formats::named(&run.kind).filter(|kind| kind.is_run());
@@ -42,7 +46,7 @@ pub(super) fn audit_run(
     let members = first_members(snapshot, run)?;
     let digests = digests_of_files(snapshot, kind, run, &members)?;
     let members = StoredMember::borrowed(&members);
-    let stated = stated_contents(snapshot, kind, run)?;
+    let stated = external_contents(snapshot, kind, run)?;
     let run_to_audit = AuditedRun { kind, members: &members, digests: &digests, stated: &stated };
     let audit = audit::audit(terms, &run_to_audit, &mut |digest| held(snapshot, digest));
     audit.map_err(|error| match error {
@@ -54,11 +58,14 @@ pub(super) fn audit_run(
 }
 
 /// Returns the terms of a contract.
-pub(super) fn terms(snapshot: &dyn Snapshot, contract: &ArtifactRecord) -> Result<Terms, LookupError> {
+pub(super) fn terms(
+    snapshot: &dyn Snapshot,
+    contract: &ArtifactRecord,
+) -> Result<ContractTerms, LookupError> {
     expect_kind(contract, formats::TERMS)?;
     let members = first_members(snapshot, contract)?;
     let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
-    Terms::read(document, &Limits::most())
+    ContractTerms::read(document, &Limits::most())
         .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })
 }
 
@@ -67,7 +74,7 @@ fn first_members(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
 ) -> Result<Vec<StoredMember>, LookupError> {
-    let Located { artifact, capture } = with_preferred_capture(snapshot, artifact)?;
+    let LocatedCapture { artifact, capture } = with_preferred_capture(snapshot, artifact)?;
     Ok(snapshot.read_members(artifact.core, capture.capture)?)
 }
 
@@ -85,14 +92,14 @@ fn digests_of_files(
     let of_bytes = members.iter().map(|member| (member.name.clone(), Digest::from_content(&member.bytes)));
     let mentions = snapshot.mentions_of(run.core, group::MEMBER)?.into_iter();
     let given = mentions.filter_map(|mention| match mention.place {
-        Place::Pointer(name) => Some((name, mention.digest)),
-        Place::Index(_) => None,
+        ArtifactLocation::Pointer(name) => Some((name, mention.digest)),
+        ArtifactLocation::Index(_) => None,
     });
     Ok(of_bytes.chain(given).collect())
 }
 
 /// Returns the contents outside the run whose digests it states, each digest once, with its first location.
-fn stated_contents(
+fn external_contents(
     snapshot: &dyn Snapshot,
     kind: Kind,
     run: &ArtifactRecord,
@@ -115,11 +122,11 @@ fn stated_contents(
 
 /// Returns the bytes in the vault with a digest: the core of an artifact, a capture, or a file of a capture. They are
 /// hashed again.
-fn held(snapshot: &dyn Snapshot, digest: Digest) -> Result<Option<Held>, LookupError> {
+fn held(snapshot: &dyn Snapshot, digest: Digest) -> Result<Option<ResolvedContent>, LookupError> {
     if let Some(artifact) = snapshot.artifact(CoreHash(digest))? {
         let located = locate(snapshot, &digest.into())?;
         let bytes = core_of(snapshot, &located)?;
-        return Ok(Some(Held {
+        return Ok(Some(ResolvedContent {
             name: format!("the core of {} {:.12}", artifact.kind, artifact.core),
             bytes,
         }));
@@ -131,7 +138,7 @@ fn held(snapshot: &dyn Snapshot, digest: Digest) -> Result<Option<Held>, LookupE
         Some(name) => format!("the file {name} of {of_artifact}"),
         None => format!("a capture of {of_artifact}"),
     };
-    Ok(Some(Held { name, bytes }))
+    Ok(Some(ResolvedContent { name, bytes }))
 }
 
 /// Returns the document or the member of a capture with these bytes; members have names.

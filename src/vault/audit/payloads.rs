@@ -6,13 +6,13 @@ use serde_json::Value as Json;
 
 use super::refs::is_reading;
 use super::rules::{SCHEMAS, UNCHECKED};
-use super::run::Held;
-use super::schema::Schema;
-use super::schema_work::Refusal;
+use super::run::ResolvedContent;
+use super::schema::PayloadSchema;
+use super::schema_work::SchemaCheckError;
 use super::sources::at_pointer;
-use crate::artifact::{Answer, Call};
+use crate::artifact::{RunCall, RunCallResult};
 use crate::digest::Digest;
-use crate::formats::{IoRef, SchemaSource, Terms};
+use crate::formats::{ContractTerms, IoRef, SchemaSource};
 use crate::json::Value;
 use crate::json::reader::{self, Limits, excerpt};
 use crate::validation::Findings;
@@ -24,11 +24,11 @@ const REDACTED: [&str; 2] = ["[REDACTED]", "<omitted by policy>"];
 const MAX_WORK: u64 = 50_000_000;
 
 /// The schemas of a contract, and the results of validating payloads.
-pub(super) struct Payloads<'t> {
-    terms: &'t Terms,
+pub(super) struct PayloadValidator<'t> {
+    terms: &'t ContractTerms,
     /// The bytes of schemas that the contract references by digest.
-    held: HashMap<Digest, Held>,
-    schemas: HashMap<usize, Result<Schema, String>>,
+    held: HashMap<Digest, ResolvedContent>,
+    schemas: HashMap<usize, Result<PayloadSchema, String>>,
     work_left: u64,
     findings: Findings,
     /// Unchecked payloads by ref and reason: their number, and the first location.
@@ -36,7 +36,7 @@ pub(super) struct Payloads<'t> {
 }
 
 /// Returns the digests of the schemas that a contract references.
-pub(super) fn named(terms: &Terms) -> impl Iterator<Item = Digest> {
+pub(super) fn named(terms: &ContractTerms) -> impl Iterator<Item = Digest> {
     terms.io_refs.iter().filter_map(|io_ref| match &io_ref.schema {
         SchemaSource::Named(name) => digest_and_pointer(name).map(|(digest, _)| digest),
         SchemaSource::Inline(_) => None,
@@ -49,9 +49,9 @@ fn digest_and_pointer(name: &str) -> Option<(Digest, &str)> {
     Some((Digest::parse_prefixed(digest)?, pointer))
 }
 
-impl<'t> Payloads<'t> {
+impl<'t> PayloadValidator<'t> {
     /// Creates the checker. `held` contains the bytes of the schemas [`named`] by digest, as far as they are available.
-    pub(super) fn new(terms: &'t Terms, held: HashMap<Digest, Held>) -> Self {
+    pub(super) fn new(terms: &'t ContractTerms, held: HashMap<Digest, ResolvedContent>) -> Self {
         Self {
             terms,
             held,
@@ -64,12 +64,12 @@ impl<'t> Payloads<'t> {
 
     /// Validates the payloads of the ref with this number: the arguments if the ref is written, the result if the ref
     /// or the call is read-only.
-    pub(super) fn check(&mut self, index: usize, call: &Call<'_, '_>) {
+    pub(super) fn check(&mut self, index: usize, call: &RunCall<'_, '_>) {
         let Some(io_ref) = self.terms.io_refs.get(index) else { return };
         let reads =
             call.names.mode.map_or(io_ref.mode == "read", |mode| io_ref.mode == "read" || is_reading(mode));
         let (place, payloads) = match &call.answer {
-            Answer::Result { place, value } if reads => (place, results(value)),
+            RunCallResult::Result { place, value } if reads => (place, results(value)),
             _ if reads => return,
             _ => (&call.place, call.arguments.as_deref().into_iter().collect()),
         };
@@ -131,7 +131,7 @@ impl<'t> Payloads<'t> {
 }
 
 /// Returns the schema of a ref, or the reason that there is none to use.
-fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, Held>) -> Result<Schema, String> {
+fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, ResolvedContent>) -> Result<PayloadSchema, String> {
     let json = match &io_ref.schema {
         SchemaSource::Inline(value) => to_json(value),
         SchemaSource::Named(name) => {
@@ -150,7 +150,7 @@ fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, Held>) -> Result<Schema, Str
         }
     };
     let json = json.ok_or("the schema has numbers that cannot be compared")?;
-    Schema::new(&json).map_err(|refusal: Refusal| refusal.to_string())
+    PayloadSchema::new(&json).map_err(|refusal: SchemaCheckError| refusal.to_string())
 }
 
 /// Returns the candidates for the result within a recorder's wrapping: the whole value, and the members that contain

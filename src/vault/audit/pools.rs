@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::judge::Seen;
+use super::judge::ObservedValue;
 use super::targets::Targets;
-use crate::formats::{Effect, Terms};
+use crate::formats::{ContractTerms, Effect};
 
 /// The known origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,38 +23,38 @@ pub(super) enum Owner {
     /// A single effect.
     One(usize),
     /// Several effects that cannot be distinguished.
-    Several(Class),
+    Several(EffectGroup),
 }
 
 /// The effects of a pool that a value may be evidence of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Class {
+pub(super) enum EffectGroup {
     /// Those that list this value.
-    Stating(String),
+    WithValue(String),
     /// Those that are not the rollback of another effect of the pool.
     Forward,
 }
 
 /// The effects of a scope that share a source of evidence.
 #[derive(Debug, Default)]
-pub(super) struct Pool {
+pub(super) struct EvidencePool {
     members: Vec<usize>,
     forward: HashSet<usize>,
     by_value: HashMap<String, Vec<usize>>,
 }
 
 /// All pools of a contract.
-pub(super) struct Pools {
-    all: Vec<Pool>,
+pub(super) struct EvidencePools {
+    all: Vec<EvidencePool>,
     by_scope: HashMap<(Scope, usize), usize>,
     /// The pools of each effect in named calls, and below in unnamed ones.
     named: Vec<Vec<usize>>,
     unnamed: Vec<Vec<usize>>,
 }
 
-impl Pools {
+impl EvidencePools {
     /// Creates the pools. `sources` contains the numbers of the sources of each effect.
-    pub(super) fn new(terms: &Terms, targets: &Targets<'_>, sources: &[Vec<usize>]) -> Self {
+    pub(super) fn new(terms: &ContractTerms, targets: &Targets<'_>, sources: &[Vec<usize>]) -> Self {
         let count = terms.effects.len();
         let mut pools = Self {
             all: Vec::new(),
@@ -84,7 +84,7 @@ impl Pools {
         let next = self.all.len();
         let pool = *self.by_scope.entry((scope, source)).or_insert(next);
         if pool == next {
-            self.all.push(Pool::default());
+            self.all.push(EvidencePool::default());
         }
         self.all.get_mut(pool).into_iter().for_each(|pool| pool.members.push(effect));
         pool
@@ -102,7 +102,7 @@ impl Pools {
     }
 
     /// Returns the effects of a pool that `seen` may be evidence of.
-    pub(super) fn owner(&self, pool: usize, seen: &Seen) -> Option<Owner> {
+    pub(super) fn owner(&self, pool: usize, seen: &ObservedValue) -> Option<Owner> {
         self.all.get(pool).and_then(|pool| pool.owner(seen))
     }
 
@@ -112,16 +112,17 @@ impl Pools {
     }
 
     /// Returns the classes of a pool that contain an effect.
-    pub(super) fn classes_of(&self, pool: usize, effect: usize, terms: &Terms) -> Vec<Class> {
+    pub(super) fn classes_of(&self, pool: usize, effect: usize, terms: &ContractTerms) -> Vec<EffectGroup> {
         let Some(pool) = self.all.get(pool) else { return Vec::new() };
-        let stated = terms.effects.get(effect).into_iter().flat_map(stated_values);
-        let mut classes: Vec<Class> = stated.map(|value| Class::Stating(value.clone())).collect();
-        classes.extend(pool.forward.contains(&effect).then_some(Class::Forward));
+        let stated = terms.effects.get(effect).into_iter().flat_map(listed_values);
+        let mut classes: Vec<EffectGroup> =
+            stated.map(|value| EffectGroup::WithValue(value.clone())).collect();
+        classes.extend(pool.forward.contains(&effect).then_some(EffectGroup::Forward));
         classes
     }
 }
 
-impl Pool {
+impl EvidencePool {
     fn distinguish(&mut self, effects: &[Effect]) {
         let member = |index: &usize| effects.get(*index);
         let undoing: HashSet<&str> = self
@@ -138,14 +139,14 @@ impl Pool {
             self.forward = self.members.iter().copied().collect();
         }
         for index in &self.members {
-            let values: HashSet<&String> = member(index).into_iter().flat_map(stated_values).collect();
+            let values: HashSet<&String> = member(index).into_iter().flat_map(listed_values).collect();
             for value in values {
                 self.by_value.entry(value.clone()).or_default().push(*index);
             }
         }
     }
 
-    fn owner(&self, seen: &Seen) -> Option<Owner> {
+    fn owner(&self, seen: &ObservedValue) -> Option<Owner> {
         if let [only] = self.members.as_slice() {
             return Some(Owner::One(*only));
         }
@@ -153,20 +154,20 @@ impl Pool {
         let stating = text.as_ref().and_then(|text| Some((text, self.by_value.get(text)?.as_slice())));
         match stating {
             Some((_, [only])) => return Some(Owner::One(*only)),
-            Some((text, _)) => return Some(Owner::Several(Class::Stating(text.clone()))),
+            Some((text, _)) => return Some(Owner::Several(EffectGroup::WithValue(text.clone()))),
             None => {}
         }
         let mut forward = self.forward.iter();
         match (forward.next(), forward.next()) {
             (Some(only), None) => Some(Owner::One(*only)),
-            (Some(_), Some(_)) => Some(Owner::Several(Class::Forward)),
+            (Some(_), Some(_)) => Some(Owner::Several(EffectGroup::Forward)),
             (None, _) => None,
         }
     }
 }
 
 /// Returns the success and failure values that a contract defines for an effect.
-fn stated_values(effect: &Effect) -> impl Iterator<Item = &String> {
+fn listed_values(effect: &Effect) -> impl Iterator<Item = &String> {
     let evidence = effect.evidence.as_ref();
     let stated = evidence.into_iter().flat_map(|evidence| [&evidence.success, &evidence.failure]);
     stated.filter_map(|stated| stated.value()).flatten()

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::rules::{MODES, REQUIRED, TARGETS};
-use super::targets::Tie;
-use crate::artifact::{Answer, Call};
-use crate::formats::Terms;
+use super::targets::CallTargets;
+use crate::artifact::{RunCall, RunCallResult};
+use crate::formats::ContractTerms;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
 use crate::validation::Findings;
@@ -16,7 +16,7 @@ const CHANGING: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
 /// The state of all IO references.
 pub(super) struct Refs<'t> {
-    terms: &'t Terms,
+    terms: &'t ContractTerms,
     states: Vec<RefState>,
     /// The refs that a run must attest.
     required: HashMap<&'t str, usize>,
@@ -40,7 +40,7 @@ pub(super) struct RefState {
 }
 
 impl<'t> Refs<'t> {
-    pub(super) fn new(terms: &'t Terms) -> Self {
+    pub(super) fn new(terms: &'t ContractTerms) -> Self {
         let refs = terms.io_refs.iter().enumerate();
         let required = refs.filter(|(_, io_ref)| io_ref.is_required);
         Self {
@@ -58,14 +58,14 @@ impl<'t> Refs<'t> {
     }
 
     /// Records a call.
-    pub(super) fn call(&mut self, call: &Call<'_, '_>, tie: &Tie) {
+    pub(super) fn call(&mut self, call: &RunCall<'_, '_>, tie: &CallTargets) {
         for index in &tie.refs {
             let Some(state) = self.states.get_mut(*index) else { continue };
             state.called.get_or_insert_with(|| call.place.clone());
             match &call.answer {
-                Answer::Result { .. } => state.answered = true,
-                Answer::Discounted { why, .. } => state.unanswered = Some(why.clone()),
-                Answer::None => state.unanswered = Some("no result is recorded".to_owned()),
+                RunCallResult::Result { .. } => state.answered = true,
+                RunCallResult::Discounted { why, .. } => state.unanswered = Some(why.clone()),
+                RunCallResult::None => state.unanswered = Some("no result is recorded".to_owned()),
             }
         }
         let names = &call.names;

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::operation::{audit_run, governed_runs, terms};
 use super::result::{Audit, AuditedEffect, EvidenceSource, Verdict};
 use crate::digest::CoreHash;
-use crate::formats::Terms;
+use crate::formats::ContractTerms;
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::{JsonValue, Operation};
@@ -158,7 +158,7 @@ impl AuditRequest {
     fn runs(
         &self,
         snapshot: &dyn Snapshot,
-    ) -> Result<(Terms, Vec<ArtifactRecord>, Option<CoreHash>), LookupError> {
+    ) -> Result<(ContractTerms, Vec<ArtifactRecord>, Option<CoreHash>), LookupError> {
         let contract = snapshot.expect_artifact(self.contract)?;
         let terms = terms(snapshot, &contract)?;
         let mut runs = match self.run {

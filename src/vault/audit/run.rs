@@ -1,6 +1,6 @@
 //! What is audited: a run, and what it refers to.
 
-use crate::artifact::{Kind, MemberBytes, StatedContent};
+use crate::artifact::{Kind, MemberBytes, MentionedContent};
 use crate::digest::Digest;
 use crate::json::reader::ReadError;
 
@@ -25,12 +25,12 @@ pub struct StatedDigest {
     /// Its location as text, such as `record 6`.
     pub place: String,
     /// The content.
-    pub content: StatedContent,
+    pub content: MentionedContent,
 }
 
 /// Bytes from the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct ResolvedContent {
     /// Their description.
     pub name: String,
     /// The bytes.

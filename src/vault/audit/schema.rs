@@ -4,7 +4,7 @@
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value as Json;
 
-use super::schema_work::{Refusal, SchemaWork, shortened};
+use super::schema_work::{SchemaCheckError, SchemaWork, shortened};
 
 /// Maximum nesting depth of a payload.
 const MAX_DEPTH: usize = 100;
@@ -22,7 +22,7 @@ const MAX_PATTERN_BYTES: usize = 256 << 10;
 const BUILD_STACK_BYTES: usize = 64 << 20;
 
 /// A schema whose validation is bounded.
-pub(super) struct Schema {
+pub(super) struct PayloadSchema {
     validator: Validator,
     work: SchemaWork,
 }
@@ -37,8 +37,8 @@ pub(super) struct SchemaViolation {
     pub(super) is_redacted: bool,
 }
 
-impl Schema {
-    pub(super) fn new(json: &Json) -> Result<Self, Refusal> {
+impl PayloadSchema {
+    pub(super) fn new(json: &Json) -> Result<Self, SchemaCheckError> {
         let work = SchemaWork::new(json)?;
         let build = || {
             jsonschema::options()
@@ -47,22 +47,22 @@ impl Schema {
                     PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES),
                 )
                 .build(json)
-                .map_err(|error| Refusal::NotASchema(shortened(&error.to_string())))
+                .map_err(|error| SchemaCheckError::NotASchema(shortened(&error.to_string())))
         };
         let validator = std::thread::scope(|scope| {
             let builder = std::thread::Builder::new().stack_size(BUILD_STACK_BYTES);
             builder.spawn_scoped(scope, build).ok().and_then(|thread| thread.join().ok())
         });
-        Ok(Self { validator: validator.unwrap_or(Err(Refusal::SchemaTooLarge))?, work })
+        Ok(Self { validator: validator.unwrap_or(Err(SchemaCheckError::SchemaTooLarge))?, work })
     }
 
     /// Returns the maximum number of comparisons for checking `payload`.
-    pub(super) fn work(&self, payload: &Json) -> Result<u64, Refusal> {
+    pub(super) fn work(&self, payload: &Json) -> Result<u64, SchemaCheckError> {
         let mut levels = Vec::new();
         measure(payload, 0, &mut levels)?;
         if levels.iter().sum::<u64>() > MAX_PAYLOAD || levels.len() * (self.work.longest() + 1) > MAX_NESTING
         {
-            return Err(Refusal::PayloadTooLarge);
+            return Err(SchemaCheckError::PayloadTooLarge);
         }
         Ok(self.work.for_levels(&levels))
     }
@@ -101,9 +101,9 @@ fn has_redacted(value: &Json, is_redacted: &dyn Fn(&str) -> bool) -> bool {
 }
 
 /// Adds up the sizes of the values at each level.
-fn measure(value: &Json, level: usize, levels: &mut Vec<u64>) -> Result<(), Refusal> {
+fn measure(value: &Json, level: usize, levels: &mut Vec<u64>) -> Result<(), SchemaCheckError> {
     if level >= MAX_DEPTH {
-        return Err(Refusal::PayloadTooLarge);
+        return Err(SchemaCheckError::PayloadTooLarge);
     }
     if levels.len() <= level {
         levels.push(0);
@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    fn check(schema: &Json, payload: &Json) -> Result<Option<String>, Refusal> {
-        let schema = Schema::new(schema)?;
+    fn check(schema: &Json, payload: &Json) -> Result<Option<String>, SchemaCheckError> {
+        let schema = PayloadSchema::new(schema)?;
         schema.work(payload)?;
         let violation = schema.violation(payload, &|text| text == "[REDACTED]");
         Ok(violation.map(|violation| {
@@ -167,30 +167,36 @@ mod tests {
             ["http://example.com/x.json", "file:///etc/passwd", "other.json", "#anchor", "#/nowhere"]
         {
             let refused = check(&json!({"$ref": reference}), &json!(1));
-            assert_eq!(refused, Err(Refusal::Reference(reference.to_owned())));
+            assert_eq!(refused, Err(SchemaCheckError::Reference(reference.to_owned())));
         }
         let other_draft = check(&json!({"$schema": "http://example.com/draft"}), &json!(1));
-        assert!(matches!(other_draft, Err(Refusal::NotASchema(_))), "{other_draft:?}");
+        assert!(matches!(other_draft, Err(SchemaCheckError::NotASchema(_))), "{other_draft:?}");
     }
 
     #[test]
     fn schemas_that_cannot_be_bounded_are_refused() {
-        assert_eq!(check(&json!({"$ref": "#"}), &json!(1)), Err(Refusal::Circle));
+        assert_eq!(check(&json!({"$ref": "#"}), &json!(1)), Err(SchemaCheckError::Circle));
         assert!(matches!(
             check(&json!({"unevaluatedProperties": false}), &json!(1)),
-            Err(Refusal::NotUsed(_))
+            Err(SchemaCheckError::NotUsed(_))
         ));
-        assert!(matches!(check(&json!({"allOf": [{"$id": "x"}]}), &json!(1)), Err(Refusal::NotUsed(_))));
-        assert!(matches!(check(&json!({"type": "strng"}), &json!(1)), Err(Refusal::NotASchema(_))));
-        assert!(matches!(check(&json!({"pattern": "(?=x)"}), &json!(1)), Err(Refusal::NotASchema(_))));
+        assert!(matches!(
+            check(&json!({"allOf": [{"$id": "x"}]}), &json!(1)),
+            Err(SchemaCheckError::NotUsed(_))
+        ));
+        assert!(matches!(check(&json!({"type": "strng"}), &json!(1)), Err(SchemaCheckError::NotASchema(_))));
+        assert!(matches!(
+            check(&json!({"pattern": "(?=x)"}), &json!(1)),
+            Err(SchemaCheckError::NotASchema(_))
+        ));
         assert!(matches!(
             check(&json!({"pattern": "((a{100}){100}){100}"}), &json!(1)),
-            Err(Refusal::NotASchema(_))
+            Err(SchemaCheckError::NotASchema(_))
         ));
         let many: Vec<u32> = (0..10_001).collect();
-        assert_eq!(check(&json!({"enum": many}), &json!(1)), Err(Refusal::SchemaTooLarge));
+        assert_eq!(check(&json!({"enum": many}), &json!(1)), Err(SchemaCheckError::SchemaTooLarge));
         let deep = (0..101).fold(json!({}), |inner, _| json!({"not": inner}));
-        assert_eq!(check(&deep, &json!(1)), Err(Refusal::SchemaTooLarge));
+        assert_eq!(check(&deep, &json!(1)), Err(SchemaCheckError::SchemaTooLarge));
     }
 
     #[test]
@@ -198,9 +204,12 @@ mod tests {
         let recursive = json!({"properties": {"x": {"$ref": "#"}}});
         let deep = |levels| (0..levels).fold(json!({}), |inner, _| json!({"x": inner}));
         assert_eq!(check(&recursive, &deep(90)), Ok(None));
-        assert_eq!(check(&recursive, &deep(100)), Err(Refusal::PayloadTooLarge));
+        assert_eq!(check(&recursive, &deep(100)), Err(SchemaCheckError::PayloadTooLarge));
         let long = "x".repeat(1 << 20);
-        assert_eq!(check(&json!({"pattern": "^(x+)+$"}), &json!(long)), Err(Refusal::PayloadTooLarge));
+        assert_eq!(
+            check(&json!({"pattern": "^(x+)+$"}), &json!(long)),
+            Err(SchemaCheckError::PayloadTooLarge)
+        );
         assert!(check(&json!({"pattern": "^(x+)+y$"}), &json!("x".repeat(1 << 19))).unwrap().is_some());
     }
 
@@ -218,7 +227,10 @@ mod tests {
         let checked = std::thread::Builder::new().stack_size(2 << 20).spawn(move || {
             for schema in [nested, linked] {
                 assert_eq!(check(&schema, &payload), Ok(None));
-                assert_eq!(check(&schema, &json!({"x": {"x": {"x": {}}}})), Err(Refusal::PayloadTooLarge));
+                assert_eq!(
+                    check(&schema, &json!({"x": {"x": {"x": {}}}})),
+                    Err(SchemaCheckError::PayloadTooLarge)
+                );
             }
         });
         checked.unwrap().join().unwrap();

@@ -43,7 +43,7 @@ const NOT_USED: [&str; 4] = ["$dynamicRef", "$recursiveRef", "unevaluatedItems",
 
 /// The reason that a schema is not used, or a payload not checked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum SchemaCheckError {
     #[error("the schema is too large or too deep")]
     SchemaTooLarge,
     #[error("the schema uses {0}, which is not checked")]
@@ -66,7 +66,7 @@ pub(super) struct SchemaWork {
 }
 
 #[derive(Default)]
-struct Part {
+struct SubschemaWork {
     /// Work per byte of a value: one, plus that of patterns and lists.
     weight: u64,
     same: Vec<usize>,
@@ -74,13 +74,13 @@ struct Part {
 }
 
 /// Objects of the schema by memory address: names may be long, and pointers composed of them longer.
-type Numbers<'j> = HashMap<*const Json, usize>;
+type SubschemaNumbers<'j> = HashMap<*const Json, usize>;
 
 impl SchemaWork {
-    pub(super) fn new(schema: &Json) -> Result<Self, Refusal> {
+    pub(super) fn new(schema: &Json) -> Result<Self, SchemaCheckError> {
         let (mut objects, mut values) = (Vec::new(), 0);
         collect(schema, 0, &mut values, &mut objects)?;
-        let numbers: Numbers<'_> = objects
+        let numbers: SubschemaNumbers<'_> = objects
             .iter()
             .enumerate()
             .map(|(number, object)| (std::ptr::from_ref(*object), number))
@@ -118,10 +118,10 @@ fn collect<'j>(
     depth: usize,
     values: &mut usize,
     objects: &mut Vec<&'j Json>,
-) -> Result<(), Refusal> {
+) -> Result<(), SchemaCheckError> {
     *values += 1;
     if *values > MAX_VALUES || depth > MAX_DEPTH {
-        return Err(Refusal::SchemaTooLarge);
+        return Err(SchemaCheckError::SchemaTooLarge);
     }
     match value {
         Json::Object(members) => {
@@ -135,12 +135,17 @@ fn collect<'j>(
     }
 }
 
-fn part(object: &Json, is_root: bool, root: &Json, numbers: &Numbers<'_>) -> Result<Part, Refusal> {
-    let mut part = Part { weight: 1, ..Part::default() };
+fn part(
+    object: &Json,
+    is_root: bool,
+    root: &Json,
+    numbers: &SubschemaNumbers<'_>,
+) -> Result<SubschemaWork, SchemaCheckError> {
+    let mut part = SubschemaWork { weight: 1, ..SubschemaWork::default() };
     for (name, value) in object.as_object().into_iter().flat_map(Map::iter) {
         let changes_base = !is_root && matches!(name.as_str(), "$id" | "id") && value.is_string();
         if NOT_USED.contains(&name.as_str()) || changes_base {
-            return Err(Refusal::NotUsed(name.clone()));
+            return Err(SchemaCheckError::NotUsed(name.clone()));
         }
         let numbered = |schemas: Vec<&Json>| -> Vec<usize> {
             let numbers = schemas.into_iter().filter_map(|schema| numbers.get(&std::ptr::from_ref(schema)));
@@ -173,10 +178,10 @@ fn schemas_of<'j>(name: &str, value: &'j Json) -> Vec<&'j Json> {
 }
 
 /// Resolves a reference within the schema.
-fn referred<'j>(reference: &str, root: &'j Json) -> Result<&'j Json, Refusal> {
+fn referred<'j>(reference: &str, root: &'j Json) -> Result<&'j Json, SchemaCheckError> {
     let pointer = reference.strip_prefix('#').filter(|pointer| !pointer.contains('%'));
     let target = pointer.and_then(|pointer| root.pointer(pointer));
-    target.ok_or_else(|| Refusal::Reference(shortened(reference)))
+    target.ok_or_else(|| SchemaCheckError::Reference(shortened(reference)))
 }
 
 /// Returns the number of values plus the bytes of texts in `value`.
@@ -190,7 +195,7 @@ fn size(value: &Json) -> u64 {
 }
 
 /// Returns a topological order of the parts: each comes after those that apply it to the same value.
-fn order(parts: &[Part]) -> Result<Vec<usize>, Refusal> {
+fn order(parts: &[SubschemaWork]) -> Result<Vec<usize>, SchemaCheckError> {
     let mut applied_by = vec![0_usize; parts.len()];
     for target in parts.iter().flat_map(|part| &part.same) {
         applied_by.get_mut(*target).into_iter().for_each(|count| *count += 1);
@@ -207,11 +212,11 @@ fn order(parts: &[Part]) -> Result<Vec<usize>, Refusal> {
             }
         }
     }
-    if order.len() == parts.len() { Ok(order) } else { Err(Refusal::Circle) }
+    if order.len() == parts.len() { Ok(order) } else { Err(SchemaCheckError::Circle) }
 }
 
 /// Returns the number of times that the parts are applied at each level, weighted.
-fn by_level(parts: &[Part], order: &[usize]) -> Vec<u64> {
+fn by_level(parts: &[SubschemaWork], order: &[usize]) -> Vec<u64> {
     let mut applied = vec![0_u64; parts.len()];
     applied.first_mut().into_iter().for_each(|root| *root = 1);
     let mut levels = Vec::new();
@@ -236,7 +241,7 @@ fn add(counts: &mut [u64], index: usize, times: u64) {
     counts.get_mut(index).into_iter().for_each(|count| *count = count.saturating_add(times));
 }
 
-fn longest(parts: &[Part], order: &[usize]) -> usize {
+fn longest(parts: &[SubschemaWork], order: &[usize]) -> usize {
     let mut lengths = vec![0_usize; parts.len()];
     for number in order {
         let length = lengths.get(*number).copied().unwrap_or_default() + 1;
@@ -283,7 +288,7 @@ mod tests {
 
     #[test]
     fn circles_are_found_where_they_are_without_end() {
-        assert!(matches!(SchemaWork::new(&json!({"allOf": [{"$ref": "#"}]})), Err(Refusal::Circle)));
+        assert!(matches!(SchemaWork::new(&json!({"allOf": [{"$ref": "#"}]})), Err(SchemaCheckError::Circle)));
         assert!(SchemaWork::new(&json!({"items": {"$ref": "#"}})).is_ok());
     }
 }

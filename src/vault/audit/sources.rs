@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::formats::{Effect, Evidence, Terms};
+use crate::formats::{ContractTerms, Effect, Evidence};
 use crate::json::{Object, Value};
 
 /// A location in results to search for evidence of effects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Source {
+pub(super) enum EvidenceLocation {
     /// The value at a JSON Pointer.
     Path(String),
     /// The member with that name, at any depth.
@@ -19,7 +19,7 @@ pub(super) enum Source {
 }
 
 /// A value found at the location of a source.
-pub(super) struct Found<'v, 'd> {
+pub(super) struct EvidenceMatch<'v, 'd> {
     /// The number of the source.
     pub(super) source: usize,
     pub(super) value: &'v Value<'d>,
@@ -29,25 +29,25 @@ pub(super) struct Found<'v, 'd> {
 
 /// The sources of all effects of a contract.
 #[derive(Default)]
-pub(super) struct Sources {
-    numbers: HashMap<Source, usize>,
+pub(super) struct EvidenceLocations {
+    numbers: HashMap<EvidenceLocation, usize>,
     metrics: HashMap<String, usize>,
     /// The pointers, as a tree of their tokens. The first node is the empty pointer.
-    nodes: Vec<Node>,
+    nodes: Vec<PointerTreeNode>,
 }
 
 #[derive(Default)]
-struct Node {
+struct PointerTreeNode {
     children: HashMap<String, usize>,
     whole: Option<usize>,
     plain: Option<usize>,
     metrics: HashMap<String, usize>,
 }
 
-impl Sources {
+impl EvidenceLocations {
     /// Returns the sources of all effects, and the source numbers of each effect.
-    pub(super) fn new(terms: &Terms) -> (Self, Vec<Vec<usize>>) {
-        let mut sources = Self { nodes: vec![Node::default()], ..Self::default() };
+    pub(super) fn new(terms: &ContractTerms) -> (Self, Vec<Vec<usize>>) {
+        let mut sources = Self { nodes: vec![PointerTreeNode::default()], ..Self::default() };
         let of = |effect: &Effect| effect.evidence.as_ref().map(from_evidence).unwrap_or_default();
         let numbers = terms
             .effects
@@ -57,23 +57,23 @@ impl Sources {
         (sources, numbers)
     }
 
-    fn number(&mut self, source: Source) -> usize {
+    fn number(&mut self, source: EvidenceLocation) -> usize {
         let next = self.numbers.len();
         let number = *self.numbers.entry(source.clone()).or_insert(next);
         match source {
-            Source::Metric(name) => {
+            EvidenceLocation::Metric(name) => {
                 self.metrics.insert(name, number);
             }
-            Source::Path(path) => self.with_node(&path, |node| node.whole = Some(number)),
-            Source::ValueAt(path) => self.with_node(&path, |node| node.plain = Some(number)),
-            Source::MetricAt(path, name) => self.with_node(&path, |node| {
+            EvidenceLocation::Path(path) => self.with_node(&path, |node| node.whole = Some(number)),
+            EvidenceLocation::ValueAt(path) => self.with_node(&path, |node| node.plain = Some(number)),
+            EvidenceLocation::MetricAt(path, name) => self.with_node(&path, |node| {
                 node.metrics.insert(name, number);
             }),
         }
         number
     }
 
-    fn with_node(&mut self, path: &str, change: impl FnOnce(&mut Node)) {
+    fn with_node(&mut self, path: &str, change: impl FnOnce(&mut PointerTreeNode)) {
         let mut at = 0;
         for token in path.split('/').skip(1) {
             let token = token.replace("~1", "/").replace("~0", "~");
@@ -81,7 +81,7 @@ impl Sources {
             let child = self.nodes.get_mut(at).map(|node| *node.children.entry(token).or_insert(next));
             at = child.unwrap_or_default();
             if at == next {
-                self.nodes.push(Node::default());
+                self.nodes.push(PointerTreeNode::default());
             }
         }
         self.nodes.get_mut(at).map(change);
@@ -89,7 +89,7 @@ impl Sources {
 
     /// Returns everything in `result` that is at the location of a source. A metric is searched at the smallest depth
     /// at which it occurs; all occurrences at that depth are returned.
-    pub(super) fn find<'v, 'd>(&self, result: &'v Value<'d>) -> Vec<Found<'v, 'd>> {
+    pub(super) fn find<'v, 'd>(&self, result: &'v Value<'d>) -> Vec<EvidenceMatch<'v, 'd>> {
         let mut found = Vec::new();
         self.by_pointer(0, result, None, &mut found);
         if !self.metrics.is_empty() {
@@ -107,16 +107,16 @@ impl Sources {
         node: usize,
         value: &'v Value<'d>,
         parent: Option<&'v Value<'d>>,
-        found: &mut Vec<Found<'v, 'd>>,
+        found: &mut Vec<EvidenceMatch<'v, 'd>>,
     ) {
         let Some(node) = self.nodes.get(node) else { return };
-        found.extend(node.whole.map(|source| Found { source, value, parent }));
+        found.extend(node.whole.map(|source| EvidenceMatch { source, value, parent }));
         match value {
             Value::Object(_) if node.children.is_empty() && node.metrics.is_empty() => {}
             Value::Object(object) => {
                 for (name, member) in object.iter() {
                     let metric = node.metrics.get(name);
-                    found.extend(metric.map(|source| Found {
+                    found.extend(metric.map(|source| EvidenceMatch {
                         source: *source,
                         value: member,
                         parent: Some(value),
@@ -134,7 +134,7 @@ impl Sources {
                     }
                 }
             }
-            plain => found.extend(node.plain.map(|source| Found { source, value: plain, parent })),
+            plain => found.extend(node.plain.map(|source| EvidenceMatch { source, value: plain, parent })),
         }
     }
 
@@ -142,7 +142,7 @@ impl Sources {
         &self,
         value: &'v Value<'d>,
         depth: usize,
-        shallowest: &mut HashMap<usize, (usize, Vec<Found<'v, 'd>>)>,
+        shallowest: &mut HashMap<usize, (usize, Vec<EvidenceMatch<'v, 'd>>)>,
     ) {
         match value {
             Value::Array(elements) => {
@@ -153,7 +153,7 @@ impl Sources {
             Value::Object(object) => {
                 for (name, member) in object.iter() {
                     if let Some(source) = self.metrics.get(name).copied() {
-                        let found = Found { source, value: member, parent: Some(value) };
+                        let found = EvidenceMatch { source, value: member, parent: Some(value) };
                         let known = shallowest.entry(source).or_insert_with(|| (depth, Vec::new()));
                         if depth < known.0 {
                             *known = (depth, Vec::new());
@@ -172,14 +172,17 @@ impl Sources {
 
 /// Returns the locations of the evidence. With a path and a metric, the metric is a member of the object at the path,
 /// or only names a plain value there.
-fn from_evidence(evidence: &Evidence) -> Vec<Source> {
+fn from_evidence(evidence: &Evidence) -> Vec<EvidenceLocation> {
     let is_pointer = |path: &&String| path.is_empty() || path.starts_with('/');
     match (&evidence.path, &evidence.metric) {
         (Some(path), Some(metric)) if is_pointer(&path) => {
-            vec![Source::MetricAt(path.clone(), metric.clone()), Source::ValueAt(path.clone())]
+            vec![
+                EvidenceLocation::MetricAt(path.clone(), metric.clone()),
+                EvidenceLocation::ValueAt(path.clone()),
+            ]
         }
-        (Some(path), None) if is_pointer(&path) => vec![Source::Path(path.clone())],
-        (None, Some(metric)) => vec![Source::Metric(metric.clone())],
+        (Some(path), None) if is_pointer(&path) => vec![EvidenceLocation::Path(path.clone())],
+        (None, Some(metric)) => vec![EvidenceLocation::Metric(metric.clone())],
         _ => Vec::new(),
     }
 }
@@ -209,8 +212,8 @@ mod tests {
         let mut contract = serde_json::json!({"io_refs": [], "effects": [{"name": "e", "target": "t", "evidence": evidence}]});
         let evidence = contract["effects"][0]["evidence"].as_object_mut().unwrap();
         evidence.retain(|_, value| !value.is_null());
-        let terms = Terms::read(contract.to_string().as_bytes(), &Limits::default()).unwrap();
-        let (sources, _) = Sources::new(&terms);
+        let terms = ContractTerms::read(contract.to_string().as_bytes(), &Limits::default()).unwrap();
+        let (sources, _) = EvidenceLocations::new(&terms);
         let value = reader::read(result.as_bytes(), &Limits::default()).unwrap();
         sources.find(&value).iter().map(|found| compact::text(found.value)).collect()
     }

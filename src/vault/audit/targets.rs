@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::artifact::CallNames;
-use crate::formats::{Effect, IoRef, Terms};
+use crate::formats::{ContractTerms, Effect, IoRef};
 
 /// Maximum number of name prefixes looked up; names with more parts are not names of targets.
 const MAX_PARTS: usize = 16;
@@ -31,7 +31,7 @@ pub(super) struct Targets<'t> {
 
 /// The targets and effects of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tie {
+pub(super) struct CallTargets {
     /// Whether the run names the call's target at all, declared or not.
     pub(super) is_named: bool,
     /// Whether the named target is declared.
@@ -45,7 +45,7 @@ pub(super) struct Tie {
 }
 
 impl<'t> Targets<'t> {
-    pub(super) fn new(terms: &'t Terms) -> Self {
+    pub(super) fn new(terms: &'t ContractTerms) -> Self {
         let mut targets = Self {
             refs: HashMap::new(),
             local: HashMap::new(),
@@ -102,7 +102,7 @@ impl<'t> Targets<'t> {
     }
 
     /// Returns the targets and effects of a call with these names.
-    pub(super) fn tie(&self, names: &CallNames<'_>) -> Tie {
+    pub(super) fn tie(&self, names: &CallNames<'_>) -> CallTargets {
         let called: Vec<&str> = names.tools.iter().chain(&names.url).copied().collect();
         let tools: Vec<usize> = called.iter().filter_map(|name| self.tool(name)).collect();
         let by_call = self.refs_of_call(names);
@@ -118,7 +118,7 @@ impl<'t> Targets<'t> {
             refs.clear();
         }
         let is_named = is_declared || !called.is_empty() || names.io_ref.is_some();
-        Tie { is_named, is_declared, refs, effect, tools }
+        CallTargets { is_named, is_declared, refs, effect, tools }
     }
 
     fn target_of(&self, effect: usize) -> Option<usize> {
@@ -204,13 +204,13 @@ mod tests {
     use super::*;
     use crate::json::reader::Limits;
 
-    fn terms() -> Terms {
+    fn terms() -> ContractTerms {
         let contract = br#"{"io_refs": [
             {"ref": "service:tracker"}, {"ref": "service:tracker.admin"}, {"ref": "state:workload", "tools": ["kubectl"]},
             {"ref": "service:api.example.com"}, {"ref": "https://pay.example.com/v1"}, {"ref": "artifact:tracker2"}],
             "effects": [{"name": "label", "target": "service:tracker"}, {"name": "twice"}, {"name": "twice"},
             {"name": "close", "tool": "issues.close"}]}"#;
-        Terms::read(contract, &Limits::default()).unwrap()
+        ContractTerms::read(contract, &Limits::default()).unwrap()
     }
 
     #[test]
@@ -275,10 +275,10 @@ mod tests {
         assert_eq!(tie(&["workload"], None, &["label"]).effect, None);
         assert_eq!(tie(&["other"], None, &["label"]).effect, Some(0));
         assert_eq!(tie(&[], None, &["label"]).effect, Some(0));
-        assert_eq!(tie(&[], None, &["twice"]), Tie::default());
+        assert_eq!(tie(&[], None, &["twice"]), CallTargets::default());
         assert_eq!(tie(&[], None, &["tracker.label"]).refs, [0]);
         assert_eq!(tie(&["unknown"], None, &["tracker"]).refs, [0_usize; 0]);
         assert_eq!(tie(&["issues.close"], None, &[]).tools, [0]);
-        assert_eq!(tie(&[], None, &["Normalize"]), Tie::default());
+        assert_eq!(tie(&[], None, &["Normalize"]), CallTargets::default());
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::collect::{Collector, Expected, Sighting, Sightings};
-use super::judge::{Judgement, Seen, judge};
+use super::collect::{CollectedEvidence, EvidenceCollector, EvidenceValue, ExpectedContent};
+use super::judge::{EvidenceJudgment, ObservedValue, judge};
 use super::result::{AuditedEffect, EvidenceSource, Verdict};
 use crate::digest::Digest;
 use crate::formats::{Effect, Evidence};
 use crate::json::reader::excerpt;
 
 /// Resolved digests: descriptions of the bytes that they were computed from.
-type KnownDigests = HashMap<Digest, String>;
+type ResolvedDigests = HashMap<Digest, String>;
 
 /// Returns the digests that are evidence and have no otherwise defined content.
-pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
+pub(super) fn digests(collector: &EvidenceCollector<'_>) -> HashSet<Digest> {
     let own = sightings_of(collector)
         .own
         .iter()
@@ -21,7 +21,7 @@ pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
     let unexplained = own.filter_map(|(effect, sighting)| {
         let evidence = collector.terms.effects.get(effect)?.evidence.as_ref()?;
         match (judge(evidence, &sighting.seen), &sighting.expected) {
-            (Judgement::Digest(digest), None) => Some(digest),
+            (EvidenceJudgment::Digest(digest), None) => Some(digest),
             _ => None,
         }
     });
@@ -29,53 +29,56 @@ pub(super) fn digests(collector: &Collector<'_>) -> HashSet<Digest> {
 }
 
 /// Returns the evidence that counts: if a run names any call, only that of named calls.
-fn sightings_of<'c>(collector: &'c Collector<'_>) -> &'c Sightings {
+fn sightings_of<'c>(collector: &'c EvidenceCollector<'_>) -> &'c CollectedEvidence {
     if collector.is_named { &collector.of_named } else { &collector.of_unnamed }
 }
 
 /// Returns the audit results of all effects.
-pub(super) fn audited_effects(collector: &Collector<'_>, known: &KnownDigests) -> Vec<AuditedEffect> {
+pub(super) fn audited_effects(
+    collector: &EvidenceCollector<'_>,
+    known: &ResolvedDigests,
+) -> Vec<AuditedEffect> {
     let effects = collector.terms.effects.iter().enumerate();
-    effects.map(|(index, effect)| Subject { collector, known, index, effect }.audited()).collect()
+    effects.map(|(index, effect)| EffectEvaluation { collector, known, index, effect }.audited()).collect()
 }
 
 /// An effect with the data to judge it.
-struct Subject<'c, 't> {
-    collector: &'c Collector<'t>,
-    known: &'c KnownDigests,
+struct EffectEvaluation<'c, 't> {
+    collector: &'c EvidenceCollector<'t>,
+    known: &'c ResolvedDigests,
     index: usize,
     effect: &'t Effect,
 }
 
 /// The decisive value for an effect.
-struct Decision<'c> {
+struct DecisiveEvidence<'c> {
     verdict: Verdict,
     why: String,
-    sighting: &'c Sighting,
+    sighting: &'c EvidenceValue,
 }
 
-impl<'c> Subject<'c, '_> {
+impl<'c> EffectEvaluation<'c, '_> {
     fn audited(&self) -> AuditedEffect {
         let effect = self.effect.clone();
         let Some(evidence) = &self.effect.evidence else {
             return pending(effect, "the contract states no evidence".to_owned());
         };
         let Some(name) = name_of(evidence) else { return pending(effect, unusable(evidence)) };
-        let Some(Decision { verdict, why, sighting }) = self.decision(evidence) else {
+        let Some(DecisiveEvidence { verdict, why, sighting }) = self.decision(evidence) else {
             let why = self.why_pending(&name);
             return pending(effect, why);
         };
-        let Sighting { place, seen, .. } = sighting;
+        let EvidenceValue { place, seen, .. } = sighting;
         let because = format!("{name} is {} at {place}, {why}", seen.shown());
         let value = match seen {
-            Seen::Plain(value) => Some(value.clone()),
-            Seen::Other(_) => None,
+            ObservedValue::Plain(value) => Some(value.clone()),
+            ObservedValue::Other(_) => None,
         };
         let source = Some(EvidenceSource { place: place.clone(), value });
         AuditedEffect { effect, verdict, because, source }
     }
 
-    fn decision(&self, evidence: &Evidence) -> Option<Decision<'c>> {
+    fn decision(&self, evidence: &Evidence) -> Option<DecisiveEvidence<'c>> {
         let own = self.own(evidence);
         let Some((others, sighting)) = self.shared() else { return own };
         match own {
@@ -83,13 +86,13 @@ impl<'c> Subject<'c, '_> {
             _ => {
                 let why =
                     format!("which could also belong to {others}: neither the run nor the contract decides");
-                Some(Decision { verdict: Verdict::Resolved, why, sighting })
+                Some(DecisiveEvidence { verdict: Verdict::Resolved, why, sighting })
             }
         }
     }
 
     /// Decides by the values that are evidence of this effect only.
-    fn own(&self, evidence: &Evidence) -> Option<Decision<'c>> {
+    fn own(&self, evidence: &Evidence) -> Option<DecisiveEvidence<'c>> {
         let sightings = sightings_of(self.collector).own.get(&self.index)?;
         // For each attempt, only the values of its last call count.
         let mut last: BTreeMap<(Digest, bool), usize> = BTreeMap::new();
@@ -97,31 +100,31 @@ impl<'c> Subject<'c, '_> {
             let call = last.entry((sighting.attempt, sighting.is_keyed)).or_default();
             *call = sighting.call.max(*call);
         }
-        let counts = |one: &&Sighting| last.get(&(one.attempt, one.is_keyed)) == Some(&one.call);
+        let counts = |one: &&EvidenceValue| last.get(&(one.attempt, one.is_keyed)) == Some(&one.call);
         let latest = sightings.iter().map(|one| one.call).max()?;
         let decisions = sightings.iter().filter(counts).map(|sighting| {
             let (verdict, why) = self.judged(evidence, sighting);
-            Decision { verdict, why, sighting }
+            DecisiveEvidence { verdict, why, sighting }
         });
         // A later success makes up for an attempt that is not known to have failed, unless that attempt has its own
         // key.
-        let matters = |one: &Decision<'_>| {
+        let matters = |one: &DecisiveEvidence<'_>| {
             one.verdict == Verdict::Failed || one.sighting.is_keyed || one.sighting.call == latest
         };
         decisions.filter(matters).max_by_key(|one| (rank(one.verdict), one.sighting.call))
     }
 
-    fn judged(&self, evidence: &Evidence, sighting: &Sighting) -> (Verdict, String) {
+    fn judged(&self, evidence: &Evidence, sighting: &EvidenceValue) -> (Verdict, String) {
         match judge(evidence, &sighting.seen) {
-            Judgement::Verified(why) => (Verdict::Verified, why),
-            Judgement::Resolved(why) => (Verdict::Resolved, why),
-            Judgement::Failed(why) => (Verdict::Failed, why),
-            Judgement::Digest(digest) => self.judged_digest(digest, sighting.expected.as_ref()),
+            EvidenceJudgment::Verified(why) => (Verdict::Verified, why),
+            EvidenceJudgment::Resolved(why) => (Verdict::Resolved, why),
+            EvidenceJudgment::Failed(why) => (Verdict::Failed, why),
+            EvidenceJudgment::Digest(digest) => self.judged_digest(digest, sighting.expected.as_ref()),
         }
     }
 
-    fn judged_digest(&self, digest: Digest, expected: Option<&Expected>) -> (Verdict, String) {
-        if let Some(Expected { what, digests }) = expected {
+    fn judged_digest(&self, digest: Digest, expected: Option<&ExpectedContent>) -> (Verdict, String) {
+        if let Some(ExpectedContent { what, digests }) = expected {
             return match digests.first() {
                 Some(_) if digests.contains(&digest) => (Verdict::Verified, format!("the digest of {what}")),
                 Some(is) => (Verdict::Failed, format!("which is not the digest of {what}: that is {is}")),
@@ -142,7 +145,7 @@ impl<'c> Subject<'c, '_> {
     }
 
     /// Returns a value that may be evidence of this effect or of others, and the names of the others.
-    fn shared(&self) -> Option<(String, &'c Sighting)> {
+    fn shared(&self) -> Option<(String, &'c EvidenceValue)> {
         let sightings = sightings_of(self.collector);
         let pools = self.collector.pools.with(self.index, self.collector.is_named).iter();
         let found = pools.flat_map(|pool| {

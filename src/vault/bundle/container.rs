@@ -30,13 +30,13 @@ const PADDED_AHEAD: u64 = 64 << 20;
 const CHUNK: usize = 1 << 20;
 
 /// A writer of entries. The same entries give the same bytes.
-pub(super) struct Packer<W: Write>(tar::Builder<Frames<W>>);
+pub(super) struct Packer<W: Write>(tar::Builder<RatioLimitedEncoder<W>>);
 
 impl<W: Write> Packer<W> {
     /// Starts a bundle of entries of these sizes.
     pub(super) fn new(out: W, sizes: impl Iterator<Item = u64>) -> io::Result<Self> {
         let total: u64 = sizes.map(|size| padded(size) + BLOCK as u64).sum::<u64>() + 2 * BLOCK as u64;
-        Ok(Self(tar::Builder::new(Frames::new(out, total)?)))
+        Ok(Self(tar::Builder::new(RatioLimitedEncoder::new(out, total)?)))
     }
 
     pub(super) fn entry(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
@@ -57,20 +57,20 @@ impl<W: Write> Packer<W> {
 /// Compresses to zstd frames that readers do not reject as a decompression bomb: beyond [`FREE_BYTES`], the
 /// decompressed size is at no point more than [`MAX_RATIO`] times the compressed size. If the content compresses
 /// better, the frame ends, and a skippable frame adds padding.
-struct Frames<W: Write> {
+struct RatioLimitedEncoder<W: Write> {
     /// `None` only between two frames.
-    encoder: Option<Encoder<'static, Output<W>>>,
+    encoder: Option<Encoder<'static, ContainerWriteCounter<W>>>,
     /// The number of bytes compressed so far.
     given: u64,
 }
 
 /// A writer that counts the bytes written through it.
-struct Output<W> {
+struct ContainerWriteCounter<W> {
     out: W,
     written: u64,
 }
 
-impl<W: Write> Write for Output<W> {
+impl<W: Write> Write for ContainerWriteCounter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes)?;
         self.written += written as u64;
@@ -82,9 +82,9 @@ impl<W: Write> Write for Output<W> {
     }
 }
 
-impl<W: Write> Frames<W> {
+impl<W: Write> RatioLimitedEncoder<W> {
     fn new(out: W, total: u64) -> io::Result<Self> {
-        let mut encoder = encoder(Output { out, written: 0 })?;
+        let mut encoder = encoder(ContainerWriteCounter { out, written: 0 })?;
         if total <= FREE_BYTES {
             // Compressing a small bundle takes only as much memory as it needs. It has one frame.
             encoder.set_pledged_src_size(Some(total))?;
@@ -98,7 +98,7 @@ impl<W: Write> Frames<W> {
     }
 
     /// Returns the encoder for `more` bytes, in a new frame after padding if they could exceed the ratio.
-    fn encoder_for(&mut self, more: u64) -> io::Result<&mut Encoder<'static, Output<W>>> {
+    fn encoder_for(&mut self, more: u64) -> io::Result<&mut Encoder<'static, ContainerWriteCounter<W>>> {
         let end = self.given + more;
         let written = self.encoder.as_ref().map_or(0, |encoder| encoder.get_ref().written);
         if end > FREE_BYTES
@@ -114,7 +114,7 @@ impl<W: Write> Frames<W> {
     }
 }
 
-impl<W: Write> Write for Frames<W> {
+impl<W: Write> Write for RatioLimitedEncoder<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let chunk = bytes.get(..CHUNK).unwrap_or(bytes);
         self.encoder_for(chunk.len() as u64)?.write_all(chunk)?;
@@ -136,7 +136,7 @@ fn encoder<W: Write>(out: W) -> io::Result<Encoder<'static, W>> {
 }
 
 /// Writes a skippable frame, so that `needed` bytes are written in total.
-fn pad<W: Write>(sized: &mut Output<W>, needed: u64) -> io::Result<()> {
+fn pad<W: Write>(sized: &mut ContainerWriteCounter<W>, needed: u64) -> io::Result<()> {
     let head = SKIPPABLE.len() as u64 + 4;
     let missing = needed.saturating_sub(sized.written + head);
     let size = u32::try_from(missing).map_err(io::Error::other)?;
@@ -164,7 +164,7 @@ pub(super) enum ContainerError {
 
 impl From<io::Error> for ContainerError {
     fn from(error: io::Error) -> Self {
-        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<TooDense>());
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<CompressionRatioExceeded>());
         if inner.is_some() {
             Self::TooDense
         } else if error.raw_os_error().is_some() {
@@ -179,15 +179,15 @@ impl From<io::Error> for ContainerError {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the compressed data expands to more than {MAX_RATIO} times its size")]
-struct TooDense;
+struct CompressionRatioExceeded;
 
-/// Returns the message for [`Trouble::TooDense`].
+/// Returns the message for [`ContainerError::TooDense`].
 pub(super) fn too_dense() -> String {
-    TooDense.to_string()
+    CompressionRatioExceeded.to_string()
 }
 
 /// The header of an entry.
-pub(super) struct Head {
+pub(super) struct ContainerEntryHeader {
     pub(super) name: String,
     pub(super) size: u64,
 }
@@ -207,14 +207,14 @@ impl<'r> Unpacker<'r> {
             return Ok(Self { input: Box::new(io::BufReader::new(input)) });
         }
         let taken = Rc::new(Cell::new(0));
-        let mut decoder = Decoder::new(Counted { input, taken: Rc::clone(&taken) })?;
+        let mut decoder = Decoder::new(ContainerReadCounter { input, taken: Rc::clone(&taken) })?;
         decoder.window_log_max(MAX_WINDOW_LOG)?;
-        let bounded = Bounded { input: decoder, taken, given: 0 };
+        let bounded = RatioLimitedReader { input: decoder, taken, given: 0 };
         Ok(Self { input: Box::new(io::BufReader::with_capacity(1 << 16, bounded)) })
     }
 
     /// Returns the next entry; `None` at the end, which is verified.
-    pub(super) fn next(&mut self) -> Result<Option<Head>, ContainerError> {
+    pub(super) fn next(&mut self) -> Result<Option<ContainerEntryHeader>, ContainerError> {
         let mut block = [0; BLOCK];
         self.input.read_exact(&mut block)?;
         if block.iter().all(|byte| *byte == 0) {
@@ -237,13 +237,17 @@ impl<'r> Unpacker<'r> {
             )));
         }
         match header.entry_size() {
-            Ok(size) => Ok(Some(Head { name, size })),
+            Ok(size) => Ok(Some(ContainerEntryHeader { name, size })),
             Err(_) => Err(ContainerError::Broken(format!("the size of {name:?} is not a number"))),
         }
     }
 
     /// Copies the contents of the current entry to `out`.
-    pub(super) fn copy(&mut self, head: &Head, out: &mut dyn Write) -> Result<(), ContainerError> {
+    pub(super) fn copy(
+        &mut self,
+        head: &ContainerEntryHeader,
+        out: &mut dyn Write,
+    ) -> Result<(), ContainerError> {
         let copied = io::copy(&mut self.input.by_ref().take(head.size), out)?;
         if copied < head.size {
             return Err(ContainerError::Broken("unexpected end of data".to_owned()));
@@ -270,12 +274,12 @@ impl<'r> Unpacker<'r> {
 }
 
 /// A reader that counts the bytes read from it.
-struct Counted<R> {
+struct ContainerReadCounter<R> {
     input: R,
     taken: Rc<Cell<u64>>,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl<R: Read> Read for ContainerReadCounter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.taken.set(self.taken.get() + read as u64);
@@ -284,18 +288,18 @@ impl<R: Read> Read for Counted<R> {
 }
 
 /// A reader that limits its output by the compression ratio.
-struct Bounded<R> {
+struct RatioLimitedReader<R> {
     input: R,
     taken: Rc<Cell<u64>>,
     given: u64,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for RatioLimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
         self.given += read as u64;
         if self.given > FREE_BYTES.max(self.taken.get().saturating_mul(MAX_RATIO)) {
-            return Err(io::Error::other(TooDense));
+            return Err(io::Error::other(CompressionRatioExceeded));
         }
         Ok(read)
     }

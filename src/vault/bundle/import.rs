@@ -13,13 +13,13 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{ExamineOptions, SourceError};
 use crate::storage::{Annotation, ManualLink, Result, Snapshot, SourcePath, Storage, Transaction};
 use crate::vault::add::{
-    self, CommonAnnotations, Examined, Monitor, Outcome, Recorded, SourcePaths, Summary,
+    self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths, Summary,
 };
 use crate::vault::handle::Vault;
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub struct BundleImportResult {
     /// The summary of the captures.
     pub summary: Summary,
     /// The results for the links, in the order of the manifest.
@@ -53,7 +53,7 @@ pub enum TagOutcome {
     /// The artifact already had it.
     Present,
     /// Another artifact in the vault already has it, and keeps it.
-    Taken(CoreHash),
+    Conflict(CoreHash),
     /// The artifact is not in the vault.
     Missing,
 }
@@ -71,7 +71,7 @@ pub struct ImportedLink {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkOutcome {
     /// The link was added to the vault.
-    Stated,
+    Added,
     /// The link already existed; its note, if any, was kept.
     Present,
     /// The link was not added: these of its ends are not in the vault.
@@ -87,8 +87,8 @@ fn add(
     bundle: &Bundle,
     options: (&ExamineOptions, &CommonAnnotations),
     is_stopped: &(dyn Fn() -> bool + Sync),
-    monitor: &mut dyn Monitor,
-) -> Result<Imported> {
+    monitor: &mut dyn AddMonitor,
+) -> Result<BundleImportResult> {
     let is_interrupted = AtomicBool::new(false);
     let items = bundle.items().take_while(|_| {
         is_interrupted.fetch_or(is_stopped(), Ordering::Relaxed);
@@ -100,7 +100,7 @@ fn add(
     let summary = add::add(storage, items, (options, recorded), monitor)?;
     if is_interrupted.into_inner() {
         let (links, tags, notes, labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        return Ok(Imported { summary, links, tags, notes, labels, is_interrupted: true });
+        return Ok(BundleImportResult { summary, links, tags, notes, labels, is_interrupted: true });
     }
     if !storage.is_created() {
         // Nothing was admitted, so there is nothing to link or tag.
@@ -110,7 +110,7 @@ fn add(
     let links = links.map(|link| state(storage, link)).collect::<Result<_>>()?;
     let tags = give_tags(storage, bundle)?;
     let (notes, labels) = (notes::give(storage, bundle)?, labels::give(storage, bundle)?);
-    Ok(Imported { summary, links, tags, notes, labels, is_interrupted: false })
+    Ok(BundleImportResult { summary, links, tags, notes, labels, is_interrupted: false })
 }
 
 /// Examines everything in `bundle` without storing it, and returns what an import would do to the vault in `snapshot`, or to
@@ -122,9 +122,9 @@ pub fn dry_run(
     snapshot: Option<&dyn Snapshot>,
     bundle: &Bundle,
     options: &ExamineOptions,
-    monitor: &mut dyn Monitor,
-) -> Result<Imported> {
-    let mut witness = Witness { monitor, cores: HashSet::new() };
+    monitor: &mut dyn AddMonitor,
+) -> Result<BundleImportResult> {
+    let mut witness = BundleImportMonitor { monitor, cores: HashSet::new() };
     let summary = add::dry_run(snapshot, bundle.items(), options, &mut witness)?;
     relate(snapshot, bundle, &witness.cores, summary)
 }
@@ -135,7 +135,7 @@ fn relate(
     bundle: &Bundle,
     cores: &HashSet<CoreHash>,
     summary: Summary,
-) -> Result<Imported> {
+) -> Result<BundleImportResult> {
     let would = |link: &BundledLink| {
         let mut missing = Vec::new();
         for end in [link.source, link.target] {
@@ -145,8 +145,8 @@ fn relate(
         }
         let outcome = match (missing.is_empty(), snapshot) {
             (false, _) => LinkOutcome::Missing(missing),
-            (true, Some(snapshot)) if is_stated(snapshot, link)? => LinkOutcome::Present,
-            (true, _) => LinkOutcome::Stated,
+            (true, Some(snapshot)) if has_manual_link(snapshot, link)? => LinkOutcome::Present,
+            (true, _) => LinkOutcome::Added,
         };
         Ok(ImportedLink { link: link.clone(), outcome })
     };
@@ -155,7 +155,7 @@ fn relate(
     let is_there = |core| Ok(cores.contains(&core) || has(snapshot, core)?);
     let notes = notes::dry_run(snapshot, bundle, is_there)?;
     let labels = labels::dry_run(snapshot, bundle, is_there)?;
-    Ok(Imported { summary, links, tags, notes, labels, is_interrupted: false })
+    Ok(BundleImportResult { summary, links, tags, notes, labels, is_interrupted: false })
 }
 
 /// Returns the outcomes for the tags of `bundle` if the vault also contained `cores`.
@@ -169,7 +169,7 @@ fn planned_tags(
         let holder = snapshot.map(|snapshot| snapshot.with_tag(name)).transpose()?.flatten();
         let outcome = match holder {
             Some(holder) if holder == core => TagOutcome::Present,
-            Some(holder) => TagOutcome::Taken(holder),
+            Some(holder) => TagOutcome::Conflict(holder),
             None if cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
             None => TagOutcome::Missing,
         };
@@ -219,7 +219,7 @@ fn tag(change: &mut dyn Transaction, core: CoreHash, name: &str) -> Result<Impor
     let artifact = change.snapshot().artifact(core)?;
     let outcome = match (change.snapshot().with_tag(name)?, artifact) {
         (Some(holder), _) if holder == core => TagOutcome::Present,
-        (Some(holder), _) => TagOutcome::Taken(holder),
+        (Some(holder), _) => TagOutcome::Conflict(holder),
         (None, None) => TagOutcome::Missing,
         (None, Some(_)) => {
             change.annotate(&Annotation::SetTag { core, name })?;
@@ -233,7 +233,7 @@ fn state(storage: &dyn Storage, link: &BundledLink) -> Result<ImportedLink> {
     let snapshot = storage.snapshot()?;
     let (source, target) = (snapshot.artifact(link.source)?, snapshot.artifact(link.target)?);
     let outcome = match (source, target) {
-        (Some(_), Some(_)) if is_stated(&*snapshot, link)? => LinkOutcome::Present,
+        (Some(_), Some(_)) if has_manual_link(&*snapshot, link)? => LinkOutcome::Present,
         (Some(_), Some(_)) => {
             drop(snapshot);
             let BundledLink { source, relation, target, note } = link;
@@ -241,7 +241,7 @@ fn state(storage: &dyn Storage, link: &BundledLink) -> Result<ImportedLink> {
             let mut change = storage.transaction(clock::now())?;
             change.annotate(&Annotation::AddLink { source, relation, target, note })?;
             change.commit()?;
-            LinkOutcome::Stated
+            LinkOutcome::Added
         }
         (source, target) => {
             let ends = [(source.is_none(), link.source), (target.is_none(), link.target)];
@@ -252,7 +252,7 @@ fn state(storage: &dyn Storage, link: &BundledLink) -> Result<ImportedLink> {
 }
 
 /// Returns whether the vault has the link, with any note.
-fn is_stated(snapshot: &dyn Snapshot, link: &BundledLink) -> Result<bool> {
+fn has_manual_link(snapshot: &dyn Snapshot, link: &BundledLink) -> Result<bool> {
     let is_it = |known: ManualLink| {
         (known.source, known.relation.as_str(), known.target)
             == (link.source, link.relation.as_str(), link.target)
@@ -261,14 +261,14 @@ fn is_stated(snapshot: &dyn Snapshot, link: &BundledLink) -> Result<bool> {
 }
 
 /// A monitor that collects what would be in the vault, and forwards all events.
-struct Witness<'m> {
-    monitor: &'m mut dyn Monitor,
+struct BundleImportMonitor<'m> {
+    monitor: &'m mut dyn AddMonitor,
     cores: HashSet<CoreHash>,
 }
 
-impl Monitor for Witness<'_> {
-    fn examined(&mut self, examined: &Examined) {
-        if examined.outcome != Outcome::Rejected {
+impl AddMonitor for BundleImportMonitor<'_> {
+    fn examined(&mut self, examined: &DocumentResult) {
+        if examined.outcome != DocumentOutcome::Rejected {
             self.cores.extend(examined.core);
         }
         self.monitor.examined(examined);
@@ -312,8 +312,8 @@ impl Vault {
         &self,
         bundle: &Bundle,
         options: &ExamineOptions,
-        monitor: &mut dyn Monitor,
-    ) -> Result<Imported> {
+        monitor: &mut dyn AddMonitor,
+    ) -> Result<BundleImportResult> {
         self.import_until(bundle, (options, &CommonAnnotations::NONE), &|| false, monitor)
     }
 
@@ -327,8 +327,8 @@ impl Vault {
         bundle: &Bundle,
         options: (&ExamineOptions, &CommonAnnotations),
         is_stopped: &(dyn Fn() -> bool + Sync),
-        monitor: &mut dyn Monitor,
-    ) -> Result<Imported> {
+        monitor: &mut dyn AddMonitor,
+    ) -> Result<BundleImportResult> {
         add(&*self.storage, bundle, options, is_stopped, monitor)
     }
 }

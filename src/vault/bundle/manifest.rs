@@ -106,15 +106,15 @@ impl BundledLink {
 /// The header of a manifest of any version.
 #[derive(Deserialize)]
 #[serde(expecting = "an object, the manifest of a bundle")]
-struct Head {
+struct BundleManifestHeader {
     format: String,
     version: u64,
 }
 
 /// The reason that a manifest is rejected.
-pub(super) type Refusal = (RuleInfo, String);
+pub(super) type ManifestDefect = (RuleInfo, String);
 
-fn refuse<T>(rule: RuleInfo, message: impl Into<String>) -> Result<T, Refusal> {
+fn refuse<T>(rule: RuleInfo, message: impl Into<String>) -> Result<T, ManifestDefect> {
     Err((rule, message.into()))
 }
 
@@ -130,9 +130,9 @@ impl Manifest {
     }
 
     /// Parses and validates the bytes of the manifest entry. No capture may exceed `limit` bytes.
-    pub(super) fn read(bytes: &[u8], limit: u64) -> Result<Self, Refusal> {
+    pub(super) fn read(bytes: &[u8], limit: u64) -> Result<Self, ManifestDefect> {
         let malformed = |error: serde_json::Error| (FORM, error.to_string());
-        let head: Head = serde_json::from_slice(bytes).map_err(malformed)?;
+        let head: BundleManifestHeader = serde_json::from_slice(bytes).map_err(malformed)?;
         if head.format != FORMAT {
             return refuse(FORM, format!("the format is {:?}, not {FORMAT:?}", head.format));
         }
@@ -149,7 +149,7 @@ impl Manifest {
     }
 
     /// Checks that the manifest is consistent, and that no capture has more than `limit` bytes.
-    pub(super) fn check(&self, limit: u64) -> Result<(), Refusal> {
+    pub(super) fn check(&self, limit: u64) -> Result<(), ManifestDefect> {
         let cores: BTreeSet<CoreHash> = self.artifacts.iter().map(|artifact| artifact.core_hash).collect();
         if !is_sorted(&self.artifacts, |artifact| artifact.core_hash) {
             return refuse(CONTENT, "the artifacts are not sorted by core hash, or have duplicates");
@@ -176,7 +176,7 @@ impl Manifest {
     }
 
     /// Returns every blob with its size.
-    pub(super) fn blobs(&self) -> Result<BTreeMap<BlobHash, u64>, Refusal> {
+    pub(super) fn blobs(&self) -> Result<BTreeMap<BlobHash, u64>, ManifestDefect> {
         let mut blobs = BTreeMap::new();
         let captures = self.artifacts.iter().flat_map(|artifact| &artifact.captures);
         for member in captures.flat_map(|capture| &capture.members) {
@@ -193,7 +193,7 @@ fn is_sorted<'e, T, K: Ord>(elements: &'e [T], key: impl Fn(&'e T) -> K) -> bool
     elements.iter().zip(elements.iter().skip(1)).all(|(one, next)| key(one) < key(next))
 }
 
-fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
+fn check_name(what: &str, name: &str) -> Result<(), ManifestDefect> {
     if name.is_empty() || name.len() > MAX_NAME_BYTES {
         return refuse(
             LIMITS,
@@ -207,7 +207,7 @@ fn check_name(what: &str, name: &str) -> Result<(), Refusal> {
 }
 
 impl BundledArtifact {
-    fn check(&self) -> Result<(), Refusal> {
+    fn check(&self) -> Result<(), ManifestDefect> {
         check_name("the name of a kind", &self.kind)?;
         if self.captures.is_empty() {
             return refuse(CONTENT, format!("the artifact {} has no captures", self.core_hash));
@@ -236,7 +236,7 @@ impl BundledArtifact {
 }
 
 impl BundledCapture {
-    fn check(&self, limit: u64) -> Result<(), Refusal> {
+    fn check(&self, limit: u64) -> Result<(), ManifestDefect> {
         let hash = self.capture_hash;
         check_name("a time", &self.added_at)?;
         self.members.iter().try_for_each(|member| check_name("the name of a member", &member.name))?;
@@ -267,7 +267,7 @@ impl BundledCapture {
 }
 
 impl BundledLink {
-    fn check(&self, cores: &BTreeSet<CoreHash>) -> Result<(), Refusal> {
+    fn check(&self, cores: &BTreeSet<CoreHash>) -> Result<(), ManifestDefect> {
         let Self { note, relation, source, target } = self;
         if !is_relation(relation) {
             return refuse(CONTENT, format!("a link has the invalid relation {relation:?}"));

@@ -19,11 +19,11 @@ mod rules;
 mod select;
 mod write;
 
-pub use import::{Imported, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, dry_run};
+pub use import::{BundleImportResult, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, dry_run};
 pub use labels::{ImportedLabel, LabelOutcome};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};
 pub use rules::RULES;
 pub use select::with_links;
-pub use write::{BundleOptions, WriteError, Written, write, write_with};
+pub use write::{BundleOptions, BundleStatistics, BundleWriteError, write, write_with};

@@ -5,15 +5,15 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
-use super::container::{ContainerError, Head, Unpacker, too_dense};
+use super::container::{ContainerEntryHeader, ContainerError, Unpacker, too_dense};
 use super::manifest::{self, BundledArtifact, BundledCapture, Manifest};
 use super::rules::{BLOBS, CONTAINER, ENTRIES, LIMITS};
 use super::write::{MANIFEST, entry_of};
 use crate::digest::{BlobHash, Digest, Hasher};
 use crate::files;
-use crate::intake::{Item, SourceError, Stated};
+use crate::intake::{DeclaredCapture, InputItem, SourceError};
 use crate::validation::RuleInfo;
-use crate::vault::add::Found;
+use crate::vault::add::InputResult;
 
 /// The reason that a bundle is not read. Nothing of it was stored.
 #[derive(Debug, thiserror::Error)]
@@ -58,7 +58,7 @@ pub struct Bundle {
 pub fn read<R: Read>(input: R, name: impl AsRef<OsStr>, limit: u64) -> Result<Bundle, BundleError> {
     let name = name.as_ref();
     let shown = name.to_string_lossy();
-    let mut reader = Reader { bundle: &shown, limit, entry: "the file".to_owned() };
+    let mut reader = BundleReadContext { bundle: &shown, limit, entry: "the file".to_owned() };
     let mut unpacker = Unpacker::new(input).map_err(|trouble| reader.failed(trouble))?;
     let manifest = reader.manifest(&mut unpacker)?;
     let blobs = manifest.blobs().map_err(|(rule, message)| reader.broken(rule, message))?;
@@ -76,13 +76,13 @@ pub fn read<R: Read>(input: R, name: impl AsRef<OsStr>, limit: u64) -> Result<Bu
 }
 
 /// The context of errors.
-struct Reader<'b> {
+struct BundleReadContext<'b> {
     bundle: &'b str,
     limit: u64,
     entry: String,
 }
 
-impl Reader<'_> {
+impl BundleReadContext<'_> {
     fn broken(&self, rule: RuleInfo, message: impl Into<String>) -> BundleError {
         let (bundle, entry) = (self.bundle.to_owned(), self.entry.clone());
         BundleError::Broken { bundle, entry, rule: rule.id, message: message.into() }
@@ -102,7 +102,11 @@ impl Reader<'_> {
     }
 
     /// Reads the header of the next entry, which must have the name `expected`.
-    fn expect(&mut self, unpacker: &mut Unpacker<'_>, expected: &str) -> Result<Head, BundleError> {
+    fn expect(
+        &mut self,
+        unpacker: &mut Unpacker<'_>,
+        expected: &str,
+    ) -> Result<ContainerEntryHeader, BundleError> {
         expected.clone_into(&mut self.entry);
         match unpacker.next().map_err(|trouble| self.failed(trouble))? {
             Some(head) if head.name == expected => Ok(head),
@@ -134,9 +138,9 @@ impl Reader<'_> {
             let message = format!("it has {} bytes, and the manifest states {size}", head.size);
             return Err(self.broken(BLOBS, message));
         }
-        let mut hashed = Hashed { hasher: Hasher::new(), out, trouble: None };
+        let mut hashed = BundleHashingWriter { hasher: Hasher::new(), out, trouble: None };
         let copied = unpacker.copy(&head, &mut hashed);
-        let Hashed { hasher, trouble, .. } = hashed;
+        let BundleHashingWriter { hasher, trouble, .. } = hashed;
         if let Some(source) = trouble {
             return Err(self.io(source));
         }
@@ -160,13 +164,13 @@ impl Reader<'_> {
 }
 
 /// A writer that hashes the written bytes, and keeps write errors separate from read errors.
-struct Hashed<'o> {
+struct BundleHashingWriter<'o> {
     hasher: Hasher,
     out: &'o mut dyn Write,
     trouble: Option<io::Error>,
 }
 
-impl Write for Hashed<'_> {
+impl Write for BundleHashingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.out.write(bytes) {
             Ok(written) => {
@@ -202,14 +206,14 @@ impl Bundle {
 
     /// Returns every capture as an item to examine, in the order of the manifest. A capture is named by the bundle and
     /// the first digits of its hash.
-    pub fn items(&self) -> impl Iterator<Item = Found> + Send + '_ {
+    pub fn items(&self) -> impl Iterator<Item = InputResult> + Send + '_ {
         let captures = self.manifest.artifacts.iter();
         let captures =
             captures.flat_map(|artifact| artifact.captures.iter().map(move |capture| (artifact, capture)));
         captures.map(|(artifact, capture)| self.item(artifact, capture))
     }
 
-    fn item(&self, artifact: &BundledArtifact, capture: &BundledCapture) -> Found {
+    fn item(&self, artifact: &BundledArtifact, capture: &BundledCapture) -> InputResult {
         let file = |member: &manifest::BundledMember| {
             Ok((member.name.clone(), self.bytes(member.blob, member.size)?))
         };
@@ -217,7 +221,7 @@ impl Bundle {
         let mut name = self.name.clone();
         name.push(format!("#{:.12}", capture.capture_hash));
         match files {
-            Ok(files) => Ok(Item::Stated(Stated {
+            Ok(files) => Ok(InputItem::Declared(DeclaredCapture {
                 name,
                 kind: artifact.kind.clone(),
                 core: artifact.core_hash,

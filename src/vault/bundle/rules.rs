@@ -1,6 +1,6 @@
 //! Rules of bundles.
 
-use crate::intake::STATED;
+use crate::intake::DECLARED_IDENTITY;
 use crate::validation::{RuleInfo, Severity};
 
 const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
@@ -47,4 +47,4 @@ pub(super) const LIMITS: RuleInfo = rule(
 );
 
 /// The rules of bundles. The artifacts in them are subject to the rules of their kinds.
-pub const RULES: [RuleInfo; 7] = [CONTAINER, ENTRIES, FORM, CONTENT, BLOBS, STATED, LIMITS];
+pub const RULES: [RuleInfo; 7] = [CONTAINER, ENTRIES, FORM, CONTENT, BLOBS, DECLARED_IDENTITY, LIMITS];

@@ -21,7 +21,7 @@ pub(super) fn entry_of(blob: BlobHash) -> String {
 
 /// The statistics of a written bundle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct BundleStatistics {
     /// Number of artifacts.
     pub artifacts: u64,
     /// Number of captures.
@@ -38,7 +38,7 @@ pub struct Written {
 
 /// The reason that a bundle was not completed.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum BundleWriteError {
     /// The bundle would be too large.
     #[error(
         "the manifest would have {0} bytes, more than the limit of {limit}; export in several parts",
@@ -57,7 +57,7 @@ pub enum WriteError {
 }
 
 /// A capture that contains a blob, which errors about the blob name.
-struct Needed {
+struct BundleBlobSource {
     core: CoreHash,
     capture: CaptureHash,
     size: u64,
@@ -78,20 +78,20 @@ pub fn write(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
     out: &mut dyn Write,
-) -> Result<Written, WriteError> {
+) -> Result<BundleStatistics, BundleWriteError> {
     write_with(snapshot, artifacts, BundleOptions::default(), out)
 }
 
 /// Writes `artifacts`, each with all its captures, and the manual links from or to them. Every byte is hashed again.
 ///
 /// # Errors
-/// Returns a [`WriteError`]; the output is then not a valid bundle.
+/// Returns a [`BundleWriteError`]; the output is then not a valid bundle.
 pub fn write_with(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
     options: BundleOptions,
     out: &mut dyn Write,
-) -> Result<Written, WriteError> {
+) -> Result<BundleStatistics, BundleWriteError> {
     let by_core: BTreeMap<CoreHash, &ArtifactRecord> =
         artifacts.iter().map(|artifact| (artifact.core, artifact)).collect();
     let mut needed = BTreeMap::new();
@@ -105,20 +105,20 @@ pub fn write_with(
     }
     let manifest = Manifest::new(bundled, links(snapshot, by_core.values().copied())?);
     // Do not write a bundle that an import would reject.
-    manifest.check(u64::MAX).map_err(|(_, message)| WriteError::Inconsistent(message))?;
+    manifest.check(u64::MAX).map_err(|(_, message)| BundleWriteError::Inconsistent(message))?;
     let text = manifest.to_bytes().map_err(io::Error::from)?;
     if text.len() as u64 > manifest::MAX_BYTES {
-        return Err(WriteError::TooLarge(text.len() as u64));
+        return Err(BundleWriteError::TooLarge(text.len() as u64));
     }
     let sizes = needed.values().map(|needed| needed.size);
     let mut packer = Packer::new(out, sizes.chain([text.len() as u64]))?;
     packer.entry(MANIFEST, &text)?;
-    for (blob, Needed { core, capture, .. }) in &needed {
+    for (blob, BundleBlobSource { core, capture, .. }) in &needed {
         packer.entry(&entry_of(*blob), &snapshot.read(*core, *capture, *blob)?)?;
     }
     packer.finish()?.flush()?;
     let captures = manifest.artifacts.iter().flat_map(|artifact| &artifact.captures);
-    Ok(Written {
+    Ok(BundleStatistics {
         largest: captures.map(|capture| capture.size).max().unwrap_or(0),
         artifacts: manifest.artifacts.len() as u64,
         captures: manifest.artifacts.iter().map(|artifact| artifact.captures.len() as u64).sum(),
@@ -131,7 +131,7 @@ pub fn write_with(
 fn describe(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
-    needed: &mut BTreeMap<BlobHash, Needed>,
+    needed: &mut BTreeMap<BlobHash, BundleBlobSource>,
 ) -> Result<BundledArtifact, StorageError> {
     let core = artifact.core;
     let mut captures = Vec::new();
@@ -139,7 +139,7 @@ fn describe(
         let members: Vec<BundledMember> =
             snapshot.members(core, capture)?.into_iter().map(BundledMember::from).collect();
         for BundledMember { blob, size, .. } in &members {
-            needed.entry(*blob).or_insert(Needed { core, capture, size: *size });
+            needed.entry(*blob).or_insert(BundleBlobSource { core, capture, size: *size });
         }
         let size = members.iter().map(|member| member.size).sum();
         let added_at = added_at.to_rfc3339_opts(SecondsFormat::Millis, true);

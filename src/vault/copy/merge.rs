@@ -9,17 +9,19 @@ use super::outcome::{
     CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch,
     RejectedCapture, first_of, nothing,
 };
-use super::source::{Entries, Item, source_path};
+use super::source::{CopyEntry, CopyEntryReader, source_path};
 use crate::artifact::{AdmitOptions, SignaturePolicy};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::intake::{self, ExamineOptions, SourceError, Stated};
+use crate::intake::{self, DeclaredCapture, ExamineOptions, SourceError};
 use crate::json::reader::Limits;
 use crate::storage::{
     Annotation, Annotations, CaptureTarget, Filter, MAX_LABELS, ManualLink, Order, Page, Snapshot,
     SourcePath, Storage, StorageError,
 };
-use crate::vault::add::{self, CommonAnnotations, Examined, Monitor, Outcome, Recorded, SourcePaths};
+use crate::vault::add::{
+    self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths,
+};
 
 /// Maximum number of rejected captures that are listed.
 const LISTED: usize = 10;
@@ -46,7 +48,7 @@ pub(super) fn copy(
         present.fetch_add(known.iter().flatten().count() as u64, Ordering::Relaxed);
         Ok(known.iter().map(Option::is_none).collect())
     };
-    let items = Entries::new(&mut *source, 0, is_missing)?.map_while(|item| {
+    let items = CopyEntryReader::new(&mut *source, 0, is_missing)?.map_while(|item| {
         if is_stopped() {
             is_interrupted.store(true, Ordering::Relaxed);
             return None;
@@ -57,7 +59,7 @@ pub(super) fn copy(
                 if !without_source_paths {
                     remember(&source_paths, &item);
                 }
-                Some(stated(path, item))
+                Some(to_intake_item(path, item))
             }
             Err(error) => {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -73,11 +75,11 @@ pub(super) fn copy(
     };
     let options = ExamineOptions { admit, allow_removed, ..ExamineOptions::default() };
     let answer = nothing(CopyMode::Merged);
-    let mut adding = Adding { answer, progress, reached: &reached, of };
+    let mut adding = CopyAddMonitor { answer, progress, reached: &reached, of };
     let recorded =
         Recorded { annotations: &CommonAnnotations::NONE, source_paths: SourcePaths::Once(&source_paths) };
     add::add(to, items.flatten().map(Ok), (&options, recorded), &mut adding)?;
-    let Adding { mut answer, progress, .. } = adding;
+    let CopyAddMonitor { mut answer, progress, .. } = adding;
     answer.present += present.into_inner();
     if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
@@ -92,7 +94,10 @@ pub(super) fn copy(
 }
 
 /// Keeps the path of the capture that is added next, if that was recorded.
-fn remember(paths: &Mutex<HashMap<(CoreHash, CaptureHash), SourcePath>>, Item { entry, files }: &Item) {
+fn remember(
+    paths: &Mutex<HashMap<(CoreHash, CaptureHash), SourcePath>>,
+    CopyEntry { entry, files }: &CopyEntry,
+) {
     if let (Some(addition), Some(path), true) = (entry.addition(), source_path(entry), files.is_some()) {
         let CaptureTarget { capture, artifact } = addition.target;
         paths.lock().unwrap_or_else(PoisonError::into_inner).insert((artifact, capture), path);
@@ -100,18 +105,18 @@ fn remember(paths: &Mutex<HashMap<(CoreHash, CaptureHash), SourcePath>>, Item { 
 }
 
 /// Returns the capture that an entry adds, if it is wanted. It is named by the vault and the first digits of its hash.
-fn stated(path: &Path, Item { entry, files }: Item) -> Option<intake::Item> {
+fn to_intake_item(path: &Path, CopyEntry { entry, files }: CopyEntry) -> Option<intake::InputItem> {
     let (addition, files) = (entry.addition()?, files?);
     let CaptureTarget { capture, artifact } = addition.target;
     let mut name = path.as_os_str().to_owned();
     name.push(format!("#{capture:.12}"));
     let files = files.into_iter().map(|file| (file.name, file.bytes)).collect();
     let kind = addition.kind.to_owned();
-    Some(intake::Item::Stated(Stated { name, kind, core: artifact, capture, files }))
+    Some(intake::InputItem::Declared(DeclaredCapture { name, kind, core: artifact, capture, files }))
 }
 
 /// A monitor that counts what is added.
-struct Adding<'a> {
+struct CopyAddMonitor<'a> {
     answer: CopyAnswer,
     progress: &'a mut dyn FnMut(CopyProgress),
     /// The entry that was read last.
@@ -119,7 +124,7 @@ struct Adding<'a> {
     of: u64,
 }
 
-impl Adding<'_> {
+impl CopyAddMonitor<'_> {
     fn reject(&mut self, name: &str, reason: String) {
         self.answer.rejected += 1;
         if self.answer.first_rejected.len() < LISTED {
@@ -128,14 +133,14 @@ impl Adding<'_> {
     }
 }
 
-impl Monitor for Adding<'_> {
-    fn examined(&mut self, examined: &Examined) {
+impl AddMonitor for CopyAddMonitor<'_> {
+    fn examined(&mut self, examined: &DocumentResult) {
         match examined.outcome {
-            Outcome::Added | Outcome::NewCapture => {
+            DocumentOutcome::Added | DocumentOutcome::NewCapture => {
                 self.answer.captures += 1;
                 self.answer.bytes += examined.size;
             }
-            Outcome::Rejected => self.reject(&examined.path, first_of(&examined.report)),
+            DocumentOutcome::Rejected => self.reject(&examined.path, first_of(&examined.report)),
             // It came with an artifact that contains it.
             _ => self.answer.present += 1,
         }
@@ -178,7 +183,7 @@ fn merge_annotations(
 }
 
 /// An annotation of an artifact in the source.
-enum Wanted<'s> {
+enum SourceAnnotation<'s> {
     Tag(CoreHash, &'s str),
     Note(CoreHash, &'s str),
     Pin(CoreHash, Option<&'s str>),
@@ -188,10 +193,10 @@ enum Wanted<'s> {
 
 /// The outcome for an annotation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum AnnotationOutcome {
     Set,
     Present,
-    Kept,
+    Conflict,
 }
 
 fn merge_page(
@@ -206,13 +211,13 @@ fn merge_page(
     let mut wanted = Vec::new();
     for ((core, annotations), links) in cores.iter().zip(&annotations).zip(&links) {
         wanted.extend(of_artifact(*core, annotations));
-        wanted.extend(links.iter().filter(is_from(*core)).map(Wanted::Link));
+        wanted.extend(links.iter().filter(is_from(*core)).map(SourceAnnotation::Link));
     }
     // If nothing changes, there is no need to wait for other writers.
     let snapshot = to.snapshot()?;
     let mut is_needed = false;
     for wanted in &wanted {
-        is_needed |= wanted.fate(&*snapshot)? == Fate::Set;
+        is_needed |= wanted.fate(&*snapshot)? == AnnotationOutcome::Set;
     }
     drop(snapshot);
     if !is_needed {
@@ -222,7 +227,7 @@ fn merge_page(
     for wanted in &wanted {
         let fate = wanted.fate(change.snapshot())?;
         counts.count(fate);
-        if fate == Fate::Set {
+        if fate == AnnotationOutcome::Set {
             wanted.set(&mut *change)?;
         }
     }
@@ -230,7 +235,7 @@ fn merge_page(
 }
 
 fn count(
-    wanted: &[Wanted<'_>],
+    wanted: &[SourceAnnotation<'_>],
     snapshot: &dyn Snapshot,
     counts: &mut CopiedAnnotations,
 ) -> Result<(), StorageError> {
@@ -238,27 +243,27 @@ fn count(
 }
 
 impl CopiedAnnotations {
-    fn count(&mut self, fate: Fate) {
+    fn count(&mut self, fate: AnnotationOutcome) {
         *match fate {
-            Fate::Set => &mut self.set,
-            Fate::Present => &mut self.present,
-            Fate::Kept => &mut self.kept,
+            AnnotationOutcome::Set => &mut self.set,
+            AnnotationOutcome::Present => &mut self.present,
+            AnnotationOutcome::Conflict => &mut self.kept,
         } += 1;
     }
 }
 
-fn of_artifact(core: CoreHash, annotations: &Annotations) -> impl Iterator<Item = Wanted<'_>> {
+fn of_artifact(core: CoreHash, annotations: &Annotations) -> impl Iterator<Item = SourceAnnotation<'_>> {
     let Annotations { tags, note, pin, labels } = annotations;
-    let tags = tags.iter().map(move |tag| Wanted::Tag(core, &tag.name));
-    let note = note.iter().map(move |note| Wanted::Note(core, &note.text));
-    let pin = pin.iter().map(move |pin| Wanted::Pin(core, pin.note.as_deref()));
-    let labels = labels.iter().map(move |label| Wanted::Label(core, &label.key, &label.value));
+    let tags = tags.iter().map(move |tag| SourceAnnotation::Tag(core, &tag.name));
+    let note = note.iter().map(move |note| SourceAnnotation::Note(core, &note.text));
+    let pin = pin.iter().map(move |pin| SourceAnnotation::Pin(core, pin.note.as_deref()));
+    let labels = labels.iter().map(move |label| SourceAnnotation::Label(core, &label.key, &label.value));
     tags.chain(note).chain(pin).chain(labels)
 }
 
-impl Wanted<'_> {
+impl SourceAnnotation<'_> {
     /// Returns what becomes of the annotation in this state of the vault.
-    fn fate(&self, snapshot: &dyn Snapshot) -> Result<Fate, StorageError> {
+    fn fate(&self, snapshot: &dyn Snapshot) -> Result<AnnotationOutcome, StorageError> {
         let ends = match self {
             Self::Tag(core, _) | Self::Note(core, _) | Self::Pin(core, _) | Self::Label(core, ..) => {
                 vec![*core]
@@ -266,13 +271,13 @@ impl Wanted<'_> {
             Self::Link(link) => vec![link.source, link.target],
         };
         if snapshot.artifacts(&ends)?.contains(&None) {
-            return Ok(Fate::Kept);
+            return Ok(AnnotationOutcome::Conflict);
         }
         // Whether there is none, the same one, or another one.
         let fate = |is_same: Option<bool>| match is_same {
-            None => Fate::Set,
-            Some(true) => Fate::Present,
-            Some(false) => Fate::Kept,
+            None => AnnotationOutcome::Set,
+            Some(true) => AnnotationOutcome::Present,
+            Some(false) => AnnotationOutcome::Conflict,
         };
         Ok(match self {
             Self::Tag(core, name) => fate(snapshot.with_tag(name)?.map(|holder| holder == *core)),
@@ -284,7 +289,7 @@ impl Wanted<'_> {
                 let labels = snapshot.annotations_of(*core)?.labels;
                 let known = labels.iter().find(|label| label.key == *key);
                 match fate(known.map(|known| known.value == *value)) {
-                    Fate::Set if labels.len() >= MAX_LABELS => Fate::Kept,
+                    AnnotationOutcome::Set if labels.len() >= MAX_LABELS => AnnotationOutcome::Conflict,
                     fate => fate,
                 }
             }

@@ -12,12 +12,12 @@ use crate::storage::{
 const PAGE: usize = 200;
 
 /// An entry, with the files of the capture that it adds unless they were removed later or are not wanted.
-pub(super) struct Item {
+pub(super) struct CopyEntry {
     pub(super) entry: RecordedEntry,
     pub(super) files: Option<Vec<StoredMember>>,
 }
 
-impl Item {
+impl CopyEntry {
     /// Returns its size in memory, in bytes.
     pub(super) fn size(&self) -> u64 {
         let files = self.files.iter().flatten().map(|file| file.bytes.len() as u64);
@@ -31,10 +31,10 @@ pub(super) fn source_path(entry: &RecordedEntry) -> Option<SourcePath> {
 }
 
 /// A function that returns which captures are wanted.
-type IsWanted<'s> = dyn FnMut(&[CaptureTarget]) -> Result<Vec<bool>> + Send + 's;
+type CopyCaptureFilter<'s> = dyn FnMut(&[CaptureTarget]) -> Result<Vec<bool>> + Send + 's;
 
 /// A reader of the entries of a journal.
-pub(super) struct Entries<'s> {
+pub(super) struct CopyEntryReader<'s> {
     snapshot: &'s mut dyn Snapshot,
     /// The number of the next entry to be read.
     next: u64,
@@ -42,13 +42,13 @@ pub(super) struct Entries<'s> {
     removals: HashMap<CaptureTarget, u64>,
     waiting: VecDeque<RecordedEntry>,
     /// Returns which captures are wanted.
-    is_wanted: Box<IsWanted<'s>>,
+    is_wanted: Box<CopyCaptureFilter<'s>>,
     /// Whether the captures that the waiting entries add are wanted, and whether the vault has them.
     wanted: VecDeque<(bool, bool)>,
     has_failed: bool,
 }
 
-impl<'s> Entries<'s> {
+impl<'s> CopyEntryReader<'s> {
     /// Creates a reader of the entries from the number `first` on.
     pub(super) fn new(
         snapshot: &'s mut dyn Snapshot,
@@ -85,7 +85,7 @@ impl<'s> Entries<'s> {
         (!is_removed).then_some(target)
     }
 
-    fn read(&mut self) -> std::result::Result<Option<Item>, CopyError> {
+    fn read(&mut self) -> std::result::Result<Option<CopyEntry>, CopyError> {
         if self.waiting.is_empty() {
             let page: Vec<JournalRecord> =
                 self.snapshot.journal(&JournalQuery::default(), self.next, PAGE)?;
@@ -99,20 +99,20 @@ impl<'s> Entries<'s> {
             self.wanted = wanted.zip(known.iter().map(Option::is_some)).collect();
         }
         let Some(entry) = self.waiting.pop_front() else { return Ok(None) };
-        let Some(target) = self.target(&entry) else { return Ok(Some(Item { entry, files: None })) };
+        let Some(target) = self.target(&entry) else { return Ok(Some(CopyEntry { entry, files: None })) };
         let (core, capture) = (target.artifact, target.capture);
         match self.wanted.pop_front() {
             Some((true, true)) => {}
             Some((true, false)) => return Err(CopyError::Missing { entry: entry.head().seq, core, capture }),
-            _ => return Ok(Some(Item { entry, files: None })),
+            _ => return Ok(Some(CopyEntry { entry, files: None })),
         }
         let files = self.snapshot.read_members(core, capture)?;
-        Ok(Some(Item { entry, files: Some(files) }))
+        Ok(Some(CopyEntry { entry, files: Some(files) }))
     }
 }
 
-impl Iterator for Entries<'_> {
-    type Item = std::result::Result<Item, CopyError>;
+impl Iterator for CopyEntryReader<'_> {
+    type Item = std::result::Result<CopyEntry, CopyError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.has_failed {

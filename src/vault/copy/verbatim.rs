@@ -2,10 +2,10 @@
 
 use super::compare;
 use super::outcome::{CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, nothing};
-use super::source::{Entries, Item, source_path};
+use super::source::{CopyEntry, CopyEntryReader, source_path};
 use crate::artifact::{AdmitOptions, Admitted, SignaturePolicy};
 use crate::formats;
-use crate::intake::pipeline::{self, Event};
+use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::{
     AdoptedEntry, Adoption, Head, JournalQuery, Prepared, RecordedEntry, Snapshot, StoredMember,
 };
@@ -35,19 +35,22 @@ pub(super) fn copy(
     let begun = storage.adoption().begin()?;
     expect_same_journal(&*source, begun, target)?;
     let head = source.journal_head()?;
-    let entries = Entries::new(&mut *source, begun.seq + 1, |targets| Ok(vec![true; targets.len()]))?;
+    let entries = CopyEntryReader::new(&mut *source, begun.seq + 1, |targets| Ok(vec![true; targets.len()]))?;
     let preparer = storage.preparer()?;
     let answer = nothing(CopyMode::Verbatim);
     let (adoption, waiting) = (storage.adoption(), Vec::new());
-    let mut batch = Batch { adoption, progress, of: head.seq, waiting, bytes: 0, answer };
-    let inputs = entries.map(|item| if is_stopped() { Err(End::Stopped) } else { item.map_err(End::Failed) });
-    let weigh = |item: Result<Item, End>| {
-        let size = item.as_ref().map_or(0, Item::size);
+    let mut batch = CopyBatch { adoption, progress, of: head.seq, waiting, bytes: 0, answer };
+    let inputs = entries.map(|item| {
+        if is_stopped() { Err(CopyInterruption::Stopped) } else { item.map_err(CopyInterruption::Failed) }
+    });
+    let weigh = |item: Result<CopyEntry, CopyInterruption>| {
+        let size = item.as_ref().map_or(0, CopyEntry::size);
         (item, size)
     };
-    let work = |item: Result<Item, End>, _: &dyn Fn(u64)| {
-        let Item { entry, files } = item?;
-        let admitted = files.map(|files| admit(&entry, &files)).transpose().map_err(End::Failed)?;
+    let work = |item: Result<CopyEntry, CopyInterruption>, _: &dyn Fn(u64)| {
+        let CopyEntry { entry, files } = item?;
+        let admitted =
+            files.map(|files| admit(&entry, &files)).transpose().map_err(CopyInterruption::Failed)?;
         let source_path = source_path(&entry);
         let content = admitted.map(|admitted| {
             let mut content = preparer.prepare(admitted);
@@ -57,15 +60,15 @@ pub(super) fn copy(
         Ok((entry, content))
     };
     let outcome = pipeline::in_order(inputs, weigh, work, |event| match event {
-        Event::Result(item) => batch.push(item?).map_err(End::Failed),
-        Event::Idle => Ok(()),
+        PipelineEvent::Result(item) => batch.push(item?).map_err(CopyInterruption::Failed),
+        PipelineEvent::Idle => Ok(()),
     });
     // What was read before stays copied.
     batch.store()?;
-    let Batch { answer, progress, .. } = batch;
+    let CopyBatch { answer, progress, .. } = batch;
     match outcome {
-        Err(End::Stopped) => return Ok(answer),
-        Err(End::Failed(error)) => return Err(error),
+        Err(CopyInterruption::Stopped) => return Ok(answer),
+        Err(CopyInterruption::Failed(error)) => return Err(error),
         Ok(()) => {}
     }
     let is_compared = compare::compare(&*source, &*storage.snapshot()?, is_stopped, progress)?;
@@ -76,7 +79,7 @@ pub(super) fn copy(
 }
 
 /// The reason for stopping before the last entry.
-enum End {
+enum CopyInterruption {
     /// It was requested.
     Stopped,
     Failed(CopyError),
@@ -119,7 +122,7 @@ fn without_embedded(mut admitted: Admitted) -> Admitted {
 }
 
 /// Entries that are adopted together.
-struct Batch<'b> {
+struct CopyBatch<'b> {
     adoption: &'b dyn Adoption,
     progress: &'b mut dyn FnMut(CopyProgress),
     /// The number of entries of the journal.
@@ -129,7 +132,7 @@ struct Batch<'b> {
     answer: CopyAnswer,
 }
 
-impl Batch<'_> {
+impl CopyBatch<'_> {
     fn push(&mut self, (entry, content): (RecordedEntry, Option<Prepared>)) -> Result<(), CopyError> {
         self.bytes += entry.text().len() as u64 + content.as_ref().map_or(0, |known| known.admitted().size());
         self.waiting.push((entry, content));

@@ -41,23 +41,24 @@ use crate::json::Value;
 use align::align;
 
 pub use request::{
-    ChangedValue, ComparedArtifact, ComparedSide, Comparison, DiffAnswer, DiffExtent, DiffRequest, PartChange,
+    ArtifactComparison, ChangedValue, ComparedArtifact, ComparedSide, DiffAnswer, DiffExtent, DiffRequest,
+    PartChange,
 };
 pub use side::Side;
 pub use values::ValueChange;
-pub use words::{Span, words};
+pub use words::{TextDiffSpan, words};
 
 /// The alignment of two artifacts.
 #[derive(Debug)]
 pub struct Diff<'d> {
     one: Vec<Part<'d>>,
     other: Vec<Part<'d>>,
-    edits: Vec<Edit>,
+    edits: Vec<PartEdit>,
 }
 
 /// The edit that produced a part, with the indices of the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Edit {
+enum PartEdit {
     Same(usize, usize),
     Changed(usize, usize),
     Moved(usize, usize),
@@ -86,7 +87,7 @@ pub enum ChangeType {
 
 /// A difference.
 #[derive(Clone, Debug)]
-pub struct Change<'c> {
+pub struct DiffChange<'c> {
     /// The type.
     pub sort: ChangeType,
     /// The part in the first artifact.
@@ -99,7 +100,7 @@ pub struct Change<'c> {
     pub values: Vec<ValueChange>,
 }
 
-impl Change<'_> {
+impl DiffChange<'_> {
     /// Returns the name of the part in the first artifact, or in the second if the first does not have it.
     #[must_use]
     pub fn place(&self) -> &str {
@@ -141,20 +142,20 @@ fn digests(parts: &[Part<'_>], digest: impl Fn(&Part<'_>) -> Digest) -> Vec<Dige
 
 /// The indices of the parts that are in both but out of order.
 #[derive(Default)]
-struct Moved {
+struct MovedParts {
     from: HashSet<usize>,
     /// Index in the first, by index in the second.
     to: HashMap<usize, usize>,
 }
 
-fn moved(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)]) -> Moved {
+fn moved(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)]) -> MovedParts {
     let in_one: HashSet<usize> = pairs.iter().map(|pair| pair.0).collect();
     let in_other: HashSet<usize> = pairs.iter().map(|pair| pair.1).collect();
     let mut waiting: HashMap<Digest, Vec<usize>> = HashMap::new();
     for (index, part) in one.iter().enumerate().rev().filter(|(index, _)| !in_one.contains(index)) {
         waiting.entry(part.identity).or_default().push(index);
     }
-    let mut moved = Moved::default();
+    let mut moved = MovedParts::default();
     for (place, part) in other.iter().enumerate().filter(|(place, _)| !in_other.contains(place)) {
         if let Some(index) = waiting.get_mut(&part.identity).and_then(Vec::pop) {
             moved.from.insert(index);
@@ -169,7 +170,7 @@ fn between(
     one: &[Part<'_>],
     other: &[Part<'_>],
     pairs: Vec<(usize, usize)>,
-    moved: &Moved,
+    moved: &MovedParts,
     key: impl Fn(&Part<'_>) -> Digest,
 ) -> Vec<(usize, usize)> {
     let mut all = Vec::with_capacity(pairs.len());
@@ -191,18 +192,23 @@ fn between(
 }
 
 /// Returns the edits in the order of both artifacts: removed parts before the parts that replace them.
-fn edits(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)], moved: &Moved) -> Vec<Edit> {
+fn edits(
+    one: &[Part<'_>],
+    other: &[Part<'_>],
+    pairs: &[(usize, usize)],
+    moved: &MovedParts,
+) -> Vec<PartEdit> {
     let mut edits = Vec::with_capacity(one.len().max(other.len()));
     let mut begin = (0, 0);
     for end in pairs.iter().copied().chain([(one.len(), other.len())]) {
-        edits.extend((begin.0..end.0).filter(|index| !moved.from.contains(index)).map(Edit::Removed));
+        edits.extend((begin.0..end.0).filter(|index| !moved.from.contains(index)).map(PartEdit::Removed));
         edits.extend((begin.1..end.1).map(|place| match moved.to.get(&place) {
-            Some(index) => Edit::Moved(*index, place),
-            None => Edit::Inserted(place),
+            Some(index) => PartEdit::Moved(*index, place),
+            None => PartEdit::Inserted(place),
         }));
         if let (Some(part), Some(counterpart)) = (one.get(end.0), other.get(end.1)) {
             let is_same = part.identity == counterpart.identity;
-            edits.push(if is_same { Edit::Same(end.0, end.1) } else { Edit::Changed(end.0, end.1) });
+            edits.push(if is_same { PartEdit::Same(end.0, end.1) } else { PartEdit::Changed(end.0, end.1) });
         }
         begin = (end.0 + 1, end.1 + 1);
     }
@@ -216,11 +222,11 @@ impl Diff<'_> {
         let mut counts = Counts::default();
         for edit in self.edits.iter().filter(|edit| !self.is_ephemeral(**edit)) {
             *match edit {
-                Edit::Same(..) => &mut counts.same,
-                Edit::Changed(..) => &mut counts.changed,
-                Edit::Moved(..) => &mut counts.moved,
-                Edit::Removed(_) => &mut counts.removed,
-                Edit::Inserted(_) => &mut counts.inserted,
+                PartEdit::Same(..) => &mut counts.same,
+                PartEdit::Changed(..) => &mut counts.changed,
+                PartEdit::Moved(..) => &mut counts.moved,
+                PartEdit::Removed(_) => &mut counts.removed,
+                PartEdit::Inserted(_) => &mut counts.inserted,
             } += 1;
         }
         counts
@@ -229,31 +235,31 @@ impl Diff<'_> {
     /// Returns the differences in the order of the artifacts; the first is where they diverge. Ephemeral differences,
     /// and those with the same canonical form, are omitted unless `all`. Values are compared one part at a time, as the
     /// iterator advances.
-    pub fn changes(&self, all: bool) -> impl Iterator<Item = Change<'_>> {
+    pub fn changes(&self, all: bool) -> impl Iterator<Item = DiffChange<'_>> {
         self.edits.iter().filter_map(move |edit| self.change(*edit, all))
     }
 
     /// Returns whether only one of the artifacts has the part, and all of it is ephemeral.
-    fn is_ephemeral(&self, edit: Edit) -> bool {
+    fn is_ephemeral(&self, edit: PartEdit) -> bool {
         let part = match edit {
-            Edit::Removed(index) => self.one.get(index),
-            Edit::Inserted(place) => self.other.get(place),
-            Edit::Same(..) | Edit::Changed(..) | Edit::Moved(..) => None,
+            PartEdit::Removed(index) => self.one.get(index),
+            PartEdit::Inserted(place) => self.other.get(place),
+            PartEdit::Same(..) | PartEdit::Changed(..) | PartEdit::Moved(..) => None,
         };
         part.is_some_and(|part| (part.sort.is_ephemeral)(&[]))
     }
 
-    fn change(&self, edit: Edit, all: bool) -> Option<Change<'_>> {
+    fn change(&self, edit: PartEdit, all: bool) -> Option<DiffChange<'_>> {
         if !all && self.is_ephemeral(edit) {
             return None;
         }
         let (sort, one, other) = match edit {
-            Edit::Same(_, _) if !all => return None,
-            Edit::Same(one, other) => (ChangeType::Ephemeral, Some(one), Some(other)),
-            Edit::Changed(one, other) => (ChangeType::Changed, Some(one), Some(other)),
-            Edit::Moved(one, other) => (ChangeType::Moved, Some(one), Some(other)),
-            Edit::Removed(one) => (ChangeType::Removed, Some(one), None),
-            Edit::Inserted(other) => (ChangeType::Inserted, None, Some(other)),
+            PartEdit::Same(_, _) if !all => return None,
+            PartEdit::Same(one, other) => (ChangeType::Ephemeral, Some(one), Some(other)),
+            PartEdit::Changed(one, other) => (ChangeType::Changed, Some(one), Some(other)),
+            PartEdit::Moved(one, other) => (ChangeType::Moved, Some(one), Some(other)),
+            PartEdit::Removed(one) => (ChangeType::Removed, Some(one), None),
+            PartEdit::Inserted(other) => (ChangeType::Inserted, None, Some(other)),
         };
         let (one, other) = (one.and_then(|at| self.one.get(at)), other.and_then(|at| self.other.get(at)));
         let (says, values) = match (sort, one, other) {
@@ -277,7 +283,7 @@ impl Diff<'_> {
         let is_spelling = sort == ChangeType::Ephemeral && values.iter().all(|value| value.is_spelling);
         let sort = if is_spelling { ChangeType::Spelling } else { sort };
         let (one, other) = (one.map(|part| part.label.as_str()), other.map(|part| part.label.as_str()));
-        Some(Change { sort, one, other, says, values })
+        Some(DiffChange { sort, one, other, says, values })
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use super::side::Side;
-use super::{Change, ChangeType, Counts, Diff, ValueChange, compare};
+use super::{ChangeType, Counts, Diff, DiffChange, ValueChange, compare};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::vault::api::{JsonValue, Operation};
 use crate::vault::handle::Vault;
@@ -147,7 +147,7 @@ impl Operation for DiffRequest {
         let snapshot = vault.snapshot()?;
         let side = |of: ComparedArtifact| Side::read(&*snapshot, of.core_hash, of.capture_hash);
         let (one, other) = (side(self.one)?, side(self.other)?);
-        let comparison = Comparison::new(&one, &other, self.all)?;
+        let comparison = ArtifactComparison::new(&one, &other, self.all)?;
         let answer = comparison.answer();
         let after = self.after.unwrap_or(0);
         let limit = match self.extent {
@@ -165,14 +165,14 @@ impl Operation for DiffRequest {
 }
 
 /// A comparison of two artifacts, stored or not.
-pub struct Comparison<'s> {
+pub struct ArtifactComparison<'s> {
     one: &'s Side,
     other: &'s Side,
     diff: Diff<'s>,
     all: bool,
 }
 
-impl<'s> Comparison<'s> {
+impl<'s> ArtifactComparison<'s> {
     /// Compares two artifacts, with values that vary between identical runs and values with the same canonical form if
     /// `all`.
     ///
@@ -230,9 +230,9 @@ impl From<&Side> for ComparedSide {
     }
 }
 
-impl From<Change<'_>> for PartChange {
-    fn from(change: Change<'_>) -> Self {
-        let Change { sort, one, other, says, values } = change;
+impl From<DiffChange<'_>> for PartChange {
+    fn from(change: DiffChange<'_>) -> Self {
+        let DiffChange { sort, one, other, says, values } = change;
         let name = |name: &str| name.to_owned();
         let values = values.into_iter().map(ChangedValue::from).collect();
         Self { change: sort, one: one.map(name), other: other.map(name), says, values }

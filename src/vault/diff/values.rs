@@ -28,7 +28,7 @@ pub struct ValueChange {
 /// Returns the differences between two values of a part of this kind, in the order of the first. Ephemeral differences,
 /// and those that the canonical form ignores, are omitted unless `all`.
 pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartKind, all: bool) -> Vec<ValueChange> {
-    let mut comparison = Comparison { sort, all, at: Vec::new(), changes: Vec::new() };
+    let mut comparison = ValueComparison { sort, all, at: Vec::new(), changes: Vec::new() };
     comparison.values(one, other);
     comparison.changes
 }
@@ -39,14 +39,14 @@ pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ValueCh
     ValueChange { pointer: String::new(), old, new, is_ephemeral: false, is_spelling: false, member: None }
 }
 
-struct Comparison<'s, 'v> {
+struct ValueComparison<'s, 'v> {
     sort: &'s PartKind,
     all: bool,
     at: Vec<Token<'v>>,
     changes: Vec<ValueChange>,
 }
 
-impl<'v> Comparison<'_, 'v> {
+impl<'v> ValueComparison<'_, 'v> {
     fn values(&mut self, one: &'v Value<'_>, other: &'v Value<'_>) {
         if !self.all && (self.sort.is_ephemeral)(&self.at) {
             return;

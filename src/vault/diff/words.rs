@@ -4,7 +4,7 @@ use super::align::align;
 
 /// A span of two compared texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Span<'t> {
+pub enum TextDiffSpan<'t> {
     /// In both.
     Same(&'t str),
     /// Only in the first.
@@ -16,7 +16,7 @@ pub enum Span<'t> {
 /// Returns the spans that turn `one` into `other`: without the added spans they form `one`, and without the removed
 /// spans `other`.
 #[must_use]
-pub fn words<'t>(one: &'t str, other: &'t str) -> Vec<Span<'t>> {
+pub fn words<'t>(one: &'t str, other: &'t str) -> Vec<TextDiffSpan<'t>> {
     let (one_words, other_words) = (split(one), split(other));
     let (one_texts, other_texts) = (texts(one, &one_words), texts(other, &other_words));
     let pairs = align(&one_texts, &other_texts);
@@ -26,19 +26,21 @@ pub fn words<'t>(one: &'t str, other: &'t str) -> Vec<Span<'t>> {
     loop {
         let next = pairs.peek().copied().unwrap_or((one_texts.len(), other_texts.len()));
         let (one_end, other_end) = (end_of(&one_words, next.0), end_of(&other_words, next.1));
-        spans.push(Span::Removed(one.get(end_of(&one_words, at.0)..one_end).unwrap_or_default()));
-        spans.push(Span::Added(other.get(end_of(&other_words, at.1)..other_end).unwrap_or_default()));
+        spans.push(TextDiffSpan::Removed(one.get(end_of(&one_words, at.0)..one_end).unwrap_or_default()));
+        spans.push(TextDiffSpan::Added(other.get(end_of(&other_words, at.1)..other_end).unwrap_or_default()));
         let mut end = next;
         while pairs.next_if_eq(&end).is_some() {
             end = (end.0 + 1, end.1 + 1);
         }
-        spans.push(Span::Same(one.get(one_end..end_of(&one_words, end.0)).unwrap_or_default()));
+        spans.push(TextDiffSpan::Same(one.get(one_end..end_of(&one_words, end.0)).unwrap_or_default()));
         at = end;
         if next == (one_texts.len(), other_texts.len()) {
             break;
         }
     }
-    spans.retain(|span| !matches!(span, Span::Same("") | Span::Removed("") | Span::Added("")));
+    spans.retain(|span| {
+        !matches!(span, TextDiffSpan::Same("") | TextDiffSpan::Removed("") | TextDiffSpan::Added(""))
+    });
     spans
 }
 
@@ -80,16 +82,21 @@ mod tests {
             ("same", "same"),
         ] {
             let spans = words(one, other);
-            let put = |skip: fn(&Span<'_>) -> bool| -> String {
+            let put = |skip: fn(&TextDiffSpan<'_>) -> bool| -> String {
                 let left = spans.iter().filter(|span| !skip(span));
                 left.map(|span| match span {
-                    Span::Same(text) | Span::Removed(text) | Span::Added(text) => *text,
+                    TextDiffSpan::Same(text) | TextDiffSpan::Removed(text) | TextDiffSpan::Added(text) => {
+                        *text
+                    }
                 })
                 .collect()
             };
-            assert_eq!(put(|span| matches!(span, Span::Added(_))), one);
-            assert_eq!(put(|span| matches!(span, Span::Removed(_))), other);
+            assert_eq!(put(|span| matches!(span, TextDiffSpan::Added(_))), one);
+            assert_eq!(put(|span| matches!(span, TextDiffSpan::Removed(_))), other);
         }
-        assert_eq!(words("one two", "one 2"), [Span::Same("one "), Span::Removed("two"), Span::Added("2")]);
+        assert_eq!(
+            words("one two", "one 2"),
+            [TextDiffSpan::Same("one "), TextDiffSpan::Removed("two"), TextDiffSpan::Added("2")]
+        );
     }
 }

@@ -2,23 +2,23 @@
 
 use std::sync::Arc;
 
-use super::options::{Depth, Options};
-use super::reading::{End, Item, Reading, admit, size};
-use super::report::Reporter;
+use super::options::{Depth, FsckOptions};
+use super::reading::{ArtifactTrailer, FsckItem, FsckReader, admit, size};
+use super::report::FsckReporter;
 use super::signatures::SignatureCounts;
 use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
-use crate::intake::pipeline::{self, Event};
+use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::check::finding::{self, EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject};
-use crate::storage::check::{CheckedArtifact, Facts, Inspection, Removals};
+use crate::storage::check::{ArtifactFacts, CheckedArtifact, Inspection, Removals};
 use crate::storage::{Result, Storage, StorageError};
 
 /// Checks the artifacts that `options` select, and, if these are all artifacts, whether lookups of digests find them.
 pub(super) fn check(
     storage: &dyn Storage,
     inspection: &dyn Inspection,
-    options: &Options,
-    reporter: &mut Reporter<'_>,
+    options: &FsckOptions,
+    reporter: &mut FsckReporter<'_>,
 ) -> Result<()> {
     let mut findings = Vec::new();
     let is_first_part = options.after.is_none();
@@ -40,39 +40,40 @@ pub(super) fn check(
         };
         is_sampled && options.after.is_none_or(|after| artifact.core > after)
     });
-    let reading = Reading::new(storage.maintenance().inspect()?, artifacts, true);
-    let mut checking = Checking { inspection, look_up, removals: None, state: State::default() };
+    let reading = FsckReader::new(storage.maintenance().inspect()?, artifacts, true);
+    let mut checking =
+        ArtifactChecker { inspection, look_up, removals: None, state: ArtifactCheckState::default() };
     if !options.keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
     let judge = |item, _: &dyn Fn(u64)| judge(item, &options.keys);
-    pipeline::in_order(reading, Item::weighed, judge, |event| match event {
-        Event::Result(judged) => checking.take(judged, reporter),
-        Event::Idle => Ok(()),
+    pipeline::in_order(reading, FsckItem::weighed, judge, |event| match event {
+        PipelineEvent::Result(judged) => checking.take(judged, reporter),
+        PipelineEvent::Idle => Ok(()),
     })
 }
 
 /// The result of checking an item.
-enum Judged {
-    Capture { findings: Vec<Finding>, admitted: Option<Found>, bytes: u64 },
-    End(Arc<CheckedArtifact>, End),
+enum FsckItemResult {
+    Capture { findings: Vec<Finding>, admitted: Option<DerivedCaptureData>, bytes: u64 },
+    End(Arc<CheckedArtifact>, ArtifactTrailer),
     Failed(StorageError),
 }
 
 /// The data derived from an admitted capture.
-struct Found {
-    facts: Facts,
+struct DerivedCaptureData {
+    facts: ArtifactFacts,
     embedded: Vec<(CoreHash, CaptureHash)>,
     /// The recorded state of its signature, and the result of checking it.
     signature: Option<(SignatureState, Signature)>,
 }
 
-fn judge(item: Item, keys: &KeyRing) -> Judged {
+fn judge(item: FsckItem, keys: &KeyRing) -> FsckItemResult {
     match item {
-        Item::Capture(artifact, mut capture) => {
+        FsckItem::Capture(artifact, mut capture) => {
             let bytes = size(&capture);
-            let admitted = admit(&artifact, &mut capture, keys).map(|admitted| Found {
-                facts: Facts::from_admitted(&admitted),
+            let admitted = admit(&artifact, &mut capture, keys).map(|admitted| DerivedCaptureData {
+                facts: ArtifactFacts::from_admitted(&admitted),
                 embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
                 signature: admitted.signature().map(|found| {
                     let stored =
@@ -80,39 +81,39 @@ fn judge(item: Item, keys: &KeyRing) -> Judged {
                     (stored, found.clone())
                 }),
             });
-            Judged::Capture { findings: capture.findings, admitted, bytes }
+            FsckItemResult::Capture { findings: capture.findings, admitted, bytes }
         }
-        Item::End(artifact, end) => Judged::End(artifact, end),
-        Item::Failed(error) => Judged::Failed(error),
+        FsckItem::End(artifact, end) => FsckItemResult::End(artifact, end),
+        FsckItem::Failed(error) => FsckItemResult::Failed(error),
     }
 }
 
-struct Checking<'i> {
+struct ArtifactChecker<'i> {
     inspection: &'i dyn Inspection,
     /// Whether to test lookups for each artifact.
     look_up: bool,
     /// Loaded on first use.
     removals: Option<Removals>,
-    state: State,
+    state: ArtifactCheckState,
 }
 
 /// The state of the artifact whose captures are being read.
 #[derive(Default)]
-struct State {
-    facts: Facts,
+struct ArtifactCheckState {
+    facts: ArtifactFacts,
     admitted: usize,
     bytes: u64,
     findings: Vec<Finding>,
     embedded: Vec<(CoreHash, CaptureHash)>,
 }
 
-impl Checking<'_> {
-    fn take(&mut self, judged: Judged, reporter: &mut Reporter<'_>) -> Result<()> {
+impl ArtifactChecker<'_> {
+    fn take(&mut self, judged: FsckItemResult, reporter: &mut FsckReporter<'_>) -> Result<()> {
         match judged {
-            Judged::Capture { mut findings, admitted, bytes } => {
+            FsckItemResult::Capture { mut findings, admitted, bytes } => {
                 self.state.findings.append(&mut findings);
                 self.state.bytes += bytes;
-                if let Some(Found { facts, mut embedded, signature }) = admitted {
+                if let Some(DerivedCaptureData { facts, mut embedded, signature }) = admitted {
                     if let (Some((stored, found)), Some(counts)) =
                         (signature, &mut reporter.report.signatures)
                     {
@@ -124,13 +125,19 @@ impl Checking<'_> {
                 }
                 Ok(())
             }
-            Judged::End(artifact, end) => self.end(&artifact, end, reporter),
-            Judged::Failed(error) => Err(error),
+            FsckItemResult::End(artifact, end) => self.end(&artifact, end, reporter),
+            FsckItemResult::Failed(error) => Err(error),
         }
     }
 
-    fn end(&mut self, artifact: &CheckedArtifact, end: End, reporter: &mut Reporter<'_>) -> Result<()> {
-        let State { facts, admitted, bytes, mut findings, embedded } = std::mem::take(&mut self.state);
+    fn end(
+        &mut self,
+        artifact: &CheckedArtifact,
+        end: ArtifactTrailer,
+        reporter: &mut FsckReporter<'_>,
+    ) -> Result<()> {
+        let ArtifactCheckState { facts, admitted, bytes, mut findings, embedded } =
+            std::mem::take(&mut self.state);
         findings.extend(end.findings);
         if let Some(stored) = end.facts {
             // Entries of a capture that cannot be read may be in the index.

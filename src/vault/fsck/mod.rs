@@ -18,24 +18,28 @@ use std::path::PathBuf;
 use crate::artifact::{KeyRing, Kind};
 use crate::formats;
 use crate::storage::check::finding::{KIND_DIFFERS, Subject};
-use crate::storage::check::{Inspection, Integrity, Repair};
+use crate::storage::check::{Inspection, IntegrityLevel, Repair};
 use crate::storage::{Result, Storage};
 
 pub use crate::storage::check::finding::{self, Finding, FindingInfo};
-pub use options::{Depth, Options, Sample};
-pub use report::{Monitor, Report};
+pub use options::{Depth, FsckOptions, Sample};
+pub use report::{FsckMonitor, FsckReport};
 pub use signatures::SignatureCounts;
 
 pub(crate) use reading::admit_stored;
 
-use report::Reporter;
+use report::FsckReporter;
 
 /// Checks the vault.
 ///
 /// # Errors
 /// Returns an error if the check could not run. Damage is a finding, not an error.
-pub(crate) fn check(storage: &dyn Storage, options: &Options, monitor: &mut dyn Monitor) -> Result<Report> {
-    let mut reporter = Reporter::new(monitor);
+pub(crate) fn check(
+    storage: &dyn Storage,
+    options: &FsckOptions,
+    monitor: &mut dyn FsckMonitor,
+) -> Result<FsckReport> {
+    let mut reporter = FsckReporter::new(monitor);
     let inspection = storage.maintenance().inspect()?;
     if options.after.is_none() {
         reporter.add_all(storage.maintenance().check_logs()?);
@@ -54,8 +58,12 @@ pub(crate) fn check(storage: &dyn Storage, options: &Options, monitor: &mut dyn 
 /// `keys`; earlier results of signatures for which there is no key are kept. An interrupted rebuild is partial, and the
 /// vault answers correctly at any time. The report lists the artifacts that were not admitted again; they remain in the
 /// vault with their previous data.
-pub(crate) fn reindex(storage: &dyn Storage, keys: &KeyRing, monitor: &mut dyn Monitor) -> Result<Report> {
-    let mut reporter = Reporter::new(monitor);
+pub(crate) fn reindex(
+    storage: &dyn Storage,
+    keys: &KeyRing,
+    monitor: &mut dyn FsckMonitor,
+) -> Result<FsckReport> {
+    let mut reporter = FsckReporter::new(monitor);
     reindex::reindex(storage, keys, &mut reporter)?;
     Ok(reporter.report())
 }
@@ -68,18 +76,19 @@ pub(crate) fn reindex(storage: &dyn Storage, keys: &KeyRing, monitor: &mut dyn M
 /// Returns an error if the vault cannot be read or written, or a path in `from` does not exist.
 pub(crate) fn repair(
     storage: &dyn Storage,
-    report: &Report,
+    report: &FsckReport,
     from: &[PathBuf],
     keys: &KeyRing,
-    monitor: &mut dyn Monitor,
+    monitor: &mut dyn FsckMonitor,
 ) -> Result<Vec<Repair>> {
-    repair::repair(storage, report, from, keys, &mut Reporter::new(monitor))
+    repair::repair(storage, report, from, keys, &mut FsckReporter::new(monitor))
 }
 
 /// Returns the findings that are not about single artifacts.
-fn overall(inspection: &dyn Inspection, options: &Options) -> Result<Vec<Finding>> {
+fn overall(inspection: &dyn Inspection, options: &FsckOptions) -> Result<Vec<Finding>> {
     let is_full = options.depth == Depth::Full;
-    let mut findings = inspection.structures(if is_full { Integrity::Full } else { Integrity::Quick })?;
+    let mut findings =
+        inspection.structures(if is_full { IntegrityLevel::Full } else { IntegrityLevel::Quick })?;
     for known in inspection.kinds(&mut findings)? {
         let differs = |kind: Kind| {
             kind.stated_by() != known.stated_by.as_deref()

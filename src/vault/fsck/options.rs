@@ -43,7 +43,7 @@ impl Sample {
 
 /// Options of a check.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct FsckOptions {
     /// The depth of the check.
     pub depth: Depth,
     /// Check only artifacts of this kind. Checks that are not about artifacts are not affected.

@@ -5,51 +5,51 @@ use std::sync::Arc;
 
 use super::signatures;
 use crate::artifact::{
-    AdmitOptions, Admitted, Directory, Entry, EntryContent, KeyRing, Kind, SignaturePolicy,
+    AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, KeyRing, Kind, SignaturePolicy,
 };
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::check::finding::{
     CAPTURE_DAMAGED, CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
 };
-use crate::storage::check::{CaptureId, CheckedArtifact, Facts, Inspection, ReadCapture};
+use crate::storage::check::{ArtifactFacts, CaptureId, CheckedArtifact, Inspection, ReadCapture};
 use crate::storage::{Result, StorageError, StoredMember};
 use crate::validation::Report;
 
 /// An item read from the vault: first the captures of an artifact, then its index entries.
-pub(super) enum Item {
+pub(super) enum FsckItem {
     Capture(Arc<CheckedArtifact>, ReadCapture),
     /// The end of the artifact's captures, all readable ones of which were returned.
-    End(Arc<CheckedArtifact>, End),
+    End(Arc<CheckedArtifact>, ArtifactTrailer),
     /// The check cannot continue.
     Failed(StorageError),
 }
 
 /// The data that follows the captures of an artifact.
-pub(super) struct End {
+pub(super) struct ArtifactTrailer {
     /// All of its captures, including those whose rows cannot be read.
     pub(super) captures: Vec<CaptureId>,
-    pub(super) facts: Option<Facts>,
+    pub(super) facts: Option<ArtifactFacts>,
     pub(super) findings: Vec<Finding>,
 }
 
 /// A reader of artifacts, in order.
-pub(super) struct Reading<'s> {
+pub(super) struct FsckReader<'s> {
     inspection: Box<dyn Inspection + 's>,
     artifacts: std::vec::IntoIter<CheckedArtifact>,
-    current: Option<Current>,
+    current: Option<ArtifactReadState>,
     /// Whether to read the index entries.
     with_facts: bool,
 }
 
-struct Current {
+struct ArtifactReadState {
     artifact: Arc<CheckedArtifact>,
     captures: Vec<CaptureId>,
     waiting: VecDeque<CaptureId>,
     findings: Vec<Finding>,
 }
 
-impl<'s> Reading<'s> {
+impl<'s> FsckReader<'s> {
     pub(super) fn new(
         inspection: Box<dyn Inspection + 's>,
         artifacts: Vec<CheckedArtifact>,
@@ -58,7 +58,7 @@ impl<'s> Reading<'s> {
         Self { inspection, artifacts: artifacts.into_iter(), current: None, with_facts }
     }
 
-    fn read(&mut self) -> Result<Option<Item>> {
+    fn read(&mut self) -> Result<Option<FsckItem>> {
         let mut current = if let Some(current) = self.current.take() {
             current
         } else {
@@ -71,31 +71,31 @@ impl<'s> Reading<'s> {
             if let Some(read) = read {
                 let artifact = current.artifact.clone();
                 self.current = Some(current);
-                return Ok(Some(Item::Capture(artifact, read)));
+                return Ok(Some(FsckItem::Capture(artifact, read)));
             }
         }
-        let Current { artifact, captures, mut findings, .. } = current;
+        let ArtifactReadState { artifact, captures, mut findings, .. } = current;
         let facts = if self.with_facts { self.inspection.facts(&artifact, &mut findings)? } else { None };
-        Ok(Some(Item::End(artifact, End { captures, facts, findings })))
+        Ok(Some(FsckItem::End(artifact, ArtifactTrailer { captures, facts, findings })))
     }
 
-    fn begin(&self, artifact: CheckedArtifact) -> Result<Current> {
+    fn begin(&self, artifact: CheckedArtifact) -> Result<ArtifactReadState> {
         let mut findings = Vec::new();
         let captures = self.inspection.capture_ids(&artifact, &mut findings)?;
         let waiting = captures.iter().copied().collect();
-        Ok(Current { artifact: Arc::new(artifact), captures, waiting, findings })
+        Ok(ArtifactReadState { artifact: Arc::new(artifact), captures, waiting, findings })
     }
 }
 
-impl Iterator for Reading<'_> {
-    type Item = Item;
+impl Iterator for FsckReader<'_> {
+    type Item = FsckItem;
 
-    fn next(&mut self) -> Option<Item> {
-        self.read().unwrap_or_else(|error| Some(Item::Failed(error)))
+    fn next(&mut self) -> Option<FsckItem> {
+        self.read().unwrap_or_else(|error| Some(FsckItem::Failed(error)))
     }
 }
 
-impl Item {
+impl FsckItem {
     /// Returns the item with its size in memory, in bytes.
     pub(super) fn weighed(self) -> (Self, u64) {
         let size = match &self {
@@ -187,7 +187,7 @@ pub(crate) fn admit_stored(
     match files {
         [only] if !is_directory => kind.admit(only.bytes.clone(), &options),
         _ => {
-            let entries = files.iter().map(|file| Entry {
+            let entries = files.iter().map(|file| DirectoryEntry {
                 name: file.name.clone(),
                 content: EntryContent::File(file.bytes.clone()),
             });

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::reading::{Item, Reading, admit, size};
-use super::report::Reporter;
+use super::reading::{FsckItem, FsckReader, admit, size};
+use super::report::FsckReporter;
 use super::search;
 use super::signatures::{self, SignatureCounts};
 use crate::artifact::{Admitted, KeyRing};
-use crate::intake::pipeline::{self, Event};
+use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::check::finding::{Finding, SIGNATURE_WRONG, Subject};
-use crate::storage::check::{CaptureId, CheckedArtifact, Readmitted, Reindexed};
+use crate::storage::check::{CaptureId, CheckedArtifact, ReadmittedArtifact, ReindexOutcome};
 use crate::storage::{Result, Storage, StorageError};
 
 /// Artifacts or bytes per written batch.
@@ -22,7 +22,7 @@ const BATCH_BYTES: u64 = 16 << 20;
 const ROUNDS: usize = 5;
 
 /// Rebuilds the index; reports the captures whose entries were left unchanged.
-pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Reporter<'_>) -> Result<()> {
+pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut FsckReporter<'_>) -> Result<()> {
     if !keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
@@ -31,13 +31,18 @@ pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Repo
     reporter.add_all(findings);
     let mut not_admitted = 0;
     for _ in 0..ROUNDS {
-        let reading = Reading::new(storage.maintenance().inspect()?, artifacts, false);
-        let mut pass =
-            Pass { storage, reporter, waiting: Waiting::default(), not_admitted: 0, again: Vec::new() };
+        let reading = FsckReader::new(storage.maintenance().inspect()?, artifacts, false);
+        let mut pass = ReindexPass {
+            storage,
+            reporter,
+            waiting: PendingReindex::default(),
+            not_admitted: 0,
+            again: Vec::new(),
+        };
         let judge = |item, _: &dyn Fn(u64)| judge(item, keys);
-        pipeline::in_order(reading, Item::weighed, judge, |event| match event {
-            Event::Result(judged) => pass.take(judged),
-            Event::Idle => pass.write(),
+        pipeline::in_order(reading, FsckItem::weighed, judge, |event| match event {
+            PipelineEvent::Result(judged) => pass.take(judged),
+            PipelineEvent::Idle => pass.write(),
         })?;
         pass.write()?;
         not_admitted += pass.not_admitted;
@@ -50,47 +55,47 @@ pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Repo
     search::rebuild(storage)
 }
 
-enum Judged {
+enum ReindexItemResult {
     Capture { id: CaptureId, findings: Vec<Finding>, admitted: Option<Box<Admitted>>, bytes: u64 },
     End(Arc<CheckedArtifact>, Vec<CaptureId>),
     Failed(StorageError),
 }
 
-fn judge(item: Item, keys: &KeyRing) -> Judged {
+fn judge(item: FsckItem, keys: &KeyRing) -> ReindexItemResult {
     match item {
-        Item::Capture(artifact, mut capture) => {
+        FsckItem::Capture(artifact, mut capture) => {
             let bytes = size(&capture);
             let admitted = admit(&artifact, &mut capture, keys).map(Box::new);
-            Judged::Capture { id: capture.id, findings: capture.findings, admitted, bytes }
+            ReindexItemResult::Capture { id: capture.id, findings: capture.findings, admitted, bytes }
         }
-        Item::End(artifact, end) => Judged::End(artifact, end.captures),
-        Item::Failed(error) => Judged::Failed(error),
+        FsckItem::End(artifact, end) => ReindexItemResult::End(artifact, end.captures),
+        FsckItem::Failed(error) => ReindexItemResult::Failed(error),
     }
 }
 
-struct Pass<'r, 'm> {
+struct ReindexPass<'r, 'm> {
     storage: &'r dyn Storage,
-    reporter: &'r mut Reporter<'m>,
-    waiting: Waiting,
+    reporter: &'r mut FsckReporter<'m>,
+    waiting: PendingReindex,
     not_admitted: u64,
     again: Vec<CheckedArtifact>,
 }
 
 /// The pending writes, and the captures of the artifact being read.
 #[derive(Default)]
-struct Waiting {
-    batch: Vec<(Readmitted, u64)>,
+struct PendingReindex {
+    batch: Vec<(ReadmittedArtifact, u64)>,
     bytes: u64,
     admitted: HashMap<i64, Admitted>,
     findings: Vec<Finding>,
     bytes_of_artifact: u64,
 }
 
-impl Pass<'_, '_> {
-    fn take(&mut self, judged: Judged) -> Result<()> {
+impl ReindexPass<'_, '_> {
+    fn take(&mut self, judged: ReindexItemResult) -> Result<()> {
         let waiting = &mut self.waiting;
         match judged {
-            Judged::Capture { id, mut findings, admitted, bytes } => {
+            ReindexItemResult::Capture { id, mut findings, admitted, bytes } => {
                 waiting.bytes_of_artifact += bytes;
                 if let Some(admitted) = admitted {
                     if signatures::is_wrong(admitted.signature()) {
@@ -105,19 +110,19 @@ impl Pass<'_, '_> {
                     waiting.findings.append(&mut findings);
                 }
             }
-            Judged::End(artifact, captures) => {
+            ReindexItemResult::End(artifact, captures) => {
                 let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
                 let captures = captures.into_iter().map(admitted).collect();
                 self.reporter.add_all(std::mem::take(&mut waiting.findings));
                 let bytes = std::mem::take(&mut waiting.bytes_of_artifact);
                 waiting.bytes += bytes;
                 let artifact = CheckedArtifact::clone(&artifact);
-                waiting.batch.push((Readmitted { artifact, captures }, bytes));
+                waiting.batch.push((ReadmittedArtifact { artifact, captures }, bytes));
                 if waiting.batch.len() >= BATCH_ARTIFACTS || waiting.bytes >= BATCH_BYTES {
                     return self.write();
                 }
             }
-            Judged::Failed(error) => return Err(error),
+            ReindexItemResult::Failed(error) => return Err(error),
         }
         Ok(())
     }
@@ -131,16 +136,16 @@ impl Pass<'_, '_> {
         let outcomes = self.storage.maintenance().reindex(&batch)?;
         for ((readmitted, bytes), outcome) in batch.into_iter().zip(sizes).zip(outcomes) {
             match outcome {
-                Reindexed::Done => {
+                ReindexOutcome::Done => {
                     self.count_signatures(&readmitted);
                     self.reporter.checked(readmitted.artifact.core, bytes);
                 }
-                Reindexed::Changed => self.again.push(readmitted.artifact),
+                ReindexOutcome::Changed => self.again.push(readmitted.artifact),
             }
         }
         Ok(())
     }
-    fn count_signatures(&mut self, readmitted: &Readmitted) {
+    fn count_signatures(&mut self, readmitted: &ReadmittedArtifact) {
         let Some(counts) = &mut self.reporter.report.signatures else { return };
         let admitted = readmitted.captures.iter().filter_map(|(_, admitted)| admitted.as_ref());
         admitted

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::reading::{Item, Reading, admit_as};
-use super::report::{Report, Reporter};
-use super::sources::{Source, from_vault};
+use super::reading::{FsckItem, FsckReader, admit_as};
+use super::report::{FsckReport, FsckReporter};
+use super::sources::{RepairSource, from_vault};
 use super::{reindex, search};
 use crate::artifact::{Admitted, KeyRing};
 use crate::clock;
@@ -23,7 +23,7 @@ use crate::storage::check::finding::{
     UNRESOLVED_SURPLUS, WARNINGS_DIFFER,
 };
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, Integrity, ReadCapture, RecordedCapture, RecordedSignatures,
+    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, ReadCapture, RecordedCapture, RecordedSignatures,
     Repair, Repairs,
 };
 use crate::storage::{ErrorKind, Result, SourcePath, Storage, StoredMember};
@@ -67,12 +67,12 @@ const NOTHING_IS_DROPPED: &[FindingInfo] = &[ARTIFACT_EMPTY, FILE_DAMAGED, REFER
 /// Repairs the findings of `report`, in the order of their dependencies.
 pub(super) fn repair(
     storage: &dyn Storage,
-    report: &Report,
+    report: &FsckReport,
     from: &[PathBuf],
     keys: &KeyRing,
-    reporter: &mut Reporter<'_>,
+    reporter: &mut FsckReporter<'_>,
 ) -> Result<Vec<Repair>> {
-    let sources = from.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>>>()?;
+    let sources = from.iter().map(|path| RepairSource::open(path)).collect::<Result<Vec<_>>>()?;
     let mut repair = Repairer {
         storage,
         steps: storage.maintenance().repairs()?,
@@ -120,8 +120,8 @@ fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
 struct Repairer<'r> {
     storage: &'r dyn Storage,
     steps: &'r dyn Repairs,
-    report: &'r Report,
-    sources: Vec<Source>,
+    report: &'r FsckReport,
+    sources: Vec<RepairSource>,
     keys: &'r KeyRing,
     done: Vec<Repair>,
     /// Whether rows were renumbered.
@@ -197,7 +197,7 @@ impl<'r> Repairer<'r> {
             self.done.append(&mut self.steps.drop_surplus()?);
         }
         if self.has(DICTIONARY_DAMAGED) {
-            for source in self.sources.iter().filter_map(Source::vault) {
+            for source in self.sources.iter().filter_map(RepairSource::vault) {
                 let source = source.maintenance().inspect()?;
                 self.done.append(&mut self.steps.repair_dictionaries(Some(&*source))?);
             }
@@ -282,16 +282,16 @@ impl<'r> Repairer<'r> {
         artifacts: Vec<CheckedArtifact>,
         repair: impl Fn(&dyn Repairs, &CheckedArtifact, CaptureId, &Admitted) -> Result<Vec<Repair>>,
     ) -> Result<()> {
-        for item in Reading::new(self.inspect()?, artifacts, false) {
+        for item in FsckReader::new(self.inspect()?, artifacts, false) {
             match item {
-                Item::Capture(artifact, capture) => {
+                FsckItem::Capture(artifact, capture) => {
                     let Some(files) = &capture.files else { continue };
                     if let Some(admitted) = proven(&capture, files, self.keys) {
                         self.done.append(&mut repair(self.steps, &artifact, capture.id, &admitted)?);
                     }
                 }
-                Item::End(..) => {}
-                Item::Failed(error) => return Err(error),
+                FsckItem::End(..) => {}
+                FsckItem::Failed(error) => return Err(error),
             }
         }
         Ok(())
@@ -343,8 +343,8 @@ impl<'r> Repairer<'r> {
                 .and_then(formats::named)
                 .is_some_and(crate::artifact::Kind::is_of_directories)
         });
-        for item in Reading::new(self.inspect()?, artifacts, false) {
-            let Item::Capture(artifact, capture) = item else { continue };
+        for item in FsckReader::new(self.inspect()?, artifacts, false) {
+            let FsckItem::Capture(artifact, capture) = item else { continue };
             let kind = artifact.kind.as_deref().and_then(formats::named);
             let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
             let Ok(mut admitted) = admit_as(kind, capture.is_directory, &files, self.keys) else { continue };
@@ -420,7 +420,7 @@ impl<'r> Repairer<'r> {
             return Ok(());
         }
         let inspection = self.inspect()?;
-        let mut left = inspection.structures(Integrity::Quick)?;
+        let mut left = inspection.structures(IntegrityLevel::Quick)?;
         left.append(&mut inspection.journal(None)?.findings);
         let is_sure =
             !left.iter().any(|finding| NOTHING_IS_DROPPED.iter().any(|info| info.id == finding.info.id));

@@ -10,7 +10,7 @@ use crate::storage::check::finding::{self, Finding};
 const MAX_FINDINGS: usize = 100_000;
 
 /// A receiver of the events of a check.
-pub trait Monitor {
+pub trait FsckMonitor {
     /// Called for each finding, once. The order of the calls depends only on the vault.
     fn found(&mut self, finding: &Finding);
 
@@ -26,7 +26,7 @@ pub trait Monitor {
 
 /// The report of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct FsckReport {
     /// The findings, by subject, type and detail.
     pub findings: Vec<Finding>,
     /// Number of findings that are not listed.
@@ -39,7 +39,7 @@ pub struct Report {
     pub signatures: Option<SignatureCounts>,
 }
 
-impl Report {
+impl FsckReport {
     /// Returns whether there are no findings.
     #[must_use]
     pub fn is_clean(&self) -> bool {
@@ -48,18 +48,18 @@ impl Report {
 }
 
 /// A reporter that passes each finding to the monitor once.
-pub(super) struct Reporter<'m> {
-    pub(super) monitor: &'m mut dyn Monitor,
-    pub(super) report: Report,
+pub(super) struct FsckReporter<'m> {
+    pub(super) monitor: &'m mut dyn FsckMonitor,
+    pub(super) report: FsckReport,
     pub(super) told: HashSet<Digest>,
 }
 
-impl<'m> Reporter<'m> {
-    pub(super) fn new(monitor: &'m mut dyn Monitor) -> Self {
-        Self { monitor, report: Report::default(), told: HashSet::new() }
+impl<'m> FsckReporter<'m> {
+    pub(super) fn new(monitor: &'m mut dyn FsckMonitor) -> Self {
+        Self { monitor, report: FsckReport::default(), told: HashSet::new() }
     }
 
-    pub(super) fn report(mut self) -> Report {
+    pub(super) fn report(mut self) -> FsckReport {
         finding::sort(&mut self.report.findings);
         self.report
     }

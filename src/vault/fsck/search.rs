@@ -1,12 +1,12 @@
 //! Comparison of the search index with the documents.
 
-use super::report::Reporter;
+use super::report::FsckReporter;
 use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
 use crate::storage::{Capability, ErrorKind, Result, Storage};
 use crate::vault::search;
 
 /// Compares the index, if there is one, with the captures that it contains.
-pub(super) fn check(storage: &dyn Storage, reporter: &mut Reporter<'_>) -> Result<()> {
+pub(super) fn check(storage: &dyn Storage, reporter: &mut FsckReporter<'_>) -> Result<()> {
     if !storage.capabilities().has(Capability::FullText) {
         return Ok(());
     }

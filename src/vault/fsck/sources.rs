@@ -6,23 +6,23 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use super::reading::admit_as;
-use crate::artifact::{AdmitOptions, Admitted, Entry, KeyRing, SignaturePolicy};
+use crate::artifact::{AdmitOptions, Admitted, DirectoryEntry, KeyRing, SignaturePolicy};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::files;
 use crate::formats;
-use crate::intake::archive::{self, Format};
-use crate::intake::{self, ExamineOptions, Input, Inputs, Verdict};
+use crate::intake::archive::{self, ArchiveFormat};
+use crate::intake::{self, DocumentVerdict, ExamineOptions, Input, Inputs};
 use crate::json::reader::Limits;
 use crate::storage::check::RecordedCapture;
-use crate::storage::{self, Creation, Result, Storage, StorageError, StoredMember};
+use crate::storage::{self, CreationPolicy, Result, Storage, StorageError, StoredMember};
 
 /// Another vault, or files.
-pub(super) enum Source {
+pub(super) enum RepairSource {
     Vault(Box<dyn Storage>),
     Files(PathBuf),
 }
 
-impl Source {
+impl RepairSource {
     /// Opens the source at `path`: a directory, or otherwise a vault.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let metadata = storage::file_of(path).map(fs::metadata).transpose();
@@ -30,7 +30,7 @@ impl Source {
         if metadata.is_some_and(|metadata| metadata.is_dir()) {
             Ok(Self::Files(path.to_owned()))
         } else {
-            storage::open(path, Creation::Never).map(|opened| Self::Vault(opened.storage))
+            storage::open(path, CreationPolicy::Never).map(|opened| Self::Vault(opened.storage))
         }
     }
 
@@ -61,7 +61,7 @@ impl Source {
             }
             Self::Files(path) => files(path, &mut |bytes| {
                 let members = members(bytes);
-                let parts = members.iter().filter_map(Entry::bytes).chain([bytes]);
+                let parts = members.iter().filter_map(DirectoryEntry::bytes).chain([bytes]);
                 for part in parts {
                     let blob = BlobHash(Digest::from_content(part));
                     if wanted.remove(&blob) {
@@ -104,7 +104,7 @@ impl Source {
                         break;
                     }
                     // Unreadable files have nothing to offer.
-                    let Ok(Verdict::Admitted(mut admitted)) =
+                    let Ok(DocumentVerdict::Admitted(mut admitted)) =
                         item.and_then(|item| intake::examine(item, &options))
                     else {
                         continue;
@@ -211,11 +211,11 @@ fn bytes(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// Returns the files in an archive that may be part of an artifact.
-fn members(bytes: &[u8]) -> Vec<Entry> {
-    let Some(format) = Format::detect(bytes) else { return Vec::new() };
+fn members(bytes: &[u8]) -> Vec<DirectoryEntry> {
+    let Some(format) = ArchiveFormat::detect(bytes) else { return Vec::new() };
     let is_member = |name: &str| {
         formats::ALL.into_iter().any(|kind| kind.is_of_directories() && kind.members().contains(&name))
     };
-    let limits = archive::Limits { bytes: Limits::MAX_BYTES, entries: Limits::default().entries };
+    let limits = archive::ArchiveLimits { bytes: Limits::MAX_BYTES, entries: Limits::default().entries };
     archive::read(format, Cursor::new(bytes), &is_member, limits).entries
 }

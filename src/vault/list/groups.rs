@@ -20,12 +20,12 @@ const MAX_NAMED: usize = 64;
 
 /// The groups of some artifacts. Every artifact is in one group only.
 #[derive(Default)]
-pub(super) struct Groups {
+pub(super) struct ListGroups {
     groups: Vec<Vec<CoreHash>>,
     of: HashMap<CoreHash, usize>,
 }
 
-impl Groups {
+impl ListGroups {
     /// Returns the groups that consist of one artifact each.
     pub(super) fn single(artifacts: &[CoreHash]) -> Self {
         let mut groups = Self::default();
@@ -37,7 +37,7 @@ impl Groups {
 
     /// Finds the groups of these artifacts, with a constant number of reads.
     pub(super) fn find(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<Self> {
-        let mut catalog = Catalog { snapshot, known: HashMap::new() };
+        let mut catalog = GroupArtifactCache { snapshot, known: HashMap::new() };
         catalog.read(artifacts)?;
         let anchors = catalog.anchors(artifacts)?;
         let units = catalog.units(&anchors)?;
@@ -86,12 +86,12 @@ impl Groups {
 }
 
 /// An artifact with its names.
-struct Member {
+struct NamedArtifactRecord {
     record: ArtifactRecord,
     names: Names,
 }
 
-impl Member {
+impl NamedArtifactRecord {
     /// Returns the only name that the artifact has, or, if it has none, the only one that it refers to.
     fn name(&self) -> Option<&str> {
         let mut names: Vec<&str> = self.names.own.iter().map(String::as_str).collect();
@@ -111,12 +111,12 @@ impl Member {
 }
 
 /// The artifacts that were read.
-struct Catalog<'s> {
+struct GroupArtifactCache<'s> {
     snapshot: &'s dyn Snapshot,
-    known: HashMap<CoreHash, Member>,
+    known: HashMap<CoreHash, NamedArtifactRecord>,
 }
 
-impl Catalog<'_> {
+impl GroupArtifactCache<'_> {
     fn read(&mut self, artifacts: &[CoreHash]) -> Result<()> {
         let mut new: Vec<CoreHash> =
             artifacts.iter().copied().filter(|core| !self.known.contains_key(core)).collect();
@@ -125,12 +125,12 @@ impl Catalog<'_> {
         let records = self.snapshot.artifacts(&new)?;
         let names = self.snapshot.names(&new)?;
         for (core, (record, names)) in new.into_iter().zip(records.into_iter().zip(names)) {
-            self.known.extend(record.map(|record| (core, Member { record, names })));
+            self.known.extend(record.map(|record| (core, NamedArtifactRecord { record, names })));
         }
         Ok(())
     }
 
-    fn entry(&self, core: CoreHash) -> Result<&Member> {
+    fn entry(&self, core: CoreHash) -> Result<&NamedArtifactRecord> {
         self.known.get(&core).ok_or_else(|| StorageError::gone(core))
     }
 
@@ -139,7 +139,7 @@ impl Catalog<'_> {
         let is_named = |core: &CoreHash| self.known.get(core).is_some_and(|entry| entry.name().is_some());
         let (mut anchors, unnamed): (Vec<CoreHash>, Vec<CoreHash>) =
             artifacts.iter().copied().partition(is_named);
-        let containers = self.snapshot.containers(&unnamed, Containment::Stated)?;
+        let containers = self.snapshot.containers(&unnamed, Containment::Declared)?;
         for (core, containers) in unnamed.into_iter().zip(containers) {
             match containers.as_slice() {
                 [only] => anchors.push(*only),
@@ -208,7 +208,7 @@ impl Catalog<'_> {
     /// Returns the artifacts that these contain and no other artifact contains, by the container.
     fn contained(&mut self, artifacts: &[CoreHash]) -> Result<HashMap<CoreHash, Vec<CoreHash>>> {
         let is_directory = |core: &CoreHash| {
-            self.known.get(core).and_then(Member::kind).is_some_and(Kind::is_of_directories)
+            self.known.get(core).and_then(NamedArtifactRecord::kind).is_some_and(Kind::is_of_directories)
         };
         let directories: Vec<CoreHash> = artifacts.iter().copied().filter(is_directory).collect();
         let references = self.snapshot.references(&directories, Direction::Out)?;
@@ -219,7 +219,7 @@ impl Catalog<'_> {
             parts.extend(contains.map(|edge| (directory, CoreHash(edge.mention.digest))));
         }
         let cores: Vec<CoreHash> = parts.iter().map(|(_, part)| *part).collect();
-        let containers = self.snapshot.containers(&cores, Containment::Stated)?;
+        let containers = self.snapshot.containers(&cores, Containment::Declared)?;
         self.read(&cores)?;
         let mut contained: HashMap<CoreHash, Vec<CoreHash>> = HashMap::new();
         for ((directory, part), containers) in parts.into_iter().zip(containers) {
@@ -236,7 +236,7 @@ impl Catalog<'_> {
         unit.sort_by_cached_key(|core| {
             let entry = self.known.get(core);
             let has_name = entry.is_some_and(|entry| !entry.names.own.is_empty());
-            let kind = entry.and_then(Member::kind).map(Kind::name);
+            let kind = entry.and_then(NamedArtifactRecord::kind).map(Kind::name);
             let position = formats::ALL.into_iter().position(|known| Some(known.name()) == kind);
             // The longest version has arrived last, and is first in the group.
             let arrival = entry.map(|entry| std::cmp::Reverse(entry.record.arrival));

@@ -13,8 +13,8 @@ use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError};
-use groups::Groups;
-use row::Unread;
+use groups::ListGroups;
+use row::PendingListRow;
 
 pub use row::{ListAttribute, ListMember, ListRow};
 
@@ -87,7 +87,7 @@ impl Lister<'_> {
             self.request.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         // One row more than requested shows whether there is another page.
         let wanted = limit.saturating_add(1);
-        let mut unread: Vec<Unread> = Vec::new();
+        let mut unread: Vec<PendingListRow> = Vec::new();
         let mut page = Page {
             limit: wanted.clamp(READ.0, READ.1),
             after: self.request.after.clone().map(storage::Cursor::from),
@@ -116,10 +116,13 @@ impl Lister<'_> {
     }
 
     /// Returns the rows whose first matching artifact is one of these hits.
-    fn first_of_rows(&self, hits: Vec<ArtifactRecord>) -> Result<Vec<Unread>, StorageError> {
+    fn first_of_rows(&self, hits: Vec<ArtifactRecord>) -> Result<Vec<PendingListRow>, StorageError> {
         let cores: Vec<CoreHash> = hits.iter().map(|hit| hit.core).collect();
-        let groups =
-            if self.request.flat { Groups::single(&cores) } else { Groups::find(self.snapshot, &cores)? };
+        let groups = if self.request.flat {
+            ListGroups::single(&cores)
+        } else {
+            ListGroups::find(self.snapshot, &cores)?
+        };
         let mut matching: Vec<Vec<CoreHash>> = Vec::new();
         let is_listed =
             |core: &CoreHash| self.request.artifacts.is_empty() || self.request.artifacts.contains(core);
@@ -139,7 +142,7 @@ impl Lister<'_> {
             let matching = matching.get(number).filter(|found| !found.is_empty()).cloned();
             let matching = matching.unwrap_or_else(|| vec![hit.core]);
             if matching.first() == Some(&hit.core) {
-                rows.push(Unread { members, matching, first: hit });
+                rows.push(PendingListRow { members, matching, first: hit });
             }
         }
         Ok(rows)

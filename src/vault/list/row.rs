@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{ArtifactRecord, Attribute, Label, Snapshot, StorageError};
+use crate::storage::{ArtifactRecord, AttributeRecord, Label, Snapshot, StorageError};
 use crate::vault::api::{ArtifactSummary, Timestamp};
 use crate::vault::details::{ArtifactDetails, Detail};
 
@@ -87,7 +87,7 @@ pub struct ListAttribute {
 }
 
 /// A row to be: its artifacts, and those of them that match.
-pub(super) struct Unread {
+pub(super) struct PendingListRow {
     pub(super) members: Vec<CoreHash>,
     pub(super) matching: Vec<CoreHash>,
     /// The first matching artifact in the order of the list, which determines the position of the row.
@@ -95,9 +95,9 @@ pub(super) struct Unread {
 }
 
 /// The attributes of the artifacts of a row, in their order.
-struct Stated<'a>(Vec<&'a [Attribute]>);
+struct ListRowAttributes<'a>(Vec<&'a [AttributeRecord]>);
 
-impl Stated<'_> {
+impl ListRowAttributes<'_> {
     /// Returns the largest number of an attribute, by which the row is ordered if all artifacts match.
     fn number(&self, name: &str) -> Option<i64> {
         self.0.iter().filter_map(|attributes| largest(attributes, name)).max()
@@ -109,7 +109,7 @@ impl Stated<'_> {
 
     /// Returns the texts of the first artifact that has the attribute.
     fn texts(&self, name: &str) -> Vec<String> {
-        let of = |attributes: &&[Attribute]| -> Vec<String> {
+        let of = |attributes: &&[AttributeRecord]| -> Vec<String> {
             let named = attributes.iter().filter(|attribute| attribute.name == name);
             named.map(|attribute| attribute.value.clone()).collect()
         };
@@ -128,7 +128,7 @@ impl Stated<'_> {
     }
 }
 
-fn largest(attributes: &[Attribute], name: &str) -> Option<i64> {
+fn largest(attributes: &[AttributeRecord], name: &str) -> Option<i64> {
     let named = attributes.iter().filter(|attribute| attribute.name == name);
     named.filter_map(|attribute| attribute.number).max()
 }
@@ -138,9 +138,9 @@ fn time(milliseconds: Option<i64>) -> Option<Timestamp> {
 }
 
 /// The data read of an artifact.
-struct Read {
+struct ListArtifactData {
     record: ArtifactRecord,
-    attributes: Vec<Attribute>,
+    attributes: Vec<AttributeRecord>,
     tags: Vec<String>,
     labels: Vec<Label>,
     names: Vec<String>,
@@ -150,7 +150,7 @@ struct Read {
 /// Reads the rows of a batch.
 pub(super) fn read(
     snapshot: &dyn Snapshot,
-    batch: &[Unread],
+    batch: &[PendingListRow],
     attributes: &[String],
     details: &[Detail],
 ) -> Result<Vec<ListRow>, StorageError> {
@@ -160,7 +160,7 @@ pub(super) fn read(
     let annotations = snapshot.annotations(&cores)?;
     let names = snapshot.names(&cores)?;
     let details = ArtifactDetails::read(snapshot, &cores, details)?;
-    let mut all: HashMap<CoreHash, Read> = HashMap::new();
+    let mut all: HashMap<CoreHash, ListArtifactData> = HashMap::new();
     let rest = of_artifacts.into_iter().zip(names).zip(annotations.into_iter().zip(details));
     for ((core, record), ((stated, names), (annotations, details))) in cores.iter().zip(records).zip(rest) {
         let record = record.ok_or_else(|| StorageError::gone(*core))?;
@@ -168,15 +168,19 @@ pub(super) fn read(
         let labels = annotations.labels;
         let mentioned = names.mentioned.into_iter().map(|mention| mention.handle);
         let names = names.own.into_iter().chain(mentioned).collect();
-        all.insert(*core, Read { record, attributes: stated, tags, labels, names, details });
+        all.insert(*core, ListArtifactData { record, attributes: stated, tags, labels, names, details });
     }
     let rows = batch.iter().filter_map(|unread| row(unread, &all, attributes));
     Ok(rows.collect())
 }
 
-fn row(unread: &Unread, all: &HashMap<CoreHash, Read>, attributes: &[String]) -> Option<ListRow> {
-    let members: Vec<&Read> = unread.members.iter().filter_map(|core| all.get(core)).collect();
-    let stated = Stated(members.iter().map(|member| member.attributes.as_slice()).collect());
+fn row(
+    unread: &PendingListRow,
+    all: &HashMap<CoreHash, ListArtifactData>,
+    attributes: &[String],
+) -> Option<ListRow> {
+    let members: Vec<&ListArtifactData> = unread.members.iter().filter_map(|core| all.get(core)).collect();
+    let stated = ListRowAttributes(members.iter().map(|member| member.attributes.as_slice()).collect());
     let number = |info: AttributeInfo| stated.number(info.name);
     let mut tags: Vec<String> = members.iter().flat_map(|member| member.tags.iter().cloned()).collect();
     tags.sort_unstable();
@@ -212,7 +216,7 @@ fn row(unread: &Unread, all: &HashMap<CoreHash, Read>, attributes: &[String]) ->
     })
 }
 
-fn listed(member: &Read, unread: &Unread) -> ListMember {
+fn listed(member: &ListArtifactData, unread: &PendingListRow) -> ListMember {
     ListMember {
         artifact: (&member.record).into(),
         details: member.details.clone(),

@@ -7,7 +7,7 @@ use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
 /// An artifact whose bytes other artifacts also contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contained {
+pub struct ContainedArtifact {
     /// The artifact.
     pub artifact: ArtifactRecord,
     /// Those that contain its bytes, by core hash: packs that it is a member of, and artifacts of another kind with the
@@ -20,13 +20,13 @@ pub(crate) fn contained(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
     leaving: &BTreeSet<CoreHash>,
-) -> Result<Vec<Contained>> {
+) -> Result<Vec<ContainedArtifact>> {
     let mut contained = Vec::new();
     for artifact in artifacts {
-        let mut containers = holders_of_bytes(snapshot, artifact)?;
+        let mut containers = artifacts_with_bytes_of(snapshot, artifact)?;
         containers.retain(|container| !leaving.contains(&container.core));
         if !containers.is_empty() {
-            contained.push(Contained { artifact: artifact.clone(), containers });
+            contained.push(ContainedArtifact { artifact: artifact.clone(), containers });
         }
     }
     Ok(contained)
@@ -42,7 +42,7 @@ pub(crate) fn all_containers(
     let mut waiting: Vec<ArtifactRecord> = artifacts.to_vec();
     let mut found = Vec::new();
     while let Some(artifact) = waiting.pop() {
-        for container in holders_of_bytes(snapshot, &artifact)? {
+        for container in artifacts_with_bytes_of(snapshot, &artifact)? {
             if known.insert(container.core) {
                 waiting.push(container.clone());
                 found.push(container);
@@ -54,7 +54,7 @@ pub(crate) fn all_containers(
 }
 
 /// Returns the other artifacts that have the bytes of an artifact, by core hash.
-pub(super) fn holders_of_bytes(
+pub(super) fn artifacts_with_bytes_of(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
 ) -> Result<Vec<ArtifactRecord>> {

@@ -5,38 +5,38 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::links::{Direction, Link, LinkTarget, Origin};
+use super::links::{Direction, Link, LinkOrigin, LinkTarget};
 use super::location::location;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
 /// Artifacts that depend on others for one reason. An artifact may depend on itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Group {
+pub(crate) struct DependentGroup {
     /// The dependents. Those with several relations are listed several times.
     pub(crate) holders: Vec<CoreHash>,
-    why: Vec<Why>,
+    why: Vec<DependencyReason>,
 }
 
 /// The reason that a member of a group depends on an artifact.
 #[derive(Clone, Debug)]
-enum Why {
+enum DependencyReason {
     /// It contains the bytes.
     Bytes,
     /// It links to the artifact, with this relation and origin.
-    Link { relation: String, origin: Origin },
+    Link { relation: String, origin: LinkOrigin },
 }
 
 /// A group of dependents of an artifact.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct GroupDependency {
     /// The number of the group.
     pub(crate) group: usize,
 }
 
 /// The reason that an artifact is needed.
 #[derive(Clone, Debug)]
-pub(crate) enum Holding {
+pub(crate) enum Dependency {
     /// The dependent contains its bytes.
     Contained(ArtifactRecord),
     /// The dependent links to it.
@@ -47,7 +47,7 @@ pub(crate) enum Holding {
 #[derive(Default)]
 pub(crate) struct DependentFinder {
     leaving: BTreeSet<CoreHash>,
-    groups: Vec<Group>,
+    groups: Vec<DependentGroup>,
     by_name: HashMap<String, usize>,
 }
 
@@ -60,7 +60,7 @@ impl DependentFinder {
 
     /// Returns the group with this number.
     #[must_use]
-    pub(crate) fn group(&self, number: usize) -> Option<&Group> {
+    pub(crate) fn group(&self, number: usize) -> Option<&DependentGroup> {
         self.groups.get(number)
     }
 
@@ -69,10 +69,10 @@ impl DependentFinder {
         &mut self,
         snapshot: &dyn Snapshot,
         artifact: &ArtifactRecord,
-    ) -> Result<Option<Hold>> {
+    ) -> Result<Option<GroupDependency>> {
         let containers = snapshot.containers_of(artifact.core, Containment::Bytes)?.into_iter();
-        let holders: Vec<_> = containers.map(|container| (container, Why::Bytes)).collect();
-        if holders.is_empty() { Ok(None) } else { Ok(Some(Hold::new(self.add(holders)))) }
+        let holders: Vec<_> = containers.map(|container| (container, DependencyReason::Bytes)).collect();
+        if holders.is_empty() { Ok(None) } else { Ok(Some(GroupDependency::new(self.add(holders)))) }
     }
 
     /// Returns the dependents of `artifact` that link to it. Links that follow from what the artifact itself states,
@@ -81,21 +81,21 @@ impl DependentFinder {
         &mut self,
         snapshot: &dyn Snapshot,
         artifact: &ArtifactRecord,
-    ) -> Result<Vec<Hold>> {
-        let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(Hold::new));
+    ) -> Result<Vec<GroupDependency>> {
+        let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(GroupDependency::new));
         for handle in snapshot.names_of(artifact.core)?.own {
             let group = if let Some(known) = self.by_name.get(&handle) {
                 *known
             } else {
                 let referring = snapshot.uses_of(&handle)?.referring.into_iter();
-                let origin = || Origin::Derived(format!("this is {handle}"));
-                let why = |relation| Why::Link { relation, origin: origin() };
+                let origin = || LinkOrigin::Derived(format!("this is {handle}"));
+                let why = |relation| DependencyReason::Link { relation, origin: origin() };
                 let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
                 let group = self.add(holders);
                 self.by_name.insert(handle, group);
                 group
             };
-            holds.push(Hold::new(group));
+            holds.push(GroupDependency::new(group));
         }
         Ok(holds)
     }
@@ -105,8 +105,8 @@ impl DependentFinder {
         let mut holders = Vec::new();
         for edge in snapshot.manual_links_of(artifact.core)? {
             if edge.target == artifact.core {
-                let origin = Origin::Stated(edge.note);
-                holders.push((edge.source, Why::Link { relation: edge.relation, origin }));
+                let origin = LinkOrigin::Manual(edge.note);
+                holders.push((edge.source, DependencyReason::Link { relation: edge.relation, origin }));
             }
         }
         let own: BTreeSet<(String, CoreHash)> = snapshot
@@ -120,15 +120,18 @@ impl DependentFinder {
             if !own.contains(&key) {
                 let because =
                     format!("{} of the other artifact states this core hash", location(&edge.mention));
-                holders.push((key.1, Why::Link { relation: key.0, origin: Origin::Derived(because) }));
+                holders.push((
+                    key.1,
+                    DependencyReason::Link { relation: key.0, origin: LinkOrigin::Derived(because) },
+                ));
             }
         }
         Ok(if holders.is_empty() { None } else { Some(self.add(holders)) })
     }
 
     /// Adds a group of the dependents that are not to be removed, and returns its number.
-    fn add(&mut self, holders: Vec<(CoreHash, Why)>) -> usize {
-        let mut group = Group { holders: Vec::new(), why: Vec::new() };
+    fn add(&mut self, holders: Vec<(CoreHash, DependencyReason)>) -> usize {
+        let mut group = DependentGroup { holders: Vec::new(), why: Vec::new() };
         let mut seen = BTreeSet::new();
         for (holder, why) in holders {
             if seen.insert((why.relation().to_owned(), holder)) && !self.leaving.contains(&holder) {
@@ -144,16 +147,16 @@ impl DependentFinder {
     pub(crate) fn holding(
         &self,
         snapshot: &dyn Snapshot,
-        hold: &Hold,
+        hold: &GroupDependency,
         holder: CoreHash,
-    ) -> Result<Option<Holding>> {
+    ) -> Result<Option<Dependency>> {
         let Some(group) = self.group(hold.group) else { return Ok(None) };
         let at = group.holders.iter().position(|other| *other == holder);
         let Some(why) = at.and_then(|at| group.why.get(at)) else { return Ok(None) };
         let row = snapshot.expect_artifact(holder)?;
         Ok(Some(match why.link(&row) {
-            Some(link) => Holding::Linked(link),
-            None => Holding::Contained(row),
+            Some(link) => Dependency::Linked(link),
+            None => Dependency::Contained(row),
         }))
     }
 
@@ -180,7 +183,7 @@ impl DependentFinder {
     }
 }
 
-impl Why {
+impl DependencyReason {
     /// Returns the relation of the dependent to the artifact; empty if it is not a link.
     fn relation(&self) -> &str {
         match self {
@@ -200,7 +203,7 @@ impl Why {
     }
 }
 
-impl Hold {
+impl GroupDependency {
     fn new(group: usize) -> Self {
         Self { group }
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, btree_map};
 use super::location::location;
 use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{DigestPair, Mention, Sharers, SharersQuery};
+use crate::storage::interface::{DigestPair, MentionRecord, Sharers, SharersQuery};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
-pub(super) type Pair = (Digest, Digest);
+pub(super) type ExchangeDigests = (Digest, Digest);
 
 /// The roles of prompts and of responses.
 const PROMPT: &str = group::PROMPT;
@@ -23,11 +23,11 @@ const CANDIDATES: usize = 256;
 /// The exchanges of an artifact.
 pub(super) struct Exchanges {
     is_recording: bool,
-    pairs: BTreeMap<Pair, Places>,
+    pairs: BTreeMap<ExchangeDigests, ExchangeLocations>,
 }
 
 /// The locations of an exchange, formatted as text.
-struct Places {
+struct ExchangeLocations {
     /// The first location of the prompt with this response.
     first: String,
     /// The first location of both the prompt and the response.
@@ -40,8 +40,8 @@ impl Exchanges {
 
     /// Finds the exchanges of an artifact with these mentions of prompts and of responses. The response to a prompt is at
     /// the first location with a response at or after the prompt's.
-    pub(super) fn new(prompts: &[Mention], responses: &[Mention]) -> Self {
-        let mut pairs: BTreeMap<Pair, Places> = BTreeMap::new();
+    pub(super) fn new(prompts: &[MentionRecord], responses: &[MentionRecord]) -> Self {
+        let mut pairs: BTreeMap<ExchangeDigests, ExchangeLocations> = BTreeMap::new();
         let mut is_recording = true;
         for prompt in prompts {
             let first = responses.partition_point(|response| response.place < prompt.place);
@@ -52,7 +52,7 @@ impl Exchanges {
             for answer in answers.iter().take_while(|answer| Some(&answer.place) == at) {
                 let places = pairs
                     .entry((prompt.digest, answer.digest))
-                    .or_insert_with(|| Places { first: location(prompt), both: None });
+                    .or_insert_with(|| ExchangeLocations { first: location(prompt), both: None });
                 if is_at_once && places.both.is_none() {
                     places.both = Some(location(prompt));
                 }
@@ -74,10 +74,11 @@ impl Exchanges {
         &self,
         artifact: &ArtifactRecord,
         known: &ExchangeCache,
-        mut passed: Option<&mut HashSet<(bool, Pair)>>,
+        mut passed: Option<&mut HashSet<(bool, ExchangeDigests)>>,
     ) -> BTreeMap<CoreHash, (String, String)> {
-        let mut is_new =
-            |pair: &Pair| passed.as_mut().is_none_or(|passed| passed.insert((self.is_recording, *pair)));
+        let mut is_new = |pair: &ExchangeDigests| {
+            passed.as_mut().is_none_or(|passed| passed.insert((self.is_recording, *pair)))
+        };
         let mut shared = BTreeMap::new();
         for (pair, ours) in self.pairs.iter().filter(|(pair, _)| is_new(pair)) {
             for (other, theirs) in known.sharers(artifact, self.is_recording, pair) {
@@ -92,24 +93,24 @@ impl Exchanges {
 #[derive(Default)]
 pub(super) struct ExchangeCache {
     /// By the kind of the queried artifact: recordings and runs are of different kinds.
-    by_kind: HashMap<String, OfKind>,
+    by_kind: HashMap<String, KindExchangeCache>,
     /// The number of cached exchanges, and of artifacts that have them.
     size: usize,
 }
 
 /// The cached data for artifacts of one kind.
 #[derive(Default)]
-struct OfKind {
+struct KindExchangeCache {
     /// The other kinds that have exchanges.
     others: Option<Vec<String>>,
     /// The artifacts that may mention a digest, by core hash.
     of_digest: HashMap<Digest, Vec<CoreHash>>,
-    sharers: BTreeMap<Pair, Artifacts>,
+    sharers: BTreeMap<ExchangeDigests, ExchangeArtifacts>,
 }
 
 /// The artifacts with an exchange.
 #[derive(Default)]
-struct Artifacts {
+struct ExchangeArtifacts {
     /// Those with both digests at one location, and that location as text.
     together: Vec<(CoreHash, String)>,
     /// The others, with the location of the prompt.
@@ -122,7 +123,7 @@ impl ExchangeCache {
         &self,
         artifact: &ArtifactRecord,
         is_recording: bool,
-        pair: &Pair,
+        pair: &ExchangeDigests,
     ) -> &[(CoreHash, String)] {
         let of_kind = self.by_kind.get(&artifact.kind);
         let Some(sharers) = of_kind.and_then(|of_kind| of_kind.sharers.get(pair)) else { return &[] };
@@ -146,7 +147,7 @@ impl ExchangeCache {
             let of_kind = self.by_kind.entry(kind.clone()).or_default();
             for pair in exchanges.pairs.keys() {
                 if let btree_map::Entry::Vacant(vacant) = of_kind.sharers.entry(*pair) {
-                    vacant.insert(Artifacts::default());
+                    vacant.insert(ExchangeArtifacts::default());
                     unknown.push(DigestPair { digests: [pair.0, pair.1], other_than: kind.clone() });
                 }
             }
@@ -180,7 +181,7 @@ impl ExchangeCache {
             if !unread.is_empty() {
                 let prompts = snapshot.mentions(&unread, Some(PROMPT))?;
                 let responses = snapshot.mentions(&unread, Some(RESPONSE))?;
-                let both = prompts.into_iter().zip(responses).map(<[Vec<Mention>; 2]>::from);
+                let both = prompts.into_iter().zip(responses).map(<[Vec<MentionRecord>; 2]>::from);
                 mentions.extend(unread.into_iter().zip(both));
             }
             for (other, pairs) in others {
@@ -230,7 +231,7 @@ impl ExchangeCache {
     fn candidates(
         &mut self,
         snapshot: &dyn Snapshot,
-        of_kind: &mut OfKind,
+        of_kind: &mut KindExchangeCache,
         pair: &DigestPair,
     ) -> Result<Vec<CoreHash>> {
         self.find_candidates(snapshot, of_kind, pair)?;
@@ -243,7 +244,7 @@ impl ExchangeCache {
     fn find_candidates(
         &mut self,
         snapshot: &dyn Snapshot,
-        of_kind: &mut OfKind,
+        of_kind: &mut KindExchangeCache,
         pair: &DigestPair,
     ) -> Result<()> {
         let mut unknown = pair.digests.to_vec();

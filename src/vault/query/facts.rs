@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::exchanges::{ExchangeCache, Exchanges};
-use super::fork::Shared;
+use super::fork::HistoryIdentity;
 use super::forks;
 use super::histories::Histories;
 use crate::digest::CoreHash;
@@ -25,13 +25,13 @@ const MANY: usize = 100;
 #[derive(Default)]
 pub(super) struct LinkReader {
     /// Those of the last batch.
-    facts: HashMap<CoreHash, Facts>,
+    facts: HashMap<CoreHash, LinkFacts>,
     artifacts: HashMap<CoreHash, ArtifactRecord>,
     uses: HashMap<String, NameUse>,
     /// The names that many artifacts use.
     popular: BTreeSet<String>,
     exchanges: ExchangeCache,
-    histories: HashMap<Shared, Histories>,
+    histories: HashMap<HistoryIdentity, Histories>,
     histories_size: usize,
     /// The most mentions that the artifacts of a batch had on average.
     mentions: usize,
@@ -39,17 +39,17 @@ pub(super) struct LinkReader {
 
 /// The facts to read in addition to references and names.
 #[derive(Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct LinkFactSelection {
     pub(super) exchanges: bool,
     pub(super) histories: bool,
 }
 
 /// The facts that the links of an artifact are derived from.
-pub(super) struct Facts {
+pub(super) struct LinkFacts {
     pub(super) neighbors: Neighbors,
     pub(super) exchanges: Exchanges,
     /// The headers and run ids that it shares with other histories of its run.
-    pub(super) shared: Vec<Shared>,
+    pub(super) shared: Vec<HistoryIdentity>,
 }
 
 impl LinkReader {
@@ -59,7 +59,12 @@ impl LinkReader {
     }
 
     /// Reads what the links of artifacts are derived from, instead of those read before.
-    pub(super) fn read(&mut self, snapshot: &dyn Snapshot, of: &[CoreHash], wanted: Wanted) -> Result<()> {
+    pub(super) fn read(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        of: &[CoreHash],
+        wanted: LinkFactSelection,
+    ) -> Result<()> {
         self.forget();
         let groups: &[&str] = if wanted.exchanges { &Exchanges::GROUPS } else { &[] };
         let query = NeighborsQuery { of, groups, namesakes: wanted.histories, known: &self.popular };
@@ -74,7 +79,7 @@ impl LinkReader {
             let mut mentions = std::mem::take(&mut neighbors.mentions).into_iter();
             let [prompts, responses] = [(); 2].map(|()| mentions.next().unwrap_or_default());
             let exchanges = Exchanges::new(&prompts, &responses);
-            self.facts.insert(core, Facts { neighbors, exchanges, shared: Vec::new() });
+            self.facts.insert(core, LinkFacts { neighbors, exchanges, shared: Vec::new() });
         }
         self.learn_exchanges(snapshot)?;
         self.read_histories(snapshot)
@@ -108,14 +113,14 @@ impl LinkReader {
             .filter_map(|(core, facts)| Some((*core, (self.artifacts.get(core)?, &facts.neighbors.names))))
             .unzip();
         let all = forks::shared_by(snapshot, &of)?;
-        let mut unknown: BTreeSet<Shared> = BTreeSet::new();
+        let mut unknown: BTreeSet<HistoryIdentity> = BTreeSet::new();
         for (core, shared) in cores.iter().zip(all) {
             unknown.extend(shared.iter().filter(|shared| !self.histories.contains_key(shared)).cloned());
             if let Some(facts) = self.facts.get_mut(core) {
                 facts.shared = shared;
             }
         }
-        let unknown: Vec<Shared> = unknown.into_iter().collect();
+        let unknown: Vec<HistoryIdentity> = unknown.into_iter().collect();
         for histories in forks::histories_of(snapshot, &unknown)? {
             self.histories_size += histories.len();
             self.histories.insert(histories.shared().clone(), histories);
@@ -132,7 +137,7 @@ impl LinkReader {
     ///
     /// # Errors
     /// Returns an error of the kind `Gone` if it is not stored.
-    pub(super) fn facts(&self, artifact: CoreHash) -> Result<&Facts> {
+    pub(super) fn facts(&self, artifact: CoreHash) -> Result<&LinkFacts> {
         self.facts.get(&artifact).ok_or_else(|| StorageError::gone(artifact))
     }
 
@@ -155,7 +160,7 @@ impl LinkReader {
     }
 
     /// Returns the histories that share what artifacts of the last batch share with others.
-    pub(super) fn histories(&self, shared: &Shared) -> Option<&Histories> {
+    pub(super) fn histories(&self, shared: &HistoryIdentity) -> Option<&Histories> {
         self.histories.get(shared)
     }
 }

@@ -4,7 +4,7 @@ pub(crate) use crate::storage::{Hit, Match};
 
 /// A query for artifacts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Query {
+pub(crate) struct FindQuery {
     /// The conditions that artifacts must match.
     pub(crate) filter: Filter,
     /// The order of the results.
@@ -23,7 +23,7 @@ const PAGES: (usize, usize) = (64, 4_096);
 /// Returns the error of `visit`, or one if the database cannot be read.
 pub(crate) fn find_until<E: From<StorageError>>(
     snapshot: &dyn Snapshot,
-    query: &Query,
+    query: &FindQuery,
     after: Option<Cursor>,
     visit: &mut dyn FnMut(Hit) -> std::result::Result<bool, E>,
 ) -> std::result::Result<(), E> {

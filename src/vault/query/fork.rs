@@ -12,7 +12,7 @@ pub(super) const STEP: &str = group::STEP;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fork {
     /// The header or run id that identifies them as histories of one run.
-    pub(crate) shared: Shared,
+    pub(crate) shared: HistoryIdentity,
     /// The index of the first record or step that differs, from 0.
     pub(crate) index: usize,
     /// Both artifacts, with the hash of their record or step at that index.
@@ -21,14 +21,14 @@ pub(crate) struct Fork {
 
 /// The common identity of the histories of one run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Shared {
+pub(crate) enum HistoryIdentity {
     /// The hash of the header of two traces.
     Header(Digest),
     /// The run id of two run packs.
     RunId(String),
 }
 
-impl Shared {
+impl HistoryIdentity {
     /// Returns the unit of the histories: `record` or `step`.
     #[must_use]
     pub(crate) fn unit(&self) -> &'static str {

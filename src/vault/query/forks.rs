@@ -5,11 +5,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::fork::{Fork, RECORD, STEP, Shared};
+use super::fork::{Fork, HistoryIdentity, RECORD, STEP};
 use super::histories::Histories;
-use crate::artifact::Place;
+use crate::artifact::ArtifactLocation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{Mention, Names};
+use crate::storage::interface::{MentionRecord, Names};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// Number of runs whose histories are read at a time.
@@ -24,15 +24,16 @@ pub(crate) struct Forks {
 
 /// Finds every pair of artifacts that forks. The work is linear in the number of records and steps.
 pub(crate) fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
-    let headers = snapshot.shared_first_mentions(RECORD)?.into_iter().map(Shared::Header);
+    let headers = snapshot.shared_first_mentions(RECORD)?.into_iter().map(HistoryIdentity::Header);
     let names = snapshot.shared_names(STEP)?;
-    let shared: Vec<Shared> = headers.chain(names.iter().map(|name| run_id(name))).collect();
+    let shared: Vec<HistoryIdentity> = headers.chain(names.iter().map(|name| run_id(name))).collect();
     let mut histories = Vec::new();
     for shared in shared.chunks(AT_A_TIME) {
         histories.extend(histories_of(snapshot, shared)?);
     }
     let mut member_of: HashMap<CoreHash, Vec<usize>> = HashMap::new();
-    let of_runs = histories.iter().enumerate().filter(|(_, it)| matches!(it.shared(), Shared::RunId(_)));
+    let of_runs =
+        histories.iter().enumerate().filter(|(_, it)| matches!(it.shared(), HistoryIdentity::RunId(_)));
     for (number, histories) in of_runs {
         for member in histories.members() {
             member_of.entry(member.core).or_default().push(number);
@@ -45,7 +46,10 @@ pub(crate) fn forks(snapshot: &dyn Snapshot) -> Result<Forks> {
 impl Forks {
     /// Iterates over the pairs after a position, or over all: traces first, by what they share and their core hashes.
     /// Stopping early skips the remaining work.
-    pub(crate) fn after(&self, after: Option<(Shared, [CoreHash; 2])>) -> impl Iterator<Item = Fork> {
+    pub(crate) fn after(
+        &self,
+        after: Option<(HistoryIdentity, [CoreHash; 2])>,
+    ) -> impl Iterator<Item = Fork> {
         let numbered = (0..).zip(&self.histories);
         numbered.flat_map(move |(number, histories)| {
             let pairs = match &after {
@@ -91,7 +95,7 @@ pub(crate) fn forks_of(
             }
             let theirs = History::read(snapshot, other, shared.unit())?;
             // The index may contain artifacts that do not begin with the header.
-            if matches!(&shared, Shared::Header(header) if theirs.0.first() != Some(header)) {
+            if matches!(&shared, HistoryIdentity::Header(header) if theirs.0.first() != Some(header)) {
                 continue;
             }
             compared += 1;
@@ -106,7 +110,10 @@ pub(crate) fn forks_of(
 
 /// Returns the other artifacts that may record the same run as `artifact`, each once, with what they share and the
 /// history of `artifact`.
-fn relatives(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<(Shared, History, Vec<CoreHash>)>> {
+fn relatives(
+    snapshot: &dyn Snapshot,
+    artifact: CoreHash,
+) -> Result<Vec<(HistoryIdentity, History, Vec<CoreHash>)>> {
     let mut relatives = Vec::new();
     let mut known = BTreeSet::from([artifact]);
     for name in own_names(snapshot, artifact)? {
@@ -121,7 +128,7 @@ fn relatives(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<(Shared,
         let kinds = snapshot.kinds_with_group(RECORD)?;
         let mut others = snapshot.candidates(&[header], &kinds)?.pop().unwrap_or_default();
         others.retain(|other| known.insert(*other));
-        relatives.push((Shared::Header(header), records, others));
+        relatives.push((HistoryIdentity::Header(header), records, others));
     }
     Ok(relatives)
 }
@@ -131,7 +138,7 @@ fn relatives(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<Vec<(Shared,
 pub(super) fn shared_by(
     snapshot: &dyn Snapshot,
     artifacts: &[(&ArtifactRecord, &Names)],
-) -> Result<Vec<Vec<Shared>>> {
+) -> Result<Vec<Vec<HistoryIdentity>>> {
     if artifacts.is_empty() {
         return Ok(Vec::new());
     }
@@ -140,8 +147,8 @@ pub(super) fn shared_by(
     let mut all = Vec::new();
     for ((artifact, names), records) in artifacts.iter().zip(snapshot.mentions(&cores, Some(RECORD))?) {
         let originals = if kinds.contains(&artifact.kind) { names.original.as_slice() } else { &[] };
-        let mut shared: Vec<Shared> = originals.iter().map(|name| run_id(name)).collect();
-        shared.extend(records.first().map(|record| Shared::Header(record.digest)));
+        let mut shared: Vec<HistoryIdentity> = originals.iter().map(|name| run_id(name)).collect();
+        shared.extend(records.first().map(|record| HistoryIdentity::Header(record.digest)));
         all.push(shared);
     }
     Ok(all)
@@ -149,28 +156,29 @@ pub(super) fn shared_by(
 
 /// Returns the histories that share each of these. The number of queries does not grow with that of `shared`, only with
 /// the number of artifacts whose records or steps are read.
-pub(super) fn histories_of(snapshot: &dyn Snapshot, shared: &[Shared]) -> Result<Vec<Histories>> {
+pub(super) fn histories_of(snapshot: &dyn Snapshot, shared: &[HistoryIdentity]) -> Result<Vec<Histories>> {
     let (mut headers, mut names) = (Vec::new(), Vec::new());
     for shared in shared {
         match shared {
-            Shared::Header(header) => headers.push(*header),
-            Shared::RunId(id) => names.push(format!("{RUN}:{id}")),
+            HistoryIdentity::Header(header) => headers.push(*header),
+            HistoryIdentity::RunId(id) => names.push(format!("{RUN}:{id}")),
         }
     }
     let mut beginning = some(&headers, |headers| snapshot.mentioning(headers, Some(RECORD)))?.into_iter();
     let mut uses = some(&names, |names| snapshot.named(names))?.into_iter();
     let kinds = some(&names, |_| snapshot.kinds_with_group(STEP))?;
     let cores = shared.iter().map(|shared| match shared {
-        Shared::Header(_) => first_mentioning(beginning.next().unwrap_or_default()),
-        Shared::RunId(_) => uses.next().unwrap_or_default().originals,
+        HistoryIdentity::Header(_) => first_mentioning(beginning.next().unwrap_or_default()),
+        HistoryIdentity::RunId(_) => uses.next().unwrap_or_default().originals,
     });
     let cores: Vec<Vec<CoreHash>> = cores.collect();
     let records = some(&cores.concat(), |cores| snapshot.artifacts(cores))?;
     let mut records = records.into_iter();
     let members = shared.iter().zip(&cores).map(|(shared, cores)| {
         let stored = records.by_ref().take(cores.len()).flatten();
-        let is_wanted =
-            |artifact: &ArtifactRecord| matches!(shared, Shared::Header(_)) || kinds.contains(&artifact.kind);
+        let is_wanted = |artifact: &ArtifactRecord| {
+            matches!(shared, HistoryIdentity::Header(_)) || kinds.contains(&artifact.kind)
+        };
         (shared.clone(), stored.filter(is_wanted).collect())
     });
     Histories::read_all(snapshot, members.collect())
@@ -208,13 +216,13 @@ fn has_namesake(snapshot: &dyn Snapshot, artifact: CoreHash) -> Result<bool> {
 const RUN: &str = "run";
 
 /// Returns the id in the name of a run, `run:ID`.
-fn run_id(name: &str) -> Shared {
-    Shared::RunId(name.split_once(':').map_or(name, |(_, id)| id).to_owned())
+fn run_id(name: &str) -> HistoryIdentity {
+    HistoryIdentity::RunId(name.split_once(':').map_or(name, |(_, id)| id).to_owned())
 }
 
 /// Returns the artifacts whose first record these mentions are, by core hash.
-fn first_mentioning(mentions: Vec<Mention>) -> Vec<CoreHash> {
-    let first = mentions.into_iter().filter(|mention| mention.place == Place::Index(0));
+fn first_mentioning(mentions: Vec<MentionRecord>) -> Vec<CoreHash> {
+    let first = mentions.into_iter().filter(|mention| mention.place == ArtifactLocation::Index(0));
     let mut artifacts: Vec<CoreHash> = first.map(|mention| mention.artifact).collect();
     artifacts.sort_unstable();
     artifacts.dedup();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::facts::LinkReader;
-use super::links::{Direction, Link, LinkTarget, Origin, Selection, links_knowing};
+use super::links::{Direction, Link, LinkOrigin, LinkSelection, LinkTarget, links_knowing};
 use crate::digest::CoreHash;
 use crate::storage::{Result, Snapshot};
 
@@ -12,7 +12,7 @@ const FEW: usize = 16;
 
 /// The limits of a traversal.
 #[derive(Clone, Debug)]
-pub(crate) struct Traversal {
+pub(crate) struct TraversalOptions {
     /// Maximum distance from the start, in links.
     pub(crate) depth: usize,
     /// Only links of this relation.
@@ -27,7 +27,7 @@ pub(crate) struct Traversal {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Graph {
     /// The nodes.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<GraphNode>,
     /// The links between them.
     pub(crate) edges: Vec<Edge>,
     /// The number of links of examined artifacts that were omitted because of the limit.
@@ -38,7 +38,7 @@ pub(crate) struct Graph {
 
 /// A node of the graph.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub(crate) struct GraphNode {
     /// The artifact or missing reference.
     pub(crate) target: LinkTarget,
     /// Its distance from the start, in links.
@@ -55,7 +55,7 @@ pub(crate) struct Edge {
     /// The number of the target node.
     pub(crate) to: usize,
     /// The origin of the link.
-    pub(crate) origin: Origin,
+    pub(crate) origin: LinkOrigin,
 }
 
 /// Finds what is linked to `artifact` within the range of `traversal`. The work is linear in the links of the examined
@@ -65,27 +65,34 @@ pub(crate) struct Edge {
 /// # Errors
 /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not stored, and another one if
 /// the vault cannot be read.
-pub(crate) fn traverse(snapshot: &dyn Snapshot, artifact: CoreHash, traversal: &Traversal) -> Result<Graph> {
-    let mut selection =
-        Selection { relation: traversal.relation.as_deref(), direction: traversal.direction, reached: None };
+pub(crate) fn traverse(
+    snapshot: &dyn Snapshot,
+    artifact: CoreHash,
+    traversal: &TraversalOptions,
+) -> Result<Graph> {
+    let mut selection = LinkSelection {
+        relation: traversal.relation.as_deref(),
+        direction: traversal.direction,
+        reached: None,
+    };
     let mut reader = LinkReader::default();
-    reader.read(snapshot, &[artifact], selection.wanted())?;
+    reader.read(snapshot, &[artifact], selection.fact_selection())?;
     let beginning = LinkTarget::Artifact(reader.artifact(artifact)?.clone());
-    let mut walker = Walker {
+    let mut walker = GraphBuilder {
         numbers: BTreeMap::from([(beginning.key(), 0)]),
-        nodes: vec![Node { target: beginning, depth: 0 }],
+        nodes: vec![GraphNode { target: beginning, depth: 0 }],
         edges: BTreeMap::new(),
         left_out: 0,
     };
     let mut next = 0;
-    while let Some(Node { target, depth }) = walker.nodes.get(next).cloned() {
+    while let Some(GraphNode { target, depth }) = walker.nodes.get(next).cloned() {
         if depth == traversal.depth || walker.edges.len() >= traversal.limit {
             break;
         }
         if let LinkTarget::Artifact(artifact) = target {
             if !reader.has(artifact.core) {
                 let most = traversal.limit.saturating_sub(walker.edges.len()).max(FEW).min(reader.batch());
-                reader.read(snapshot, &walker.artifacts_from(next, most), selection.wanted())?;
+                reader.read(snapshot, &walker.artifacts_from(next, most), selection.fact_selection())?;
             }
             for link in links_knowing(&reader, &artifact, &mut selection)? {
                 walker.take((next, depth), link, traversal.limit);
@@ -93,9 +100,9 @@ pub(crate) fn traverse(snapshot: &dyn Snapshot, artifact: CoreHash, traversal: &
         }
         next += 1;
     }
-    let Walker { nodes, edges, left_out, .. } = walker;
+    let GraphBuilder { nodes, edges, left_out, .. } = walker;
     let is_within =
-        |node: &&Node| node.depth < traversal.depth && matches!(node.target, LinkTarget::Artifact(_));
+        |node: &&GraphNode| node.depth < traversal.depth && matches!(node.target, LinkTarget::Artifact(_));
     let not_followed = nodes.iter().skip(next).filter(is_within).count() as u64;
     let edges = edges.into_values().collect();
     Ok(Graph { nodes, edges, left_out, not_followed })
@@ -104,14 +111,14 @@ pub(crate) fn traverse(snapshot: &dyn Snapshot, artifact: CoreHash, traversal: &
 /// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
 type EdgeKey = (usize, String, usize, bool);
 
-struct Walker {
+struct GraphBuilder {
     numbers: BTreeMap<(u8, String), usize>,
-    nodes: Vec<Node>,
+    nodes: Vec<GraphNode>,
     edges: BTreeMap<EdgeKey, Edge>,
     left_out: u64,
 }
 
-impl Walker {
+impl GraphBuilder {
     /// Returns up to `most` artifacts, from the node with this number on, with its distance.
     fn artifacts_from(&self, number: usize, most: usize) -> Vec<CoreHash> {
         let nodes = self.nodes.get(number..).unwrap_or_default();
@@ -135,7 +142,7 @@ impl Walker {
                 return;
             }
             None => {
-                self.nodes.push(Node { target: link.target.clone(), depth: depth + 1 });
+                self.nodes.push(GraphNode { target: link.target.clone(), depth: depth + 1 });
                 self.numbers.insert(key, self.nodes.len() - 1);
                 self.nodes.len() - 1
             }
@@ -144,7 +151,7 @@ impl Walker {
             Direction::Out => (here, number),
             Direction::In => (number, here),
         };
-        let key = (from, link.relation.clone(), to, matches!(link.origin, Origin::Stated(_)));
+        let key = (from, link.relation.clone(), to, matches!(link.origin, LinkOrigin::Manual(_)));
         if is_full && !self.edges.contains_key(&key) {
             self.left_out += 1;
             return;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::fork::{Fork, RECORD, STEP, Shared};
+use super::fork::{Fork, HistoryIdentity, RECORD, STEP};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
@@ -16,12 +16,12 @@ const AT_A_TIME: usize = 100;
 
 /// The histories of one run, which share a header or a run id.
 pub(super) struct Histories {
-    shared: Shared,
+    shared: HistoryIdentity,
     /// The artifacts, by core hash.
     members: Vec<ArtifactRecord>,
     numbers: HashMap<CoreHash, usize>,
     /// The nodes, parents before their children.
-    nodes: Vec<Node>,
+    nodes: Vec<HistoryTreeNode>,
     /// The members in the order of the nodes at which they end, and below the position of each member in it.
     order: Vec<usize>,
     places: Vec<usize>,
@@ -30,7 +30,7 @@ pub(super) struct Histories {
 }
 
 /// Histories that are equal up to a record.
-struct Node {
+struct HistoryTreeNode {
     parent: Option<usize>,
     /// The hash of the first record after those of the parent.
     first: Digest,
@@ -43,7 +43,7 @@ struct Node {
 }
 
 /// Members that will become a node.
-struct Class {
+struct PendingHistoryNode {
     parent: Option<usize>,
     first: Digest,
     depth: usize,
@@ -54,7 +54,7 @@ impl Histories {
     /// Reads the histories of each of `all`.
     pub(super) fn read_all(
         snapshot: &dyn Snapshot,
-        all: Vec<(Shared, Vec<ArtifactRecord>)>,
+        all: Vec<(HistoryIdentity, Vec<ArtifactRecord>)>,
     ) -> Result<Vec<Self>> {
         let mut read = ReadAhead::default();
         for unit in [STEP, RECORD] {
@@ -67,7 +67,7 @@ impl Histories {
 
     fn read(
         snapshot: &dyn Snapshot,
-        shared: Shared,
+        shared: HistoryIdentity,
         mut members: Vec<ArtifactRecord>,
         read: &ReadAhead,
     ) -> Result<Self> {
@@ -83,9 +83,10 @@ impl Histories {
             ends: vec![0; count],
         };
         let group = tree.shared.unit();
-        let mut hashes = Hashes { snapshot, group, loaded: read.windows(&tree.members, group) };
+        let mut hashes = HistoryHashReader { snapshot, group, loaded: read.windows(&tree.members, group) };
         let first = Digest::from_bytes([0; 32]);
-        let mut classes = vec![Class { parent: None, first, depth: 0, members: (0..count).collect() }];
+        let mut classes =
+            vec![PendingHistoryNode { parent: None, first, depth: 0, members: (0..count).collect() }];
         while let Some(class) = classes.pop() {
             tree.add(class, &mut classes, &mut hashes)?;
         }
@@ -94,8 +95,13 @@ impl Histories {
     }
 
     /// Adds a node for a class, and pushes the classes of its children.
-    fn add(&mut self, class: Class, classes: &mut Vec<Class>, hashes: &mut Hashes<'_>) -> Result<()> {
-        let Class { parent, first, mut depth, members } = class;
+    fn add(
+        &mut self,
+        class: PendingHistoryNode,
+        classes: &mut Vec<PendingHistoryNode>,
+        hashes: &mut HistoryHashReader<'_>,
+    ) -> Result<()> {
+        let PendingHistoryNode { parent, first, mut depth, members } = class;
         let number = self.nodes.len();
         let mut next: BTreeMap<Digest, Vec<usize>> = BTreeMap::new();
         let mut ended = Vec::new();
@@ -131,8 +137,15 @@ impl Histories {
         if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent)) {
             parent.children.push(number);
         }
-        self.nodes.push(Node { parent, first, depth, children: Vec::new(), from, to: self.order.len() });
-        let class = |(first, members)| Class { parent: Some(number), first, depth, members };
+        self.nodes.push(HistoryTreeNode {
+            parent,
+            first,
+            depth,
+            children: Vec::new(),
+            from,
+            to: self.order.len(),
+        });
+        let class = |(first, members)| PendingHistoryNode { parent: Some(number), first, depth, members };
         classes.extend(next.into_iter().map(class));
         Ok(())
     }
@@ -140,7 +153,9 @@ impl Histories {
     /// Extends the range of each node to its descendants.
     fn close(&mut self) {
         for number in (0..self.nodes.len()).rev() {
-            let Some(Node { parent: Some(parent), to, .. }) = self.nodes.get(number) else { continue };
+            let Some(HistoryTreeNode { parent: Some(parent), to, .. }) = self.nodes.get(number) else {
+                continue;
+            };
             let (parent, to) = (*parent, *to);
             if let Some(parent) = self.nodes.get_mut(parent) {
                 parent.to = parent.to.max(to);
@@ -160,8 +175,9 @@ impl Histories {
 
     /// Returns the number of pairs that diverge.
     pub(super) fn count(&self) -> u64 {
-        let pairs = |node: &Node| {
-            let sizes = node.children.iter().filter_map(|child| self.nodes.get(*child)).map(Node::size);
+        let pairs = |node: &HistoryTreeNode| {
+            let sizes =
+                node.children.iter().filter_map(|child| self.nodes.get(*child)).map(HistoryTreeNode::size);
             let (sum, squares) =
                 sizes.fold((0, 0), |(sum, squares), size| (sum + size, squares + size * size));
             (sum * sum - squares) / 2
@@ -170,7 +186,7 @@ impl Histories {
     }
 
     /// Returns what they share.
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &HistoryIdentity {
         &self.shared
     }
 
@@ -216,7 +232,7 @@ impl Histories {
                 let ours = self.nodes.get(below)?.first;
                 let mut children = node.children.iter().filter_map(|child| self.nodes.get(*child));
                 let theirs = children.find(|child| child.has(place))?.first;
-                return self.fork(one, &Parting { other, index: node.depth, ours, theirs });
+                return self.fork(one, &HistoryDivergence { other, index: node.depth, ours, theirs });
             }
             below = self.nodes.get(below)?.parent?;
         }
@@ -228,7 +244,7 @@ impl Histories {
         end.zip(self.places.get(one)).is_some_and(|(end, place)| end.has(*place))
     }
 
-    fn fork(&self, one: usize, parting: &Parting) -> Option<Fork> {
+    fn fork(&self, one: usize, parting: &HistoryDivergence) -> Option<Fork> {
         let sides = [
             (self.members.get(one)?.clone(), parting.ours),
             (self.members.get(parting.other)?.clone(), parting.theirs),
@@ -237,7 +253,7 @@ impl Histories {
     }
 
     /// Iterates over the members that diverge from one, nearest first.
-    fn parting_from(&self, one: usize) -> impl Iterator<Item = Parting> {
+    fn parting_from(&self, one: usize) -> impl Iterator<Item = HistoryDivergence> {
         let end = self.ends.get(one).copied();
         let ancestors = std::iter::successors(end, |node| self.nodes.get(*node)?.parent);
         ancestors.flat_map(move |below| {
@@ -249,14 +265,14 @@ impl Histories {
                 let members = self.order.get(sibling.from..sibling.to).unwrap_or_default();
                 members.iter().filter_map(move |other| {
                     let (ours, _) = ours?;
-                    Some(Parting { other: *other, index: node?.depth, ours, theirs: sibling.first })
+                    Some(HistoryDivergence { other: *other, index: node?.depth, ours, theirs: sibling.first })
                 })
             })
         })
     }
 }
 
-impl Node {
+impl HistoryTreeNode {
     fn size(&self) -> u64 {
         (self.to - self.from) as u64
     }
@@ -267,7 +283,7 @@ impl Node {
 }
 
 /// Where a history diverges from another one.
-struct Parting {
+struct HistoryDivergence {
     other: usize,
     index: usize,
     ours: Digest,
@@ -275,19 +291,19 @@ struct Parting {
 }
 
 /// The hashes of the records or steps of members, as many at a time as `MAX_HASHES` allows.
-struct Hashes<'s> {
+struct HistoryHashReader<'s> {
     snapshot: &'s dyn Snapshot,
     group: &'static str,
-    loaded: HashMap<usize, Window>,
+    loaded: HashMap<usize, HistoryHashWindow>,
 }
 
-struct Window {
+struct HistoryHashWindow {
     from: usize,
     hashes: Vec<Digest>,
     is_last: bool,
 }
 
-impl Hashes<'_> {
+impl HistoryHashReader<'_> {
     /// Ensures that the hashes of the members of a class at `depth` are loaded.
     fn load(&mut self, rows: &[ArtifactRecord], class: &[usize], depth: usize) -> Result<()> {
         let is_known = |member: &usize| {
@@ -306,7 +322,7 @@ impl Hashes<'_> {
                 let hashes: Vec<Digest> =
                     mentions.iter().skip(depth).take(most).map(|mention| mention.digest).collect();
                 let is_last = depth + hashes.len() >= mentions.len();
-                self.loaded.insert(*member, Window { from: depth, hashes, is_last });
+                self.loaded.insert(*member, HistoryHashWindow { from: depth, hashes, is_last });
             }
         }
         Ok(())
@@ -343,12 +359,12 @@ impl ReadAhead {
     }
 
     /// Returns the hashes of members, if they were read for each.
-    fn windows(&self, members: &[ArtifactRecord], group: &'static str) -> HashMap<usize, Window> {
+    fn windows(&self, members: &[ArtifactRecord], group: &'static str) -> HashMap<usize, HistoryHashWindow> {
         let window = |member: &ArtifactRecord| {
             let hashes = self.hashes.get(&(group, member.core))?.clone();
-            Some(Window { from: 0, hashes, is_last: true })
+            Some(HistoryHashWindow { from: 0, hashes, is_last: true })
         };
-        let all: Option<Vec<Window>> = members.iter().map(window).collect();
+        let all: Option<Vec<HistoryHashWindow>> = members.iter().map(window).collect();
         (0..).zip(all.unwrap_or_default()).collect()
     }
 }

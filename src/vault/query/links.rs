@@ -12,9 +12,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
-use super::exchanges::Pair;
-use super::facts::{Facts, LinkReader, Wanted};
-use super::fork::{Fork, Shared};
+use super::exchanges::ExchangeDigests;
+use super::facts::{LinkFactSelection, LinkFacts, LinkReader};
+use super::fork::{Fork, HistoryIdentity};
 use super::location::location;
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
@@ -59,11 +59,11 @@ impl fmt::Display for LinkTarget {
 
 /// The origin of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum LinkOrigin {
     /// Derived from the artifacts; contains the first location that it is derived from, as text.
     Derived(String),
     /// Added manually, with this note.
-    Stated(Option<String>),
+    Manual(Option<String>),
 }
 
 /// A typed edge between an artifact and another one.
@@ -76,7 +76,7 @@ pub struct Link {
     /// The other end.
     pub target: LinkTarget,
     /// The origin of the link.
-    pub origin: Origin,
+    pub origin: LinkOrigin,
 }
 
 /// Finds all links of `artifact`, outgoing ones first, by relation and target.
@@ -93,24 +93,24 @@ pub(crate) struct Linker {
 impl Linker {
     /// Returns all links of `artifact`, like [`links`].
     pub(crate) fn links(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
-        let mut selection = Selection::default();
-        self.reader.read(snapshot, &[artifact.core], selection.wanted())?;
+        let mut selection = LinkSelection::default();
+        self.reader.read(snapshot, &[artifact.core], selection.fact_selection())?;
         links_knowing(&self.reader, artifact, &mut selection)
     }
 }
 
 /// The links to find.
 #[derive(Default)]
-pub(super) struct Selection<'w> {
+pub(super) struct LinkSelection<'w> {
     /// Only links of this relation.
     pub(super) relation: Option<&'w str>,
     /// Only links in this direction.
     pub(super) direction: Option<Direction>,
     /// Only links to artifacts that have not been reached.
-    pub(super) reached: Option<Reached>,
+    pub(super) reached: Option<LinkSearchState>,
 }
 
-impl Selection<'_> {
+impl LinkSelection<'_> {
     fn takes(&self, direction: Direction, relation: &str) -> bool {
         self.relation.is_none_or(|wanted| wanted == relation)
             && self.direction.is_none_or(|wanted| wanted == direction)
@@ -118,8 +118,8 @@ impl Selection<'_> {
 
     /// Returns what links that match are derived from. Neither of two histories came first, so a fork looks the same from both
     /// sides.
-    pub(super) fn wanted(&self) -> Wanted {
-        Wanted {
+    pub(super) fn fact_selection(&self) -> LinkFactSelection {
+        LinkFactSelection {
             exchanges: self.relation.is_none_or(|relation| relation == REPLAYS),
             histories: self.takes(Direction::Out, FORKS),
         }
@@ -134,16 +134,16 @@ impl Selection<'_> {
 /// The state of a search. Artifacts that are linked because they share something are examined once for each shared
 /// value, not once for each pair.
 #[derive(Default)]
-pub(super) struct Reached {
+pub(super) struct LinkSearchState {
     /// The artifacts reached so far.
     pub(super) artifacts: HashSet<CoreHash>,
     /// Names of which all bearers have been reached, and below of which all referrers have.
     having: HashSet<String>,
     referring: HashSet<String>,
     /// Exchanges of which all runs, or all recordings, have been reached.
-    exchanges: HashSet<(bool, Pair)>,
+    exchanges: HashSet<(bool, ExchangeDigests)>,
     /// The histories of each run that have not been reached.
-    histories: HashMap<Shared, Vec<CoreHash>>,
+    histories: HashMap<HistoryIdentity, Vec<CoreHash>>,
 }
 
 /// Finds the links of `artifact`, which `reader` has read, that match `selection`. In a search, their targets are then counted
@@ -151,9 +151,9 @@ pub(super) struct Reached {
 pub(super) fn links_knowing(
     reader: &LinkReader,
     artifact: &ArtifactRecord,
-    selection: &mut Selection<'_>,
+    selection: &mut LinkSelection<'_>,
 ) -> Result<Vec<Link>> {
-    let mut found = Found { reader, selection, links: BTreeMap::new() };
+    let mut found = LinkCollector { reader, selection, links: BTreeMap::new() };
     let facts = reader.facts(artifact.core)?;
     found.manual_links(artifact, &facts.neighbors)?;
     found.by_digest(&facts.neighbors)?;
@@ -173,27 +173,27 @@ pub(super) fn links_knowing(
 }
 
 /// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
-type LinkKey = (Direction, String, (u8, String), bool);
+type DirectedLinkKey = (Direction, String, (u8, String), bool);
 
-struct Found<'s, 'w> {
+struct LinkCollector<'s, 'w> {
     reader: &'s LinkReader,
-    selection: &'s mut Selection<'w>,
+    selection: &'s mut LinkSelection<'w>,
     /// One link for each relation and target, however many locations it is derived from.
-    links: BTreeMap<LinkKey, Link>,
+    links: BTreeMap<DirectedLinkKey, Link>,
 }
 
-impl Found<'_, '_> {
-    fn add(&mut self, direction: Direction, relation: &str, target: LinkTarget, origin: Origin) {
+impl LinkCollector<'_, '_> {
+    fn add(&mut self, direction: Direction, relation: &str, target: LinkTarget, origin: LinkOrigin) {
         if !self.selection.takes(direction, relation) {
             return;
         }
-        let key = (direction, relation.to_owned(), target.key(), matches!(origin, Origin::Stated(_)));
+        let key = (direction, relation.to_owned(), target.key(), matches!(origin, LinkOrigin::Manual(_)));
         let link = Link { direction, relation: relation.to_owned(), target, origin };
         self.links.entry(key).or_insert(link);
     }
 
     fn derive(&mut self, direction: Direction, relation: &str, target: LinkTarget, because: String) {
-        self.add(direction, relation, target, Origin::Derived(because));
+        self.add(direction, relation, target, LinkOrigin::Derived(because));
     }
 
     fn artifact(&self, core: CoreHash) -> Result<LinkTarget> {
@@ -202,7 +202,7 @@ impl Found<'_, '_> {
 
     fn manual_links(&mut self, artifact: &ArtifactRecord, neighbors: &Neighbors) -> Result<()> {
         for edge in &neighbors.manual_links {
-            let origin = Origin::Stated(edge.note.clone());
+            let origin = LinkOrigin::Manual(edge.note.clone());
             if edge.source == artifact.core {
                 self.add(Direction::Out, &edge.relation, self.artifact(edge.target)?, origin.clone());
             }
@@ -281,8 +281,8 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn replays(&mut self, artifact: &ArtifactRecord, facts: &Facts) -> Result<()> {
-        if !self.selection.wanted().exchanges {
+    fn replays(&mut self, artifact: &ArtifactRecord, facts: &LinkFacts) -> Result<()> {
+        if !self.selection.fact_selection().exchanges {
             return Ok(());
         }
         let exchanges = &facts.exchanges;
@@ -303,15 +303,15 @@ impl Found<'_, '_> {
         Ok(())
     }
 
-    fn forks(&mut self, artifact: &ArtifactRecord, facts: &Facts) {
-        if !self.selection.wanted().histories {
+    fn forks(&mut self, artifact: &ArtifactRecord, facts: &LinkFacts) {
+        if !self.selection.fact_selection().histories {
             return;
         }
         for shared in &facts.shared {
             let Some(histories) = self.reader.histories(shared) else { continue };
             let forks: Vec<Fork> = match &mut self.selection.reached {
                 None => histories.forks_of(artifact.core).collect(),
-                Some(Reached { artifacts, histories: waiting, .. }) => {
+                Some(LinkSearchState { artifacts, histories: waiting, .. }) => {
                     let all = || histories.members().iter().map(|member| member.core).collect();
                     let waiting = waiting.entry(shared.clone()).or_insert_with(all);
                     waiting.retain(|other| *other != artifact.core && !artifacts.contains(other));
@@ -321,8 +321,8 @@ impl Found<'_, '_> {
             };
             for Fork { shared, index, sides: [_, (other, _)] } in forks {
                 let because = match shared {
-                    Shared::Header(_) => format!("same header, different record {index}"),
-                    Shared::RunId(id) => format!("same run id {id}, different step {index}"),
+                    HistoryIdentity::Header(_) => format!("same header, different record {index}"),
+                    HistoryIdentity::RunId(id) => format!("same run id {id}, different step {index}"),
                 };
                 self.derive(Direction::Out, FORKS, LinkTarget::Artifact(other), because);
             }

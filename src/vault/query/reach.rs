@@ -7,13 +7,13 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::facts::LinkReader;
-use super::links::{Link, LinkTarget, Reached, Selection, links_knowing};
+use super::links::{Link, LinkSearchState, LinkSelection, LinkTarget, links_knowing};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
 /// A step of a chain of links: the link, and the artifact that it is seen from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PathStep {
+pub(crate) struct LinkPathStep {
     /// Where the step begins.
     pub(crate) from: ArtifactRecord,
     /// Where it leads, and why.
@@ -29,10 +29,10 @@ pub(crate) fn shortest_path(
     snapshot: &dyn Snapshot,
     one: &ArtifactRecord,
     other: &ArtifactRecord,
-) -> Result<Option<Vec<PathStep>>> {
-    let mut reached_by: HashMap<CoreHash, Option<PathStep>> = HashMap::from([(one.core, None)]);
+) -> Result<Option<Vec<LinkPathStep>>> {
+    let mut reached_by: HashMap<CoreHash, Option<LinkPathStep>> = HashMap::from([(one.core, None)]);
     let mut waiting = VecDeque::from([one.clone()]);
-    let mut search = Search::default();
+    let mut search = PathSearch::default();
     let mut searched = 0;
     while let Some(from) = waiting.pop_front().filter(|_| searched < MAX_SEARCHED) {
         if reached_by.contains_key(&other.core) {
@@ -42,7 +42,7 @@ pub(crate) fn shortest_path(
         let near = waiting.iter().map(|artifact| artifact.core);
         for (target, link) in search.new_links(snapshot, &from, near)? {
             if let Entry::Vacant(unknown) = reached_by.entry(target.core) {
-                unknown.insert(Some(PathStep { from: from.clone(), link }));
+                unknown.insert(Some(LinkPathStep { from: from.clone(), link }));
                 waiting.push_back(target);
             }
         }
@@ -67,7 +67,7 @@ pub(crate) fn reachable(
     artifacts: Vec<ArtifactRecord>,
 ) -> Result<Vec<ArtifactRecord>> {
     let mut reached: BTreeMap<CoreHash, ArtifactRecord> = BTreeMap::new();
-    let mut search = Search::default();
+    let mut search = PathSearch::default();
     let mut waiting = VecDeque::from(artifacts);
     while let Some(artifact) = waiting.pop_front() {
         if reached.contains_key(&artifact.core) {
@@ -82,19 +82,22 @@ pub(crate) fn reachable(
 }
 
 /// A search along all links.
-struct Search {
+struct PathSearch {
     reader: LinkReader,
-    selection: Selection<'static>,
+    selection: LinkSelection<'static>,
 }
 
-impl Default for Search {
+impl Default for PathSearch {
     fn default() -> Self {
-        let reached = Some(Reached::default());
-        Self { reader: LinkReader::default(), selection: Selection { reached, ..Selection::default() } }
+        let reached = Some(LinkSearchState::default());
+        Self {
+            reader: LinkReader::default(),
+            selection: LinkSelection { reached, ..LinkSelection::default() },
+        }
     }
 }
 
-impl Search {
+impl PathSearch {
     /// Returns the links of `artifact` to artifacts that have not been reached before. If it has not been read, it is read
     /// together with `others`, whose links are needed next.
     fn new_links(
@@ -106,7 +109,7 @@ impl Search {
         if !self.reader.has(artifact.core) {
             let mut of = vec![artifact.core];
             of.extend(others.filter(|other| *other != artifact.core).take(self.reader.batch() - 1));
-            self.reader.read(snapshot, &of, self.selection.wanted())?;
+            self.reader.read(snapshot, &of, self.selection.fact_selection())?;
         }
         let links = links_knowing(&self.reader, artifact, &mut self.selection)?.into_iter();
         let target = |link: Link| match &link.target {

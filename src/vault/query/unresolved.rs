@@ -1,13 +1,13 @@
 //! References to missing artifacts.
 
 use super::links::LinkTarget;
-use crate::artifact::Place;
+use crate::artifact::ArtifactLocation;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Result, Snapshot, UnresolvedReference, UnresolvedTarget};
 
 /// A missing artifact, with all references to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Missing {
+pub(crate) struct MissingTarget {
     /// The missing artifact.
     pub(crate) target: LinkTarget,
     /// The artifacts that refer to it.
@@ -45,7 +45,7 @@ pub(crate) struct UnresolvedQuery {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnresolvedReferences {
     /// The missing artifacts: digests in order, then names.
-    pub(crate) missing: Vec<Missing>,
+    pub(crate) missing: Vec<MissingTarget>,
     /// The number of omitted references.
     pub(crate) left_out: u64,
 }
@@ -72,7 +72,7 @@ pub(crate) fn unresolved(snapshot: &dyn Snapshot, query: &UnresolvedQuery) -> Re
     Ok(UnresolvedReferences { missing, left_out })
 }
 
-fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Result<Vec<Missing>> {
+fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Result<Vec<MissingTarget>> {
     let cores: Vec<CoreHash> = references.iter().map(|reference| reference.artifact).collect();
     let mut artifacts = snapshot.expect_artifacts(&cores)?.into_iter();
     let mut all = Vec::new();
@@ -87,7 +87,7 @@ fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Resul
             UnresolvedTarget::Digest(digest) => LinkTarget::MissingDigest(digest),
             UnresolvedTarget::Name(name) => LinkTarget::MissingName(name),
         };
-        all.push(Missing { target, referrers });
+        all.push(MissingTarget { target, referrers });
     }
     Ok(all)
 }
@@ -98,7 +98,7 @@ impl Referrer {
             artifact,
             relation: reference.relation.clone(),
             role: reference.role.clone(),
-            is_of_no_kind: reference.place.as_ref().is_some_and(Place::is_of_no_kind),
+            is_of_no_kind: reference.place.as_ref().is_some_and(ArtifactLocation::is_of_no_kind),
             place: reference.place.as_ref().map(ToString::to_string).unwrap_or_default(),
         }
     }

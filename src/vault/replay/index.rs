@@ -7,20 +7,20 @@ use crate::digest::Digest;
 
 /// The key of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Asked {
+pub(super) enum ReplayLookupKey {
     Prompt(Digest),
     Call { tool: Option<String>, arguments: Digest },
 }
 
 /// The recorded exchanges of a request, in order.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct RecordedOccurrences {
     pub(super) at: Vec<usize>,
     /// All exchanges before this one are used.
     next: usize,
 }
 
-impl Places {
+impl RecordedOccurrences {
     /// Returns the number of the first unused exchange, from 0.
     pub(super) fn first_left(&mut self, is_used: impl Fn(usize) -> bool) -> Option<usize> {
         let used = self.at.get(self.next..)?.iter().take_while(|at| is_used(**at)).count();
@@ -31,33 +31,33 @@ impl Places {
 
 /// The index of all recorded requests.
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    asked: HashMap<Asked, Places>,
+pub(super) struct ReplayIndex {
+    asked: HashMap<ReplayLookupKey, RecordedOccurrences>,
     /// Number of recorded calls by tool.
     calls: HashMap<Option<String>, usize>,
 }
 
-impl Index {
+impl ReplayIndex {
     /// Builds the index. A request can contain several texts. It is indexed by the last one; other texts, such as
     /// instructions or earlier messages, are indexed only if no other request has them as its last.
     pub(super) fn new<'e>(exchanges: impl Iterator<Item = &'e Exchange> + Clone) -> Self {
         let mut index = Self::default();
         for (at, exchange) in exchanges.clone().enumerate() {
             if let Some(last) = exchange.prompts.last() {
-                index.add(Asked::Prompt(*last), at);
+                index.add(ReplayLookupKey::Prompt(*last), at);
             }
             if exchange.responder == Responder::Tool {
                 *index.calls.entry(exchange.tool.clone()).or_default() += 1;
             }
             if let Some(arguments) = &exchange.arguments {
                 let (tool, arguments) = (exchange.tool.clone(), arguments.digest());
-                index.add(Asked::Call { tool, arguments }, at);
+                index.add(ReplayLookupKey::Call { tool, arguments }, at);
             }
         }
-        let mut carried: HashMap<Asked, Places> = HashMap::new();
+        let mut carried: HashMap<ReplayLookupKey, RecordedOccurrences> = HashMap::new();
         for (at, exchange) in exchanges.enumerate() {
             let others = exchange.prompts.split_last().map_or(&[][..], |(_, others)| others);
-            for prompt in others.iter().map(|prompt| Asked::Prompt(*prompt)) {
+            for prompt in others.iter().map(|prompt| ReplayLookupKey::Prompt(*prompt)) {
                 if !index.asked.contains_key(&prompt) {
                     carried.entry(prompt).or_default().at.push(at);
                 }
@@ -67,15 +67,15 @@ impl Index {
         index
     }
 
-    fn add(&mut self, asked: Asked, at: usize) {
+    fn add(&mut self, asked: ReplayLookupKey, at: usize) {
         self.asked.entry(asked).or_default().at.push(at);
     }
 
-    pub(super) fn get(&self, asked: &Asked) -> &[usize] {
+    pub(super) fn get(&self, asked: &ReplayLookupKey) -> &[usize] {
         self.asked.get(asked).map(|places| places.at.as_slice()).unwrap_or_default()
     }
 
-    pub(super) fn get_mut(&mut self, asked: &Asked) -> Option<&mut Places> {
+    pub(super) fn get_mut(&mut self, asked: &ReplayLookupKey) -> Option<&mut RecordedOccurrences> {
         self.asked.get_mut(asked)
     }
 

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::open::player;
-use super::{Miss, Mode, Occurrence, Played, Player, Request};
+use super::{Occurrence, PlayedResponse, Player, PlayerRequest, ReplayMiss, ReplayMode};
 use crate::artifact::{Arguments, Exchange};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::{Snapshot, StorageError};
 use crate::vault::api::{JsonText, Operation};
 use crate::vault::handle::Vault;
 use crate::vault::recordings::{RecordingFilter, recordings};
-use crate::vault::resolve::{Located, LookupError, locate};
+use crate::vault::resolve::{LocatedCapture, LookupError, locate};
 
 /// A request for the recorded response to a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -72,7 +72,7 @@ pub enum ReplayError {
         /// The recording, if there is one.
         core: Option<CoreHash>,
         /// The reason.
-        miss: Box<Miss>,
+        miss: Box<ReplayMiss>,
     },
 }
 
@@ -103,20 +103,21 @@ impl Operation for ReplayRequest {
     /// artifact records no responses or cannot be read.
     fn run(&self, vault: &Vault) -> Result<ReplayAnswer, ReplayError> {
         let snapshot = vault.snapshot()?;
-        let missed = |core: Option<CoreHash>, miss: Miss| ReplayError::Miss { core, miss: Box::new(miss) };
+        let missed =
+            |core: Option<CoreHash>, miss: ReplayMiss| ReplayError::Miss { core, miss: Box::new(miss) };
         let core = if let Some(core) = self.artifact {
             core
         } else {
             let newest = recordings(&*snapshot, self.prompt, &self.filter, None, 1)?.pop();
-            let not_recorded = || missed(None, Miss::NotRecorded { prompt: self.prompt });
+            let not_recorded = || missed(None, ReplayMiss::NotRecorded { prompt: self.prompt });
             newest.ok_or_else(not_recorded)?.artifact.core
         };
         let located = stored(&*snapshot, core, self.capture_hash)?;
         let mut player = player(&*snapshot, &located)?;
         if let Some(call) = self.call {
-            player = player.in_mode(Mode::Sequential).from_call(call);
+            player = player.in_mode(ReplayMode::Sequential).from_call(call);
         }
-        let request = Request { occurrence: self.occurrence, ..Request::prompt(self.prompt) };
+        let request = PlayerRequest { occurrence: self.occurrence, ..PlayerRequest::prompt(self.prompt) };
         let response = player.play(&request).map_err(|miss| missed(self.artifact, miss))?;
         Ok(ReplayAnswer::new(&located, self.prompt, response))
     }
@@ -127,17 +128,17 @@ fn stored(
     snapshot: &dyn Snapshot,
     core: CoreHash,
     capture: Option<CaptureHash>,
-) -> Result<Located, LookupError> {
+) -> Result<LocatedCapture, LookupError> {
     let artifact = snapshot.expect_artifact(core)?;
     let Some(hash) = capture else { return locate(snapshot, &core.0.into()) };
     let capture = snapshot.capture(core, hash)?;
     let capture = capture.ok_or(LookupError::CaptureNotFound { core, capture: hash.0.into() })?;
-    Ok(Located { artifact, capture })
+    Ok(LocatedCapture { artifact, capture })
 }
 
 impl ReplayAnswer {
-    fn new(located: &Located, prompt_hash: Digest, played: Played<'_>) -> Self {
-        let Played { exchange: Exchange { index, response, .. }, occurrence } = played;
+    fn new(located: &LocatedCapture, prompt_hash: Digest, played: PlayedResponse<'_>) -> Self {
+        let PlayedResponse { exchange: Exchange { index, response, .. }, occurrence } = played;
         let Occurrence { number, of } = occurrence.unwrap_or(Occurrence { number: 1, of: 1 });
         Self {
             core_hash: located.artifact.core,

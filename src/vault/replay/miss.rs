@@ -3,7 +3,7 @@ use crate::digest::Digest;
 
 /// The reason that there is no response.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Miss {
+pub enum ReplayMiss {
     /// The prompt was not recorded.
     #[error("the prompt {prompt} was not recorded")]
     NotRecorded {
@@ -52,7 +52,7 @@ pub enum Miss {
     #[error("the arguments of the call are missing")]
     NoArguments,
     /// The next response of the sequence answers another prompt.
-    #[error("call {call}: expected {} of {unit} {index}, got {asked}", wanted(.expected))]
+    #[error("call {call}: expected {} of {unit} {index}, got {asked}", describe_expected(.expected))]
     OutOfOrder {
         /// The number of the call, from 0.
         call: usize,
@@ -136,7 +136,7 @@ fn responder_clause(responder: Option<Responder>) -> String {
     responder.map_or(String::new(), |responder| format!(" of a {}", responder.name()))
 }
 
-fn wanted(expected: &[Digest]) -> String {
+fn describe_expected(expected: &[Digest]) -> String {
     match expected {
         [only] => format!("the prompt {only}"),
         [first, rest @ ..] => format!("the prompt {first} or one of {} others", rest.len()),

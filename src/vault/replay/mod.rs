@@ -16,12 +16,12 @@ use crate::intake::{self, ExamineOptions};
 use crate::json::reader::{Limits, ReadError};
 use crate::validation::Report;
 
-use index::{Asked, Index};
+use index::{ReplayIndex, ReplayLookupKey};
 pub use lookup::{
     RecordedResponse, ReplayAnswer, ReplayError, ReplayRequest, ResponsesAnswer, ResponsesRequest,
 };
-pub use miss::Miss;
-pub use request::{Mode, Occurrence, Played, Repeat, Request, arguments_digest};
+pub use miss::ReplayMiss;
+pub use request::{Occurrence, PlayedResponse, PlayerRequest, Repeat, ReplayMode, arguments_digest};
 
 fn first_of(report: &Report) -> String {
     let first = report.violations().first();
@@ -30,7 +30,7 @@ fn first_of(report: &Report) -> String {
 
 /// The reason that a document cannot be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum NotPlayable {
+pub enum PlayerError {
     /// It is not a valid document of a known kind.
     #[error("the document was rejected: {}", first_of(.0))]
     Rejected(Report),
@@ -59,28 +59,28 @@ pub enum NotPlayable {
 /// [`Vault::player`](crate::Vault::player) creates one for an artifact in a vault.
 #[derive(Debug)]
 pub struct Player {
-    recorded: Vec<Recorded>,
-    mode: Mode,
+    recorded: Vec<RecordedExchange>,
+    mode: ReplayMode,
     repeat: Repeat,
     unit: &'static str,
     playback: Playback,
     /// The index of the prompts and calls, for lookups.
-    index: Index,
+    index: ReplayIndex,
     /// The next responses of a sequence.
-    next: Next,
+    next: ReplayCursor,
     /// Number of responses played, including those skipped at the start of a sequence.
     calls: usize,
 }
 
 #[derive(Debug)]
-struct Recorded {
+struct RecordedExchange {
     exchange: Exchange,
     is_used: bool,
 }
 
 /// Lower bounds of the next unused response: of any, of a model's, of a tool's.
 #[derive(Debug, Default)]
-struct Next {
+struct ReplayCursor {
     any: usize,
     model: usize,
     tool: usize,
@@ -90,31 +90,32 @@ impl Player {
     /// Verifies a document and creates a player of it for lookups.
     ///
     /// # Errors
-    /// Returns [`NotPlayable`], with the report if a rule is violated.
-    pub fn new(document: Vec<u8>) -> Result<Self, NotPlayable> {
+    /// Returns [`PlayerError`], with the report if a rule is violated.
+    pub fn new(document: Vec<u8>) -> Result<Self, PlayerError> {
         let admitted = intake::examine_document(document, "", &ExamineOptions::default())
-            .map_err(|rejection| NotPlayable::Rejected(rejection.report))?;
+            .map_err(|rejection| PlayerError::Rejected(rejection.report))?;
         let document = admitted.members().first().map(Member::bytes);
         Self::with_limits(admitted.kind(), document.unwrap_or_default(), &Limits::most())
     }
 
     /// Creates a player of an admitted `document` of `kind` for lookups.
-    pub(crate) fn with_limits(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, NotPlayable> {
-        let playback = kind.playback().ok_or(NotPlayable::RecordsNothing(kind.name()))?;
+    pub(crate) fn with_limits(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, PlayerError> {
+        let playback = kind.playback().ok_or(PlayerError::RecordsNothing(kind.name()))?;
         let unit = match playback {
             Playback::ByPrompt => "interaction",
             Playback::InOrder => "step",
         };
         let exchanges = kind.exchanges(document, limits)?;
-        let index = Index::new(exchanges.iter());
-        let recorded = exchanges.into_iter().map(|exchange| Recorded { exchange, is_used: false }).collect();
-        let (mode, repeat, next) = (Mode::Lookup, Repeat::Never, Next::default());
+        let index = ReplayIndex::new(exchanges.iter());
+        let recorded =
+            exchanges.into_iter().map(|exchange| RecordedExchange { exchange, is_used: false }).collect();
+        let (mode, repeat, next) = (ReplayMode::Lookup, Repeat::Never, ReplayCursor::default());
         Ok(Self { recorded, mode, repeat, unit, playback, index, next, calls: 0 })
     }
 
     /// Returns the player with this mode.
     #[must_use]
-    pub fn in_mode(self, mode: Mode) -> Self {
+    pub fn in_mode(self, mode: ReplayMode) -> Self {
         Self { mode, ..self }
     }
 
@@ -127,14 +128,14 @@ impl Player {
     /// Starts a sequence at the response with this number, from 0.
     #[must_use]
     pub fn from_call(mut self, call: usize) -> Self {
-        self.next = Next { any: call, model: call, tool: call };
+        self.next = ReplayCursor { any: call, model: call, tool: call };
         self.calls = call;
         self
     }
 
     /// Returns the mode.
     #[must_use]
-    pub fn mode(&self) -> Mode {
+    pub fn mode(&self) -> ReplayMode {
         self.mode
     }
 
@@ -158,7 +159,7 @@ impl Player {
 
     /// Returns the exchanges of a prompt in order, for lookups.
     pub fn recorded(&self, prompt: Digest) -> impl Iterator<Item = &Exchange> {
-        let places = self.index.get(&Asked::Prompt(prompt));
+        let places = self.index.get(&ReplayLookupKey::Prompt(prompt));
         places.iter().filter_map(|at| self.recorded.get(*at)).map(|recorded| &recorded.exchange)
     }
 
@@ -166,36 +167,36 @@ impl Player {
     /// recording.
     ///
     /// # Errors
-    /// Returns a [`Miss`] if there is none, or an error was recorded.
-    pub fn respond(&mut self, prompt: &str) -> Result<&str, Miss> {
-        let request = Request::prompt(Digest::from_content(prompt.as_bytes()));
+    /// Returns a [`ReplayMiss`] if there is none, or an error was recorded.
+    pub fn respond(&mut self, prompt: &str) -> Result<&str, ReplayMiss> {
+        let request = PlayerRequest::prompt(Digest::from_content(prompt.as_bytes()));
         self.play(&request).map(|played| played.exchange.response.as_str())
     }
 
     /// Returns the recorded response to a request.
     ///
     /// # Errors
-    /// Returns a [`Miss`] if there is none; a sequence then does not advance. Returns [`Miss::RecordedError`] if an
-    /// error was recorded: returning it counts as playing it.
-    pub fn play(&mut self, request: &Request) -> Result<Played<'_>, Miss> {
+    /// Returns a [`ReplayMiss`] if there is none; a sequence then does not advance. Returns
+    /// [`ReplayMiss::RecordedError`] if an error was recorded: returning it counts as playing it.
+    pub fn play(&mut self, request: &PlayerRequest) -> Result<PlayedResponse<'_>, ReplayMiss> {
         let (at, occurrence) = match self.mode {
-            Mode::Lookup => self.look_up(request)?,
-            Mode::Sequential => self.go_on(request)?,
+            ReplayMode::Lookup => self.look_up(request)?,
+            ReplayMode::Sequential => self.go_on(request)?,
         };
-        let exhausted = Miss::Exhausted { call: self.calls, responder: request.responder };
-        let Recorded { exchange, is_used } = self.recorded.get_mut(at).ok_or(exhausted)?;
+        let exhausted = ReplayMiss::Exhausted { call: self.calls, responder: request.responder };
+        let RecordedExchange { exchange, is_used } = self.recorded.get_mut(at).ok_or(exhausted)?;
         *is_used = true;
         self.calls += 1;
         if exchange.is_error {
-            return Err(Miss::RecordedError { unit: self.unit, exchange: Box::new(exchange.clone()) });
+            return Err(ReplayMiss::RecordedError { unit: self.unit, exchange: Box::new(exchange.clone()) });
         }
-        Ok(Played { exchange, occurrence })
+        Ok(PlayedResponse { exchange, occurrence })
     }
 
-    fn look_up(&mut self, request: &Request) -> Result<(usize, Option<Occurrence>), Miss> {
+    fn look_up(&mut self, request: &PlayerRequest) -> Result<(usize, Option<Occurrence>), ReplayMiss> {
         let Some(asked) = asked(request)? else {
             return match self.playback {
-                Playback::ByPrompt => Err(Miss::NoPrompt),
+                Playback::ByPrompt => Err(ReplayMiss::NoPrompt),
                 Playback::InOrder => self.first_left(request.responder).map(|at| (at, None)),
             };
         };
@@ -218,11 +219,11 @@ impl Player {
         }
     }
 
-    fn go_on(&mut self, request: &Request) -> Result<(usize, Option<Occurrence>), Miss> {
+    fn go_on(&mut self, request: &PlayerRequest) -> Result<(usize, Option<Occurrence>), ReplayMiss> {
         let asked = asked(request)?;
         let implied = asked.as_ref().map(|asked| match asked {
-            Asked::Prompt(_) => Responder::Model,
-            Asked::Call { .. } => Responder::Tool,
+            ReplayLookupKey::Prompt(_) => Responder::Model,
+            ReplayLookupKey::Call { .. } => Responder::Tool,
         });
         let at = self.first_left(request.responder.or(implied))?;
         if let (Some(asked), Some(recorded)) = (asked, self.recorded.get(at)) {
@@ -232,72 +233,74 @@ impl Player {
     }
 
     /// Compares `asked` with the request of `exchange`.
-    fn compare(&self, asked: Asked, exchange: &Exchange) -> Result<(), Miss> {
+    fn compare(&self, asked: ReplayLookupKey, exchange: &Exchange) -> Result<(), ReplayMiss> {
         let (call, unit, index) = (self.calls, self.unit, exchange.index);
         match asked {
-            Asked::Prompt(asked) if exchange.prompts.contains(&asked) => Ok(()),
-            Asked::Prompt(asked) => {
-                Err(Miss::OutOfOrder { call, unit, index, expected: exchange.prompts.clone(), asked })
+            ReplayLookupKey::Prompt(asked) if exchange.prompts.contains(&asked) => Ok(()),
+            ReplayLookupKey::Prompt(asked) => {
+                Err(ReplayMiss::OutOfOrder { call, unit, index, expected: exchange.prompts.clone(), asked })
             }
-            Asked::Call { tool: asked, .. } if asked != exchange.tool => {
-                Err(Miss::OtherTool { call, unit, index, expected: exchange.tool.clone(), asked })
+            ReplayLookupKey::Call { tool: asked, .. } if asked != exchange.tool => {
+                Err(ReplayMiss::OtherTool { call, unit, index, expected: exchange.tool.clone(), asked })
             }
-            Asked::Call { arguments: asked, .. } => {
+            ReplayLookupKey::Call { arguments: asked, .. } => {
                 let expected = exchange.arguments.as_ref().map(Arguments::digest);
                 let is_same = expected == Some(asked);
                 if is_same {
                     Ok(())
                 } else {
-                    Err(Miss::OtherArguments { call, unit, index, expected, asked })
+                    Err(ReplayMiss::OtherArguments { call, unit, index, expected, asked })
                 }
             }
         }
     }
 
     /// Returns the first unused exchange of `responder`, or of any responder.
-    fn first_left(&mut self, responder: Option<Responder>) -> Result<usize, Miss> {
+    fn first_left(&mut self, responder: Option<Responder>) -> Result<usize, ReplayMiss> {
         let left = self.next.take(responder, &self.recorded);
-        left.ok_or(Miss::Exhausted { call: self.calls, responder })
+        left.ok_or(ReplayMiss::Exhausted { call: self.calls, responder })
     }
 }
 
 /// Returns what a request asks for; `None` if it asks for the next response.
-fn asked(request: &Request) -> Result<Option<Asked>, Miss> {
+fn asked(request: &PlayerRequest) -> Result<Option<ReplayLookupKey>, ReplayMiss> {
     Ok(match (request.prompt, &request.tool, request.arguments) {
-        (Some(prompt), ..) => Some(Asked::Prompt(prompt)),
-        (None, tool, Some(arguments)) => Some(Asked::Call { tool: tool.clone(), arguments }),
-        (None, Some(_), None) => return Err(Miss::NoArguments),
+        (Some(prompt), ..) => Some(ReplayLookupKey::Prompt(prompt)),
+        (None, tool, Some(arguments)) => Some(ReplayLookupKey::Call { tool: tool.clone(), arguments }),
+        (None, Some(_), None) => return Err(ReplayMiss::NoArguments),
         (None, None, None) => None,
     })
 }
 
-fn not_recorded(asked: Asked, index: &Index) -> Miss {
+fn not_recorded(asked: ReplayLookupKey, index: &ReplayIndex) -> ReplayMiss {
     match asked {
-        Asked::Prompt(prompt) => Miss::NotRecorded { prompt },
-        Asked::Call { tool, arguments } => {
+        ReplayLookupKey::Prompt(prompt) => ReplayMiss::NotRecorded { prompt },
+        ReplayLookupKey::Call { tool, arguments } => {
             let calls = index.calls_of(tool.as_deref());
-            Miss::CallNotRecorded { tool, arguments, calls }
+            ReplayMiss::CallNotRecorded { tool, arguments, calls }
         }
     }
 }
 
-fn no_occurrence(asked: Asked, wanted: usize, recorded: usize) -> Miss {
+fn no_occurrence(asked: ReplayLookupKey, wanted: usize, recorded: usize) -> ReplayMiss {
     match asked {
-        Asked::Prompt(prompt) => Miss::NoOccurrence { prompt, wanted, recorded },
-        Asked::Call { tool, arguments } => Miss::NoCallOccurrence { tool, arguments, wanted, recorded },
+        ReplayLookupKey::Prompt(prompt) => ReplayMiss::NoOccurrence { prompt, wanted, recorded },
+        ReplayLookupKey::Call { tool, arguments } => {
+            ReplayMiss::NoCallOccurrence { tool, arguments, wanted, recorded }
+        }
     }
 }
 
-impl Next {
+impl ReplayCursor {
     /// Returns the first unused exchange of `responder`, or of any responder.
-    fn take(&mut self, responder: Option<Responder>, recorded: &[Recorded]) -> Option<usize> {
+    fn take(&mut self, responder: Option<Responder>, recorded: &[RecordedExchange]) -> Option<usize> {
         let next = match responder {
             None => &mut self.any,
             Some(Responder::Model) => &mut self.model,
             Some(Responder::Tool) => &mut self.tool,
         };
         let wanted = |exchange: &Exchange| responder.is_none_or(|responder| responder == exchange.responder);
-        let is_left = |recorded: &Recorded| !recorded.is_used && wanted(&recorded.exchange);
+        let is_left = |recorded: &RecordedExchange| !recorded.is_used && wanted(&recorded.exchange);
         *next += recorded.get(*next..)?.iter().position(is_left)?;
         Some(*next)
     }

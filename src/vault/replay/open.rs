@@ -1,11 +1,11 @@
 //! Players of recordings in a vault.
 
-use super::{NotPlayable, Player};
+use super::{Player, PlayerError};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::Snapshot;
 use crate::vault::handle::Vault;
-use crate::vault::resolve::{Located, LookupError, document};
+use crate::vault::resolve::{LocatedCapture, LookupError, document};
 
 impl Vault {
     /// Returns a player of a located artifact: by prompt for a session, in sequence for a run.
@@ -24,19 +24,19 @@ impl Vault {
     ///
     /// # Errors
     /// Returns [`LookupError::NoRecording`] if its kind records no responses; otherwise the same as [`Vault::read`].
-    pub fn player(&self, located: &Located) -> Result<Player, LookupError> {
+    pub fn player(&self, located: &LocatedCapture) -> Result<Player, LookupError> {
         player(&*self.snapshot()?, located)
     }
 }
 
 /// Returns a player of a located artifact.
-pub(super) fn player(snapshot: &dyn Snapshot, located: &Located) -> Result<Player, LookupError> {
+pub(super) fn player(snapshot: &dyn Snapshot, located: &LocatedCapture) -> Result<Player, LookupError> {
     let (core, kind) = (located.artifact.core, &located.artifact.kind);
     let none = || LookupError::NoRecording { core, kind: kind.clone() };
     let known = formats::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
     let document = document(snapshot, located)?;
     Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
-        NotPlayable::RecordsNothing(_) => none(),
+        PlayerError::RecordsNothing(_) => none(),
         error => LookupError::Unreadable { core, message: error.to_string() },
     })
 }

@@ -6,7 +6,7 @@ use crate::json::reader::{self, Limits, ReadError};
 
 /// The order in which recorded responses are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum ReplayMode {
     /// In any order: a response is found by its request. A repeated request gets its next recording.
     Lookup,
     /// In recorded order, each response once.
@@ -25,7 +25,7 @@ pub enum Repeat {
 
 /// A request to a player: a prompt, a call of a tool, or the next response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct PlayerRequest {
     /// The SHA-256 of the prompt.
     pub prompt: Option<Digest>,
     /// The occurrence of the request, from 1; for lookups only. If `None`, the first unused one.
@@ -38,7 +38,7 @@ pub struct Request {
     pub arguments: Option<Digest>,
 }
 
-impl Request {
+impl PlayerRequest {
     /// Creates a request for the response to a prompt with this digest.
     #[must_use]
     pub fn prompt(digest: Digest) -> Self {
@@ -79,7 +79,7 @@ pub fn arguments_digest(json: &str) -> Result<Digest, ReadError> {
 
 /// A played response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Played<'p> {
+pub struct PlayedResponse<'p> {
     /// The recorded exchange.
     pub exchange: &'p Exchange,
     /// The occurrence of the request; `None` if the next response was requested.

@@ -8,7 +8,7 @@ use crate::vault::query::{self, HashTarget};
 
 /// The result of a lookup: an artifact and one of its captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Located {
+pub struct LocatedCapture {
     /// The artifact.
     pub artifact: ArtifactRecord,
     /// The capture that the hash identifies, or the artifact's preferred one: the one of the lowest [`preference`](crate::storage::preference).
@@ -21,7 +21,7 @@ impl Vault {
     /// # Errors
     /// Returns [`LookupError::NotFound`], [`LookupError::Ambiguous`], [`LookupError::Removed`] if the artifact was
     /// removed, and [`LookupError::Store`] if the vault cannot be read.
-    pub fn locate(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    pub fn locate(&self, prefix: &DigestPrefix) -> Result<LocatedCapture, LookupError> {
         locate(&*self.snapshot()?, prefix)
     }
 
@@ -29,7 +29,11 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Vault::locate`].
-    pub fn locate_in(&self, snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    pub fn locate_in(
+        &self,
+        snapshot: &dyn Snapshot,
+        prefix: &DigestPrefix,
+    ) -> Result<LocatedCapture, LookupError> {
         locate(snapshot, prefix)
     }
 
@@ -38,7 +42,11 @@ impl Vault {
     /// # Errors
     /// Returns [`LookupError::CaptureNotFound`] if no capture of the artifact has the prefix, [`LookupError::Ambiguous`]
     /// if several have it, and [`LookupError::Store`] if the vault cannot be read.
-    pub fn capture_of(&self, located: &Located, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    pub fn capture_of(
+        &self,
+        located: &LocatedCapture,
+        prefix: &DigestPrefix,
+    ) -> Result<LocatedCapture, LookupError> {
         let snapshot = self.snapshot()?;
         snapshot.expect_artifact(located.artifact.core)?;
         let captures = snapshot.captures_of(located.artifact.core)?.into_iter();
@@ -46,7 +54,9 @@ impl Vault {
             PrefixResolution::None => {
                 Err(LookupError::CaptureNotFound { core: located.artifact.core, capture: *prefix })
             }
-            PrefixResolution::One(capture) => Ok(Located { artifact: located.artifact.clone(), capture }),
+            PrefixResolution::One(capture) => {
+                Ok(LocatedCapture { artifact: located.artifact.clone(), capture })
+            }
             PrefixResolution::Ambiguous(captures) => {
                 let target = |row: &CaptureRecord| HashTarget::Capture(located.artifact.core, row.capture);
                 let candidates = captures.iter().map(target).collect();
@@ -60,7 +70,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Vault::locate`].
-    pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<LocatedCapture, LookupError> {
         locate_bytes(&*self.snapshot()?, prefix)
     }
 }
@@ -68,7 +78,7 @@ impl Vault {
 pub(in crate::vault) fn locate(
     snapshot: &dyn Snapshot,
     prefix: &DigestPrefix,
-) -> Result<Located, LookupError> {
+) -> Result<LocatedCapture, LookupError> {
     let target = match query::resolve(snapshot, prefix)? {
         PrefixResolution::None => {
             let tombstone = snapshot.resolve(prefix, 1)?.tombstones.into_iter().next();
@@ -85,7 +95,10 @@ pub(in crate::vault) fn locate(
 
 /// Like [`locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes, to the capture
 /// with the smallest core hash.
-pub(super) fn locate_bytes(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+pub(super) fn locate_bytes(
+    snapshot: &dyn Snapshot,
+    prefix: &DigestPrefix,
+) -> Result<LocatedCapture, LookupError> {
     match locate(snapshot, prefix) {
         Err(LookupError::Ambiguous { candidates, .. }) if is_one_hash(&candidates) => {
             let first = candidates.first().copied().ok_or(LookupError::NotFound(*prefix))?;
@@ -99,13 +112,13 @@ pub(super) fn locate_bytes(snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Re
 pub(in crate::vault) fn with_preferred_capture(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
-) -> Result<Located, StorageError> {
+) -> Result<LocatedCapture, StorageError> {
     let capture = snapshot.preferred_capture(artifact.core)?;
     let capture = capture.ok_or_else(|| StorageError::gone(artifact.core))?;
-    Ok(Located { artifact: artifact.clone(), capture })
+    Ok(LocatedCapture { artifact: artifact.clone(), capture })
 }
 
-fn located(snapshot: &dyn Snapshot, target: HashTarget) -> Result<Option<Located>, LookupError> {
+fn located(snapshot: &dyn Snapshot, target: HashTarget) -> Result<Option<LocatedCapture>, LookupError> {
     let found = match target {
         HashTarget::Artifact(core) => match snapshot.artifact(core)? {
             Some(artifact) => snapshot.preferred_capture(core)?.zip(Some(artifact)),
@@ -116,5 +129,5 @@ fn located(snapshot: &dyn Snapshot, target: HashTarget) -> Result<Option<Located
             None => None,
         },
     };
-    Ok(found.map(|(capture, artifact)| Located { artifact, capture }))
+    Ok(found.map(|(capture, artifact)| LocatedCapture { artifact, capture }))
 }

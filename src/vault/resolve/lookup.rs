@@ -1,7 +1,7 @@
 //! Lookups of artifacts by tags, run ids, order of arrival, and hashes that artifacts mention.
 
 use super::error::LookupError;
-use super::locate::{Located, locate};
+use super::locate::{LocatedCapture, locate};
 use super::mentioned::{MentionedHash, MentioningArtifact};
 use crate::artifact::Playback;
 use crate::digest::{DigestPrefix, PrefixResolution};
@@ -23,14 +23,14 @@ const LISTED: usize = 5;
 const COUNTED: usize = 1_000;
 
 /// Returns the artifact with this tag, and its preferred capture.
-pub(super) fn tagged(snapshot: &dyn Snapshot, name: &str) -> Result<Located, LookupError> {
+pub(super) fn tagged(snapshot: &dyn Snapshot, name: &str) -> Result<LocatedCapture, LookupError> {
     let core = snapshot.with_tag(name)?;
     let core = core.ok_or_else(|| LookupError::NoSuchTag(name.to_owned()))?;
     locate(snapshot, &core.0.into())
 }
 
 /// Returns the artifact that arrived `back` artifacts before the last one, and its preferred capture.
-pub(super) fn latest(snapshot: &dyn Snapshot, back: u64) -> Result<Located, LookupError> {
+pub(super) fn latest(snapshot: &dyn Snapshot, back: u64) -> Result<LocatedCapture, LookupError> {
     let mut page = Page::first(PAGE);
     let mut left = back;
     loop {
@@ -49,7 +49,7 @@ pub(super) fn latest(snapshot: &dyn Snapshot, back: u64) -> Result<Located, Look
 }
 
 /// Returns the artifact with the tag `name`, or that of the run with this id; `None` if there is none.
-pub(super) fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Located>, LookupError> {
+pub(super) fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Option<LocatedCapture>, LookupError> {
     match tagged(snapshot, name) {
         Err(LookupError::NoSuchTag(_)) => {}
         tagged => return tagged.map(Some),

@@ -17,7 +17,7 @@ use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::{Snapshot, StorageError};
 
 pub use error::LookupError;
-pub use locate::Located;
+pub use locate::LocatedCapture;
 pub use lookup::RUN_IDS;
 pub use mentioned::{MentionedHash, MentioningArtifact};
 
@@ -115,7 +115,7 @@ pub enum ResolveCandidate {
 }
 
 /// A parsed text.
-enum Reference<'t> {
+enum ArtifactSpecifier<'t> {
     Hash(DigestPrefix),
     Tag(&'t str),
     Latest(u64),
@@ -152,18 +152,18 @@ impl ResolveRequest {
     /// [`LookupError::LatestOutOfRange`] if there is none, [`LookupError::Mentioned`] if the hash is only mentioned,
     /// [`LookupError::Ambiguous`], [`LookupError::AmbiguousName`] and [`LookupError::AmbiguousMention`] if there are
     /// several, [`LookupError::Removed`] if it was removed, and [`LookupError::Store`] if the vault cannot be read.
-    pub fn locate(&self, vault: &Vault) -> Result<Located, LookupError> {
+    pub fn locate(&self, vault: &Vault) -> Result<LocatedCapture, LookupError> {
         self.locate_in(&*vault.snapshot()?)
     }
 
-    fn locate_in(&self, snapshot: &dyn Snapshot) -> Result<Located, LookupError> {
-        match Reference::parse(&self.text) {
-            Reference::Tag(name) => tagged(snapshot, name),
-            Reference::Latest(back) => latest(snapshot, back),
-            Reference::Name => {
+    fn locate_in(&self, snapshot: &dyn Snapshot) -> Result<LocatedCapture, LookupError> {
+        match ArtifactSpecifier::parse(&self.text) {
+            ArtifactSpecifier::Tag(name) => tagged(snapshot, name),
+            ArtifactSpecifier::Latest(back) => latest(snapshot, back),
+            ArtifactSpecifier::Name => {
                 by_name(snapshot, &self.text)?.ok_or_else(|| LookupError::NoSuchName(self.text.clone()))
             }
-            Reference::Hash(prefix) => match self.by_hash(snapshot, &prefix) {
+            ArtifactSpecifier::Hash(prefix) => match self.by_hash(snapshot, &prefix) {
                 Err(error @ LookupError::NotFound(_)) => match by_name(snapshot, &self.text)? {
                     Some(located) => Ok(located),
                     None => Err(mentioned(snapshot, &prefix)?.unwrap_or(error)),
@@ -173,15 +173,17 @@ impl ResolveRequest {
         }
     }
 
-    fn by_hash(&self, snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<Located, LookupError> {
+    fn by_hash(&self, snapshot: &dyn Snapshot, prefix: &DigestPrefix) -> Result<LocatedCapture, LookupError> {
         if self.any_artifact { locate_bytes(snapshot, prefix) } else { locate(snapshot, prefix) }
     }
 
-    fn found(&self, Located { artifact, capture }: &Located) -> ResolveAnswer {
+    fn found(&self, LocatedCapture { artifact, capture }: &LocatedCapture) -> ResolveAnswer {
         let (summary, capture_hash) = (ArtifactSummary::from(artifact), capture.capture);
-        let is_capture = match Reference::parse(&self.text) {
-            Reference::Hash(prefix) => !prefix.matches(&artifact.core.0) && prefix.matches(&capture_hash.0),
-            Reference::Tag(_) | Reference::Latest(_) | Reference::Name => false,
+        let is_capture = match ArtifactSpecifier::parse(&self.text) {
+            ArtifactSpecifier::Hash(prefix) => {
+                !prefix.matches(&artifact.core.0) && prefix.matches(&capture_hash.0)
+            }
+            ArtifactSpecifier::Tag(_) | ArtifactSpecifier::Latest(_) | ArtifactSpecifier::Name => false,
         };
         if is_capture {
             ResolveAnswer::Capture { artifact: summary, capture_hash }
@@ -227,7 +229,7 @@ impl From<HashTarget> for ResolveCandidate {
     }
 }
 
-impl<'t> Reference<'t> {
+impl<'t> ArtifactSpecifier<'t> {
     fn parse(text: &'t str) -> Self {
         if let Some(name) = text.strip_prefix('@') {
             return Self::Tag(name);
@@ -255,14 +257,14 @@ mod tests {
 
     #[test]
     fn texts_are_parsed_as_what_they_look_like() {
-        assert!(matches!(Reference::parse("@base"), Reference::Tag("base")));
-        assert!(matches!(Reference::parse("latest"), Reference::Latest(0)));
-        assert!(matches!(Reference::parse("latest~12"), Reference::Latest(12)));
+        assert!(matches!(ArtifactSpecifier::parse("@base"), ArtifactSpecifier::Tag("base")));
+        assert!(matches!(ArtifactSpecifier::parse("latest"), ArtifactSpecifier::Latest(0)));
+        assert!(matches!(ArtifactSpecifier::parse("latest~12"), ArtifactSpecifier::Latest(12)));
         for name in ["latest~x", "latest~+1", "latest~", "latest~18446744073709551616"] {
-            assert!(matches!(Reference::parse(name), Reference::Name), "{name}");
+            assert!(matches!(ArtifactSpecifier::parse(name), ArtifactSpecifier::Name), "{name}");
         }
-        assert!(matches!(Reference::parse("latest-run"), Reference::Name));
-        assert!(matches!(Reference::parse("4df877dec7f4"), Reference::Hash(_)));
-        assert!(matches!(Reference::parse("run-123"), Reference::Name));
+        assert!(matches!(ArtifactSpecifier::parse("latest-run"), ArtifactSpecifier::Name));
+        assert!(matches!(ArtifactSpecifier::parse("4df877dec7f4"), ArtifactSpecifier::Hash(_)));
+        assert!(matches!(ArtifactSpecifier::parse("run-123"), ArtifactSpecifier::Name));
     }
 }

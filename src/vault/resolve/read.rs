@@ -1,7 +1,7 @@
 //! Reading of located artifacts, hashed again.
 
 use super::error::LookupError;
-use super::locate::Located;
+use super::locate::LocatedCapture;
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::formats::{self, Session};
@@ -36,7 +36,7 @@ impl Vault {
     /// # Errors
     /// Returns [`LookupError::SeveralMembers`] if the artifact has several files, [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes
     /// are not those that were stored, and another [`StorageError`] if the vault cannot be read.
-    pub fn read(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
+    pub fn read(&self, located: &LocatedCapture) -> Result<Vec<u8>, LookupError> {
         document(&*self.snapshot()?, located)
     }
 
@@ -45,7 +45,7 @@ impl Vault {
     /// # Errors
     /// Returns [`Damaged`](crate::storage::ErrorKind::Damaged) if the bytes are not those that were stored, and another error if the vault
     /// cannot be read.
-    pub fn members(&self, located: &Located) -> Result<Vec<StoredMember>, StorageError> {
+    pub fn members(&self, located: &LocatedCapture) -> Result<Vec<StoredMember>, StorageError> {
         self.snapshot()?.read_members(located.artifact.core, located.capture.capture)
     }
 
@@ -53,7 +53,7 @@ impl Vault {
     ///
     /// # Errors
     /// Same as [`Vault::read`]; also returns [`LookupError::Unreadable`] if the kind is not supported.
-    pub fn read_core(&self, located: &Located) -> Result<Vec<u8>, LookupError> {
+    pub fn read_core(&self, located: &LocatedCapture) -> Result<Vec<u8>, LookupError> {
         core_of(&*self.snapshot()?, located)
     }
 
@@ -87,7 +87,10 @@ impl Vault {
 }
 
 /// Returns the exact bytes of a capture of a document, hashed again.
-pub(in crate::vault) fn document(snapshot: &dyn Snapshot, located: &Located) -> Result<Vec<u8>, LookupError> {
+pub(in crate::vault) fn document(
+    snapshot: &dyn Snapshot,
+    located: &LocatedCapture,
+) -> Result<Vec<u8>, LookupError> {
     let ArtifactRecord { core, kind, .. } = &located.artifact;
     let several = LookupError::SeveralMembers { core: *core, kind: kind.clone() };
     if formats::named(kind).is_some_and(Kind::is_of_directories) {
@@ -101,7 +104,10 @@ pub(in crate::vault) fn document(snapshot: &dyn Snapshot, located: &Located) -> 
 }
 
 /// Returns the canonical bytes whose SHA-256 is the core hash of a located artifact.
-pub(in crate::vault) fn core_of(snapshot: &dyn Snapshot, located: &Located) -> Result<Vec<u8>, LookupError> {
+pub(in crate::vault) fn core_of(
+    snapshot: &dyn Snapshot,
+    located: &LocatedCapture,
+) -> Result<Vec<u8>, LookupError> {
     let ArtifactRecord { core, kind, .. } = &located.artifact;
     let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
     let members = snapshot.read_members(*core, located.capture.capture)?;

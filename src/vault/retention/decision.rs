@@ -3,30 +3,30 @@
 use chrono::{DateTime, Utc};
 
 use super::policy::Policy;
-use super::reason::{Miss, Reason};
+use super::reason::{RetentionReason, RetentionRuleMiss};
 use crate::storage::ArtifactRecord;
 
 /// The group of an artifact: the name and the values of each key of the policy.
-pub type Group = Vec<(String, Vec<String>)>;
+pub type RetentionGroup = Vec<(String, Vec<String>)>;
 
 /// The decision on an artifact.
 #[derive(Clone, Debug)]
-pub struct Decision {
+pub struct ArtifactDecision {
     /// The artifact.
     pub artifact: ArtifactRecord,
     /// The group.
-    pub group: Group,
+    pub group: RetentionGroup,
     /// The time that is used, if the artifact has it.
     pub at: Option<DateTime<Utc>>,
     /// The total size of its captures in bytes.
     pub size: u64,
     /// The reasons to keep it; it is to be removed if there are none.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<RetentionReason>,
     /// The reasons that rules do not keep it.
-    pub misses: Vec<Miss>,
+    pub misses: Vec<RetentionRuleMiss>,
 }
 
-impl Decision {
+impl ArtifactDecision {
     /// Returns whether it is kept.
     #[must_use]
     pub fn is_kept(&self) -> bool {
@@ -37,7 +37,7 @@ impl Decision {
     #[must_use]
     pub fn descriptions(&self, policy: &Policy) -> Vec<String> {
         if self.is_kept() {
-            self.reasons.iter().map(Reason::text).collect()
+            self.reasons.iter().map(RetentionReason::text).collect()
         } else {
             self.misses.iter().map(|miss| miss.text(policy)).collect()
         }

@@ -2,17 +2,17 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::decision::Decision;
-use super::reason::Reason;
+use super::decision::ArtifactDecision;
+use super::reason::RetentionReason;
 use crate::digest::CoreHash;
 use crate::storage::{Result, Snapshot};
-use crate::vault::query::{DependentFinder, Hold, Holding};
+use crate::vault::query::{Dependency, DependentFinder, GroupDependency};
 
 /// Keeps artifacts whose bytes a kept artifact contains or that it links to, until no further artifact is kept for
 /// this. Each group of dependents is examined once, and again when its first member is kept.
 pub(super) fn keep_dependencies(
     snapshot: &dyn Snapshot,
-    decisions: &mut [Decision],
+    decisions: &mut [ArtifactDecision],
     ignores_links: bool,
 ) -> Result<()> {
     let leaving = decisions.iter().filter(|decision| !decision.is_kept());
@@ -25,22 +25,22 @@ pub(super) fn keep_dependencies(
             holds.extend(finder.linking(snapshot, &decision.artifact)?);
         }
         if !holds.is_empty() {
-            waiting.push(Waiting { number, holds });
+            waiting.push(ForgetCandidate { number, holds });
         }
     }
-    let groups = Groups::new(&finder, &waiting, &leaving);
+    let groups = DependentGroups::new(&finder, &waiting, &leaving);
     settle(snapshot, decisions, &finder, (waiting, groups))
 }
 
 /// An artifact that is removed unless a kept artifact depends on it.
-struct Waiting {
+struct ForgetCandidate {
     /// The number of its decision.
     number: usize,
-    holds: Vec<Hold>,
+    holds: Vec<GroupDependency>,
 }
 
 /// The groups of dependents.
-struct Groups {
+struct DependentGroups {
     /// The first kept dependent of each group that has one.
     kept: HashMap<usize, CoreHash>,
     /// The waiting artifacts that the members of each other group depend on.
@@ -49,11 +49,11 @@ struct Groups {
     of_holder: HashMap<CoreHash, Vec<usize>>,
 }
 
-impl Groups {
-    fn new(finder: &DependentFinder, waiting: &[Waiting], leaving: &HashSet<CoreHash>) -> Self {
+impl DependentGroups {
+    fn new(finder: &DependentFinder, waiting: &[ForgetCandidate], leaving: &HashSet<CoreHash>) -> Self {
         let mut groups = Self { kept: HashMap::new(), held: HashMap::new(), of_holder: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
-            for Hold { group, .. } in &waiting.holds {
+            for GroupDependency { group, .. } in &waiting.holds {
                 if !groups.kept.contains_key(group) && !groups.held.contains_key(group) {
                     groups.look_at(finder, *group, leaving);
                 }
@@ -80,9 +80,9 @@ impl Groups {
 
 fn settle(
     snapshot: &dyn Snapshot,
-    decisions: &mut [Decision],
+    decisions: &mut [ArtifactDecision],
     finder: &DependentFinder,
-    (waiting, mut groups): (Vec<Waiting>, Groups),
+    (waiting, mut groups): (Vec<ForgetCandidate>, DependentGroups),
 ) -> Result<()> {
     // Start with the artifacts that have a dependent kept by a rule, each with the first such reason.
     let mut due: VecDeque<(usize, usize, CoreHash)> = VecDeque::new();
@@ -91,7 +91,7 @@ fn settle(
         due.extend(held.map(|(group, holder)| (at, group, holder)));
     }
     while let Some((at, group, holder)) = due.pop_front() {
-        let Some(Waiting { number, holds }) = waiting.get(at) else { continue };
+        let Some(ForgetCandidate { number, holds }) = waiting.get(at) else { continue };
         let Some(decision) = decisions.get_mut(*number).filter(|decision| !decision.is_kept()) else {
             continue;
         };
@@ -107,9 +107,9 @@ fn settle(
     Ok(())
 }
 
-fn reason(holding: Holding) -> Reason {
+fn reason(holding: Dependency) -> RetentionReason {
     match holding {
-        Holding::Contained(container) => Reason::Contained(Box::new(container)),
-        Holding::Linked(link) => Reason::Linked(Box::new(link)),
+        Dependency::Contained(container) => RetentionReason::Contained(Box::new(container)),
+        Dependency::Linked(link) => RetentionReason::Linked(Box::new(link)),
     }
 }

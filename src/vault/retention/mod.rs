@@ -18,17 +18,17 @@ use utoipa::ToSchema;
 
 use crate::digest::CoreHash;
 use crate::storage::{
-    Annotations, ArtifactRecord, Attribute, Filter, Label, Order, Page, Result, Snapshot, Tag, TimeBasis,
-    stated_time,
+    Annotations, ArtifactRecord, AttributeRecord, Filter, Label, Order, Page, Result, Snapshot, Tag,
+    TimeBasis, declared_time,
 };
 
-pub use decision::{Decision, Group};
+pub use decision::{ArtifactDecision, RetentionGroup};
 pub use pattern::{PatternError, TagPattern};
-pub use period::{Period, Span};
+pub use period::{Period, RetentionSpan};
 pub use policy::{GroupKey, LabelRule, PeriodRule, Policy};
-pub use reason::{Miss, Reason, length_text};
+pub use reason::{RetentionReason, RetentionRuleMiss, length_text};
 
-use period::Choice;
+use period::PeriodRuleResult;
 
 /// The decisions of a policy on every artifact of its kinds.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ pub struct Plan {
     /// The policy.
     pub policy: Policy,
     /// The decisions, by group, newest first.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<ArtifactDecision>,
 }
 
 /// Number of artifacts of a kind that would be removed.
@@ -57,7 +57,7 @@ impl Plan {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn new(snapshot: &dyn Snapshot, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
-        let mut groups: BTreeMap<Group, Vec<Dated>> = BTreeMap::new();
+        let mut groups: BTreeMap<RetentionGroup, Vec<TimedArtifact>> = BTreeMap::new();
         let conditions = policy.labels.iter().map(LabelRule::condition).collect();
         let filter = Filter { kinds: policy.kinds.clone(), conditions, ..Filter::default() };
         // Newest first, and so are the artifacts of each group.
@@ -70,7 +70,7 @@ impl Plan {
             let at = match basis {
                 TimeBasis::FirstSeen => Some(artifact.added_at),
                 TimeBasis::LastSeen => Some(artifact.seen_at),
-                TimeBasis::Created | TimeBasis::Finished => stated_time(&attributes, basis),
+                TimeBasis::Created | TimeBasis::Finished => declared_time(&attributes, basis),
             };
             let labels = if policy.has_label_groups() {
                 snapshot.annotations_of(artifact.core)?.labels
@@ -78,7 +78,7 @@ impl Plan {
                 Vec::new()
             };
             let group = group(&policy, &artifact, &attributes, &labels);
-            groups.entry(group).or_default().push(Dated { artifact, at });
+            groups.entry(group).or_default().push(TimedArtifact { artifact, at });
         }
         let mut decisions = Vec::new();
         for (group, artifacts) in groups {
@@ -89,7 +89,7 @@ impl Plan {
     }
 
     /// Returns the artifacts that would be removed.
-    pub fn removed(&self) -> impl Iterator<Item = &Decision> {
+    pub fn removed(&self) -> impl Iterator<Item = &ArtifactDecision> {
         self.decisions.iter().filter(|decision| !decision.is_kept())
     }
 
@@ -108,13 +108,18 @@ impl Plan {
 }
 
 /// An artifact with the time that a policy uses.
-struct Dated {
+struct TimedArtifact {
     artifact: ArtifactRecord,
     at: Option<DateTime<Utc>>,
 }
 
 /// Returns the group of an artifact.
-fn group(policy: &Policy, artifact: &ArtifactRecord, attributes: &[Attribute], labels: &[Label]) -> Group {
+fn group(
+    policy: &Policy,
+    artifact: &ArtifactRecord,
+    attributes: &[AttributeRecord],
+    labels: &[Label],
+) -> RetentionGroup {
     let values = |key: &GroupKey| {
         let values = match key {
             GroupKey::Kind => vec![artifact.kind.clone()],
@@ -136,8 +141,8 @@ fn group(policy: &Policy, artifact: &ArtifactRecord, attributes: &[Attribute], l
 fn decide(
     snapshot: &dyn Snapshot,
     (policy, now): (&Policy, DateTime<Utc>),
-    (group, artifacts): (Group, Vec<Dated>),
-    decisions: &mut Vec<Decision>,
+    (group, artifacts): (RetentionGroup, Vec<TimedArtifact>),
+    decisions: &mut Vec<ArtifactDecision>,
 ) -> Result<()> {
     let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| artifact.at).collect();
     // Artifacts without a time come last.
@@ -145,50 +150,53 @@ fn decide(
     let cores: Vec<CoreHash> = artifacts.iter().map(|dated| dated.artifact.core).collect();
     let captures = snapshot.captures(&cores)?;
     let annotations = snapshot.annotations(&cores)?;
-    for ((Dated { artifact, at }, captures), annotations) in
+    for ((TimedArtifact { artifact, at }, captures), annotations) in
         artifacts.into_iter().zip(captures).zip(annotations)
     {
-        let undated = || Verdict { reasons: vec![Reason::Undated(policy.by.into())], misses: Vec::new() };
-        let Verdict { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
+        let undated = || TimeRuleResult {
+            reasons: vec![RetentionReason::Undated(policy.by.into())],
+            misses: Vec::new(),
+        };
+        let TimeRuleResult { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
         let tagged = policy.by_tags(&annotations);
         if tagged.is_empty() && !policy.keep_tags.is_empty() {
-            misses.push(Miss::Tag);
+            misses.push(RetentionRuleMiss::Tag);
         }
         reasons.extend(tagged);
         let labeled = policy.by_labels(&annotations);
         if labeled.is_empty() && !policy.keep_labels.is_empty() {
-            misses.push(Miss::Label);
+            misses.push(RetentionRuleMiss::Label);
         }
         reasons.extend(labeled);
         if annotations.pin.is_some() {
-            reasons.push(Reason::Pinned);
+            reasons.push(RetentionReason::Pinned);
         }
         let size = captures.iter().map(|capture| capture.size).sum();
-        decisions.push(Decision { artifact, group: group.clone(), at, size, reasons, misses });
+        decisions.push(ArtifactDecision { artifact, group: group.clone(), at, size, reasons, misses });
     }
     Ok(())
 }
 
 /// The result of the time rules for an artifact.
 #[derive(Clone, Default)]
-struct Verdict {
-    reasons: Vec<Reason>,
-    misses: Vec<Miss>,
+struct TimeRuleResult {
+    reasons: Vec<RetentionReason>,
+    misses: Vec<RetentionRuleMiss>,
 }
 
-impl Verdict {
-    fn add(&mut self, is_kept: bool, reason: Reason, miss: Miss) {
+impl TimeRuleResult {
+    fn add(&mut self, is_kept: bool, reason: RetentionReason, miss: RetentionRuleMiss) {
         if is_kept { self.reasons.push(reason) } else { self.misses.push(miss) }
     }
 }
 
 impl Policy {
     /// Applies the time rules to the artifacts of a group with these times, newest first.
-    fn by_time(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<Verdict> {
-        let mut verdicts = vec![Verdict::default(); times.len()];
+    fn by_time(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<TimeRuleResult> {
+        let mut verdicts = vec![TimeRuleResult::default(); times.len()];
         if let Some(last) = self.keep_last {
             for (age, verdict) in verdicts.iter_mut().enumerate() {
-                verdict.add(age < last, Reason::Last(last), Miss::Last(last));
+                verdict.add(age < last, RetentionReason::Last(last), RetentionRuleMiss::Last(last));
             }
         }
         if let Some(within) = self.keep_within {
@@ -196,16 +204,20 @@ impl Policy {
             let since = now.checked_sub_signed(within);
             for (verdict, time) in verdicts.iter_mut().zip(times) {
                 let is_kept = since.is_none_or(|since| *time >= since);
-                verdict.add(is_kept, Reason::Within(within), Miss::Within(within));
+                verdict.add(is_kept, RetentionReason::Within(within), RetentionRuleMiss::Within(within));
             }
         }
         for PeriodRule { period, count } in &self.keep_periods {
             for (verdict, choice) in verdicts.iter_mut().zip(period.choose(times, *count)) {
                 match choice {
-                    Choice::Newest(span) => verdict.reasons.push(Reason::Newest(span)),
-                    Choice::Oldest(span) => verdict.reasons.push(Reason::Oldest(span)),
-                    Choice::Superseded(span) => verdict.misses.push(Miss::Superseded(span)),
-                    Choice::TooOld => verdict.misses.push(Miss::TooOld(*period, *count)),
+                    PeriodRuleResult::Newest(span) => verdict.reasons.push(RetentionReason::Newest(span)),
+                    PeriodRuleResult::Oldest(span) => verdict.reasons.push(RetentionReason::Oldest(span)),
+                    PeriodRuleResult::Superseded(span) => {
+                        verdict.misses.push(RetentionRuleMiss::Superseded(span));
+                    }
+                    PeriodRuleResult::TooOld => {
+                        verdict.misses.push(RetentionRuleMiss::TooOld(*period, *count));
+                    }
                 }
             }
         }
@@ -228,16 +240,17 @@ impl Policy {
         Ok(!is_kept && self.labels.iter().all(has_it))
     }
 
-    fn by_labels(&self, annotations: &Annotations) -> Vec<Reason> {
+    fn by_labels(&self, annotations: &Annotations) -> Vec<RetentionReason> {
         let is_kept = |label: &&Label| self.keep_labels.iter().any(|rule| rule.matches(label));
-        let reason = |label: &Label| Reason::Label { key: label.key.clone(), value: label.value.clone() };
+        let reason =
+            |label: &Label| RetentionReason::Label { key: label.key.clone(), value: label.value.clone() };
         annotations.labels.iter().filter(is_kept).map(reason).collect()
     }
 
-    fn by_tags(&self, annotations: &Annotations) -> Vec<Reason> {
+    fn by_tags(&self, annotations: &Annotations) -> Vec<RetentionReason> {
         let reason = |tag: &Tag| {
             let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(&tag.name))?.clone();
-            Some(Reason::Tag { pattern, tag: tag.name.clone() })
+            Some(RetentionReason::Tag { pattern, tag: tag.name.clone() })
         };
         annotations.tags.iter().filter_map(reason).collect()
     }

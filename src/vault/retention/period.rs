@@ -27,7 +27,7 @@ pub enum Period {
 /// A particular calendar period, such as one day. Displays as `2026-11-20 15:00`, `2026-11-20`, `2026-W47`, `2026-11`
 /// or `2026`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct RetentionSpan {
     period: Period,
     /// A time within it.
     time: DateTime<Utc>,
@@ -35,13 +35,13 @@ pub struct Span {
 
 /// The result of a period rule for an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum PeriodRuleResult {
     /// It is the newest of this span and kept.
-    Newest(Span),
+    Newest(RetentionSpan),
     /// It is the oldest artifact, and kept because there are fewer spans than the rule keeps.
-    Oldest(Span),
+    Oldest(RetentionSpan),
     /// A newer artifact of this span is kept.
-    Superseded(Span),
+    Superseded(RetentionSpan),
     /// Its span is before those that are kept.
     TooOld,
 }
@@ -61,13 +61,13 @@ impl Period {
 
     /// Returns the span that contains `time`.
     #[must_use]
-    pub fn span(self, time: DateTime<Utc>) -> Span {
-        Span { period: self, time }
+    pub fn span(self, time: DateTime<Utc>) -> RetentionSpan {
+        RetentionSpan { period: self, time }
     }
 
     /// Applies the rule that keeps the newest artifact of each of the last `count` non-empty spans. `times` are newest
     /// first. The oldest artifact is also kept while there are fewer spans: later ones are counted from it.
-    pub(super) fn choose(self, times: &[DateTime<Utc>], count: usize) -> Vec<Choice> {
+    pub(super) fn choose(self, times: &[DateTime<Utc>], count: usize) -> Vec<PeriodRuleResult> {
         let spans: BTreeSet<(i64, i64)> = times.iter().map(|time| self.span(*time).key()).collect();
         let is_short = spans.len() < count;
         let mut open: BTreeSet<(i64, i64)> = spans.into_iter().rev().take(count).collect();
@@ -75,17 +75,17 @@ impl Period {
         let choice = |(position, time): (usize, &DateTime<Utc>)| {
             let span = self.span(*time);
             match span.key() {
-                key if open.remove(&key) => Choice::Newest(span),
-                _ if is_short && position + 1 == times.len() => Choice::Oldest(span),
-                key if kept.contains(&key) => Choice::Superseded(span),
-                _ => Choice::TooOld,
+                key if open.remove(&key) => PeriodRuleResult::Newest(span),
+                _ if is_short && position + 1 == times.len() => PeriodRuleResult::Oldest(span),
+                key if kept.contains(&key) => PeriodRuleResult::Superseded(span),
+                _ => PeriodRuleResult::TooOld,
             }
         };
         times.iter().enumerate().map(choice).collect()
     }
 }
 
-impl Span {
+impl RetentionSpan {
     /// Returns the type of period.
     #[must_use]
     pub fn period(self) -> Period {
@@ -106,7 +106,7 @@ impl Span {
     }
 }
 
-impl fmt::Display for Span {
+impl fmt::Display for RetentionSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let format = match self.period {
             Period::Hour => "%Y-%m-%d %H:00",
@@ -128,11 +128,11 @@ mod tests {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    fn kept(period: Period, texts: &[&str], count: usize) -> Vec<String> {
+    fn kept_periods(period: Period, texts: &[&str], count: usize) -> Vec<String> {
         let choices = period.choose(&times(texts), count).into_iter();
         let kept = choices.filter_map(|choice| match choice {
-            Choice::Newest(span) => Some(span.to_string()),
-            Choice::Oldest(span) => Some(format!("oldest {span}")),
+            PeriodRuleResult::Newest(span) => Some(span.to_string()),
+            PeriodRuleResult::Oldest(span) => Some(format!("oldest {span}")),
             _ => None,
         });
         kept.collect()
@@ -151,25 +151,25 @@ mod tests {
             "2026-12-27T23:59:59Z",
         ];
         assert_eq!(
-            kept(Period::Hour, &newest_first[2..], 3),
+            kept_periods(Period::Hour, &newest_first[2..], 3),
             ["2027-01-01 00:00", "2026-12-31 23:00", "2026-12-31 22:00"]
         );
-        assert_eq!(kept(Period::Day, &newest_first, 3), ["2027-01-04", "2027-01-03", "2027-01-01"]);
-        assert_eq!(kept(Period::Week, &newest_first, 3), ["2027-W01", "2026-W53", "2026-W52"]);
-        assert_eq!(kept(Period::Month, &newest_first, 2), ["2027-01", "2026-12"]);
-        assert_eq!(kept(Period::Year, &newest_first, 2), ["2027", "2026"]);
+        assert_eq!(kept_periods(Period::Day, &newest_first, 3), ["2027-01-04", "2027-01-03", "2027-01-01"]);
+        assert_eq!(kept_periods(Period::Week, &newest_first, 3), ["2027-W01", "2026-W53", "2026-W52"]);
+        assert_eq!(kept_periods(Period::Month, &newest_first, 2), ["2027-01", "2026-12"]);
+        assert_eq!(kept_periods(Period::Year, &newest_first, 2), ["2027", "2026"]);
     }
 
     #[test]
     fn the_oldest_is_kept_until_there_are_enough() {
         let days =
             ["2026-11-03T10:00:00Z", "2026-11-03T09:00:00Z", "2026-11-02T08:00:00Z", "2026-11-02T07:00:00Z"];
-        assert_eq!(kept(Period::Day, &days, 0), [""; 0]);
-        assert_eq!(kept(Period::Day, &days, 1), ["2026-11-03"]);
-        assert_eq!(kept(Period::Day, &days, 2), ["2026-11-03", "2026-11-02"]);
-        assert_eq!(kept(Period::Day, &days, 3), ["2026-11-03", "2026-11-02", "oldest 2026-11-02"]);
-        assert_eq!(kept(Period::Day, &days[..1], usize::MAX), ["2026-11-03"]);
-        assert_eq!(kept(Period::Day, &[], 3), [""; 0]);
+        assert_eq!(kept_periods(Period::Day, &days, 0), [""; 0]);
+        assert_eq!(kept_periods(Period::Day, &days, 1), ["2026-11-03"]);
+        assert_eq!(kept_periods(Period::Day, &days, 2), ["2026-11-03", "2026-11-02"]);
+        assert_eq!(kept_periods(Period::Day, &days, 3), ["2026-11-03", "2026-11-02", "oldest 2026-11-02"]);
+        assert_eq!(kept_periods(Period::Day, &days[..1], usize::MAX), ["2026-11-03"]);
+        assert_eq!(kept_periods(Period::Day, &[], 3), [""; 0]);
     }
 
     proptest! {
@@ -187,7 +187,7 @@ mod tests {
                 spans.truncate(count);
                 let choices = period.choose(&times, count);
                 let newest = choices.iter().filter_map(|choice| match choice {
-                    Choice::Newest(span) => Some(span.to_string()),
+                    PeriodRuleResult::Newest(span) => Some(span.to_string()),
                     _ => None,
                 });
                 prop_assert_eq!(newest.collect::<Vec<_>>(), spans);

@@ -2,22 +2,22 @@
 
 use chrono::Duration;
 
-use super::period::{Period, Span};
+use super::period::{Period, RetentionSpan};
 use super::{Policy, TagPattern};
 use crate::storage::{ArtifactRecord, TimeBasis};
 use crate::vault::query::Link;
 
 /// The reason that an artifact is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum RetentionReason {
     /// It is among this number of newest artifacts.
     Last(usize),
     /// Its time is within this duration before now.
     Within(Duration),
     /// It is the newest of this span.
-    Newest(Span),
+    Newest(RetentionSpan),
     /// It is the oldest of its group, and there are fewer spans than the rule keeps.
-    Oldest(Span),
+    Oldest(RetentionSpan),
     /// It has a matching tag.
     Tag {
         /// The pattern.
@@ -44,13 +44,13 @@ pub enum Reason {
 
 /// The reason that a rule does not keep an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Miss {
+pub enum RetentionRuleMiss {
     /// It is not among this number of newest artifacts.
     Last(usize),
     /// It is older than this duration.
     Within(Duration),
     /// A newer artifact of this span is kept.
-    Superseded(Span),
+    Superseded(RetentionSpan),
     /// It is older than this number of kept periods.
     TooOld(Period, usize),
     /// It has no matching tag.
@@ -59,7 +59,7 @@ pub enum Miss {
     Label,
 }
 
-impl Reason {
+impl RetentionReason {
     /// Returns a description, such as `daily snapshot 2026-11-20`.
     #[must_use]
     pub fn text(&self) -> String {
@@ -79,7 +79,7 @@ impl Reason {
     }
 }
 
-impl Miss {
+impl RetentionRuleMiss {
     /// Returns a description, such as `not among the last 3`.
     #[must_use]
     pub fn text(&self, policy: &Policy) -> String {

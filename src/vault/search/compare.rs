@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::indexer::{Read, weighed};
+use super::indexer::{SearchableCaptureData, weighed};
 use crate::digest::CoreHash;
-use crate::intake::pipeline::{self, Event};
+use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::{
     CapturePassages, SearchDifferences, SearchableCapture, Snapshot, Storage, StorageError,
 };
@@ -23,14 +23,14 @@ pub(in crate::vault) fn compare(
         snapshot.full_text()?.compare_search_index(&mut |done, of| watch("search index read", done, of))?;
     let Some(mut comparison) = begun else { return Ok(None) };
     let (mut done, of) = (0, comparison.captures());
-    let reading = Reading { snapshot, chunk: VecDeque::new(), last: None };
+    let reading = SearchableCaptureReader { snapshot, chunk: VecDeque::new(), last: None };
     pipeline::in_order(
         reading,
         weighed,
         |read, _| compared(read),
         |event| {
-            let Event::Result(compared) = event else { return Ok(()) };
-            let Compared { core, passages, is_whole } = compared?;
+            let PipelineEvent::Result(compared) = event else { return Ok(()) };
+            let ExpectedIndexEntry { core, passages, is_whole } = compared?;
             if is_whole {
                 comparison.take(core, &passages)?;
             } else {
@@ -46,38 +46,38 @@ pub(in crate::vault) fn compare(
 }
 
 /// The expected index entry of a capture.
-struct Compared {
+struct ExpectedIndexEntry {
     core: CoreHash,
     passages: CapturePassages,
     /// Whether its bytes are intact.
     is_whole: bool,
 }
 
-fn compared(read: Result<Read, StorageError>) -> Result<Compared, StorageError> {
+fn compared(read: Result<SearchableCaptureData, StorageError>) -> Result<ExpectedIndexEntry, StorageError> {
     let read = read?;
     let (core, is_whole) = (read.capture.artifact.core, read.is_whole());
-    Ok(Compared { core, passages: read.passages().0, is_whole })
+    Ok(ExpectedIndexEntry { core, passages: read.passages().0, is_whole })
 }
 
 /// A reader of the captures that should be in the index.
-struct Reading<'s> {
+struct SearchableCaptureReader<'s> {
     snapshot: Box<dyn Snapshot + 's>,
     chunk: VecDeque<SearchableCapture>,
     last: Option<SearchableCapture>,
 }
 
-impl Reading<'_> {
-    fn read(&mut self) -> Result<Option<Read>, StorageError> {
+impl SearchableCaptureReader<'_> {
+    fn read(&mut self) -> Result<Option<SearchableCaptureData>, StorageError> {
         if self.chunk.is_empty() {
             self.chunk = self.snapshot.full_text()?.indexed(self.last.as_ref(), CHUNK)?.into();
             self.last = self.chunk.back().cloned();
         }
-        self.chunk.pop_front().map(|capture| Read::new(&*self.snapshot, capture)).transpose()
+        self.chunk.pop_front().map(|capture| SearchableCaptureData::new(&*self.snapshot, capture)).transpose()
     }
 }
 
-impl Iterator for Reading<'_> {
-    type Item = Result<Read, StorageError>;
+impl Iterator for SearchableCaptureReader<'_> {
+    type Item = Result<SearchableCaptureData, StorageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::passages::{indexed, member_passages};
 use crate::digest::CoreHash;
-use crate::intake::pipeline::{self, Event};
+use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::{
-    CapturePassages, ErrorKind, PATIENCE, SearchableCapture, Snapshot, Storage, StorageError, StoredMember,
+    BUSY_TIMEOUT, CapturePassages, ErrorKind, SearchableCapture, Snapshot, Storage, StorageError,
+    StoredMember,
 };
 
 /// Number of captures read from one snapshot. While a snapshot is open, the write-ahead log grows.
@@ -22,7 +23,7 @@ const MOST_ROUNDS_WITHOUT_PROGRESS: u32 = 16;
 
 /// Progress of indexing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct IndexingProgress {
     /// Number of captures indexed.
     pub done: u64,
     /// Total number, as far as it is known.
@@ -31,7 +32,7 @@ pub struct Progress {
 
 /// The result of indexing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Indexed {
+pub struct IndexingResult {
     /// Number of captures.
     pub captures: u64,
     /// The artifacts of captures with damaged bytes, one for each such capture. They are in the index without passages.
@@ -45,29 +46,29 @@ pub struct Indexed {
 /// [`sync_index`] continues.
 pub(in crate::vault) fn build(
     storage: &dyn Storage,
-    watch: &mut dyn FnMut(Progress),
-) -> Result<Indexed, StorageError> {
-    storage.full_text()?.begin_index(PATIENCE)?;
-    Ok(sync_index(storage, PATIENCE, watch)?.unwrap_or_default())
+    watch: &mut dyn FnMut(IndexingProgress),
+) -> Result<IndexingResult, StorageError> {
+    storage.full_text()?.begin_index(BUSY_TIMEOUT)?;
+    Ok(sync_index(storage, BUSY_TIMEOUT, watch)?.unwrap_or_default())
 }
 
-/// Indexes captures added since the last update, and rebuilds an index of another version. Waits at most `patience` for
-/// other writers each time. Returns `None` if there is no index.
+/// Indexes captures added since the last update, and rebuilds an index of another version. Waits at most `busy_timeout`
+/// for other writers each time. Returns `None` if there is no index.
 ///
 /// # Errors
 /// Same as [`build`]; also [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish.
 pub(in crate::vault) fn sync_index(
     storage: &dyn Storage,
-    patience: Duration,
-    watch: &mut dyn FnMut(Progress),
-) -> Result<Option<Indexed>, StorageError> {
+    busy_timeout: Duration,
+    watch: &mut dyn FnMut(IndexingProgress),
+) -> Result<Option<IndexingResult>, StorageError> {
     match storage.snapshot()?.full_text()?.search_index()? {
         None => return Ok(None),
-        Some(index) if !index.is_current => storage.full_text()?.begin_index(patience)?,
-        Some(index) if index.waiting == 0 => return Ok(Some(Indexed::default())),
+        Some(index) if !index.is_current => storage.full_text()?.begin_index(busy_timeout)?,
+        Some(index) if index.waiting == 0 => return Ok(Some(IndexingResult::default())),
         Some(_) => {}
     }
-    let mut keeping = Keeping { patience, ..Keeping::new(storage, watch) };
+    let mut keeping = SearchIndexer { busy_timeout, ..SearchIndexer::new(storage, watch) };
     while keeping.round()? {
         if keeping.rounds_without_progress > MOST_ROUNDS_WITHOUT_PROGRESS {
             let message =
@@ -78,11 +79,11 @@ pub(in crate::vault) fn sync_index(
     Ok(Some(keeping.indexed))
 }
 
-struct Keeping<'k> {
+struct SearchIndexer<'k> {
     storage: &'k dyn Storage,
-    patience: Duration,
-    watch: &'k mut dyn FnMut(Progress),
-    indexed: Indexed,
+    busy_timeout: Duration,
+    watch: &'k mut dyn FnMut(IndexingProgress),
+    indexed: IndexingResult,
     batch: Vec<CapturePassages>,
     bytes: usize,
     /// Whether another process changed the index, which makes the data read so far useless.
@@ -93,12 +94,12 @@ struct Keeping<'k> {
     rounds_without_progress: u32,
 }
 
-impl<'k> Keeping<'k> {
-    fn new(storage: &'k dyn Storage, watch: &'k mut dyn FnMut(Progress)) -> Self {
-        let indexed = Indexed::default();
+impl<'k> SearchIndexer<'k> {
+    fn new(storage: &'k dyn Storage, watch: &'k mut dyn FnMut(IndexingProgress)) -> Self {
+        let indexed = IndexingResult::default();
         Self {
             storage,
-            patience: PATIENCE,
+            busy_timeout: BUSY_TIMEOUT,
             watch,
             indexed,
             batch: Vec::new(),
@@ -124,11 +125,14 @@ impl<'k> Keeping<'k> {
         self.waiting = waiting;
         self.of = self.indexed.captures + waiting;
         self.is_late = false;
-        let reading = captures.into_iter().map(move |capture| Read::new(&*snapshot, capture));
-        let work = |read: Result<Read, StorageError>, _: &dyn Fn(u64)| read.map(Read::passages);
+        let reading =
+            captures.into_iter().map(move |capture| SearchableCaptureData::new(&*snapshot, capture));
+        let work = |read: Result<SearchableCaptureData, StorageError>, _: &dyn Fn(u64)| {
+            read.map(SearchableCaptureData::passages)
+        };
         pipeline::in_order(reading, weighed, work, |event| match event {
-            Event::Result(passages) => self.take(passages?),
-            Event::Idle => Ok(()),
+            PipelineEvent::Result(passages) => self.take(passages?),
+            PipelineEvent::Idle => Ok(()),
         })?;
         self.write()?;
         Ok(true)
@@ -153,17 +157,17 @@ impl<'k> Keeping<'k> {
         if self.is_late || batch.is_empty() {
             return Ok(());
         }
-        self.is_late = !self.storage.full_text()?.index_passages(&batch, self.patience)?;
+        self.is_late = !self.storage.full_text()?.index_passages(&batch, self.busy_timeout)?;
         if !self.is_late {
             self.indexed.captures += batch.len() as u64;
-            (self.watch)(Progress { done: self.indexed.captures, of: self.of });
+            (self.watch)(IndexingProgress { done: self.indexed.captures, of: self.of });
         }
         Ok(())
     }
 }
 
 /// A capture that was read.
-pub(super) struct Read {
+pub(super) struct SearchableCaptureData {
     pub(super) capture: SearchableCapture,
     /// Its files; empty if they are damaged.
     members: Vec<StoredMember>,
@@ -173,7 +177,7 @@ pub(super) struct Read {
     is_first_damaged: bool,
 }
 
-impl Read {
+impl SearchableCaptureData {
     pub(super) fn new(snapshot: &dyn Snapshot, capture: SearchableCapture) -> Result<Self, StorageError> {
         let core = capture.artifact.core;
         let (members, is_damaged) = match snapshot.read_members(core, capture.capture) {
@@ -205,7 +209,9 @@ impl Read {
 }
 
 /// Returns the result with its size in memory, in bytes.
-pub(super) fn weighed(read: Result<Read, StorageError>) -> (Result<Read, StorageError>, u64) {
+pub(super) fn weighed(
+    read: Result<SearchableCaptureData, StorageError>,
+) -> (Result<SearchableCaptureData, StorageError>, u64) {
     let files = read.iter().flat_map(|read| read.members.iter().chain(&read.first));
     let bytes = files.map(|file| file.bytes.len() as u64).sum();
     (read, bytes)

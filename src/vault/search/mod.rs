@@ -11,34 +11,34 @@ mod request;
 mod snippet;
 mod words;
 
-use crate::artifact::{Field, Passage, Place};
+use crate::artifact::{ArtifactLocation, Field, Passage};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
     ArtifactRecord, Filter, FoundPassage, Order, Page, PassageMatcher, Snapshot, Storage, StorageError,
     Terms, TimeBasis,
 };
 
-pub use crate::storage::{Grouping, SearchIndex};
+pub use crate::storage::{PassageGrouping, SearchIndex};
 pub(super) use compare::compare;
-pub use indexer::{Indexed, Progress};
+pub use indexer::{IndexingProgress, IndexingResult};
 pub(super) use indexer::{build, sync_index};
-pub use operation::CaughtUp;
+pub use operation::SearchIndexUpdate;
 use passages::capture_passages;
 pub use request::{FieldMatch, SearchAnswer, SearchRequest};
 pub use snippet::{Snippet, WIDTH};
-pub use words::{MAX_TERMS, Words, WordsError};
+pub use words::{MAX_TERMS, SearchExpression, SearchExpressionError};
 
 /// A full-text query.
 #[derive(Clone, Debug)]
 struct SearchQuery {
     /// The words.
-    words: Words,
+    words: SearchExpression,
     /// The fields to search; all if empty.
     fields: Vec<Field>,
     /// The artifacts to search; all if `None`.
     among: Option<Filter>,
     /// Whether to return every passage or only the best of each artifact.
-    grouping: Grouping,
+    grouping: PassageGrouping,
     /// Maximum number of hits.
     limit: usize,
     /// Approximate number of characters of a snippet.
@@ -47,8 +47,8 @@ struct SearchQuery {
 
 impl SearchQuery {
     /// Creates a query for `words` in all fields of all artifacts, for the best 20 artifacts.
-    fn new(words: Words) -> Self {
-        let grouping = Grouping::Artifact;
+    fn new(words: SearchExpression) -> Self {
+        let grouping = PassageGrouping::Artifact;
         Self { words, fields: Vec::new(), among: None, grouping, limit: 20, width: WIDTH }
     }
 }
@@ -65,7 +65,7 @@ struct SearchHit {
     /// The unit of the location, such as `step`; empty if it is a pointer.
     unit: &'static str,
     /// The location.
-    place: Place,
+    place: ArtifactLocation,
     /// The relevance score; higher is better. Scores of different queries cannot be compared.
     score: f64,
     /// Number of further matching passages of the artifact; 0 if all are listed.
@@ -88,7 +88,7 @@ pub enum SearchError {
     },
     /// The words cannot be searched for.
     #[error(transparent)]
-    Words(#[from] WordsError),
+    Words(#[from] SearchExpressionError),
     /// No kind has a field with this name.
     #[error("there is no field {0}")]
     NoSuchField(String),
@@ -111,7 +111,7 @@ fn search_in(
     let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
     let found = index.search(&terms, among.as_deref(), query.grouping, query.limit)?;
     let matcher = storage.full_text()?.matcher()?;
-    Answer { snapshot, matcher, terms, width: query.width }.hits(found)
+    SearchHitBuilder { snapshot, matcher, terms, width: query.width }.hits(found)
 }
 
 fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, StorageError> {
@@ -120,14 +120,14 @@ fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, Storage
 }
 
 /// The inputs for building the hits.
-struct Answer<'s> {
+struct SearchHitBuilder<'s> {
     snapshot: &'s dyn Snapshot,
     matcher: Box<dyn PassageMatcher>,
     terms: Terms,
     width: usize,
 }
 
-impl Answer<'_> {
+impl SearchHitBuilder<'_> {
     /// Returns the hits in the order of `found`. Each capture is read once, however many hits it has.
     fn hits(&self, found: Vec<FoundPassage>) -> Result<Vec<SearchHit>, SearchError> {
         let mut by_capture: Vec<(usize, FoundPassage)> = found.into_iter().enumerate().collect();

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use crate::storage::{Capability, Storage, StorageError};
 use crate::vault::handle::Vault;
-use crate::vault::search::{self, Indexed, Progress, SearchError, SearchIndex};
+use crate::vault::search::{self, IndexingProgress, IndexingResult, SearchError, SearchIndex};
 
 /// How long a search waits for writers.
 const SHORT: Duration = Duration::from_secs(1);
 
 /// The state of the search index after an update.
 #[derive(Debug)]
-pub struct CaughtUp {
+pub struct SearchIndexUpdate {
     /// Counts of what was indexed; zero if there was a hindrance.
-    pub indexed: Indexed,
+    pub indexed: IndexingResult,
     /// The reason why the index does not contain everything in the vault, if any.
     pub hindrance: Option<StorageError>,
 }
@@ -24,13 +24,18 @@ impl Vault {
     ///
     /// # Errors
     /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
-    pub fn catch_up_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<CaughtUp, SearchError> {
+    pub fn catch_up_search(
+        &self,
+        watch: &mut dyn FnMut(IndexingProgress),
+    ) -> Result<SearchIndexUpdate, SearchError> {
         match search::sync_index(self.full_text()?, SHORT, watch) {
-            Ok(indexed) => Ok(CaughtUp { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None }),
+            Ok(indexed) => {
+                Ok(SearchIndexUpdate { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None })
+            }
             Err(error)
                 if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>
             {
-                Ok(CaughtUp { indexed: Indexed::default(), hindrance: Some(error) })
+                Ok(SearchIndexUpdate { indexed: IndexingResult::default(), hindrance: Some(error) })
             }
             Err(error) => Err(error.into()),
         }
@@ -67,7 +72,10 @@ impl Vault {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn build_search(&self, watch: &mut dyn FnMut(Progress)) -> Result<Indexed, StorageError> {
+    pub fn build_search(
+        &self,
+        watch: &mut dyn FnMut(IndexingProgress),
+    ) -> Result<IndexingResult, StorageError> {
         search::build(self.full_text()?, watch)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::artifact::{Field, Passage, Place};
+use crate::artifact::{ArtifactLocation, Field, Passage};
 use crate::digest::CaptureHash;
 use crate::formats;
 use crate::json::reader::Limits;
@@ -37,21 +37,21 @@ pub(crate) fn indexed(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(
 }
 
 /// Returns the part of a passage by which it is compared with others.
-fn identity(passage: &Passage) -> (Field, &Place, &str) {
+fn identity(passage: &Passage) -> (Field, &ArtifactLocation, &str) {
     (passage.field, &passage.place, &passage.text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::artifact::Place;
+    use crate::artifact::ArtifactLocation;
 
     #[test]
     fn what_the_first_capture_says_in_the_same_place_is_left_out() {
         let passage = |field, index, text: &str| Passage {
             field,
             unit: "step",
-            place: Place::Index(index),
+            place: ArtifactLocation::Index(index),
             text: text.to_owned(),
         };
         let first =

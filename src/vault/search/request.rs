@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Grouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH};
+use super::{PassageGrouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH};
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
@@ -141,7 +141,7 @@ impl SearchRequest {
         Ok(SearchQuery {
             fields: self.fields.iter().map(|name| field(name)).collect::<Result<_, _>>()?,
             among: (!self.filter.is_any()).then(|| storage::Filter::from(&self.filter)),
-            grouping: if self.every_passage { Grouping::Passage } else { Grouping::Artifact },
+            grouping: if self.every_passage { PassageGrouping::Passage } else { PassageGrouping::Artifact },
             // One extra hit shows whether there are more.
             limit: limit.saturating_add(1),
             width: usize::try_from(self.width).unwrap_or(usize::MAX),

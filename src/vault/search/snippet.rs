@@ -90,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    fn told(text: &str, wanted: &[&str], width: usize) -> String {
+    fn highlighted_snippet(text: &str, wanted: &[&str], width: usize) -> String {
         let mut matches: Vec<Range<usize>> = wanted
             .iter()
             .flat_map(|word| text.match_indices(word))
@@ -110,18 +110,24 @@ mod tests {
 
     #[test]
     fn the_part_with_the_most_matches_is_shown_in_whole_words() {
-        assert_eq!(told("a refund is due", &["refund"], 40), "a [refund] is due");
+        assert_eq!(highlighted_snippet("a refund is due", &["refund"], 40), "a [refund] is due");
         let text = "First the refund was denied. Then, much later and after many calls, the refund was \
                     approved, and the refund was paid to the card that was charged.";
         assert_eq!(
-            told(text, &["refund"], 60),
+            highlighted_snippet(text, &["refund"], 60),
             "…calls, the [refund] was approved, and the [refund] was paid…"
         );
-        assert_eq!(told(text, &["First"], 24), "[First] the refund was…");
-        assert_eq!(told(text, &["charged"], 24), "…card that was [charged].");
-        assert_eq!(told("a refund, and one refund more", &["refund"], 20), "a [refund], and one…");
-        assert_eq!(told(&"x".repeat(100), &["xx"], 10).chars().filter(|c| *c == 'x').count(), 10);
-        assert_eq!(told("", &[], 10), "");
+        assert_eq!(highlighted_snippet(text, &["First"], 24), "[First] the refund was…");
+        assert_eq!(highlighted_snippet(text, &["charged"], 24), "…card that was [charged].");
+        assert_eq!(
+            highlighted_snippet("a refund, and one refund more", &["refund"], 20),
+            "a [refund], and one…"
+        );
+        assert_eq!(
+            highlighted_snippet(&"x".repeat(100), &["xx"], 10).chars().filter(|c| *c == 'x').count(),
+            10
+        );
+        assert_eq!(highlighted_snippet("", &[], 10), "");
     }
 
     proptest! {

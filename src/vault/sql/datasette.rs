@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::tables::TITLE;
 use crate::artifact::Column;
-use crate::files::{self, WriteError, WriteOptions};
+use crate::files::{self, FileWriteError, WriteOptions};
 use crate::storage::{SavedTable, SqlError};
 
 /// The name of the file, beside a saved SQLite file.
@@ -17,14 +17,14 @@ pub const METADATA: &str = "metadata.json";
 const MAX_BYTES: u64 = 16 << 20;
 
 /// The content of a metadata file.
-pub(super) struct Metadata {
+pub(super) struct DatasetteMetadata {
     path: PathBuf,
     text: String,
     /// Whether it contains everything that an existing file has.
     is_extended: bool,
 }
 
-impl Metadata {
+impl DatasetteMetadata {
     /// Describes `tables` of the database that will be at `database`, in addition to what a metadata file beside it
     /// describes.
     pub(super) fn new(
@@ -46,7 +46,7 @@ impl Metadata {
     }
 
     /// Writes the file.
-    pub(super) fn write(&self, options: &WriteOptions<'_>) -> Result<(), WriteError> {
+    pub(super) fn write(&self, options: &WriteOptions<'_>) -> Result<(), FileWriteError> {
         files::write(&self.path, &self.options(options), self.text.as_bytes())
     }
 

@@ -14,8 +14,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 
 use crate::artifact::{Cell, Column, ColumnType};
-use crate::files::{StagedDirectory, WriteError, WriteOptions};
-use crate::storage::{ErrorKind, Saved, SavedTable, SqlError, SqlReader, StorageError, Watch};
+use crate::files::{FileWriteError, StagedDirectory, WriteOptions};
+use crate::storage::{ErrorKind, RowProgress, SaveSummary, SavedTable, SqlError, SqlReader, StorageError};
 
 /// The extension of the files.
 const EXTENSION: &str = "parquet";
@@ -33,11 +33,11 @@ pub(super) fn write(
     tables: &[SavedTable],
     path: &Path,
     options: &WriteOptions<'_>,
-    watch: &mut Watch<'_>,
-) -> Result<Saved, SqlError> {
+    watch: &mut RowProgress<'_>,
+) -> Result<SaveSummary, SqlError> {
     let directory = StagedDirectory::create(path, options)?;
     check_contents(path)?;
-    let mut saved = Saved { bytes: 0, rows: Vec::new() };
+    let mut saved = SaveSummary { bytes: 0, rows: Vec::new() };
     for table in tables {
         let file = directory.create_file(&format!("{}.{EXTENSION}", table.name))?;
         let (rows, file) = write_table(reader, table, file, watch).map_err(|error| error.at(path))?;
@@ -102,8 +102,8 @@ impl From<ParquetError> for TableError {
     }
 }
 
-impl From<WriteError> for TableError {
-    fn from(error: WriteError) -> Self {
+impl From<FileWriteError> for TableError {
+    fn from(error: FileWriteError) -> Self {
         Self::Sql(error.into())
     }
 }
@@ -113,7 +113,7 @@ fn write_table(
     reader: &dyn SqlReader,
     table: &SavedTable,
     file: File,
-    watch: &mut Watch<'_>,
+    watch: &mut RowProgress<'_>,
 ) -> Result<(u64, File), TableError> {
     let properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -178,7 +178,7 @@ fn schema(table: &SavedTable) -> Result<Type, ParquetError> {
 fn write_group(writer: &mut FileWriter, table: &SavedTable, rows: &[Vec<Cell>]) -> Result<(), TableError> {
     let mut group = writer.next_row_group()?;
     for (index, column) in table.columns.iter().enumerate() {
-        let cells = Cells { rows, index, column };
+        let cells = ParquetColumnCells { rows, index, column };
         match column.sort {
             ColumnType::Number => cells.write::<Int64Type>(&mut group, integer)?,
             ColumnType::Time => cells.write::<Int64Type>(&mut group, milliseconds)?,
@@ -193,13 +193,13 @@ fn write_group(writer: &mut FileWriter, table: &SavedTable, rows: &[Vec<Cell>]) 
 }
 
 /// The cells of a column in several rows.
-struct Cells<'r> {
+struct ParquetColumnCells<'r> {
     rows: &'r [Vec<Cell>],
     index: usize,
     column: &'r Column,
 }
 
-impl Cells<'_> {
+impl ParquetColumnCells<'_> {
     /// Writes the cells as the next column, with the values that `of` returns.
     fn write<T: DataType>(
         &self,

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::datasette::Metadata;
+use super::datasette::DatasetteMetadata;
 use super::tables::saved_tables;
-use crate::files::{WriteError, WriteOptions};
-use crate::storage::{Saved, SqlError, SqlReader, StorageError, Watch};
+use crate::files::{FileWriteError, WriteOptions};
+use crate::storage::{RowProgress, SaveSummary, SqlError, SqlReader, StorageError};
 
 /// The form in which views are saved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,15 +39,15 @@ pub struct SaveOptions<'p> {
 pub fn save(
     reader: &dyn SqlReader,
     options: &SaveOptions<'_>,
-    watch: &mut Watch<'_>,
-) -> Result<Saved, SqlError> {
+    watch: &mut RowProgress<'_>,
+) -> Result<SaveSummary, SqlError> {
     let tables = saved_tables(reader.views());
     let write =
         WriteOptions { replace: options.force, vault: Some(reader.vault_path()), ..WriteOptions::default() };
     match options.form {
         SaveForm::Sqlite => {
             // Before the work begins.
-            let metadata = Metadata::new(options.path, &tables, &write)?;
+            let metadata = DatasetteMetadata::new(options.path, &tables, &write)?;
             let saved = reader.write_file(&tables, options.path, options.force, watch)?;
             metadata.write(&write)?;
             Ok(saved)
@@ -61,12 +61,12 @@ pub fn save(
     }
 }
 
-impl From<WriteError> for SqlError {
-    fn from(error: WriteError) -> Self {
+impl From<FileWriteError> for SqlError {
+    fn from(error: FileWriteError) -> Self {
         match error {
-            WriteError::Exists { path } => Self::Exists { path },
-            WriteError::Refused { path, reason } => Self::Place { path, reason },
-            WriteError::Io { path, source } => StorageError::io(&path, source).into(),
+            FileWriteError::Exists { path } => Self::Exists { path },
+            FileWriteError::Refused { path, reason } => Self::Place { path, reason },
+            FileWriteError::Io { path, source } => StorageError::io(&path, source).into(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::artifact::ColumnType::{Any, Hash, Json, Number, Real, Text, Time};
 use crate::artifact::{Column, Kind};
 use crate::formats;
-use crate::storage::{SavedTable, View};
+use crate::storage::{SavedTable, SqlView};
 
 /// The name of the column with the number of a row, in tables without another key.
 pub const ROW_ID: &str = "row_id";
@@ -21,11 +21,11 @@ const DIGITS: usize = 12;
 /// Returns the tables of these views. They have the same names and columns, and a key. Columns that people read come
 /// first; hashes and JSON are last.
 #[must_use]
-pub fn saved_tables(views: &[View]) -> Vec<SavedTable> {
+pub fn saved_tables(views: &[SqlView]) -> Vec<SavedTable> {
     views.iter().map(table).collect()
 }
 
-fn table(view: &View) -> SavedTable {
+fn table(view: &SqlView) -> SavedTable {
     let title = title(view.name);
     let is_numbered = !view.columns.iter().any(|column| column.is_key);
     let mut columns: Vec<Column> = view.columns.iter().copied().map(typed).collect();
@@ -55,7 +55,7 @@ fn typed(column: Column) -> Column {
     if column.sort == Any { Column { sort: Text, ..column } } else { column }
 }
 
-fn is_any(view: &View, column: &Column) -> bool {
+fn is_any(view: &SqlView, column: &Column) -> bool {
     view.columns.iter().any(|of_view| of_view.name == column.name && of_view.sort == Any)
 }
 

@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 use super::api::{ArtifactSummary, Operation};
 use super::audit::LastAudit;
 use super::handle::Vault;
-use super::resolve::{Located, LookupError};
+use super::resolve::{LocatedCapture, LookupError};
 use super::show::AttributeSummary;
 use crate::artifact::{Kind, StepClass, TranscriptStep};
 use crate::digest::{CaptureHash, CoreHash};
@@ -140,7 +140,7 @@ impl ViewRequest {
         let located = self.locate(snapshot)?;
         let core = self.artifact;
         let attributes = snapshot.attributes_of(core)?.into_iter();
-        let kind = known(&located)?;
+        let kind = located_kind(&located)?;
         let labels = snapshot.annotations_of(core)?.labels.into_iter();
         let mut page = self.page(snapshot, &located, kind)?;
         resolve::resolve(snapshot, core, &mut page.steps, self.max_text())?;
@@ -166,7 +166,7 @@ impl ViewRequest {
         self.max_text.unwrap_or(u64::MAX)
     }
 
-    fn locate(&self, snapshot: &dyn Snapshot) -> Result<Located, LookupError> {
+    fn locate(&self, snapshot: &dyn Snapshot) -> Result<LocatedCapture, LookupError> {
         let core = self.artifact;
         let artifact = snapshot.expect_artifact(core)?;
         let capture = match self.capture {
@@ -175,15 +175,20 @@ impl ViewRequest {
         };
         let missing = self.capture.unwrap_or(CaptureHash(core.0)).0.into();
         let capture = capture.ok_or(LookupError::CaptureNotFound { core, capture: missing })?;
-        Ok(Located { artifact, capture })
+        Ok(LocatedCapture { artifact, capture })
     }
 
     /// Reads the steps of the page. The document is dropped before other documents are read.
-    fn page(&self, snapshot: &dyn Snapshot, located: &Located, kind: Kind) -> Result<Page, LookupError> {
+    fn page(
+        &self,
+        snapshot: &dyn Snapshot,
+        located: &LocatedCapture,
+        kind: Kind,
+    ) -> Result<ViewStepPage, LookupError> {
         let core = located.artifact.core;
         let members = snapshot.read_members(core, located.capture.capture)?;
         let files = step::files(snapshot, core, kind, &members)?;
-        let mut page = Page::default();
+        let mut page = ViewStepPage::default();
         let visited =
             kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |transcribed| {
                 let is_wanted = page.count(self, &transcribed);
@@ -198,7 +203,7 @@ impl ViewRequest {
 
 /// The steps of a page, and what was counted.
 #[derive(Default)]
-struct Page {
+struct ViewStepPage {
     steps: Vec<ViewStep>,
     total: u64,
     failed: u64,
@@ -206,7 +211,7 @@ struct Page {
     next: Option<u64>,
 }
 
-impl Page {
+impl ViewStepPage {
     /// Counts a step, and returns whether it is on the page.
     fn count(&mut self, request: &ViewRequest, step: &TranscriptStep<'_>) -> bool {
         self.total += 1;
@@ -228,7 +233,7 @@ impl Page {
 }
 
 /// Returns the kind of a located artifact.
-fn known(located: &Located) -> Result<Kind, LookupError> {
+fn located_kind(located: &LocatedCapture) -> Result<Kind, LookupError> {
     let name = &located.artifact.kind;
     formats::named(name).ok_or_else(|| LookupError::Unreadable {
         core: located.artifact.core,

@@ -29,7 +29,7 @@ pub(super) fn resolve(
     if wanted.is_empty() {
         return Ok(());
     }
-    let mut found = Found { snapshot, viewed: Some(viewed), most, texts: HashMap::new(), read: 0 };
+    let mut found = ViewBodyResolver { snapshot, viewed: Some(viewed), most, texts: HashMap::new(), read: 0 };
     found.attachments(wanted.iter().map(|(digest, _)| *digest))?;
     found.prompts(
         wanted.iter().filter(|(_, role)| *role == BodyRoleName::Prompt).map(|(digest, _)| *digest),
@@ -50,7 +50,7 @@ pub(in crate::vault) fn prompt_texts(
     digests: &[Digest],
     most: u64,
 ) -> Result<HashMap<Digest, ViewBody>, StorageError> {
-    let mut found = Found { snapshot, viewed: None, most, texts: HashMap::new(), read: 0 };
+    let mut found = ViewBodyResolver { snapshot, viewed: None, most, texts: HashMap::new(), read: 0 };
     found.attachments(digests.iter().copied())?;
     found.prompts(digests.iter().copied())?;
     for body in found.texts.values_mut() {
@@ -60,7 +60,7 @@ pub(in crate::vault) fn prompt_texts(
 }
 
 /// The texts found so far.
-struct Found<'s> {
+struct ViewBodyResolver<'s> {
     snapshot: &'s dyn Snapshot,
     /// The artifact that is viewed, which is not looked up.
     viewed: Option<CoreHash>,
@@ -70,7 +70,7 @@ struct Found<'s> {
     read: usize,
 }
 
-impl Found<'_> {
+impl ViewBodyResolver<'_> {
     /// Reads the artifacts whose bytes have these digests.
     fn attachments(&mut self, digests: impl Iterator<Item = Digest>) -> Result<(), StorageError> {
         let mut cores: Vec<CoreHash> = digests.map(CoreHash).collect();

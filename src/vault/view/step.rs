@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::artifact::{BodyContent, BodyRole, Kind, Place, StepBody, StepClass, TranscriptStep, group};
+use crate::artifact::{
+    ArtifactLocation, BodyContent, BodyRole, Kind, StepBody, StepClass, TranscriptStep, group,
+};
 use crate::digest::{CoreHash, Digest};
 use crate::json::pretty::TruncatedText;
 use crate::storage::{Snapshot, StorageError, StoredMember};
@@ -152,7 +154,7 @@ pub enum BodyRoleName {
 }
 
 /// The digests and sizes of the files of an artifact that has several, by name.
-pub(super) type Files = HashMap<String, (Option<Digest>, u64)>;
+pub(super) type FilesByName = HashMap<String, (Option<Digest>, u64)>;
 
 /// Returns the files of an artifact of a kind whose artifacts have several.
 pub(super) fn files(
@@ -160,14 +162,14 @@ pub(super) fn files(
     core: CoreHash,
     kind: Kind,
     members: &[StoredMember],
-) -> Result<Files, StorageError> {
+) -> Result<FilesByName, StorageError> {
     if !kind.is_of_directories() {
-        return Ok(Files::new());
+        return Ok(FilesByName::new());
     }
     let sizes = members.iter().map(|member| (member.name.clone(), (None, member.bytes.len() as u64)));
-    let mut files: Files = sizes.collect();
+    let mut files: FilesByName = sizes.collect();
     for mention in snapshot.mentions_of(core, group::MEMBER)? {
-        if let Place::Pointer(name) = &mention.place
+        if let ArtifactLocation::Pointer(name) = &mention.place
             && let Some((digest, _)) = files.get_mut(name)
         {
             *digest = Some(mention.digest);
@@ -179,7 +181,7 @@ pub(super) fn files(
 impl ViewStep {
     /// Creates the step. At most `most` characters of each text are kept; `recorded` is whether to include the step as
     /// it is recorded.
-    pub(super) fn new(step: &TranscriptStep<'_>, files: &Files, most: u64, recorded: bool) -> Self {
+    pub(super) fn new(step: &TranscriptStep<'_>, files: &FilesByName, most: u64, recorded: bool) -> Self {
         let file = step.member.and_then(|name| files.get(name)).copied();
         Self {
             index: step.index as u64,

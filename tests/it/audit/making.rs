@@ -1,7 +1,7 @@
 //! Contracts and runs for audits, with their hashes.
 
 use runvault::digest::Digest;
-use runvault::json::canonical::replaykit::{Volatile, object};
+use runvault::json::canonical::replaykit::{VolatilePolicy, object};
 use runvault::json::reader::{Limits, read};
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,7 @@ pub(crate) fn contract(effects: &[Value], refs: &[Value]) -> Value {
     json!({"io_refs": io_refs, "effects": named.collect::<Vec<_>>()})
 }
 
-fn hash(value: &Value, volatile: Volatile) -> String {
+fn hash(value: &Value, volatile: VolatilePolicy) -> String {
     let text = value.to_string();
     let value = read(text.as_bytes(), &Limits::default()).unwrap();
     let members: Vec<_> = value.as_object().unwrap().iter().collect();
@@ -44,7 +44,7 @@ pub(crate) fn run_pack(steps: &[Value], metadata: &Value) -> Value {
         .iter()
         .map(|step| {
             let mut step = filled(step, &json!({"input": {}, "output": {}, "metadata": {}}));
-            step["hash"] = hash(&step, Volatile::Dropped).into();
+            step["hash"] = hash(&step, VolatilePolicy::Omit).into();
             step["id"] = "step".into();
             step
         })
@@ -52,7 +52,7 @@ pub(crate) fn run_pack(steps: &[Value], metadata: &Value) -> Value {
     let metadata = filled(metadata, &json!({"run_id": "run-1", "created_at": "2026-01-01T00:00:00Z"}));
     let mut run = json!({"version": "1.0", "metadata": metadata, "payload": {"run": {"id": "run-1",
         "timestamp": "2026-01-01T00:00:00Z", "environment_fingerprint": {}, "runtime_versions": {}, "steps": steps}}});
-    run["checksum"] = hash(&run, Volatile::Kept).into();
+    run["checksum"] = hash(&run, VolatilePolicy::Include).into();
     run
 }
 

@@ -7,7 +7,7 @@ use runvault::digest::CoreHash;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, SourceError};
 use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StorageError, is_note};
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::annotate::{AddLinkRequest, SetLabelsRequest, SetNoteRequest, SetTagRequest};
 use runvault::vault::bundle;
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use crate::sandbox::{Sandbox, session};
 
 struct Strict;
 
-impl Monitor for Strict {
-    fn examined(&mut self, examined: &Examined) {
-        assert_ne!(examined.outcome, Outcome::Rejected, "{:?}", examined.report);
+impl AddMonitor for Strict {
+    fn examined(&mut self, examined: &DocumentResult) {
+        assert_ne!(examined.outcome, DocumentOutcome::Rejected, "{:?}", examined.report);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -1,7 +1,7 @@
 //! Bundles that are not what they should be. Each refusal names the bundle, the entry and the rule.
 
 use runvault::digest::Digest;
-use runvault::intake::Item;
+use runvault::intake::InputItem;
 use serde_json::{Value, json};
 
 use super::making::{Entries, Making, header_of, tar_of};
@@ -283,7 +283,9 @@ fn no_flipped_bit_gets_anything_else_in() {
     let of = |bytes: &[u8]| {
         let bundle = runvault::vault::bundle::read(bytes, "b", limit).ok()?;
         let files = bundle.items().map(|item| match item.unwrap() {
-            Item::Stated(stated) => stated.files.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>(),
+            InputItem::Declared(stated) => {
+                stated.files.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>()
+            }
             other => panic!("{other:?}"),
         });
         Some((files.collect::<Vec<_>>(), bundle.manifest().clone()))

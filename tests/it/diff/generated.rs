@@ -3,11 +3,11 @@
 use runvault::digest::Digest;
 use runvault::json::Value as Read;
 use runvault::json::canonical::c14n_v1;
-use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::reader::{self, Limits};
 use serde_json::{Value, json};
 
-fn hash_of_members(value: &Value, names: &[&'static str], volatile: Volatile) -> String {
+fn hash_of_members(value: &Value, names: &[&'static str], volatile: VolatilePolicy) -> String {
     let text = value.to_string();
     let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
     let members: Vec<(&str, &Read<'_>)> =
@@ -30,7 +30,7 @@ pub(super) fn run(steps: &[(String, String)], hour: usize) -> Vec<u8> {
             "input": {"tool": "t", "argument": input}, "output": {"answer": output},
             "metadata": {"latency_ms": hour + index}, "timestamp": format!("2026-11-18T{hour:02}:00:00Z"),
         });
-        let hash = hash_of_members(&step, &["type", "input", "output", "metadata"], Volatile::Dropped);
+        let hash = hash_of_members(&step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit);
         step["hash"] = hash.into();
         step
     });
@@ -43,7 +43,8 @@ pub(super) fn run(steps: &[(String, String)], hour: usize) -> Vec<u8> {
             "runtime_versions": {"python": "3.12"}, "steps": steps,
         }},
     });
-    root["checksum"] = hash_of_members(&root, &["version", "metadata", "payload"], Volatile::Kept).into();
+    root["checksum"] =
+        hash_of_members(&root, &["version", "metadata", "payload"], VolatilePolicy::Include).into();
     root.to_string().into_bytes()
 }
 

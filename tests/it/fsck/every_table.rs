@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::vault::fsck::{Finding, Monitor, Options};
+use runvault::vault::fsck::{Finding, FsckMonitor, FsckOptions};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -123,7 +123,7 @@ pub(crate) fn large() -> Sandbox {
 #[derive(Default)]
 struct Count(usize);
 
-impl Monitor for Count {
+impl FsckMonitor for Count {
     fn found(&mut self, _: &Finding) {
         self.0 += 1;
     }
@@ -135,7 +135,7 @@ impl Monitor for Count {
 pub(super) fn is_noticed(vault: &Path) -> bool {
     let Ok(vault) = Vault::open(vault) else { return true };
     let mut count = Count::default();
-    vault.fsck(&Options::default(), &mut count).is_err() || count.0 > 0
+    vault.fsck(&FsckOptions::default(), &mut count).is_err() || count.0 > 0
 }
 
 struct Table {

@@ -7,7 +7,7 @@ use super::{bytes_of, examples, of_bytes, siblings, sql};
 use crate::sandbox::{Ran, Sandbox};
 
 /// Far more than any of this takes; what never ends must not keep the tests.
-const PATIENCE: Duration = Duration::from_mins(5);
+const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Runs to the end; nothing if that does not come.
 fn ended(sandbox: &Sandbox, arguments: &[&str]) -> Option<Ran> {
@@ -16,7 +16,7 @@ fn ended(sandbox: &Sandbox, arguments: &[&str]) -> Option<Ran> {
     let mut child = command.spawn().unwrap();
     let started = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIMEOUT {
             child.kill().unwrap();
             child.wait().unwrap();
             return None;

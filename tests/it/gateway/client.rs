@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// How long an answer may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Answer {
 /// Makes a request.
 pub(super) fn request(address: SocketAddr, line: &str, headers: &[&str], body: &str) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let host = if headers.iter().any(|header| header.starts_with("host:")) {
         String::new()
     } else {

@@ -1,6 +1,6 @@
 //! What clients of a provider need to show why a call was not answered.
 
-use runvault::gateway::{Mode, Upstream as Server};
+use runvault::gateway::{GatewayMode, Upstream as Server};
 use serde_json::{Value, json};
 
 use super::client::{chat, request};
@@ -19,13 +19,13 @@ fn answers(gateway: &runvault::gateway::Gateway, status: u16) -> [Value; 2] {
 #[test]
 fn clients_of_each_provider_find_the_message() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let [anthropic, gemini] = answers(&start(&sandbox, Mode::Replay, &upstream), 404);
+    let [anthropic, gemini] = answers(&start(&sandbox, GatewayMode::Replay, &upstream), 404);
     let message = "not recorded: no request of this API was recorded";
     assert_eq!((&anthropic["type"], &anthropic["error"]["message"]), (&json!("error"), &json!(message)));
     let error = json!({"code": 404, "status": "NOT_FOUND", "type": "not_recorded", "message": message});
     assert_eq!(gemini["error"], error);
 
-    let mut unreachable = options(&sandbox, Mode::Record, &upstream);
+    let mut unreachable = options(&sandbox, GatewayMode::Record, &upstream);
     // Port 9 has no server.
     let server = |name: &&str| Server::parse(&format!("{name}=http://127.0.0.1:9")).unwrap();
     unreachable.upstreams = ["anthropic", "gemini"].iter().map(server).collect();
@@ -36,7 +36,7 @@ fn clients_of_each_provider_find_the_message() {
 #[test]
 fn redirections_are_passed_on_and_not_recorded() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     let redirected = chat(gateway.address(), "redirect", false).expect(307);
     let line = format!("POST {}", redirected.header("location").unwrap());
     let body =
@@ -44,6 +44,6 @@ fn redirections_are_passed_on_and_not_recorded() {
     let answer = request(gateway.address(), &line, &[], &body.to_string()).expect(200);
     gateway.stop().unwrap();
     assert_eq!((kinds(&sandbox), steps(&sandbox).len()), (vec!["model_io".to_owned(), "rpk".to_owned()], 2));
-    let replaying = start(&sandbox, Mode::Replay, &upstream);
+    let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
     assert_eq!(chat(replaying.address(), "redirect", false).expect(200).body, answer.body);
 }

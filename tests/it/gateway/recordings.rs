@@ -1,6 +1,6 @@
 //! Calls that name the recording from which they are replayed, and what a finished run says about that.
 
-use runvault::gateway::{Gateway, Mode};
+use runvault::gateway::{Gateway, GatewayMode};
 use serde_json::{Value, json};
 
 use super::client::{chat_at, request};
@@ -25,7 +25,7 @@ fn record(gateway: &Gateway, run: &str, prompts: &[&str]) -> [String; 2] {
 #[test]
 fn a_call_that_names_a_recording_is_replayed_from_it_only() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Record, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     let [pack, session] = record(&gateway, "one", &["a", "b"]);
     let [other, _] = record(&gateway, "two", &["a", "c"]);
     assert_eq!(upstream.requests(), 4);
@@ -51,7 +51,7 @@ fn a_call_that_names_a_recording_is_replayed_from_it_only() {
 #[test]
 fn a_recording_of_no_gateway_is_refused() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let gateway = start(&sandbox, Mode::Pass, &upstream);
+    let gateway = start(&sandbox, GatewayMode::Pass, &upstream);
     chat_at(gateway.address(), "/recording/latest", "a").expect(400);
     let unknown = format!("/recording/sha256:{}", "ab".repeat(32));
     assert_ne!(chat_at(gateway.address(), &unknown, "a").status, 200);

@@ -1,6 +1,6 @@
 //! Files that have nothing to do with artifacts, and look a little like some.
 
-use runvault::intake::{self, ExamineOptions, Input, Inputs, Verdict};
+use runvault::intake::{self, DocumentVerdict, ExamineOptions, Input, Inputs};
 use serde_json::json;
 
 use crate::packs::{part, zip_of};
@@ -141,12 +141,12 @@ fn source_trees_and_their_documentation_are_skipped() {
         for item in Inputs::new(vec![Input::Path(below.clone())]) {
             let item = match item.unwrap() {
                 // A file that is named is judged like one that is found here.
-                intake::Item::Named(path) => intake::Item::Found(path.into()),
+                intake::InputItem::Named(path) => intake::InputItem::Found(path.into()),
                 item => item,
             };
             let name = item.name();
             let verdict = intake::examine(item, &ExamineOptions::default()).unwrap();
-            assert!(matches!(verdict, Verdict::NoArtifact), "{name:?}: {verdict:?}");
+            assert!(matches!(verdict, DocumentVerdict::NoArtifact), "{name:?}: {verdict:?}");
             seen += 1;
         }
     }

@@ -9,9 +9,10 @@ use runvault::Vault;
 use runvault::artifact::SignatureState;
 use runvault::digest::{BlobHash, CoreHash, DigestPrefix};
 use runvault::storage::interface::{
-    CaptureTarget, Condition, Containment, Direction, Filter, NeighborsQuery, Order, Page, Period, Snapshot,
+    CaptureTarget, Condition, Containment, Direction, Filter, NeighborsQuery, Order, Page, Snapshot,
+    TimePeriod,
 };
-use runvault::storage::{Grouping, JournalQuery, Term, Terms, TimeBasis};
+use runvault::storage::{JournalQuery, PassageGrouping, Term, Terms, TimeBasis};
 
 use super::queries;
 use super::steps::time;
@@ -146,7 +147,7 @@ pub(super) fn probe() -> impl Strategy<Value = Probe> {
 impl FilterProbe {
     fn filter(&self) -> Filter {
         let time_of = |seconds: i64| time(0) + TimeDelta::seconds(seconds);
-        let period = self.period.map(|(basis, since, until)| Period {
+        let period = self.period.map(|(basis, since, until)| TimePeriod {
             basis,
             since: since.map(time_of),
             until: until.map(time_of),
@@ -263,11 +264,11 @@ fn search(snapshot: &dyn Snapshot, probe: &Probe, answers: &mut Answers) {
     let among = probe.filter.among.as_ref();
     let among: Option<Vec<CoreHash>> =
         among.map(|among| among.iter().map(|core| *core.get(&UNIVERSE.cores)).collect());
-    let found = index.search(&terms, among.as_deref(), Grouping::Passage, usize::MAX).unwrap();
+    let found = index.search(&terms, among.as_deref(), PassageGrouping::Passage, usize::MAX).unwrap();
     let passages: BTreeSet<_> = found.iter().map(|it| (it.artifact, it.capture, it.number)).collect();
     assert_eq!(passages.len(), found.len(), "each passage is found once");
     answers.insert(format!("passages {terms:?} {among:?}"), format!("{passages:?}"));
-    let found = index.search(&terms, among.as_deref(), Grouping::Artifact, usize::MAX).unwrap();
+    let found = index.search(&terms, among.as_deref(), PassageGrouping::Artifact, usize::MAX).unwrap();
     let artifacts: BTreeSet<_> = found.iter().map(|found| (found.artifact, found.more)).collect();
     answers.insert(format!("artifacts with {terms:?} {among:?}"), format!("{artifacts:?}"));
 }
@@ -331,7 +332,7 @@ pub(super) fn all(snapshot: &dyn Snapshot) -> Answers {
             answer(format!("references {direction:?} {core}"), format!("{references:?}"));
         }
     }
-    for by in [Containment::Stated, Containment::Bytes] {
+    for by in [Containment::Declared, Containment::Bytes] {
         answer(format!("containers {by:?}"), format!("{:?}", snapshot.containers(cores, by).unwrap()));
     }
     for name in &universe.names {

@@ -15,7 +15,7 @@ use runvault::digest::CoreHash;
 use runvault::storage::Actor;
 use runvault::storage::interface::Snapshot;
 use runvault::vault::copy::CopyRequest;
-use runvault::vault::fsck::{Finding, Monitor};
+use runvault::vault::fsck::{Finding, FsckMonitor};
 
 use answers::{Answers, Probe};
 use steps::Step;
@@ -167,7 +167,7 @@ fn reindex(model: &Vault, path: &Path) {
 /// Ignores the progress.
 struct Silent;
 
-impl Monitor for Silent {
+impl FsckMonitor for Silent {
     fn found(&mut self, _: &Finding) {}
 
     fn checked(&mut self, _: CoreHash, _: u64) {}

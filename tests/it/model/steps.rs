@@ -207,9 +207,9 @@ fn add(inputs: &[Index], policy: Policy, storage: &dyn Storage, at: DateTime<Utc
     let policy = match policy {
         Policy::Refuse => RemovedPolicy::Refuse,
         Policy::RefuseAndStop => RemovedPolicy::RefuseAndStop,
-        Policy::TakeBack => RemovedPolicy::TakeBack,
+        Policy::TakeBack => RemovedPolicy::Readmit,
     };
-    let options = PutOptions { policy, at, patience: Duration::from_mins(1) };
+    let options = PutOptions { policy, at, busy_timeout: Duration::from_mins(1) };
     format!("{:?}", storage.put(&batch.iter().collect::<Vec<_>>(), &options).unwrap())
 }
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use runvault::artifact::{
-    AdmitOptions, Admitted, Directory, Entry, EntryContent, KeyRing, Kind, MemberBytes, SignaturePolicy,
-    SigningKey,
+    AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, KeyRing, Kind, MemberBytes,
+    SignaturePolicy, SigningKey,
 };
 use runvault::digest::{CaptureHash, CoreHash, Digest};
 use runvault::formats;
@@ -60,7 +60,7 @@ impl Input {
                 self.kind.admit(bytes.clone(), &options).unwrap_or_else(|report| panic!("{report:?}"))
             }
             Source::Directory(files) => {
-                let entry = |(name, bytes): &(String, Vec<u8>)| Entry {
+                let entry = |(name, bytes): &(String, Vec<u8>)| DirectoryEntry {
                     name: name.clone(),
                     content: EntryContent::File(bytes.clone()),
                 };

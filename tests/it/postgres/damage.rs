@@ -11,7 +11,7 @@ use postgres::Client;
 use runvault::Vault;
 use runvault::artifact::KeyRing;
 use runvault::digest::{CoreHash, DigestPrefix};
-use runvault::vault::fsck::{Finding, Monitor, Options};
+use runvault::vault::fsck::{Finding, FsckMonitor, FsckOptions};
 
 use super::Database;
 use crate::sandbox::{repository, session};
@@ -48,7 +48,7 @@ fn sample(count: i64) -> BTreeSet<i64> {
 
 struct Collect(Vec<Finding>);
 
-impl Monitor for Collect {
+impl FsckMonitor for Collect {
     fn found(&mut self, finding: &Finding) {
         self.0.push(finding.clone());
     }
@@ -123,7 +123,7 @@ impl Damaged {
     fn findings(&self) -> Result<BTreeSet<String>, String> {
         let mut found = Collect(Vec::new());
         let report =
-            self.vault()?.fsck(&Options::default(), &mut found).map_err(|error| error.to_string())?;
+            self.vault()?.fsck(&FsckOptions::default(), &mut found).map_err(|error| error.to_string())?;
         assert_eq!(report.findings.len(), found.0.len());
         let shown =
             |finding: &Finding| format!("{} | {} | {}", finding.info.id, finding.subject, finding.detail);

@@ -6,7 +6,7 @@ use postgres::Client;
 use runvault::Vault;
 use runvault::artifact::KeyRing;
 use runvault::digest::CoreHash;
-use runvault::vault::fsck::{Finding, Monitor, Options, Report};
+use runvault::vault::fsck::{Finding, FsckMonitor, FsckOptions, FsckReport};
 
 use super::Database;
 use super::damage::full;
@@ -14,7 +14,7 @@ use crate::sandbox::repository;
 
 struct Silent;
 
-impl Monitor for Silent {
+impl FsckMonitor for Silent {
     fn found(&mut self, _: &Finding) {}
 
     fn checked(&mut self, _: CoreHash, _: u64) {}
@@ -40,8 +40,8 @@ impl Repaired {
         Vault::open(Path::new(&self.database.address)).unwrap()
     }
 
-    fn check(&self) -> Report {
-        self.vault().fsck(&Options::default(), &mut Silent).unwrap()
+    fn check(&self) -> FsckReport {
+        self.vault().fsck(&FsckOptions::default(), &mut Silent).unwrap()
     }
 
     /// Changes rows although others refer to them.

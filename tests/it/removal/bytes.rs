@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use memchr::memmem;
 use runvault::intake::ExamineOptions;
-use runvault::storage::{PATIENCE, PutOptions, RemovedPolicy, Storage};
+use runvault::storage::{BUSY_TIMEOUT, PutOptions, RemovedPolicy, Storage};
 use rusqlite::Connection;
 
 use super::{count, expect_whole, recordings};
@@ -252,7 +252,7 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     expect_whole(&sandbox);
     // Who still has the old dictionary cannot bring it back.
     let at = runvault::clock::now();
-    let options = PutOptions { policy: RemovedPolicy::default(), at, patience: PATIENCE };
+    let options = PutOptions { policy: RemovedPolicy::default(), at, busy_timeout: BUSY_TIMEOUT };
     late.put(&[&prepared], &options).unwrap();
     late.put(&[&old.prepare(admitted(9_001))], &options).unwrap();
     drop(late);

@@ -1,6 +1,6 @@
 //! What is asked again: the n-th time that a prompt or a call is asked, it gets its n-th recording.
 
-use runvault::vault::replay::{Miss, Player, Repeat, Request};
+use runvault::vault::replay::{Player, PlayerRequest, Repeat, ReplayMiss};
 use serde_json::{Value, json};
 
 use super::protocol::lines;
@@ -91,15 +91,15 @@ fn runs_count_prompts_and_calls_of_tools_alike() {
     };
     let pack = run_pack("run-1", &[call("A"), call("B"), call("C")].concat());
     let mut player = Player::new(pack.clone().into_bytes()).unwrap();
-    let dice = Request::call("dice", "{}").unwrap();
+    let dice = PlayerRequest::call("dice", "{}").unwrap();
     for answer in ["A", "B", "C"] {
         assert_eq!(player.respond("again"), Ok(answer));
         let rolled = player.play(&dice).unwrap();
         assert!(rolled.exchange.response.contains(answer), "{rolled:?}");
     }
     assert_eq!(player.unused().count(), 0);
-    assert!(matches!(player.respond("again"), Err(Miss::NoOccurrence { wanted: 4, recorded: 3, .. })));
-    assert!(matches!(player.play(&dice), Err(Miss::NoCallOccurrence { wanted: 4, recorded: 3, .. })));
+    assert!(matches!(player.respond("again"), Err(ReplayMiss::NoOccurrence { wanted: 4, recorded: 3, .. })));
+    assert!(matches!(player.play(&dice), Err(ReplayMiss::NoCallOccurrence { wanted: 4, recorded: 3, .. })));
     let mut player = player.repeating(Repeat::Last);
     assert_eq!(player.respond("again"), Ok("C"));
     let sandbox = Sandbox::new();

@@ -1,6 +1,6 @@
 //! Runs played back: each request gets the recording of what it asks, or none.
 
-use runvault::vault::replay::{Miss, Mode, Player, Request};
+use runvault::vault::replay::{Player, PlayerRequest, ReplayMiss, ReplayMode};
 use serde_json::{Value, json};
 
 use super::protocol::lines;
@@ -90,9 +90,9 @@ fn recorded_errors_are_played_as_errors() {
     assert_eq!(error["output"]["error_type"], "PermissionError");
     assert_eq!(answers[1]["error"]["message"], "overloaded");
     let mut player = Player::new(run_pack("run-1", &steps()).into_bytes()).unwrap();
-    let failed = player.play(&Request::call("shell", r#"{"command": "ls"}"#).unwrap());
+    let failed = player.play(&PlayerRequest::call("shell", r#"{"command": "ls"}"#).unwrap());
     assert!(
-        matches!(failed, Err(Miss::RecordedError { exchange, .. }) if exchange.response == "not allowed")
+        matches!(failed, Err(ReplayMiss::RecordedError { exchange, .. }) if exchange.response == "not allowed")
     );
     assert_eq!(player.exchanges().len() - player.unused().count(), 1, "it was played");
 }
@@ -131,7 +131,7 @@ fn what_was_said_before_does_not_answer_for_what_is_asked() {
     let steps = [request(&["one"]), response("first"), request(&["one", "two"]), response("second")];
     let mut player = Player::new(run_pack("run-1", &steps).into_bytes()).unwrap();
     assert_eq!(player.respond("one"), Ok("first"));
-    assert!(matches!(player.respond("one"), Err(Miss::NoOccurrence { recorded: 1, .. })));
+    assert!(matches!(player.respond("one"), Err(ReplayMiss::NoOccurrence { recorded: 1, .. })));
     assert_eq!(player.respond("two"), Ok("second"));
     // What only stands beside the question leads to it as well.
     let mut player = Player::new(run_pack("run-1", &steps).into_bytes()).unwrap();
@@ -142,16 +142,19 @@ fn what_was_said_before_does_not_answer_for_what_is_asked() {
 #[test]
 fn a_sequence_compares_tools_and_arguments() {
     let pack = run_pack("run-1", &steps());
-    let mut player = Player::new(pack.into_bytes()).unwrap().in_mode(Mode::Sequential);
-    let call = |tool: &str, arguments: &str| Request::call(tool, arguments).unwrap();
+    let mut player = Player::new(pack.into_bytes()).unwrap().in_mode(ReplayMode::Sequential);
+    let call = |tool: &str, arguments: &str| PlayerRequest::call(tool, arguments).unwrap();
     let rome = call("weather", r#"{"city": "Rome", "days": 1}"#);
     let paris = call("weather", r#"{"city": "Paris", "days": 1}"#);
-    assert!(matches!(player.play(&rome), Err(Miss::OtherArguments { index: 1, .. })));
-    assert!(matches!(player.play(&call("shell", "{}")), Err(Miss::OtherTool { index: 1, .. })));
+    assert!(matches!(player.play(&rome), Err(ReplayMiss::OtherArguments { index: 1, .. })));
+    assert!(matches!(player.play(&call("shell", "{}")), Err(ReplayMiss::OtherTool { index: 1, .. })));
     assert_eq!(player.play(&paris).unwrap().exchange.index, 1);
     assert_eq!(player.play(&rome).unwrap().exchange.index, 3);
     let shell = call("shell", r#"{"command":"ls"}"#);
-    assert!(matches!(player.play(&shell), Err(Miss::RecordedError { .. })));
-    assert!(matches!(player.play(&call("clock", "{}")), Err(Miss::OtherArguments { expected: None, .. })));
-    assert_eq!(player.play(&Request::default()).unwrap().exchange.index, 7);
+    assert!(matches!(player.play(&shell), Err(ReplayMiss::RecordedError { .. })));
+    assert!(matches!(
+        player.play(&call("clock", "{}")),
+        Err(ReplayMiss::OtherArguments { expected: None, .. })
+    ));
+    assert_eq!(player.play(&PlayerRequest::default()).unwrap().exchange.index, 7);
 }

@@ -59,7 +59,7 @@ fn exports(vault: &Vault) -> Result<usize, SearchError> {
 
 struct Silent;
 
-impl fsck::Monitor for Silent {
+impl fsck::FsckMonitor for Silent {
     fn found(&mut self, _: &fsck::Finding) {}
 
     fn checked(&mut self, _: runvault::digest::CoreHash, _: u64) {}
@@ -68,7 +68,7 @@ impl fsck::Monitor for Silent {
 /// The vault is whole, and so is what there is of the index; with it, everything is found that is still there.
 fn check(path: &std::path::Path) {
     let vault = Vault::open(path).unwrap();
-    let report = vault.fsck(&fsck::Options::default(), &mut Silent).unwrap();
+    let report = vault.fsck(&fsck::FsckOptions::default(), &mut Silent).unwrap();
     assert_eq!(
         report.findings.iter().filter(|finding| finding.info.id != "insecure-permissions").count(),
         0,

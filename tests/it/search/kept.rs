@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use runvault::artifact::Field;
 use runvault::formats;
-use runvault::storage::{FullText, PATIENCE, Storage};
+use runvault::storage::{BUSY_TIMEOUT, FullText, Storage};
 
 use super::{examples, found, hits, of_responses};
 use crate::journal::sql;
@@ -229,7 +229,7 @@ fn what_was_read_before_it_was_removed_does_not_come_back() {
         if is_replaced {
             sandbox.add([written(&sandbox, "other", "other")]);
         }
-        let index = || FullText::index_passages(&store, &batch, PATIENCE).unwrap();
+        let index = || FullText::index_passages(&store, &batch, BUSY_TIMEOUT).unwrap();
         assert!(index());
         assert!(!index(), "they are there already");
         drop(store);

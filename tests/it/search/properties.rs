@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use runvault::Vault;
 use runvault::intake::ExamineOptions;
 use runvault::vault::remove::RemoveRequest;
-use runvault::vault::search::{FieldMatch, SearchRequest, Words, WordsError};
+use runvault::vault::search::{FieldMatch, SearchExpression, SearchExpressionError, SearchRequest};
 
 use crate::sandbox::session;
 
@@ -34,7 +34,7 @@ fn add(vault: &Vault, adapter: &str, responses: &[String]) -> runvault::digest::
 
 /// A request for every passage; none if there is nothing to search for.
 fn all(text: &str) -> Option<SearchRequest> {
-    text.parse::<Words>().ok()?;
+    text.parse::<SearchExpression>().ok()?;
     Some(SearchRequest {
         words: text.to_owned(),
         every_passage: true,
@@ -127,13 +127,13 @@ proptest! {
         let Place { vault, _directory } = place();
         add(&vault, "a", &["a text: and OR not (it) near \"me\"".to_owned()]);
         vault.build_search(&mut |_| {}).unwrap();
-        match asked.parse::<Words>() {
+        match asked.parse::<SearchExpression>() {
             Ok(_) => {
                 let request = SearchRequest { words: asked, ..SearchRequest::default() };
                 prop_assert!(hits(&vault, &request).len() <= 1);
             }
-            Err(WordsError::NoWords) => prop_assert!(!asked.replace("OR", "").contains(char::is_alphanumeric)),
-            Err(WordsError::TooMany) => prop_assert!(asked.split_whitespace().count() > 100),
+            Err(SearchExpressionError::NoWords) => prop_assert!(!asked.replace("OR", "").contains(char::is_alphanumeric)),
+            Err(SearchExpressionError::TooMany) => prop_assert!(asked.split_whitespace().count() > 100),
         }
     }
 }

@@ -7,7 +7,9 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::artifact::{Cell, ColumnType};
 use runvault::formats;
-use runvault::vault::sql::{self, METADATA, ROW_ID, Reader, SaveForm, SaveOptions, Saved, SqlError, TITLE};
+use runvault::vault::sql::{
+    self, METADATA, ROW_ID, SaveForm, SaveOptions, SaveSummary, SqlError, TITLE, VaultSqlReader,
+};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
@@ -18,7 +20,7 @@ fn opened(path: &Path) -> Connection {
     Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap()
 }
 
-fn save(reader: &Reader<'_>, path: &Path) -> Result<Saved, SqlError> {
+fn save(reader: &VaultSqlReader<'_>, path: &Path) -> Result<SaveSummary, SqlError> {
     let options = SaveOptions { path, form: SaveForm::Sqlite, force: false };
     sql::save(reader, &options, &mut |_, _| ControlFlow::Continue(()))
 }

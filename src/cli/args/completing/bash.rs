@@ -42,7 +42,7 @@ impl EnvCompleter for Bash {
     ) -> io::Result<()> {
         let index = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|index| index.parse().ok());
         let separator = std::env::var("_CLAP_IFS").unwrap_or_else(|_| "\n".to_owned());
-        let Joined { words, index, kept } = joined(words, index.unwrap_or_default());
+        let CompletionWords { words, index, kept } = joined(words, index.unwrap_or_default());
         let candidates = engine::complete(command, words, index, directory)?;
         let values = candidates.iter().map(|candidate| candidate.get_value().to_string_lossy());
         // Bash replaces only the part after the last word break.
@@ -53,7 +53,7 @@ impl EnvCompleter for Bash {
 }
 
 /// Words as typed.
-struct Joined {
+struct CompletionWords {
     words: Vec<OsString>,
     /// The index of the word to complete.
     index: usize,
@@ -63,15 +63,15 @@ struct Joined {
 
 /// Joins the words that Bash split, up to the word at `index`. Break characters typed as separate words are also
 /// joined, but no runvault argument consists of them.
-fn joined(words: Vec<OsString>, index: usize) -> Joined {
-    let mut joined = Joined { words: Vec::new(), index: 0, kept: String::new() };
+fn joined(words: Vec<OsString>, index: usize) -> CompletionWords {
+    let mut joined = CompletionWords { words: Vec::new(), index: 0, kept: String::new() };
     let mut glue = false;
     for (at, word) in words.into_iter().enumerate().take_while(|(at, _)| *at <= index) {
         let text = word.to_str().unwrap_or_default();
         let is_break = !text.is_empty() && text.chars().all(|character| BREAKS.contains(&character));
         let begins = text.starts_with('@') && !glue || joined.words.len() < 2;
         if at == index && glue {
-            joined.keep(text.starts_with('@'));
+            joined.retain_prefix(text.starts_with('@'));
         }
         match joined.words.last_mut() {
             Some(last) if glue || (is_break && !begins) => last.push(&word),
@@ -83,9 +83,9 @@ fn joined(words: Vec<OsString>, index: usize) -> Joined {
     joined
 }
 
-impl Joined {
+impl CompletionWords {
     /// Keeps the text before the word to complete. Only @ is both before that word and part of it.
-    fn keep(&mut self, again: bool) {
+    fn retain_prefix(&mut self, again: bool) {
         let Some(last) = self.words.last_mut() else { return };
         let text = last.to_str().unwrap_or_default();
         let kept = if again { text.strip_suffix('@').unwrap_or(text) } else { text };
@@ -99,7 +99,8 @@ mod tests {
     use super::*;
 
     fn new(words: &[&str], index: usize) -> (Vec<String>, usize, String) {
-        let Joined { words, index, kept } = joined(words.iter().map(OsString::from).collect(), index);
+        let CompletionWords { words, index, kept } =
+            joined(words.iter().map(OsString::from).collect(), index);
         (words.into_iter().map(|word| word.into_string().unwrap()).collect(), index, kept)
     }
 

@@ -14,10 +14,10 @@ use runvault::vault::resolve::RUN_IDS;
 use runvault::vault::rules::RulesRequest;
 use runvault::vault::show::AttributeSummary;
 
-use super::line::Line;
+use super::line::CompletionLine;
 use crate::cli::args::help;
 
-use crate::cli::args::settings::Values;
+use crate::cli::args::settings::SettingType;
 use crate::cli::output::columns;
 use crate::cli::output::matches::label;
 use crate::cli::output::table::DIGITS;
@@ -31,9 +31,9 @@ const LATEST: &str = "latest";
 
 /// The source of the candidates of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum CandidateSource {
     /// Artifacts of these kinds, by tag or hash.
-    Artifacts(Which),
+    Artifacts(CandidateFilter),
     /// Artifacts by tag or hash, or files.
     ArtifactsOrFiles,
     /// Tags, without @.
@@ -62,7 +62,7 @@ pub(super) enum Source {
 
 /// A filter of artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum CandidateFilter {
     Any,
     /// Those that record runs.
     Runs,
@@ -71,7 +71,7 @@ pub(super) enum Which {
     Contracts,
 }
 
-impl Which {
+impl CandidateFilter {
     fn has(self, kind: Kind) -> bool {
         match self {
             Self::Any => true,
@@ -88,9 +88,9 @@ impl Which {
 }
 
 /// A question to a vault whose answers complete an argument.
-type Question<'q> = dyn Fn(&dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
+type CandidateQuery<'q> = dyn Fn(&dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
 
-impl Source {
+impl CandidateSource {
     /// Selects the source by the name of the argument, so that all commands complete it in the same way.
     pub(super) fn for_argument(argument: &Arg) -> Option<Self> {
         let value = argument.get_value_names()?.first()?.as_str();
@@ -108,7 +108,7 @@ impl Source {
             "io-ref" => Self::Values("io_ref"),
             "attr" => Self::Attributes,
             "label" | "keep-label" => Self::Labels,
-            "mentions" => Self::Artifacts(Which::Any),
+            "mentions" => Self::Artifacts(CandidateFilter::Any),
             "keep-tag" => Self::Tags,
             "expect" => Self::ArtifactsOrFiles,
             "columns" => Self::Columns,
@@ -121,10 +121,10 @@ impl Source {
 
     fn for_positional(argument: &Arg, value: &str) -> Option<Self> {
         Some(match (value, argument.get_id().as_str()) {
-            ("HASH" | "FROM" | "TO", _) => Self::Artifacts(Which::Any),
-            ("HASH|any", _) => Self::Artifacts(Which::Recordings),
-            ("RUN", _) => Self::Artifacts(Which::Runs),
-            ("CONTRACT", _) => Self::Artifacts(Which::Contracts),
+            ("HASH" | "FROM" | "TO", _) => Self::Artifacts(CandidateFilter::Any),
+            ("HASH|any", _) => Self::Artifacts(CandidateFilter::Recordings),
+            ("RUN", _) => Self::Artifacts(CandidateFilter::Runs),
+            ("CONTRACT", _) => Self::Artifacts(CandidateFilter::Contracts),
             ("A B", _) => Self::ArtifactsOrFiles,
             // For "tag remove"; the name in "tag set" is usually new, but may be an existing one that moves.
             ("NAME", "name") if argument.get_possible_values().is_empty() => Self::Tags,
@@ -139,19 +139,19 @@ impl Source {
     }
 
     /// Returns the candidates for the typed text; none if there is any error.
-    pub(super) fn candidates(self, typed: &str, line: &Line) -> Vec<CompletionCandidate> {
-        let vault = |ask: &Question| {
+    pub(super) fn candidates(self, typed: &str, line: &CompletionLine) -> Vec<CompletionCandidate> {
+        let vault = |ask: &CandidateQuery| {
             let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&*snapshot)).ok();
             line.vault().and_then(asked).unwrap_or_default()
         };
         match self {
             Self::Artifacts(which) => vault(&|snapshot| artifacts(snapshot, typed, which)),
             Self::ArtifactsOrFiles => {
-                let mut candidates = vault(&|snapshot| artifacts(snapshot, typed, Which::Any));
+                let mut candidates = vault(&|snapshot| artifacts(snapshot, typed, CandidateFilter::Any));
                 candidates.extend(PathCompleter::any().complete(typed.as_ref()));
                 candidates
             }
-            Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, Which::Any)),
+            Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, CandidateFilter::Any)),
             Self::Values(name) => vault(&|snapshot| values(snapshot, name, typed)),
             Self::Labels => vault(&|snapshot| labels(snapshot, typed)),
             Self::LabelKeys => vault(&|snapshot| {
@@ -178,7 +178,7 @@ impl Source {
                 Some(setting) if setting.name == "search" => {
                     beginning(typed, ["on", "off"].map(|word| (word.to_owned(), String::new())).into_iter())
                 }
-                Some(setting) if setting.values != Values::Text => {
+                Some(setting) if setting.values != SettingType::Text => {
                     PathCompleter::any().complete(typed.as_ref())
                 }
                 _ => Vec::new(),
@@ -218,10 +218,10 @@ fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
 fn artifacts(
     snapshot: &dyn Snapshot,
     typed: &str,
-    which: Which,
+    which: CandidateFilter,
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
-    if which == Which::Any && LATEST.starts_with(typed) {
+    if which == CandidateFilter::Any && LATEST.starts_with(typed) {
         candidates.extend(candidate(
             LATEST.to_owned(),
             "the artifact that was added or seen again last".to_owned(),
@@ -259,7 +259,7 @@ fn artifacts(
 fn run_ids(
     snapshot: &dyn Snapshot,
     typed: &str,
-    which: Which,
+    which: CandidateFilter,
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut ids = BTreeSet::new();
     for name in RUN_IDS {
@@ -281,7 +281,7 @@ fn tags(
     snapshot: &dyn Snapshot,
     prefix: &str,
     typed: &str,
-    which: Which,
+    which: CandidateFilter,
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
     let tags = snapshot.tags()?.into_iter();
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn latest_is_what_arguments_take() {
-        assert!(LATEST.parse::<crate::cli::args::hash::Named>().is_ok());
+        assert!(LATEST.parse::<crate::cli::args::hash::ArtifactArg>().is_ok());
     }
 
     #[test]

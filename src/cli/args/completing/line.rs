@@ -10,14 +10,14 @@ use crate::cli::args::settings;
 
 /// The command line to complete.
 #[derive(Clone)]
-pub(super) struct Line {
+pub(super) struct CompletionLine {
     /// The vault that it names.
     vault: Option<PathBuf>,
     /// The setting whose value is completed.
-    setting: Option<&'static settings::Entry>,
+    setting: Option<&'static settings::SettingInfo>,
 }
 
-impl Line {
+impl CompletionLine {
     pub(super) fn parse(words: &[OsString]) -> Self {
         let after = |at: usize| words.get(at + 1).map(OsString::as_os_str);
         let mut named = words.iter().enumerate().rev().filter_map(|(at, word)| match word.to_str()? {
@@ -32,7 +32,7 @@ impl Line {
     }
 
     /// Returns the setting whose value is completed.
-    pub(super) fn setting(&self) -> Option<&'static settings::Entry> {
+    pub(super) fn setting(&self) -> Option<&'static settings::SettingInfo> {
         self.setting
     }
 

@@ -22,19 +22,19 @@ use crate::cli::args::variable::variable;
 use crate::cli::output::stdout;
 
 use bash::Bash;
-use candidates::Source;
-use line::Line;
+use candidates::CandidateSource;
+use line::CompletionLine;
 
 /// The variable that contains the name of the calling shell.
 const VARIABLE: &str = "RUNVAULT_COMPLETE";
 
 /// Returns the completer of a supported shell.
 pub(crate) fn shell(name: &str) -> Option<&'static dyn EnvCompleter> {
-    const KNOWN: Shells<'static> = Shells::builtins();
+    const BUILTIN_SHELLS: Shells<'static> = Shells::builtins();
     if name == Bash.name() {
         return Some(&Bash);
     }
-    KNOWN.0.iter().copied().find(|shell| shell.is(name))
+    BUILTIN_SHELLS.0.iter().copied().find(|shell| shell.is(name))
 }
 
 /// Writes the registration script of a shell.
@@ -63,7 +63,7 @@ pub(crate) fn answer() -> Option<ExitCode> {
 fn write_answer(shell: &dyn EnvCompleter) -> std::io::Result<()> {
     settings::be_silent();
     let words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
-    let line = Line::parse(&words);
+    let line = CompletionLine::parse(&words);
     let mut answer = Vec::new();
     let directory = std::env::current_dir().ok();
     shell.write_complete(&mut command(&line), words, directory.as_deref(), &mut answer)?;
@@ -71,17 +71,17 @@ fn write_answer(shell: &dyn EnvCompleter) -> std::io::Result<()> {
 }
 
 /// Returns the commands, with completers for their arguments.
-fn command(line: &Line) -> Command {
+fn command(line: &CompletionLine) -> Command {
     knowing(help::command(), line)
 }
 
-fn knowing(command: Command, line: &Line) -> Command {
+fn knowing(command: Command, line: &CompletionLine) -> Command {
     let command = command.mut_args(|argument| with_source(argument, line));
     command.mut_subcommands(|inner| knowing(inner, line))
 }
 
-fn with_source(argument: Arg, line: &Line) -> Arg {
-    let Some(source) = Source::for_argument(&argument) else { return argument };
+fn with_source(argument: Arg, line: &CompletionLine) -> Arg {
+    let Some(source) = CandidateSource::for_argument(&argument) else { return argument };
     let line = line.clone();
     argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
         // Text that is not UTF-8 matches no name in runvault.

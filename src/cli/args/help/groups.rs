@@ -5,10 +5,10 @@ use clap::Command;
 use crate::cli::output::fit;
 
 /// Commands in a group with a heading.
-type Group = (&'static str, &'static [&'static str]);
+type CommandGroup = (&'static str, &'static [&'static str]);
 
 /// The groups of the summary.
-pub(super) const SUMMARY: [Group; 1] = [(
+pub(super) const SUMMARY: [CommandGroup; 1] = [(
     "Common commands",
     &[
         "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "exec", "replay", "diff",
@@ -18,7 +18,7 @@ pub(super) const SUMMARY: [Group; 1] = [(
 )];
 
 /// Groups of all commands. clap itself adds `help`.
-pub(super) const GROUPS: [Group; 9] = [
+pub(super) const GROUPS: [CommandGroup; 9] = [
     (
         "Everyday",
         &[
@@ -64,7 +64,7 @@ const REST: &str = "Other";
 const HELP: &str = "Print this message or the help of a command";
 
 /// Returns the root command, whose help lists the commands in these groups, in lines of this width.
-pub(super) fn arranged(root: Command, groups: &'static [Group], width: usize) -> Command {
+pub(super) fn arranged(root: Command, groups: &'static [CommandGroup], width: usize) -> Command {
     let styles = root.get_styles();
     let (header, literal) = (*styles.get_header(), *styles.get_literal());
     let listing = grouped(&root, groups).into_iter().map(|(heading, commands)| {
@@ -97,7 +97,7 @@ pub(super) fn groups(root: &Command) -> Vec<(&'static str, Vec<(String, String)>
 
 /// Returns the groups with the names and descriptions of their commands, and of those that are in none if the groups
 /// are to have all.
-fn grouped(root: &Command, groups: &'static [Group]) -> Vec<(&'static str, Vec<(String, String)>)> {
+fn grouped(root: &Command, groups: &'static [CommandGroup]) -> Vec<(&'static str, Vec<(String, String)>)> {
     let about = |name: &str| {
         let found = root.find_subcommand(name).map(about_of);
         found.or_else(|| (name == "help").then(|| HELP.to_owned()))

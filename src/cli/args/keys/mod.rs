@@ -11,7 +11,7 @@ use clap::Args;
 use runvault::artifact::{KeyError, KeyRing, SigningKey};
 
 use crate::cli::args::settings;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Which keys signatures are checked with.
 #[derive(Args)]
@@ -37,41 +37,41 @@ const ENDING: &str = ".key";
 
 impl KeyArgs {
     /// Returns the keys; none if no source is given.
-    pub(crate) fn ring(&self) -> Result<KeyRing, Failure> {
+    pub(crate) fn ring(&self) -> Result<KeyRing, CommandError> {
         let mut ring = KeyRing::default();
         match self.source()? {
-            Source::Variable(text) => add(&mut ring, &text, KEY_VARIABLE, None)?,
-            Source::Paths(paths) => paths.iter().try_for_each(|path| read_path(&mut ring, path))?,
+            KeySource::Variable(text) => add(&mut ring, &text, KEY_VARIABLE, None)?,
+            KeySource::Paths(paths) => paths.iter().try_for_each(|path| read_path(&mut ring, path))?,
         }
         Ok(ring)
     }
 
     /// Returns the source: the argument takes precedence over the variable with the key, and that over the setting.
-    fn source(&self) -> Result<Source, Failure> {
+    fn source(&self) -> Result<KeySource, CommandError> {
         if !self.signing_key_file.is_empty() {
-            return Ok(Source::Paths(self.signing_key_file.clone()));
+            return Ok(KeySource::Paths(self.signing_key_file.clone()));
         }
         match std::env::var(KEY_VARIABLE) {
             // Many systems pass an unset secret as an empty variable.
             Ok(text) if text.is_empty() => {}
-            Ok(text) => return Ok(Source::Variable(text)),
+            Ok(text) => return Ok(KeySource::Variable(text)),
             Err(std::env::VarError::NotPresent) => {}
             // The error would contain the key.
             Err(std::env::VarError::NotUnicode(_)) => {
-                return Err(Failure::Usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
+                return Err(CommandError::Usage(format!("{KEY_VARIABLE} is not valid UTF-8")));
             }
         }
-        Ok(Source::Paths(settings::SIGNING_KEY_FILE.get_paths()?))
+        Ok(KeySource::Paths(settings::SIGNING_KEY_FILE.get_paths()?))
     }
 }
 
 /// The source of keys.
-enum Source {
+enum KeySource {
     Variable(String),
     Paths(Vec<PathBuf>),
 }
 
-fn read_path(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
+fn read_path(ring: &mut KeyRing, path: &Path) -> Result<(), CommandError> {
     let is_directory = fs::metadata(path).map_err(|error| unreadable(path, &error))?.is_dir();
     if is_directory {
         return read_directory(ring, path);
@@ -82,7 +82,7 @@ fn read_path(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
 
 /// Reads a directory in which every file is a key. Hidden files are skipped: systems that mount secrets keep their own
 /// links there.
-fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
+fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), CommandError> {
     let failed = |error: &io::Error| unreadable(path, error);
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| failed(&error))? {
@@ -97,7 +97,7 @@ fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
         files.push(file);
     }
     if files.is_empty() {
-        return Err(Failure::Usage(format!("{}: the directory has no keys", path.display())));
+        return Err(CommandError::Usage(format!("{}: the directory has no keys", path.display())));
     }
     files.sort_unstable();
     let mut left = MAX_BYTES;
@@ -115,7 +115,7 @@ fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), Failure> {
 }
 
 /// Returns the text of a file or a pipe, which must not exceed `left` bytes; its size is subtracted from `left`.
-fn read_file(path: &Path, left: &mut u64) -> Result<String, Failure> {
+fn read_file(path: &Path, left: &mut u64) -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(*left + 1).read_to_end(&mut bytes));
     let length = read.map_err(|error| unreadable(path, &error))? as u64;
@@ -128,14 +128,14 @@ fn read_file(path: &Path, left: &mut u64) -> Result<String, Failure> {
 }
 
 /// Adds the key in `text`, with an id if it has one, or the keys of the key ring in it.
-fn add(ring: &mut KeyRing, text: &str, origin: &str, id: Option<&str>) -> Result<(), Failure> {
+fn add(ring: &mut KeyRing, text: &str, origin: &str, id: Option<&str>) -> Result<(), CommandError> {
     if ring::is_ring(text) {
-        return ring::add(ring, text).map_err(|why| Failure::Usage(format!("{origin} {why}")));
+        return ring::add(ring, text).map_err(|why| CommandError::Usage(format!("{origin} {why}")));
     }
     let key = SigningKey::new(text).and_then(|key| ring.add(id, key));
-    key.map_err(|error: KeyError| Failure::Usage(format!("{origin}: {error}")))
+    key.map_err(|error: KeyError| CommandError::Usage(format!("{origin}: {error}")))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::CouldNotRun(format!("cannot read the signing key {}: {error}", path.display()))
+fn unreadable(path: &Path, error: &io::Error) -> CommandError {
+    CommandError::CouldNotRun(format!("cannot read the signing key {}: {error}", path.display()))
 }

@@ -1,14 +1,14 @@
 //! What a setting is.
 
 /// A description of a setting.
-pub(crate) struct Entry {
+pub(crate) struct SettingInfo {
     /// The name in the file and of `config`, and of the argument that takes precedence over it.
     pub(crate) name: &'static str,
     pub(super) argument: Argument,
     /// One sentence, in Markdown with code marks.
     pub(crate) about: &'static str,
     pub(super) default: DefaultValue,
-    pub(crate) values: Values,
+    pub(crate) values: SettingType,
 }
 
 /// The argument of a setting.
@@ -32,7 +32,7 @@ pub(super) enum DefaultValue {
 
 /// What the values of a setting are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Values {
+pub(crate) enum SettingType {
     Text,
     /// A path, which must be resolved against a directory.
     Path,
@@ -44,20 +44,20 @@ pub(crate) enum Values {
 
 /// A setting with the type of its values.
 pub(crate) struct Setting<T: 'static> {
-    pub(crate) entry: Entry,
+    pub(crate) entry: SettingInfo,
     pub(super) parse: fn(&str) -> Result<T, String>,
 }
 
 /// A setting of any type.
 pub(crate) trait AnySetting: Sync {
-    fn entry(&self) -> &Entry;
+    fn entry(&self) -> &SettingInfo;
 
     /// Returns an error if `text` is not a valid value.
     fn check(&self, text: &str) -> Result<(), String>;
 }
 
 impl<T> AnySetting for Setting<T> {
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &SettingInfo {
         &self.entry
     }
 
@@ -74,12 +74,18 @@ impl<T> Setting<T> {
         parse: fn(&str) -> Result<T, String>,
     ) -> Self {
         Self {
-            entry: Entry { name, argument: Argument::SameName, about, default, values: Values::Text },
+            entry: SettingInfo {
+                name,
+                argument: Argument::SameName,
+                about,
+                default,
+                values: SettingType::Text,
+            },
             parse,
         }
     }
 
-    pub(super) const fn of(mut self, values: Values) -> Self {
+    pub(super) const fn of(mut self, values: SettingType) -> Self {
         self.entry.values = values;
         self
     }
@@ -95,7 +101,7 @@ impl<T> Setting<T> {
     }
 }
 
-impl Entry {
+impl SettingInfo {
     /// Returns the name of the variable.
     pub(crate) fn variable(&self) -> String {
         format!("RUNVAULT_{}", self.name.replace('-', "_").to_uppercase())

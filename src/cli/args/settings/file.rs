@@ -8,24 +8,24 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
-use runvault::files::{self, WriteError, WriteOptions};
+use runvault::files::{self, FileWriteError, WriteOptions};
 use toml_edit::{Document, DocumentMut, Item, TomlError};
 
-use super::entry::Values;
+use super::entry::SettingType;
 use super::list::named;
 use crate::cli::args::variable::variable;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Maximum size of the file, larger than any plausible configuration.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// Returns the path of the configuration file, which need not exist.
-pub(crate) fn path() -> Result<PathBuf, Failure> {
+pub(crate) fn path() -> Result<PathBuf, CommandError> {
     if let Some(path) = variable("RUNVAULT_CONFIG") {
         return Ok(path.into());
     }
     let directories = etcetera::choose_base_strategy().map_err(|error| {
-        Failure::CouldNotRun(format!(
+        CommandError::CouldNotRun(format!(
             "cannot determine the user's configuration directory ({error}); set RUNVAULT_CONFIG to a file"
         ))
     })?;
@@ -34,12 +34,12 @@ pub(crate) fn path() -> Result<PathBuf, Failure> {
 
 /// A line of the configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ConfigLocation {
     pub(crate) path: PathBuf,
     pub(crate) line: usize,
 }
 
-impl Display for Place {
+impl Display for ConfigLocation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{} line {}", self.path.display(), self.line)
     }
@@ -47,33 +47,33 @@ impl Display for Place {
 
 /// The reason that a configuration file cannot be used.
 #[derive(Clone, Debug)]
-pub(crate) enum FileError {
+pub(crate) enum ConfigFileError {
     /// It cannot be read.
     Unreadable(String),
     /// It has invalid contents.
     Wrong(String),
 }
 
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Self {
+impl From<ConfigFileError> for CommandError {
+    fn from(error: ConfigFileError) -> Self {
         match error {
-            FileError::Unreadable(message) => Self::CouldNotRun(message),
-            FileError::Wrong(message) => Self::Usage(message),
+            ConfigFileError::Unreadable(message) => Self::CouldNotRun(message),
+            ConfigFileError::Wrong(message) => Self::Usage(message),
         }
     }
 }
 
 /// The contents of a configuration file.
 #[derive(Debug, Default)]
-pub(crate) struct File {
+pub(crate) struct ConfigFile {
     path: PathBuf,
     /// The names in it with their values and line numbers.
     values: Vec<(String, String, usize)>,
 }
 
-impl File {
+impl ConfigFile {
     /// Reads the file at `path`. A missing file is empty.
-    pub(crate) fn read(path: &Path) -> Result<Self, FileError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, ConfigFileError> {
         let text = match text_of(path) {
             Ok(text) => text,
             Err(error) => return Err(cannot_read(path, &error)),
@@ -81,20 +81,20 @@ impl File {
         Self::parse(path, &text)
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Self, FileError> {
+    fn parse(path: &Path, text: &str) -> Result<Self, ConfigFileError> {
         let document = Document::parse(text).map_err(|error| broken(path, text, &error))?;
         let mut values = Vec::new();
         for (name, item) in document.iter() {
             let key = document.as_table().key(name);
             let line = line_of(text, key.and_then(toml_edit::Key::span));
             let known = named(name);
-            let is_list = known.is_some_and(|known| known.entry().values == Values::List);
+            let is_list = known.is_some_and(|known| known.entry().values == SettingType::List);
             let value = match (if is_list { elements(item) } else { written(item) }, known) {
                 (Some(value), _) => value,
                 // A newer runvault may know it.
                 (None, None) => String::new(),
                 (None, Some(_)) => {
-                    let place = Place { path: path.to_owned(), line };
+                    let place = ConfigLocation { path: path.to_owned(), line };
                     let expected = if is_list {
                         "a string or an array of strings without line breaks"
                     } else {
@@ -104,7 +104,7 @@ impl File {
                         "{place}: {name} is not {expected}; \
                          \"runvault config set {name} VALUE\" corrects it"
                     );
-                    return Err(FileError::Wrong(message));
+                    return Err(ConfigFileError::Wrong(message));
                 }
             };
             values.push((name.to_owned(), value, line));
@@ -113,15 +113,16 @@ impl File {
     }
 
     /// Returns the value of the setting `name`, and its location.
-    pub(crate) fn value(&self, name: &str) -> Option<(String, Place)> {
+    pub(crate) fn value(&self, name: &str) -> Option<(String, ConfigLocation)> {
         let (_, value, line) = self.values.iter().find(|(known, ..)| known == name)?;
-        Some((value.clone(), Place { path: self.path.clone(), line: *line }))
+        Some((value.clone(), ConfigLocation { path: self.path.clone(), line: *line }))
     }
 
     /// Returns the names in it that are not settings of this program.
-    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, Place)> {
+    pub(crate) fn unknown(&self) -> impl Iterator<Item = (&str, ConfigLocation)> {
         let unknown = self.values.iter().filter(|(name, ..)| named(name).is_none());
-        unknown.map(|(name, _, line)| (name.as_str(), Place { path: self.path.clone(), line: *line }))
+        unknown
+            .map(|(name, _, line)| (name.as_str(), ConfigLocation { path: self.path.clone(), line: *line }))
     }
 }
 
@@ -163,7 +164,7 @@ pub(crate) fn edit(
     name: &str,
     value: Option<&str>,
     vault: Option<&Path>,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandError> {
     let target = writable(path)?;
     let text = text_of(&target).map_err(|error| cannot_read(path, &error))?;
     let (changed, had) = changed(&text, name, value).map_err(|error| broken(path, &text, &error))?;
@@ -187,7 +188,7 @@ fn changed(text: &str, name: &str, value: Option<&str>) -> Result<(String, bool)
 /// Sets a value; a number is written as a number. Text next to the value, such as a comment, is kept.
 fn set(document: &mut DocumentMut, name: &str, value: &str) {
     let number = value.parse::<i64>().ok().filter(|number| number.to_string() == value);
-    let is_list = named(name).is_some_and(|known| known.entry().values == Values::List);
+    let is_list = named(name).is_some_and(|known| known.entry().values == SettingType::List);
     let mut new = match number {
         _ if is_list => toml_edit::Value::from(value.lines().collect::<toml_edit::Array>()),
         Some(number) => toml_edit::Value::from(number),
@@ -204,12 +205,12 @@ fn set(document: &mut DocumentMut, name: &str, value: &str) {
 
 /// Returns the file to write, with symbolic links resolved, because configuration files are often links to a
 /// repository.
-fn writable(path: &Path) -> Result<PathBuf, Failure> {
+fn writable(path: &Path) -> Result<PathBuf, CommandError> {
     match fs::canonicalize(path) {
         Ok(target) if target.is_file() => Ok(target),
         Ok(_) => {
             let message = format!("{} is not a file; set RUNVAULT_CONFIG to another one", path.display());
-            Err(Failure::CouldNotRun(message))
+            Err(CommandError::CouldNotRun(message))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(match fs::read_link(path) {
             Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
@@ -226,36 +227,36 @@ fn replace(path: &Path, text: &[u8], vault: Option<&Path>) -> io::Result<()> {
     let directory = path.parent().unwrap_or(Path::new(""));
     files::create_dir_all(directory)?;
     files::write(path, &options, text).map_err(|error| match error {
-        WriteError::Io { source, .. } => source,
-        WriteError::Refused { reason, .. } => io::Error::other(reason),
-        WriteError::Exists { .. } => ErrorKind::AlreadyExists.into(),
+        FileWriteError::Io { source, .. } => source,
+        FileWriteError::Refused { reason, .. } => io::Error::other(reason),
+        FileWriteError::Exists { .. } => ErrorKind::AlreadyExists.into(),
     })
 }
 
-fn cannot_read(path: &Path, error: &io::Error) -> FileError {
+fn cannot_read(path: &Path, error: &io::Error) -> ConfigFileError {
     let path = path.display();
     let why = match error.kind() {
         ErrorKind::InvalidData => "it is not UTF-8".to_owned(),
         _ => error.to_string(),
     };
-    FileError::Unreadable(format!(
+    ConfigFileError::Unreadable(format!(
         "cannot read the configuration {path}: {why}; set RUNVAULT_CONFIG to use another file"
     ))
 }
 
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+fn cannot_write(path: &Path, error: &io::Error) -> CommandError {
     let path = path.display();
-    Failure::CouldNotRun(format!(
+    CommandError::CouldNotRun(format!(
         "cannot write the configuration {path}: {}; check the permissions of its directory, or name another \
          file with RUNVAULT_CONFIG",
         files::describe(error)
     ))
 }
 
-fn broken(path: &Path, text: &str, error: &TomlError) -> FileError {
-    let place = Place { path: path.to_owned(), line: line_of(text, error.span()) };
+fn broken(path: &Path, text: &str, error: &TomlError) -> ConfigFileError {
+    let place = ConfigLocation { path: path.to_owned(), line: line_of(text, error.span()) };
     let what = error.message().lines().collect::<Vec<_>>().join(", ");
-    FileError::Wrong(format!(
+    ConfigFileError::Wrong(format!(
         "{place}: invalid TOML: {what}; correct the line, such as max-size = \"512M\", or name another file with \
          RUNVAULT_CONFIG"
     ))
@@ -323,12 +324,12 @@ mod tests {
         }
     }
 
-    fn parsed(text: &str) -> Result<File, FileError> {
-        File::parse(Path::new("/c/config.toml"), text)
+    fn parsed(text: &str) -> Result<ConfigFile, ConfigFileError> {
+        ConfigFile::parse(Path::new("/c/config.toml"), text)
     }
 
     fn message(text: &str) -> String {
-        Failure::from(parsed(text).unwrap_err()).to_string()
+        CommandError::from(parsed(text).unwrap_err()).to_string()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use runvault::storage::Actor;
 
-use super::entry::{AnySetting, DefaultValue, Setting, Values};
+use super::entry::{AnySetting, DefaultValue, Setting, SettingType};
 use super::gateway;
 use crate::cli::args::bounds;
 use crate::cli::args::default_vault;
@@ -40,7 +40,7 @@ pub(crate) static VAULT: Setting<PathBuf> = Setting::new(
     }),
     some_path,
 )
-.of(Values::Path);
+.of(SettingType::Path);
 
 pub(crate) static ACTOR: Setting<Actor> = Setting::new(
     "actor",
@@ -80,7 +80,7 @@ pub(crate) static SIGNING_KEY_FILE: Setting<PathBuf> = Setting::new(
     DefaultValue::Without("signatures are not checked"),
     some_path,
 )
-.of(Values::Paths);
+.of(SettingType::Paths);
 
 pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting::new(
     "settle-traces",
@@ -96,7 +96,7 @@ pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
     DefaultValue::Without("those of the providers"),
     gateway::upstreams,
 )
-.of(Values::List)
+.of(SettingType::List)
 .added_to_by("--upstream");
 
 pub(crate) static GATEWAY_IGNORE: Setting<Vec<String>> = Setting::new(
@@ -106,7 +106,7 @@ pub(crate) static GATEWAY_IGNORE: Setting<Vec<String>> = Setting::new(
     DefaultValue::Without("none"),
     gateway::ignored,
 )
-.of(Values::List)
+.of(SettingType::List)
 .added_to_by("--ignore");
 
 pub(crate) static GATEWAY_NORMALIZE: Setting<Vec<String>> = Setting::new(
@@ -116,7 +116,7 @@ pub(crate) static GATEWAY_NORMALIZE: Setting<Vec<String>> = Setting::new(
     DefaultValue::Without("none"),
     gateway::normalized,
 )
-.of(Values::List)
+.of(SettingType::List)
 .added_to_by("--normalize");
 
 pub(crate) static GATEWAY_REDACT: Setting<Vec<String>> = Setting::new(
@@ -126,7 +126,7 @@ pub(crate) static GATEWAY_REDACT: Setting<Vec<String>> = Setting::new(
     DefaultValue::Without("none"),
     gateway::redacted,
 )
-.of(Values::List)
+.of(SettingType::List)
 .added_to_by("--redact");
 
 pub(crate) static MAX_SIZE: Setting<u64> = Setting::new(

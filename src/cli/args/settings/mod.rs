@@ -9,7 +9,7 @@ mod list;
 mod read;
 mod value;
 
-pub(crate) use entry::{AnySetting, Entry, Setting, Values};
+pub(crate) use entry::{AnySetting, Setting, SettingInfo, SettingType};
 pub(crate) use file::{at_home, edit, path};
 #[cfg(feature = "gateway")]
 pub(crate) use list::GATEWAY_UPSTREAM;
@@ -18,4 +18,4 @@ pub(crate) use list::{
     MAX_VALUES, MAX_VIOLATIONS, SETTLE_TRACES, SIGNING_KEY_FILE, VAULT, named,
 };
 pub(crate) use read::be_silent;
-pub(crate) use value::{Origin, path_list, refuse_secrets, search, source_path};
+pub(crate) use value::{SettingOrigin, path_list, refuse_secrets, search, source_path};

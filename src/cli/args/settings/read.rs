@@ -3,17 +3,17 @@
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::file::{self, File, FileError};
+use super::file::{self, ConfigFile, ConfigFileError};
 use super::list::ALL;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 
 /// Returns the contents of the configuration file, which is read once, when a setting is first used.
-pub(super) fn configured() -> Result<&'static File, Failure> {
-    static FILE: LazyLock<Result<File, FileError>> = LazyLock::new(|| {
+pub(super) fn configured() -> Result<&'static ConfigFile, CommandError> {
+    static FILE: LazyLock<Result<ConfigFile, ConfigFileError>> = LazyLock::new(|| {
         // Without a home directory, as in a container, there is no configuration file.
-        let Ok(path) = file::path() else { return Ok(File::default()) };
-        let file = File::read(&path)?;
+        let Ok(path) = file::path() else { return Ok(ConfigFile::default()) };
+        let file = ConfigFile::read(&path)?;
         warn_of_unknown(&file);
         Ok(file)
     });
@@ -30,7 +30,7 @@ pub(crate) fn be_silent() {
 
 /// Warns of unknown settings. A newer runvault may have more of them, but a misspelled one would silently have no
 /// effect.
-fn warn_of_unknown(file: &File) {
+fn warn_of_unknown(file: &ConfigFile) {
     if IS_SILENT.load(Ordering::Relaxed) {
         return;
     }

@@ -3,39 +3,39 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::entry::{Entry, Setting, Values};
-use super::file::{self, Place};
+use super::entry::{Setting, SettingInfo, SettingType};
+use super::file::{self, ConfigLocation};
 use super::list::{REFUSE_SECRETS, SEARCH, SOURCE_PATH};
 use super::read;
 use crate::cli::args::variable::variable;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Returns whether the full-text index is kept in sync with additions.
-pub(crate) fn search() -> Result<bool, Failure> {
+pub(crate) fn search() -> Result<bool, CommandError> {
     Ok(SEARCH.get()?.unwrap_or(false))
 }
 
 /// Returns whether new captures are stored with the path that they were read from.
-pub(crate) fn source_path() -> Result<bool, Failure> {
+pub(crate) fn source_path() -> Result<bool, CommandError> {
     Ok(SOURCE_PATH.get()?.unwrap_or(true))
 }
 
 /// Returns whether what looks like a secret is refused.
-pub(crate) fn refuse_secrets() -> Result<bool, Failure> {
+pub(crate) fn refuse_secrets() -> Result<bool, CommandError> {
     Ok(REFUSE_SECRETS.get()?.unwrap_or(false))
 }
 
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum SettingOrigin {
     Variable(String),
-    File(Place),
+    File(ConfigLocation),
 }
 
-impl Origin {
+impl SettingOrigin {
     /// Returns an error for the value of `name` from this source, with how to correct it.
-    fn refuses(&self, name: &str, why: &str) -> Failure {
-        Failure::Usage(match self {
+    fn refuses(&self, name: &str, why: &str) -> CommandError {
+        CommandError::Usage(match self {
             Self::Variable(variable) => format!("{variable}: {why}"),
             Self::File(place) => format!(
                 "{place}: {name}: {why}; \"runvault config set {name} VALUE\" or \"config unset {name}\" corrects it"
@@ -45,24 +45,24 @@ impl Origin {
 }
 
 /// A value as written.
-pub(crate) struct Value {
+pub(crate) struct SettingValue {
     pub(crate) text: OsString,
-    pub(crate) origin: Origin,
+    pub(crate) origin: SettingOrigin,
 }
 
-impl Entry {
+impl SettingInfo {
     /// Returns the value of the variable, otherwise that in the file.
-    pub(crate) fn value(&self) -> Result<Option<Value>, Failure> {
+    pub(crate) fn value(&self) -> Result<Option<SettingValue>, CommandError> {
         if let Some(text) = self.variable_value() {
-            return Ok(Some(Value { text, origin: Origin::Variable(self.variable()) }));
+            return Ok(Some(SettingValue { text, origin: SettingOrigin::Variable(self.variable()) }));
         }
         let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
         let text = match self.values {
-            Values::Paths => path_list(&text, |text| Ok(file::absolute(text, &place.path)))?,
-            Values::Path => file::absolute(&text, &place.path),
-            Values::Text | Values::List => text.into(),
+            SettingType::Paths => path_list(&text, |text| Ok(file::absolute(text, &place.path)))?,
+            SettingType::Path => file::absolute(&text, &place.path),
+            SettingType::Text | SettingType::List => text.into(),
         };
-        Ok(Some(Value { text, origin: Origin::File(place) }))
+        Ok(Some(SettingValue { text, origin: SettingOrigin::File(place) }))
     }
 
     /// Returns the value of the variable.
@@ -73,26 +73,26 @@ impl Entry {
 
 impl<T> Setting<T> {
     /// Returns the value of the variable, otherwise that in the file; `None` if neither is set.
-    pub(crate) fn get(&self) -> Result<Option<T>, Failure> {
-        let Some(Value { text, origin }) = self.entry.value()? else { return Ok(None) };
+    pub(crate) fn get(&self) -> Result<Option<T>, CommandError> {
+        let Some(SettingValue { text, origin }) = self.entry.value()? else { return Ok(None) };
         let parsed = (self.parse)(&text.to_string_lossy());
         parsed.map(Some).map_err(|why| origin.refuses(self.entry.name, &why))
     }
 
     /// Returns the argument, or the value if there is none.
-    pub(crate) fn unless(&self, argument: Option<T>) -> Result<Option<T>, Failure> {
+    pub(crate) fn unless(&self, argument: Option<T>) -> Result<Option<T>, CommandError> {
         argument.map_or_else(|| self.get(), |argument| Ok(Some(argument)))
     }
 }
 
 impl Setting<PathBuf> {
     /// Returns the value as a path, which may not be valid Unicode.
-    pub(crate) fn get_path(&self) -> Result<Option<PathBuf>, Failure> {
+    pub(crate) fn get_path(&self) -> Result<Option<PathBuf>, CommandError> {
         Ok(self.entry.value()?.map(|value| value.text.into()))
     }
 
     /// Returns the paths of a list; none if it is not set.
-    pub(crate) fn get_paths(&self) -> Result<Vec<PathBuf>, Failure> {
+    pub(crate) fn get_paths(&self) -> Result<Vec<PathBuf>, CommandError> {
         let value = self.entry.value()?;
         Ok(value.map_or_else(Vec::new, |value| {
             std::env::split_paths(&value.text).filter(|path| !path.as_os_str().is_empty()).collect()
@@ -103,10 +103,10 @@ impl Setting<PathBuf> {
 /// Returns the list of paths `text` with `change` applied to each.
 pub(crate) fn path_list(
     text: &str,
-    change: impl Fn(&str) -> Result<OsString, Failure>,
-) -> Result<OsString, Failure> {
+    change: impl Fn(&str) -> Result<OsString, CommandError>,
+) -> Result<OsString, CommandError> {
     let paths = std::env::split_paths(text).filter(|path| !path.as_os_str().is_empty());
     let paths: Vec<OsString> =
-        paths.map(|path| change(&path.to_string_lossy())).collect::<Result<_, Failure>>()?;
-    std::env::join_paths(paths).map_err(|error| Failure::Usage(error.to_string()))
+        paths.map(|path| change(&path.to_string_lossy())).collect::<Result<_, CommandError>>()?;
+    std::env::join_paths(paths).map_err(|error| CommandError::Usage(error.to_string()))
 }

@@ -2,15 +2,15 @@
 
 use std::io::{self, Write};
 
-use runvault::vault::diff::{Comparison, DiffAnswer, DiffExtent};
+use runvault::vault::diff::{ArtifactComparison, DiffAnswer, DiffExtent};
 use serde::ser::{Serialize, Serializer};
 
-use super::outcome::Outcome;
+use super::outcome::DiffOutput;
 use crate::cli::output::json;
 
 /// The answer, with its changes computed during output.
 #[derive(serde::Serialize)]
-struct Document<'d> {
+struct DiffDocument<'d> {
     #[serde(flatten)]
     answer: &'d DiffAnswer,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ struct Document<'d> {
 
 /// The changes, computed one at a time during output, because there may be very many.
 struct Changes<'d> {
-    comparison: &'d Comparison<'d>,
+    comparison: &'d ArtifactComparison<'d>,
     most: usize,
 }
 
@@ -30,12 +30,12 @@ impl Serialize for Changes<'_> {
 }
 
 /// Writes the document, or the requested part of it.
-pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
-    let Outcome { answer, comparison, .. } = outcome;
+pub(super) fn print(out: &mut dyn Write, outcome: &DiffOutput<'_>) -> io::Result<()> {
+    let DiffOutput { answer, comparison, .. } = outcome;
     let most = match outcome.extent {
         DiffExtent::All => Some(usize::MAX),
         DiffExtent::First => Some(1),
         DiffExtent::Counts => None,
     };
-    json::line(out, &Document { answer, changes: most.map(|most| Changes { comparison, most }) })
+    json::line(out, &DiffDocument { answer, changes: most.map(|most| Changes { comparison, most }) })
 }

@@ -13,15 +13,15 @@ use clap::Args as ClapArgs;
 use runvault::LookupError;
 use runvault::artifact::Kind;
 use runvault::formats;
-use runvault::vault::diff::{Comparison, DiffExtent, Side};
+use runvault::vault::diff::{ArtifactComparison, DiffExtent, Side};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
 
-use outcome::Outcome;
+use outcome::DiffOutput;
 
 /// Compare two artifacts and show where they diverge
 ///
@@ -70,17 +70,17 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let (one, other) = match (&self.expect, self.sides.as_slice()) {
             (Some(golden), [run]) => (golden, run),
             (None, [one, other]) => (one, other),
             (None, [artifact]) if self.all => return self.compare_captures(artifact, vault),
             (Some(_), _) => {
-                return Err(Failure::Usage("--expect GOLDEN takes exactly one other argument".into()));
+                return Err(CommandError::Usage("--expect GOLDEN takes exactly one other argument".into()));
             }
             (None, _) => {
                 let message = "diff needs two arguments, or one with --expect GOLDEN or --all";
-                return Err(Failure::Usage(message.into()));
+                return Err(CommandError::Usage(message.into()));
             }
         };
         let limits = self.limits.limits()?;
@@ -88,7 +88,7 @@ impl Args {
         let (one, other) = (load(one)?, load(other)?);
         if one.kind() != other.kind() {
             let (kind, other_kind) = (formats::noun(one.kind().name()), formats::noun(other.kind().name()));
-            return Err(Failure::CouldNotRun(format!(
+            return Err(CommandError::CouldNotRun(format!(
                 "{} is {kind} and {} is {other_kind}; only artifacts of the same kind can be compared",
                 one.name(),
                 other.name()
@@ -99,22 +99,22 @@ impl Args {
     }
 
     /// Prints the differences, and returns whether there are any.
-    fn compare(&self, one: &Side, other: &Side) -> Result<bool, Failure> {
+    fn compare(&self, one: &Side, other: &Side) -> Result<bool, CommandError> {
         let extent = match (self.first, self.stat) {
             (true, _) => DiffExtent::First,
             (_, true) => DiffExtent::Counts,
             _ => DiffExtent::All,
         };
-        let comparison = Comparison::new(one, other, self.all).map_err(|error| match error {
+        let comparison = ArtifactComparison::new(one, other, self.all).map_err(|error| match error {
             LookupError::Unreadable { core, message } => {
                 let name = if core == one.core() { one.name() } else { other.name() };
-                Failure::CouldNotRun(format!("{name} cannot be compared: {message}"))
+                CommandError::CouldNotRun(format!("{name} cannot be compared: {message}"))
             }
             error => error.into(),
         })?;
         let answer = comparison.answer();
         let outcome =
-            Outcome { comparison: &comparison, answer: &answer, expected: self.expect.is_some(), extent };
+            DiffOutput { comparison: &comparison, answer: &answer, expected: self.expect.is_some(), extent };
         match outcome.print(self.json) {
             // A closed pipe must not make different artifacts count as equal: the exit status reflects the comparison.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
@@ -124,7 +124,7 @@ impl Args {
     }
 
     /// Compares the preferred capture of an artifact with each of the others.
-    fn compare_captures(&self, artifact: &OsStr, vault: &VaultArgs) -> Result<Status, Failure> {
+    fn compare_captures(&self, artifact: &OsStr, vault: &VaultArgs) -> Result<Status, CommandError> {
         let captures = side::captures(artifact, vault)?;
         let Some((first, others)) = captures.hashes.split_first() else { return Ok(Status::Done) };
         let first = captures.read(*first)?;
@@ -142,7 +142,7 @@ impl Args {
     }
 }
 
-impl Outcome<'_> {
+impl DiffOutput<'_> {
     fn print(&self, json: bool) -> io::Result<()> {
         if json {
             return json::print(&mut stdout::raw(), self);

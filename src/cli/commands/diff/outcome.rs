@@ -1,10 +1,10 @@
 //! A comparison to print.
 
-use runvault::vault::diff::{Comparison, DiffAnswer, DiffExtent};
+use runvault::vault::diff::{ArtifactComparison, DiffAnswer, DiffExtent};
 
 /// The comparison to print.
-pub(super) struct Outcome<'d> {
-    pub(super) comparison: &'d Comparison<'d>,
+pub(super) struct DiffOutput<'d> {
+    pub(super) comparison: &'d ArtifactComparison<'d>,
     /// Everything except the changes.
     pub(super) answer: &'d DiffAnswer,
     /// Whether the first artifact is the expected one.

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use anstyle::Style;
 use runvault::json::Value;
 use runvault::vault::api::JsonValue;
-use runvault::vault::diff::{ChangeType, ChangedValue, DiffExtent, PartChange, Span, words};
+use runvault::vault::diff::{ChangeType, ChangedValue, DiffExtent, PartChange, TextDiffSpan, words};
 
-use super::outcome::Outcome;
+use super::outcome::DiffOutput;
 use super::value;
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::fit;
@@ -36,7 +36,7 @@ pub(super) fn width() -> usize {
 }
 
 /// Prints the comparison.
-pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, outcome: &DiffOutput<'_>, width: usize) -> io::Result<()> {
     print_verdict(out, outcome)?;
     let answer = outcome.answer;
     let kind = &answer.kind;
@@ -77,7 +77,7 @@ pub(super) fn print(out: &mut dyn Write, outcome: &Outcome<'_>, width: usize) ->
 }
 
 /// Prints the first line, which summarises the result.
-fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
+fn print_verdict(out: &mut dyn Write, outcome: &DiffOutput<'_>) -> io::Result<()> {
     let answer = outcome.answer;
     match &answer.first_divergence {
         Some(first) => {
@@ -95,7 +95,7 @@ fn print_verdict(out: &mut dyn Write, outcome: &Outcome<'_>) -> io::Result<()> {
     }
 }
 
-fn says(outcome: &Outcome<'_>, change: &PartChange) -> String {
+fn says(outcome: &DiffOutput<'_>, change: &PartChange) -> String {
     let (first, second) = if outcome.expected {
         ("missing", "not expected")
     } else {
@@ -112,7 +112,7 @@ fn says(outcome: &Outcome<'_>, change: &PartChange) -> String {
 
 fn print_change(
     out: &mut dyn Write,
-    outcome: &Outcome<'_>,
+    outcome: &DiffOutput<'_>,
     change: &PartChange,
     width: usize,
 ) -> io::Result<()> {
@@ -181,7 +181,7 @@ fn print_line(out: &mut dyn Write, lead: &str, style: Style, text: &str, width: 
 }
 
 /// Returns the word-level difference of two texts, if they share enough for it to be easier to read.
-fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<Span<'t>>> {
+fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<TextDiffSpan<'t>>> {
     // Names, hashes and dates are compared as a whole.
     let are_prose = [old, new].iter().all(|text| text.contains(char::is_whitespace));
     if !are_prose || old.len() + new.len() > MAX_WORDS_BYTES {
@@ -191,21 +191,21 @@ fn worded<'t>(old: &'t str, new: &'t str) -> Option<Vec<Span<'t>>> {
     let common: usize = spans
         .iter()
         .map(|span| match span {
-            Span::Same(text) => text.chars().filter(|character| character.is_alphanumeric()).count(),
-            Span::Removed(_) | Span::Added(_) => 0,
+            TextDiffSpan::Same(text) => text.chars().filter(|character| character.is_alphanumeric()).count(),
+            TextDiffSpan::Removed(_) | TextDiffSpan::Added(_) => 0,
         })
         .sum();
     (common * 3 >= old.chars().count().min(new.chars().count()) && common > 0).then_some(spans)
 }
 
-fn print_words(out: &mut dyn Write, spans: &[Span<'_>], width: usize) -> io::Result<()> {
-    let mut line = Line { out, width, column: 0, has_gap: false };
+fn print_words(out: &mut dyn Write, spans: &[TextDiffSpan<'_>], width: usize) -> io::Result<()> {
+    let mut line = WrappedLine { out, width, column: 0, has_gap: false };
     let last = spans.len().saturating_sub(1);
     for (index, span) in spans.iter().enumerate() {
         match span {
-            Span::Same(text) => line.put(&context(text, index == 0, index == last), Style::new())?,
-            Span::Removed(text) => line.put(&format!("[-{}-]", escaped(text)), BAD)?,
-            Span::Added(text) => line.put(&format!("{{+{}+}}", escaped(text)), GOOD)?,
+            TextDiffSpan::Same(text) => line.put(&context(text, index == 0, index == last), Style::new())?,
+            TextDiffSpan::Removed(text) => line.put(&format!("[-{}-]", escaped(text)), BAD)?,
+            TextDiffSpan::Added(text) => line.put(&format!("{{+{}+}}", escaped(text)), GOOD)?,
         }
     }
     writeln!(line.out)
@@ -227,7 +227,7 @@ fn context(text: &str, is_first: bool, is_last: bool) -> String {
 }
 
 /// A text that is wrapped at words into indented lines.
-struct Line<'o> {
+struct WrappedLine<'o> {
     out: &'o mut dyn Write,
     width: usize,
     column: usize,
@@ -237,7 +237,7 @@ struct Line<'o> {
 
 const INDENT: usize = 4;
 
-impl Line<'_> {
+impl WrappedLine<'_> {
     /// Writes `text`, which is already escaped.
     fn put(&mut self, text: &str, style: Style) -> io::Result<()> {
         for piece in text.split_inclusive(' ') {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::recorders::{self, NotExported};
+use runvault::recorders::{self, CallExportError};
 use runvault::vault::links::{LinkDirection, LinksRequest};
 
 use super::Args;
 use super::format::FormatName;
 use crate::cli::output::disk;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
 
 /// The relation of a run pack to the session that has its prompts and responses.
@@ -18,13 +18,13 @@ const REPLAYS: &str = "replays";
 
 impl Args {
     /// Writes the calls of the selected run packs.
-    pub(super) fn write_calls(&self, vault: &Vault, format: FormatName) -> Result<Status, Failure> {
-        let Some(output) = &self.output else { return Err(Failure::Usage("give -o FILE".to_owned())) };
+    pub(super) fn write_calls(&self, vault: &Vault, format: FormatName) -> Result<Status, CommandError> {
+        let Some(output) = &self.output else { return Err(CommandError::Usage("give -o FILE".to_owned())) };
         let packs = self.packs(vault)?;
         let write = |out: &mut dyn std::io::Write| match recorders::write(format.into(), &packs, out) {
             Ok(calls) => Ok(calls),
-            Err(NotExported::Io(error)) => Err(Failure::from(error)),
-            Err(error) => Err(Failure::No(error.to_string())),
+            Err(CallExportError::Io(error)) => Err(CommandError::from(error)),
+            Err(error) => Err(CommandError::No(error.to_string())),
         };
         let calls = if output == Path::new("-") {
             write(&mut stdout::raw())?
@@ -37,7 +37,7 @@ impl Args {
     }
 
     /// Returns the run packs that are selected, or whose sessions are. What conditions select besides is left out.
-    fn packs(&self, vault: &Vault) -> Result<Vec<Vec<u8>>, Failure> {
+    fn packs(&self, vault: &Vault) -> Result<Vec<Vec<u8>>, CommandError> {
         let snapshot = vault.snapshot()?;
         let mut artifacts = self.selection(vault, &*snapshot)?;
         let is_named = !self.hashes.is_empty();
@@ -52,12 +52,12 @@ impl Args {
             match pack_of(vault, *core, &selected) {
                 Ok((pack, _)) if packs.iter().any(|(other, _)| *other == pack) => {}
                 Ok(found) => packs.push(found),
-                Err(Failure::No(_)) if !is_named => others += 1,
+                Err(CommandError::No(_)) if !is_named => others += 1,
                 Err(failure) => return Err(failure),
             }
         }
         if packs.is_empty() {
-            return Err(Failure::No(format!("nothing to export: {}", NotExported::NoCalls)));
+            return Err(CommandError::No(format!("nothing to export: {}", CallExportError::NoCalls)));
         }
         if others > 0 {
             let are = if others == 1 { "artifact has" } else { "artifacts have" };
@@ -69,7 +69,11 @@ impl Args {
 
 /// Returns the run pack with the calls of an artifact: itself, or the only one that has the calls of a session, or the only
 /// one of those that is selected.
-fn pack_of(vault: &Vault, core: CoreHash, selected: &[CoreHash]) -> Result<(CoreHash, Vec<u8>), Failure> {
+fn pack_of(
+    vault: &Vault,
+    core: CoreHash,
+    selected: &[CoreHash],
+) -> Result<(CoreHash, Vec<u8>), CommandError> {
     let document = vault.get(&core.0.into())?;
     if recorders::has_calls(&document) {
         return Ok((core, document));
@@ -96,12 +100,14 @@ fn pack_of(vault: &Vault, core: CoreHash, selected: &[CoreHash]) -> Result<(Core
     <[_; 1]>::try_from(packs).map(|[pack]| pack).map_err(|packs| not_one(core, &packs))
 }
 
-fn not_one(core: CoreHash, packs: &[(CoreHash, Vec<u8>)]) -> Failure {
+fn not_one(core: CoreHash, packs: &[(CoreHash, Vec<u8>)]) -> CommandError {
     if packs.is_empty() {
         let of = "a run pack of recorded or imported calls";
-        return Failure::No(format!("{core:.12} is neither {of} nor the session of one"));
+        return CommandError::No(format!("{core:.12} is neither {of} nor the session of one"));
     }
     let hashes: Vec<String> = packs.iter().map(|(pack, _)| format!("{pack:.12}")).collect();
     let (count, hashes) = (hashes.len(), hashes.join(", "));
-    Failure::No(format!("{core:.12}: it is the session of {count} run packs; name one of them: {hashes}"))
+    CommandError::No(format!(
+        "{core:.12}: it is the session of {count} run packs; name one of them: {hashes}"
+    ))
 }

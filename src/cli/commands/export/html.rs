@@ -4,14 +4,14 @@ use std::io;
 use std::path::Path;
 
 use runvault::Vault;
-use runvault::files::{StagedDirectory, WriteError};
+use runvault::files::{FileWriteError, StagedDirectory};
 use runvault::server::{PageSelection, WritePagesError, WrittenPages, write_pages};
 use runvault::storage::ArtifactRecord;
 use runvault::vault::bundle;
 
 use super::Args;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
 
 /// How often pages are written until the vault was not changed meanwhile.
@@ -19,17 +19,17 @@ const ATTEMPTS: usize = 5;
 
 impl Args {
     /// Writes the pages of the selected artifacts to a directory.
-    pub(super) fn write_pages(&self, vault: &Vault, directory: &Path) -> Result<Status, Failure> {
+    pub(super) fn write_pages(&self, vault: &Vault, directory: &Path) -> Result<Status, CommandError> {
         for _ in 1..ATTEMPTS {
             match self.try_to_write(vault, directory) {
-                Err(Failed::Pages(WritePagesError::Changed)) => {}
+                Err(HtmlExportError::Pages(WritePagesError::Changed)) => {}
                 tried => return Ok(reported(directory, &tried?)),
             }
         }
         Ok(reported(directory, &self.try_to_write(vault, directory)?))
     }
 
-    fn try_to_write(&self, vault: &Vault, directory: &Path) -> Result<WrittenPages, Failed> {
+    fn try_to_write(&self, vault: &Vault, directory: &Path) -> Result<WrittenPages, HtmlExportError> {
         let selection = self.pages(vault)?;
         let options = self.mode.options(false, vault.path());
         let mut staged = StagedDirectory::create_or_fill(directory, &options).map_err(existing)?;
@@ -40,7 +40,7 @@ impl Args {
         Ok(written)
     }
 
-    fn pages(&self, vault: &Vault) -> Result<PageSelection, Failure> {
+    fn pages(&self, vault: &Vault) -> Result<PageSelection, CommandError> {
         let snapshot = vault.snapshot()?;
         let artifacts = self.selection(vault, &*snapshot)?;
         let others =
@@ -51,41 +51,41 @@ impl Args {
 }
 
 /// The reason why pages were not written.
-enum Failed {
+enum HtmlExportError {
     Pages(WritePagesError),
-    Other(Failure),
+    Other(CommandError),
 }
 
-impl From<WritePagesError> for Failed {
+impl From<WritePagesError> for HtmlExportError {
     fn from(error: WritePagesError) -> Self {
         Self::Pages(error)
     }
 }
 
-impl From<Failure> for Failed {
-    fn from(failure: Failure) -> Self {
+impl From<CommandError> for HtmlExportError {
+    fn from(failure: CommandError) -> Self {
         Self::Other(failure)
     }
 }
 
-impl From<Failed> for Failure {
-    fn from(failed: Failed) -> Self {
+impl From<HtmlExportError> for CommandError {
+    fn from(failed: HtmlExportError) -> Self {
         match failed {
-            Failed::Other(failure) => failure,
-            Failed::Pages(WritePagesError::Store(error)) => error.into(),
-            Failed::Pages(WritePagesError::Changed) => {
+            HtmlExportError::Other(failure) => failure,
+            HtmlExportError::Pages(WritePagesError::Store(error)) => error.into(),
+            HtmlExportError::Pages(WritePagesError::Changed) => {
                 Self::CouldNotRun(format!("{}; try again", WritePagesError::Changed))
             }
-            Failed::Pages(error) => Self::CouldNotRun(error.to_string()),
+            HtmlExportError::Pages(error) => Self::CouldNotRun(error.to_string()),
         }
     }
 }
 
 /// Returns the failure to write a directory, which nothing replaces.
-fn existing(error: WriteError) -> Failure {
+fn existing(error: FileWriteError) -> CommandError {
     match error {
-        WriteError::Exists { .. } => {
-            Failure::CouldNotRun(format!("{error} and is not an empty directory; choose another"))
+        FileWriteError::Exists { .. } => {
+            CommandError::CouldNotRun(format!("{error} and is not an empty directory; choose another"))
         }
         error => error.into(),
     }

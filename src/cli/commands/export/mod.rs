@@ -11,15 +11,15 @@ use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::json::reader::Limits;
 use runvault::storage::{ArtifactRecord, Filter, Order, Page, Snapshot, TimeBasis};
-use runvault::vault::bundle::{self, BundleOptions, WriteError, Written};
+use runvault::vault::bundle::{self, BundleOptions, BundleStatistics, BundleWriteError};
 use runvault::{LookupError, Vault};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::Conditions;
+use crate::cli::commands::find::FindConditionArgs;
 use crate::cli::output::disk::{self, ModeArgs};
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::terminal;
 
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// The artifacts: hashes, prefixes of them, tags, run ids, or latest; if none is given, all that match the
     /// conditions
     #[arg(value_name = "HASH")]
-    hashes: Vec<Named>,
+    hashes: Vec<ArtifactArg>,
 
     /// Write to this file, such as runs.rvz; - is standard output
     #[cfg_attr(feature = "server", arg(short, long, value_name = "FILE", required_unless_present = "html"))]
@@ -81,11 +81,11 @@ pub(crate) struct Args {
     kind: Option<Kind>,
 
     #[command(flatten)]
-    conditions: Conditions,
+    conditions: FindConditionArgs,
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         #[cfg(feature = "server")]
         if let Some(directory) = &self.html {
@@ -94,7 +94,7 @@ impl Args {
         if let Some(format) = self.format {
             return self.write_calls(&vault, format);
         }
-        let Some(output) = &self.output else { return Err(Failure::Usage("give -o FILE".to_owned())) };
+        let Some(output) = &self.output else { return Err(CommandError::Usage("give -o FILE".to_owned())) };
         // The snapshot must be taken before artifacts are located, so that it is not newer than the output.
         let snapshot = vault.snapshot()?;
         let mut artifacts = self.selection(&vault, &*snapshot)?;
@@ -105,9 +105,10 @@ impl Args {
         let written = if output == Path::new("-") {
             if terminal::is_terminal() && !self.force {
                 let message = "a bundle is binary; use -o FILE, a pipe, or --force";
-                return Err(Failure::CouldNotRun(message.to_owned()));
+                return Err(CommandError::CouldNotRun(message.to_owned()));
             }
-            bundle::write_with(&*snapshot, &artifacts, content, &mut stdout::raw()).map_err(Failure::from)?
+            bundle::write_with(&*snapshot, &artifacts, content, &mut stdout::raw())
+                .map_err(CommandError::from)?
         } else {
             let options = self.mode.options(self.force, vault.path());
             disk::write_with(output, &options, |out| {
@@ -119,18 +120,18 @@ impl Args {
     }
 
     /// Returns the selected artifacts.
-    fn selection(&self, vault: &Vault, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>, Failure> {
+    fn selection(&self, vault: &Vault, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>, CommandError> {
         let filter = self.conditions.filter(vault, self.kind.map(Kind::name))?;
         match (self.hashes.is_empty(), !filter.is_any()) {
             (false, true) => {
-                return Err(Failure::Usage("give either hashes or conditions, not both".to_owned()));
+                return Err(CommandError::Usage("give either hashes or conditions, not both".to_owned()));
             }
             (true, false) if !self.all => {
                 let message = "give hashes, conditions, or --all";
-                return Err(Failure::Usage(message.to_owned()));
+                return Err(CommandError::Usage(message.to_owned()));
             }
             (false, false) => {
-                let locate = |named: &Named| match vault.locate_in(snapshot, &named.prefix(vault)?) {
+                let locate = |named: &ArtifactArg| match vault.locate_in(snapshot, &named.prefix(vault)?) {
                     Err(LookupError::NotFound(_)) => Ok(named.locate(vault)?.artifact),
                     located => Ok(located?.artifact),
                 };
@@ -141,14 +142,16 @@ impl Args {
         let order = Order::Newest(TimeBasis::LastSeen);
         let hits = snapshot.find(&Filter::from(&filter), order, &Page::all())?.items;
         if hits.is_empty() {
-            return Err(Failure::No("no artifact matches the conditions; nothing was written".to_owned()));
+            return Err(CommandError::No(
+                "no artifact matches the conditions; nothing was written".to_owned(),
+            ));
         }
         Ok(hits.into_iter().map(|hit| hit.artifact).collect())
     }
 }
 
-fn text_of(written: &Written) -> String {
-    let Written { artifacts, captures, links, blobs, bytes, largest } = *written;
+fn text_of(written: &BundleStatistics) -> String {
+    let BundleStatistics { artifacts, captures, links, blobs, bytes, largest } = *written;
     let text = format!(
         "exported {}, {}, {}; {} in {}",
         counted(artifacts, "artifact"),
@@ -164,10 +167,10 @@ fn text_of(written: &Written) -> String {
     format!("{text}; a capture has {size}, which \"runvault import --max-size\" must allow")
 }
 
-impl From<WriteError> for Failure {
-    fn from(error: WriteError) -> Self {
+impl From<BundleWriteError> for CommandError {
+    fn from(error: BundleWriteError) -> Self {
         match error {
-            WriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            BundleWriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::ClosedPipe,
             error => Self::CouldNotRun(error.to_string()),
         }
     }

@@ -18,8 +18,8 @@ use crate::cli::args::label::{self, LabelTest};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;
 use crate::cli::output::escape::{brief, escaped};
-use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
 use crate::cli::output::terminal;
@@ -72,7 +72,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let policy = Policy {
             kinds: self.kind.iter().map(|kind| kind.name().to_owned()).collect(),
             labels: self.label.iter().map(LabelTest::rule).collect(),
@@ -114,8 +114,8 @@ impl Args {
         vault: &Vault,
         (policy, plan): (Policy, ForgetPlan),
         kept: usize,
-    ) -> Result<Status, Failure> {
-        let reason = self.reason.clone().unwrap_or_else(|| self.stated_rules());
+    ) -> Result<Status, CommandError> {
+        let reason = self.reason.clone().unwrap_or_else(|| self.format_rules());
         let request = ForgetRequest { policy, plan: Some(plan), reason: Some(reason), dry_run: false };
         let ForgetAnswer { removal, .. } = vault.run(&request).map_err(rm::refusal)?;
         let ForgetRemoval { removed, size, spared, erasure } = removal.unwrap_or_default();
@@ -132,7 +132,7 @@ impl Args {
         Ok(Status::Done)
     }
 
-    fn print(&self, planned: &ForgetAnswer) -> Result<(), Failure> {
+    fn print(&self, planned: &ForgetAnswer) -> Result<(), CommandError> {
         let mut out = io::BufWriter::new(stdout::text());
         let mut group: Option<&Vec<GroupValues>> = None;
         for decision in &planned.decisions {
@@ -158,7 +158,7 @@ impl Args {
     }
 
     /// Returns the rules as given.
-    fn stated_rules(&self) -> String {
+    fn format_rules(&self) -> String {
         let kinds = self.kind.iter().map(|kind| format!("--kind {}", kind.name()));
         let labels = self.label.iter().map(|label| format!("--label {}", label.rule()));
         let rules = ["forget".to_owned()].into_iter().chain(self.rules.descriptions());
@@ -170,22 +170,22 @@ fn share_text(Share { kind, removed, total }: &Share) -> String {
     format!("{removed} of {total} artifacts of kind {kind}")
 }
 
-fn refusal(large: &[&Share]) -> Failure {
+fn refusal(large: &[&Share]) -> CommandError {
     let message = "more than half of a kind would be removed; --dry-run lists them, --yes removes them";
-    Failure::Refused {
+    CommandError::Refused {
         message: message.to_owned(),
         because: large.iter().map(|share| share_text(share)).collect(),
     }
 }
 
 /// Asks for confirmation of a large removal. Any answer except y and yes means no.
-fn is_allowed(large: &[&Share]) -> Result<bool, Failure> {
+fn is_allowed(large: &[&Share]) -> Result<bool, CommandError> {
     let shares: Vec<String> = large.iter().map(|share| escaped(&share_text(share)).to_string()).collect();
     let mut err = anstream::stderr().lock();
     write!(err, "Remove {}? [y/N] ", shares.join(", ")).and_then(|()| err.flush())?;
     drop(err);
     let mut answer = String::new();
-    let failed = |error| Failure::CouldNotRun(format!("cannot read the answer: {error}"));
+    let failed = |error| CommandError::CouldNotRun(format!("cannot read the answer: {error}"));
     io::stdin().lock().read_line(&mut answer).map_err(failed)?;
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
@@ -220,7 +220,11 @@ fn print(out: &mut dyn Write, decision: &RetentionDecision) -> io::Result<()> {
     // The size matters more than the age, so the time is omitted first.
     let lead = if fits { whole } else { format!("{begin} {size}:") };
     write!(out, "{lead}")?;
-    Trail { taken: fit::width(&lead), below: BELOW, least: usize::MAX }.write(out, &why, Style::new())
+    TrailingLayout { taken: fit::width(&lead), below: BELOW, least: usize::MAX }.write(
+        out,
+        &why,
+        Style::new(),
+    )
 }
 
 /// The indent of reasons that do not fit next to a decision: they are below it, under the kind.

@@ -7,9 +7,9 @@ use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPatter
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::columns;
 use crate::cli::output::escape::brief;
-use crate::cli::output::exit::Failure;
-use crate::cli::output::matches::TELLING;
-use crate::cli::output::time::{self, By};
+use crate::cli::output::exit::CommandError;
+use crate::cli::output::matches::IDENTIFYING_ATTRIBUTES;
+use crate::cli::output::time::{self, TimeBasisArg};
 
 /// The word for an unlimited count, as in restic.
 const UNLIMITED: &str = "unlimited";
@@ -63,17 +63,17 @@ pub(super) struct RuleArgs {
 
     /// Which time is used. With "created" and "finished", artifacts that state no time are kept
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
-    by: By,
+    by: TimeBasisArg,
 
     /// What artifacts of a group have in common: kind, label, label:KEY, or attributes such as `model_id`, with commas
     /// between them; "" makes one group of all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = group, default_value = "kind")]
-    group_by: Vec<Grouping>,
+    group_by: Vec<ForgetGrouping>,
 }
 
 /// A key by which artifacts are grouped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Grouping {
+enum ForgetGrouping {
     None,
     Kind,
     Label,
@@ -92,18 +92,18 @@ fn tag(text: &str) -> Result<TagPattern, String> {
     text.strip_prefix('@').unwrap_or(text).parse().map_err(|error| format!("{error}"))
 }
 
-fn group(text: &str) -> Result<Grouping, String> {
+fn group(text: &str) -> Result<ForgetGrouping, String> {
     let attributes = columns::attributes();
     if let Some(key) = text.trim().strip_prefix(LABEL) {
-        return label::key(key).map(Grouping::LabelOf);
+        return label::key(key).map(ForgetGrouping::LabelOf);
     }
     match text.trim() {
-        "" => Ok(Grouping::None),
-        "kind" => Ok(Grouping::Kind),
-        "label" => Ok(Grouping::Label),
+        "" => Ok(ForgetGrouping::None),
+        "kind" => Ok(ForgetGrouping::Kind),
+        "label" => Ok(ForgetGrouping::Label),
         name => {
             let attribute = attributes.iter().find(|attribute| **attribute == name);
-            attribute.map(|attribute| Grouping::Attribute(attribute)).ok_or_else(|| {
+            attribute.map(|attribute| ForgetGrouping::Attribute(attribute)).ok_or_else(|| {
                 let names = attributes.join(", ");
                 format!("artifacts cannot be grouped by {}; use kind, label, label:KEY, {names}", brief(name))
             })
@@ -113,7 +113,7 @@ fn group(text: &str) -> Result<Grouping, String> {
 
 impl RuleArgs {
     /// Returns the policy.
-    pub(super) fn policy(&self) -> Result<Policy, Failure> {
+    pub(super) fn policy(&self) -> Result<Policy, CommandError> {
         let periods = self.periods().into_iter();
         let periods = periods.filter_map(|(period, count)| count.map(|count| PeriodRule { period, count }));
         let policy = Policy {
@@ -130,7 +130,7 @@ impl RuleArgs {
             return Ok(policy);
         }
         let is_given = policy.keep_within.is_some() || !policy.keep_periods.is_empty();
-        Err(Failure::Usage(if is_given {
+        Err(CommandError::Usage(if is_given {
             "these rules keep nothing; if that is intended, use --keep-last 0".to_owned()
         } else {
             "give at least one rule: --keep-last, --keep-within, --keep-hourly, --keep-daily, --keep-weekly, \
@@ -141,7 +141,7 @@ impl RuleArgs {
 
     /// Returns whether artifacts are grouped by anything but their kind.
     pub(super) fn has_own_groups(&self) -> bool {
-        self.group_by != [Grouping::Kind]
+        self.group_by != [ForgetGrouping::Kind]
     }
 
     fn periods(&self) -> [(Period, Option<usize>); 5] {
@@ -154,21 +154,21 @@ impl RuleArgs {
         ]
     }
 
-    fn keys(&self) -> Result<Vec<GroupKey>, Failure> {
+    fn keys(&self) -> Result<Vec<GroupKey>, CommandError> {
         let mut keys = Vec::new();
         for grouping in &self.group_by {
             match grouping {
-                Grouping::None if self.group_by.len() > 1 => {
-                    return Err(Failure::Usage("empty name in --group-by".to_owned()));
+                ForgetGrouping::None if self.group_by.len() > 1 => {
+                    return Err(CommandError::Usage("empty name in --group-by".to_owned()));
                 }
-                Grouping::None => {}
-                Grouping::Kind => keys.push(GroupKey::Kind),
+                ForgetGrouping::None => {}
+                ForgetGrouping::Kind => keys.push(GroupKey::Kind),
                 // The attributes shown in the column of this name.
-                Grouping::Label => {
-                    keys.extend(TELLING.map(|name| GroupKey::Attribute(name.to_owned())));
+                ForgetGrouping::Label => {
+                    keys.extend(IDENTIFYING_ATTRIBUTES.map(|name| GroupKey::Attribute(name.to_owned())));
                 }
-                Grouping::LabelOf(key) => keys.push(GroupKey::Label(key.clone())),
-                Grouping::Attribute(name) => keys.push(GroupKey::Attribute((*name).to_owned())),
+                ForgetGrouping::LabelOf(key) => keys.push(GroupKey::Label(key.clone())),
+                ForgetGrouping::Attribute(name) => keys.push(GroupKey::Attribute((*name).to_owned())),
             }
         }
         Ok(keys)
@@ -185,15 +185,16 @@ impl RuleArgs {
             .filter_map(|(period, count)| Some(format!("--keep-{} {}", period.adjective(), number(count?))));
         let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
         let labels = self.keep_label.iter().map(|label| format!("--keep-label {}", label.rule()));
-        let by = (self.by != By::default()).then(|| format!("--by {}", time::basis_text(self.by.basis())));
-        let names: Vec<String> = self.group_by.iter().map(Grouping::name).collect();
+        let by = (self.by != TimeBasisArg::default())
+            .then(|| format!("--by {}", time::basis_text(self.by.basis())));
+        let names: Vec<String> = self.group_by.iter().map(ForgetGrouping::name).collect();
         let groups = self.has_own_groups().then(|| format!("--group-by {}", names.join(",")));
         let rules = last.into_iter().chain(within).chain(periods).chain(tags).chain(labels);
         rules.chain(by).chain(groups).collect()
     }
 }
 
-impl Grouping {
+impl ForgetGrouping {
     fn name(&self) -> String {
         match self {
             Self::None => "''".to_owned(),

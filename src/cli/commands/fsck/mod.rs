@@ -12,7 +12,7 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::storage::check::Repair;
-use runvault::vault::fsck::{Depth, Finding, Monitor, Options, Report, Sample, finding};
+use runvault::vault::fsck::{Depth, Finding, FsckMonitor, FsckOptions, FsckReport, Sample, finding};
 use serde::Serialize;
 
 use crate::cli::args::keys::KeyArgs;
@@ -20,13 +20,13 @@ use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::index::rebuild as reindex;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::findings;
 use crate::cli::output::json;
-use crate::cli::output::progress::Progress;
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};
 use crate::cli::remedies;
-use resume::Resume;
+use resume::FsckResumeFile;
 
 /// Check the vault and optionally repair it
 ///
@@ -79,25 +79,26 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let vault = vault.open()?;
         let mut options =
-            Options { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
-        let resume = self.resume.as_deref().map(|path| Resume::open(path, &asked(&options), vault.path()));
+            FsckOptions { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
+        let resume =
+            self.resume.as_deref().map(|path| FsckResumeFile::open(path, &asked(&options), vault.path()));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
-        let mut progress = Progress::with_unit("artifacts", "checking");
+        let mut progress = CommandProgress::with_unit("artifacts", "checking");
         if options.depth == Depth::Full && options.kind.is_none() && options.after.is_none() {
             progress.count_artifacts(&vault);
         }
-        let mut printer = Printer { as_json: self.json, progress, resume, trouble: None };
+        let mut printer = FsckPrinter { as_json: self.json, progress, resume, trouble: None };
         let report = if self.repair {
             self.repair(&vault, &options, &mut printer)?
         } else {
             vault.fsck(&options, &mut printer)?
         };
-        let Printer { trouble, resume, progress, .. } = printer;
+        let FsckPrinter { trouble, resume, progress, .. } = printer;
         drop(progress);
         // A closed pipe does not affect the exit status, which is the answer.
         if let Some(error) = trouble.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
@@ -123,20 +124,28 @@ impl Args {
     }
 
     /// Checks, repairs, and checks again: the remaining findings could not be repaired.
-    fn repair(&self, vault: &Vault, options: &Options, printer: &mut Printer) -> Result<Report, Failure> {
+    fn repair(
+        &self,
+        vault: &Vault,
+        options: &FsckOptions,
+        printer: &mut FsckPrinter,
+    ) -> Result<FsckReport, CommandError> {
         vault.expect_repairs()?;
         // A source that does not exist is a mistake, also if the vault needs none.
         for source in &self.from {
             if let Err(error) = source.metadata() {
-                return Err(Failure::CouldNotRun(format!("{}: {error}", escaped(&source.to_string_lossy()))));
+                return Err(CommandError::CouldNotRun(format!(
+                    "{}: {error}",
+                    escaped(&source.to_string_lossy())
+                )));
             }
         }
-        let report = vault.fsck(options, &mut Silent(&mut printer.progress))?;
+        let report = vault.fsck(options, &mut SilentMonitor(&mut printer.progress))?;
         if report.is_clean() {
             return Ok(report);
         }
         for repaired in
-            vault.repair(&report, &self.from, &options.keys, &mut Silent(&mut printer.progress))?
+            vault.repair(&report, &self.from, &options.keys, &mut SilentMonitor(&mut printer.progress))?
         {
             printer.print(|as_json| print_repair(&repaired, as_json));
         }
@@ -153,8 +162,8 @@ impl Args {
 }
 
 /// Returns a key of the checked scope: a check of another scope cannot be resumed.
-fn asked(options: &Options) -> String {
-    let Options { depth, kind, after, keys } = options;
+fn asked(options: &FsckOptions) -> String {
+    let FsckOptions { depth, kind, after, keys } = options;
     let keys = if keys.is_empty() { String::new() } else { format!(", keys: {keys:?}") };
     format!("Options {{ depth: {depth:?}, kind: {kind:?}, after: {after:?}{keys} }}")
 }
@@ -173,9 +182,9 @@ struct RepairLine<'f> {
 }
 
 /// A monitor without output: the first findings may be repaired.
-struct Silent<'p>(&'p mut Progress);
+struct SilentMonitor<'p>(&'p mut CommandProgress);
 
-impl Monitor for Silent<'_> {
+impl FsckMonitor for SilentMonitor<'_> {
     fn found(&mut self, _: &Finding) {}
 
     fn checked(&mut self, _: CoreHash, bytes: u64) {
@@ -187,15 +196,15 @@ impl Monitor for Silent<'_> {
     }
 }
 
-struct Printer {
+struct FsckPrinter {
     as_json: bool,
-    progress: Progress,
-    resume: Option<Resume>,
+    progress: CommandProgress,
+    resume: Option<FsckResumeFile>,
     /// The first output error. The check continues without output.
     trouble: Option<io::Error>,
 }
 
-impl Printer {
+impl FsckPrinter {
     fn print(&mut self, print: impl FnOnce(bool) -> io::Result<()>) {
         if self.trouble.is_none() {
             self.trouble = self.progress.beside(|| print(self.as_json)).err();
@@ -203,7 +212,7 @@ impl Printer {
     }
 }
 
-impl Monitor for Printer {
+impl FsckMonitor for FsckPrinter {
     fn found(&mut self, finding: &Finding) {
         if let Some(resume) = &mut self.resume {
             resume.position.findings += 1;
@@ -242,7 +251,7 @@ fn print_repair(repaired: &Repair, as_json: bool) -> io::Result<()> {
 }
 
 /// Explains each type of finding that occurred, and what to do about it.
-fn explain(report: &Report) -> io::Result<()> {
+fn explain(report: &FsckReport) -> io::Result<()> {
     let found: BTreeSet<&str> = report.findings.iter().map(|finding| finding.info.id).collect();
     let mut out = stdout::text();
     for info in finding::ALL.iter().filter(|info| found.contains(info.id)) {

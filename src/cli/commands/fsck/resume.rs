@@ -8,14 +8,14 @@ use runvault::digest::CoreHash;
 use runvault::files::{self, WriteOptions};
 use serde::{Deserialize, Serialize};
 
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Minimum time between writes of the file.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// The progress of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Position {
+pub(crate) struct FsckPosition {
     /// The scope of the check; a check of another scope cannot resume it.
     pub(crate) asked: String,
     /// The last checked artifact.
@@ -26,20 +26,20 @@ pub(crate) struct Position {
 }
 
 /// The file, and its next contents.
-pub(crate) struct Resume {
+pub(crate) struct FsckResumeFile {
     path: PathBuf,
     /// The vault, whose files must not be overwritten.
     vault: PathBuf,
-    pub(crate) position: Position,
+    pub(crate) position: FsckPosition,
     written: Instant,
 }
 
-impl Resume {
+impl FsckResumeFile {
     /// Opens the progress of a check with the scope `asked` in the file `path`; starts at the beginning if there is no
     /// such file.
-    pub(crate) fn open(path: &Path, asked: &str, vault: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, asked: &str, vault: &Path) -> Result<Self, CommandError> {
         let failed = |error: &dyn std::fmt::Display| {
-            Failure::CouldNotRun(format!("cannot resume from {}: {error}", path.display()))
+            CommandError::CouldNotRun(format!("cannot resume from {}: {error}", path.display()))
         };
         if files::is_of_vault(path, vault) {
             return Err(failed(&"this is the vault itself, or one of its files"));
@@ -49,7 +49,7 @@ impl Resume {
                 failed(&format!("it is not a progress file ({error}); remove it to start over"))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Position { asked: asked.to_owned(), ..Position::default() }
+                FsckPosition { asked: asked.to_owned(), ..FsckPosition::default() }
             }
             Err(error) => return Err(failed(&error)),
         };

@@ -5,10 +5,10 @@ use std::io::{self, BufRead, BufReader, Read, StdinLock};
 use std::path::{Path, PathBuf};
 
 use runvault::formats;
-use runvault::recorders::{Format, Input};
+use runvault::recorders::{ConvertInput, RecorderFormat};
 
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 /// Returns standard input, of which [`read`] has consumed nothing.
 pub(super) fn standard_input() -> StdinLock<'static> {
@@ -16,7 +16,7 @@ pub(super) fn standard_input() -> StdinLock<'static> {
 }
 
 /// Reads recordings of other programs. Returns `None` if the only file can be a bundle, which is then not consumed.
-pub(super) fn read(files: &[PathBuf], limit: u64) -> Result<Option<Vec<Input>>, Failure> {
+pub(super) fn read(files: &[PathBuf], limit: u64) -> Result<Option<Vec<ConvertInput>>, CommandError> {
     let mut inputs = Vec::new();
     for path in files {
         match read_one(path, limit)? {
@@ -25,34 +25,35 @@ pub(super) fn read(files: &[PathBuf], limit: u64) -> Result<Option<Vec<Input>>, 
             None => {
                 let name = path.to_string_lossy();
                 let message = format!("{} is not a recording; give a bundle alone", escaped(&name));
-                return Err(Failure::Usage(message));
+                return Err(CommandError::Usage(message));
             }
         }
     }
     Ok(Some(inputs))
 }
 
-fn read_one(path: &Path, limit: u64) -> Result<Option<Input>, Failure> {
+fn read_one(path: &Path, limit: u64) -> Result<Option<ConvertInput>, CommandError> {
     let name = path.to_string_lossy().into_owned();
-    let failed = |error: io::Error| Failure::CouldNotRun(format!("cannot read {}: {error}", escaped(&name)));
+    let failed =
+        |error: io::Error| CommandError::CouldNotRun(format!("cannot read {}: {error}", escaped(&name)));
     if path == Path::new("-") {
         let Some(bytes) = candidate(standard_input(), limit).map_err(failed)? else { return Ok(None) };
-        return recording(Input { name, bytes }).map(Some);
+        return recording(ConvertInput { name, bytes }).map(Some);
     }
     // What cannot be opened is reported when it is read as a bundle.
     let Some(file) = File::open(path).ok().filter(|_| !path.is_dir()) else { return Ok(None) };
     let bytes = candidate(BufReader::new(file), limit).map_err(failed)?;
-    bytes.map(|bytes| recording(Input { name, bytes })).transpose()
+    bytes.map(|bytes| recording(ConvertInput { name, bytes })).transpose()
 }
 
 /// Returns a text or a zip file if it is a recording. Bundles are neither.
-fn recording(input: Input) -> Result<Input, Failure> {
-    if Format::recognize(&input.bytes).is_some() {
+fn recording(input: ConvertInput) -> Result<ConvertInput, CommandError> {
+    if RecorderFormat::recognize(&input.bytes).is_some() {
         return Ok(input);
     }
     let name = escaped(&input.name);
     let add = format!("\"runvault add {name}\" adds artifacts");
-    Err(Failure::No(if input.bytes.trim_ascii().is_empty() {
+    Err(CommandError::No(if input.bytes.trim_ascii().is_empty() {
         format!("{name} is empty")
     } else if let Some((kind, _)) = formats::recognize(&input.bytes) {
         format!("{name} is a {}, not a bundle; {add}", kind.noun())

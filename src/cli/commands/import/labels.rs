@@ -7,7 +7,7 @@ use runvault::vault::bundle::{ImportedLabel, LabelOutcome};
 use serde::Serialize;
 
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, CAUTION, HASH, counted};
 
@@ -17,7 +17,7 @@ pub(super) fn print(
     labels: &[ImportedLabel],
     as_json: bool,
     done: &str,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     for label in labels {
         if as_json {
             json::line(out, &LabelLine::new(label))?;

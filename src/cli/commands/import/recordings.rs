@@ -1,17 +1,17 @@
 //! Import of the recordings of other programs.
 
 use runvault::Vault;
-use runvault::recorders::{self, Conversion, ConvertOptions, Input, Unmapped};
+use runvault::recorders::{self, Conversion, ConvertInput, ConvertOptions, UnmappedValue};
 use runvault::vault::add;
 use serde::Serialize;
 
 use super::Args;
-use super::task::Task;
+use super::task::ImportTask;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::add::{Printer, Shown};
+use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index::build;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, CAUTION, counted};
 use crate::cli::output::stop::Stop;
@@ -21,27 +21,30 @@ impl Args {
     /// Converts recordings, adds what they become, and lists what cannot be mapped.
     pub(super) fn import_recordings(
         &self,
-        inputs: Vec<Input>,
+        inputs: Vec<ConvertInput>,
         vault: &VaultArgs,
-        task: Task,
-    ) -> Result<Status, Failure> {
+        task: ImportTask,
+    ) -> Result<Status, CommandError> {
         if self.matching.redacts()? && !self.no_original {
             let message = "--redact does not change the original; use --no-original to leave it out";
-            return Err(Failure::Usage(message.to_owned()));
+            return Err(CommandError::Usage(message.to_owned()));
         }
-        let Task { started, options, annotations, search } = task;
+        let ImportTask { started, options, annotations, search } = task;
         let limits = options.admit.limits;
         let rules = self.matching.rules()?;
         let convert = ConvertOptions { rules, limits, without_originals: self.no_original };
         let conversions = recorders::convert(inputs, &convert)?;
-        let unmapped: Vec<Unmapped> = conversions.iter().flat_map(|one| one.unmapped.clone()).collect();
+        let unmapped: Vec<UnmappedValue> = conversions.iter().flat_map(|one| one.unmapped.clone()).collect();
         let notes: Vec<String> = conversions.iter().map(note).collect();
         if conversions.iter().all(|one| one.calls == 0) {
             self.print_unmapped(&unmapped)?;
-            return Err(Failure::No("no call of a model can be mapped; nothing was imported".to_owned()));
+            return Err(CommandError::No(
+                "no call of a model can be mapped; nothing was imported".to_owned(),
+            ));
         }
-        let shown = Shown { dry_run: self.dry_run, json: self.json, listed: self.checks.listed()? };
-        let mut printer = Printer::new("importing", shown, &vault.shown_path()?);
+        let shown =
+            AddOutputOptions { dry_run: self.dry_run, json: self.json, listed: self.checks.listed()? };
+        let mut printer = AddPrinter::new("importing", shown, &vault.shown_path()?);
         let items = conversions.into_iter().flat_map(Conversion::into_items);
         let mut added_to = None;
         let mut is_stopped = false;
@@ -61,7 +64,7 @@ impl Args {
         };
         let status = printer.finish(&summary, started)?;
         if is_stopped {
-            return Err(Failure::Stopped);
+            return Err(CommandError::Stopped);
         }
         self.print_unmapped(&unmapped)?;
         for note in &notes {
@@ -74,11 +77,11 @@ impl Args {
         Ok(status)
     }
 
-    fn print_unmapped(&self, unmapped: &[Unmapped]) -> Result<(), Failure> {
+    fn print_unmapped(&self, unmapped: &[UnmappedValue]) -> Result<(), CommandError> {
         let mut out = stdout::raw();
-        for Unmapped { file, location, reason } in unmapped {
+        for UnmappedValue { file, location, reason } in unmapped {
             if self.json {
-                json::line(&mut out, &Line { outcome: "not_mapped", file, location, reason })?;
+                json::line(&mut out, &UnmappedPartLine { outcome: "not_mapped", file, location, reason })?;
             } else {
                 let [file, location, reason] = [file, location, reason].map(|text| escaped(text).to_string());
                 stdout::message(&format!("{CAUTION}not mapped{CAUTION:#} {file}: {location}: {reason}"));
@@ -89,7 +92,7 @@ impl Args {
 }
 
 #[derive(Serialize)]
-struct Line<'u> {
+struct UnmappedPartLine<'u> {
     outcome: &'static str,
     file: &'u str,
     location: &'u str,

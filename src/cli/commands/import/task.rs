@@ -6,7 +6,7 @@ use runvault::intake::ExamineOptions;
 use runvault::vault::add::CommonAnnotations;
 
 /// What is done with what files become.
-pub(super) struct Task {
+pub(super) struct ImportTask {
     pub(super) started: Instant,
     pub(super) options: ExamineOptions,
     pub(super) annotations: CommonAnnotations,

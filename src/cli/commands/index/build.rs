@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::vault::search::{Indexed, Progress as Step};
-use runvault::{CaughtUp, Vault};
+use runvault::vault::search::{IndexingProgress as Step, IndexingResult};
+use runvault::{SearchIndexUpdate, Vault};
 use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::progress::Progress;
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, counted};
 
 /// The delay after which a long operation is announced.
@@ -37,12 +37,12 @@ struct JsonBuild<'b> {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         build(&vault.open()?, self.json)
     }
 }
 
-fn build(vault: &Vault, as_json: bool) -> Result<Status, Failure> {
+fn build(vault: &Vault, as_json: bool) -> Result<Status, CommandError> {
     let started = Instant::now();
     let indexed = make(vault)?;
     let bytes = vault.search_index_size()?;
@@ -57,8 +57,8 @@ fn build(vault: &Vault, as_json: bool) -> Result<Status, Failure> {
 }
 
 /// Builds the index, and reports progress and damage.
-fn make(vault: &Vault) -> Result<Indexed, Failure> {
-    let mut progress = Progress::with_unit("captures", "building the search index:");
+fn make(vault: &Vault) -> Result<IndexingResult, CommandError> {
+    let mut progress = CommandProgress::with_unit("captures", "building the search index:");
     let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
     note_damage(&indexed);
@@ -66,10 +66,11 @@ fn make(vault: &Vault) -> Result<Indexed, Failure> {
 }
 
 /// Updates the search index as far as other writers permit, and reports it if it takes long.
-pub(crate) fn sync_index(vault: &Vault) -> Result<(), Failure> {
+pub(crate) fn sync_index(vault: &Vault) -> Result<(), CommandError> {
     let started = Instant::now();
-    let mut progress = Progress::with_unit("captures", "updating the search index:");
-    let CaughtUp { indexed, hindrance } = vault.catch_up_search(&mut |step| show(&mut progress, step))?;
+    let mut progress = CommandProgress::with_unit("captures", "updating the search index:");
+    let SearchIndexUpdate { indexed, hindrance } =
+        vault.catch_up_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
     note_damage(&indexed);
     if let Some(hindrance) = hindrance {
@@ -84,11 +85,11 @@ pub(crate) fn sync_index(vault: &Vault) -> Result<(), Failure> {
     Ok(())
 }
 
-fn show(progress: &mut Progress, step: Step) {
+fn show(progress: &mut CommandProgress, step: Step) {
     progress.part("captures", step.done, step.of);
 }
 
-fn note_damage(indexed: &Indexed) {
+fn note_damage(indexed: &IndexingResult) {
     // An artifact is listed once for each damaged capture.
     for core in BTreeSet::from_iter(&indexed.damaged) {
         stdout::warning(&format!(
@@ -98,7 +99,7 @@ fn note_damage(indexed: &Indexed) {
 }
 
 /// Updates the index after an addition, and builds it if there is none, if this is enabled.
-pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), Failure> {
+pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), CommandError> {
     if !is_wanted {
         return Ok(());
     }

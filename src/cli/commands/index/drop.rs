@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove the search index
 #[derive(ClapArgs)]
@@ -22,7 +22,7 @@ struct JsonChange {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let answer = JsonChange { changed: vault.open()?.drop_search()? };
         if answer.changed {
             let note = "removed the search index; \"runvault gc\" reclaims the space";

@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::vault::fsck::{Finding, Monitor, Report, SignatureCounts};
+use runvault::vault::fsck::{Finding, FsckMonitor, FsckReport, SignatureCounts};
 
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::findings;
-use crate::cli::output::progress::Progress;
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, CAUTION, counted};
 
 /// Rebuild all indexes from the stored artifacts
@@ -31,11 +31,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let keys = self.keys.ring()?;
         let vault = vault.open()?;
-        let mut printer = Printer::new();
+        let mut printer = RebuildMonitor::new();
         printer.0.count_artifacts(&vault);
         let report = vault.reindex(&keys, &mut printer)?;
         drop(printer);
@@ -44,7 +44,11 @@ impl Args {
 }
 
 /// Prints the report of a rebuild.
-pub(crate) fn print_report(report: &Report, started: Instant, as_json: bool) -> Result<Status, Failure> {
+pub(crate) fn print_report(
+    report: &FsckReport,
+    started: Instant,
+    as_json: bool,
+) -> Result<Status, CommandError> {
     for finding in &report.findings {
         if as_json {
             findings::print_json(finding)?;
@@ -73,15 +77,15 @@ pub(crate) fn note_signatures(counts: SignatureCounts) {
 }
 
 /// A monitor that shows the progress.
-pub(crate) struct Printer(Progress);
+pub(crate) struct RebuildMonitor(CommandProgress);
 
-impl Printer {
+impl RebuildMonitor {
     pub(crate) fn new() -> Self {
-        Self(Progress::with_unit("artifacts", "indexing"))
+        Self(CommandProgress::with_unit("artifacts", "indexing"))
     }
 }
 
-impl Monitor for Printer {
+impl FsckMonitor for RebuildMonitor {
     fn found(&mut self, _: &Finding) {}
 
     fn checked(&mut self, _: CoreHash, bytes: u64) {

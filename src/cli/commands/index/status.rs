@@ -5,7 +5,7 @@ use clap::Args as ClapArgs;
 use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
@@ -30,7 +30,7 @@ struct JsonIndex {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let (index, bytes) = vault.open()?.search_index_with_size()?;
         let status = if index.is_some() { Status::Done } else { Status::No };
         if self.json {

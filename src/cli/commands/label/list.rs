@@ -6,13 +6,13 @@ use runvault::vault::labels::{
     LabelKeySummary, LabelKeysRequest, LabelSummary, LabelValueSummary, LabelValuesRequest, LabelsRequest,
 };
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, NAME, counted};
-use crate::cli::output::table::{Cell, Column};
+use crate::cli::output::table::{TextCell, TextColumn};
 use crate::cli::output::time;
 
 /// List the keys of labels, the values of a key, or the labels of an artifact
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
     /// List the labels of this artifact: a hash, a prefix of one, a tag, a run id, or latest
     #[arg(long, value_name = "HASH", conflicts_with = "key")]
-    of: Option<Named>,
+    of: Option<ArtifactArg>,
 
     /// Print one line of JSON for each key, value or label
     #[arg(long)]
@@ -32,20 +32,20 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         if let Some(named) = &self.of {
             return self.print_labels_of(named, &vault);
         }
-        let number = |title| Column::new(title).whole().right();
+        let number = |title| TextColumn::new(title).whole().right();
         let Some(key) = &self.key else {
             let keys = vault.run(&LabelKeysRequest {})?.keys;
-            let columns = vec![Column::new("key"), number("artifacts"), number("values")];
+            let columns = vec![TextColumn::new("key"), number("artifacts"), number("values")];
             let row = |LabelKeySummary { key, artifacts, values }: &LabelKeySummary| {
                 vec![
-                    Cell::new(key, NAME),
-                    Cell::plain(&counted(*artifacts, "artifact")),
-                    Cell::plain(&counted(*values, "value")),
+                    TextCell::new(key, NAME),
+                    TextCell::plain(&counted(*artifacts, "artifact")),
+                    TextCell::plain(&counted(*values, "value")),
                 ]
             };
             return list::print(&keys, self.json, columns, row, &counted(keys.len() as u64, "key"));
@@ -53,24 +53,30 @@ impl Args {
         let request = LabelValuesRequest { key: key.clone(), prefix: String::new(), limit: None };
         let values = vault.run(&request)?.values;
         if values.is_empty() {
-            return Err(Failure::No(format!(
+            return Err(CommandError::No(format!(
                 "no artifact has a label {key}; \"runvault label list\" lists the keys"
             )));
         }
         let row = |LabelValueSummary { value, artifacts, .. }: &LabelValueSummary| {
-            vec![Cell::new(&format!("{key}={value}"), NAME), Cell::plain(&counted(*artifacts, "artifact"))]
+            vec![
+                TextCell::new(&format!("{key}={value}"), NAME),
+                TextCell::plain(&counted(*artifacts, "artifact")),
+            ]
         };
-        let columns = vec![Column::new("label"), number("artifacts")];
+        let columns = vec![TextColumn::new("label"), number("artifacts")];
         list::print(&values, self.json, columns, row, &counted(values.len() as u64, "value"))
     }
 
-    fn print_labels_of(&self, named: &Named, vault: &Vault) -> Result<Status, Failure> {
+    fn print_labels_of(&self, named: &ArtifactArg, vault: &Vault) -> Result<Status, CommandError> {
         let artifact = named.locate_artifact(vault)?.artifact.core;
         let labels = vault.run(&LabelsRequest { artifact })?.labels;
         let row = |LabelSummary { key, value, labeled_at }: &LabelSummary| {
-            vec![Cell::new(&format!("{key}={value}"), NAME), Cell::new(&time::shown(labeled_at.0), FAINT)]
+            vec![
+                TextCell::new(&format!("{key}={value}"), NAME),
+                TextCell::new(&time::shown(labeled_at.0), FAINT),
+            ]
         };
-        let columns = vec![Column::new("label"), Column::new("set").whole()];
+        let columns = vec![TextColumn::new("label"), TextColumn::new("set").whole()];
         list::print(&labels, self.json, columns, row, &counted(labels.len() as u64, "label"))
     }
 }

@@ -3,17 +3,17 @@
 use clap::Args as ClapArgs;
 use runvault::vault::annotate::RemoveLabelsRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove labels from an artifact
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// The keys of the labels
     #[arg(required = true, value_name = "KEY", value_parser = label::key)]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let core = self.hash.locate_artifact(&vault)?.artifact.core;
         let request =
@@ -33,7 +33,7 @@ impl Args {
         let answer = vault.run(&request)?;
         change::print_removal(self.json, answer, "label removed", || {
             let keys = self.keys.join(" or ");
-            Failure::No(format!(
+            CommandError::No(format!(
                 "{core:.12} has no label {keys}; \"runvault show {core:.12}\" lists its labels"
             ))
         })

@@ -3,11 +3,11 @@
 use clap::Args as ClapArgs;
 use runvault::vault::annotate::SetLabelsRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Set labels on an artifact
 ///
@@ -15,7 +15,7 @@ use crate::cli::output::exit::{Failure, Status};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// The labels, such as commit=4f2a91c
     #[arg(required = true, value_name = "KEY=VALUE", value_parser = label::pair)]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let labels = label::unique(&self.labels)?;
         let vault = vault.open()?;
         let core_hashes = vec![self.hash.locate_artifact(&vault)?.artifact.core];

@@ -5,10 +5,10 @@ use runvault::digest::CoreHash;
 use runvault::storage::{MAX_RELATION_BYTES, is_relation};
 use runvault::vault::annotate::AddLinkRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Add a link between two artifacts manually
 ///
@@ -17,7 +17,7 @@ use crate::cli::output::exit::{Failure, Status};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
-    ends: Ends,
+    ends: LinkArgs,
 
     /// The reason
     #[arg(long, value_name = "TEXT")]
@@ -30,31 +30,31 @@ pub(crate) struct Args {
 
 /// A link as arguments.
 #[derive(ClapArgs)]
-pub(crate) struct Ends {
+pub(crate) struct LinkArgs {
     /// The artifact where the link starts: a hash, a prefix of one, a tag, a run id, or latest
-    from: Named,
+    from: ArtifactArg,
 
     /// The relation: a derived one such as governs, or a name of your own in lowercase letters, digits and hyphens
     #[arg(value_parser = relation)]
     pub(crate) relation: String,
 
     /// The artifact where the link ends: a hash, a prefix of one, a tag, a run id, or latest
-    to: Named,
+    to: ArtifactArg,
 }
 
-impl Ends {
+impl LinkArgs {
     /// Looks up both artifacts, which must be in the vault.
-    pub(crate) fn locate(&self, vault: &runvault::Vault) -> Result<(CoreHash, CoreHash), Failure> {
+    pub(crate) fn locate(&self, vault: &runvault::Vault) -> Result<(CoreHash, CoreHash), CommandError> {
         let (source, target) = (self.from.locate(vault)?.artifact.core, self.to.locate(vault)?.artifact.core);
         if source == target {
-            return Err(Failure::Usage("an artifact cannot be linked to itself".to_owned()));
+            return Err(CommandError::Usage("an artifact cannot be linked to itself".to_owned()));
         }
         Ok((source, target))
     }
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
         let relation = self.ends.relation.clone();

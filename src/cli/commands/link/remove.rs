@@ -4,9 +4,9 @@ use clap::Args as ClapArgs;
 use runvault::vault::annotate::RemoveLinkRequest;
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::link::add::Ends;
+use crate::cli::commands::link::add::LinkArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove a manually added link
 ///
@@ -14,7 +14,7 @@ use crate::cli::output::exit::{Failure, Status};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     #[command(flatten)]
-    ends: Ends,
+    ends: LinkArgs,
 
     /// Print one JSON document
     #[arg(long)]
@@ -22,13 +22,13 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
         let relation = &self.ends.relation;
         let answer = vault.run(&RemoveLinkRequest { source, relation: relation.clone(), target })?;
         change::print_removal(self.json, answer, "unlinked", || {
-            Failure::No(format!(
+            CommandError::No(format!(
                 "there is no manual link {source:.12} {relation} {target:.12}; \"runvault links\" lists links"
             ))
         })

@@ -17,13 +17,13 @@ use serde_json::{Map, Value};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
-use verify::KnownHead;
+use verify::SavedJournalHead;
 
 /// Show the journal of changes to the vault
 ///
@@ -51,9 +51,9 @@ pub(crate) struct Args {
     head: bool,
 
     /// Recompute the chain of the whole journal and check that this digest is one of its former heads
-    #[arg(long, value_name = "DIGEST", value_parser = verify::known_head,
+    #[arg(long, value_name = "DIGEST", value_parser = verify::parse_saved_head,
         conflicts_with_all = ["since", "until", "action", "limit"])]
-    verify_from: Option<KnownHead>,
+    verify_from: Option<SavedJournalHead>,
 
     /// Also compare the catalog with the journal: artifacts, captures, tags, labels, notes, pins, manual links,
     /// tombstones and the states of signatures
@@ -66,11 +66,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         match self.verify_from {
             Some(known) => {
-                return verify::Verification { known, full: self.full, json: self.json }.run(&vault);
+                return verify::LogVerification { known, full: self.full, json: self.json }.run(&vault);
             }
             None if self.head => return self.head(&vault),
             None => {}
@@ -104,7 +104,7 @@ impl Args {
         Ok(if count == 0 { Status::No } else { Status::Done })
     }
 
-    fn head(&self, vault: &Vault) -> Result<Status, Failure> {
+    fn head(&self, vault: &Vault) -> Result<Status, CommandError> {
         let head = vault.run(&JournalHeadRequest {})?;
         if self.json {
             json::line(&mut stdout::raw(), &head)?;
@@ -127,7 +127,7 @@ fn print(out: &mut dyn Write, row: &JournalEntry) -> io::Result<()> {
     let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
     let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
     let said = said.join(" ");
-    let trail = |taken| Trail { taken, below: BELOW, least: usize::MAX };
+    let trail = |taken| TrailingLayout { taken, below: BELOW, least: usize::MAX };
     if terminal::width().is_none_or(|width| fit::width(&whole) <= width) {
         write!(out, "{whole}")?;
         return trail(fit::width(&whole)).write(out, &said, FAINT);

@@ -6,21 +6,21 @@ use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::vault::journal_check::{CatalogCheck, CheckJournalAnswer, CheckJournalRequest};
 
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::findings;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, HASH, counted};
 
 /// A recorded head of the journal.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct KnownHead {
+pub(super) struct SavedJournalHead {
     /// The number of its entry, if it was also recorded.
     seq: Option<u64>,
     chain: Digest,
 }
 
 /// Parses a digest, or an entry number and its digest, which is the format of earlier versions.
-pub(super) fn known_head(text: &str) -> Result<KnownHead, String> {
+pub(super) fn parse_saved_head(text: &str) -> Result<SavedJournalHead, String> {
     let (seq, digest) = match text.trim().split_once(char::is_whitespace) {
         Some((seq, digest)) => {
             (Some(seq.parse().map_err(|_| format!("{seq:?} is not a number"))?), digest.trim())
@@ -28,20 +28,20 @@ pub(super) fn known_head(text: &str) -> Result<KnownHead, String> {
         None => (None, text.trim()),
     };
     let chain = digest.parse().map_err(|error: runvault::digest::ParseDigestError| error.to_string())?;
-    Ok(KnownHead { seq, chain })
+    Ok(SavedJournalHead { seq, chain })
 }
 
 /// The scope of a verification, and its output format.
-pub(super) struct Verification {
-    pub(super) known: KnownHead,
+pub(super) struct LogVerification {
+    pub(super) known: SavedJournalHead,
     /// Whether to compare the catalog with the journal.
     pub(super) full: bool,
     pub(super) json: bool,
 }
 
-impl Verification {
-    pub(super) fn run(&self, vault: &Vault) -> Result<Status, Failure> {
-        let KnownHead { seq, chain } = self.known;
+impl LogVerification {
+    pub(super) fn run(&self, vault: &Vault) -> Result<Status, CommandError> {
+        let SavedJournalHead { seq, chain } = self.known;
         let request = CheckJournalRequest { since: Some(chain), since_seq: seq, catalog: self.full };
         let check = vault.run(&request)?;
         if self.json {
@@ -51,7 +51,7 @@ impl Verification {
         for finding in check.catalog.iter().flat_map(|catalog| &catalog.findings) {
             findings::print_text(finding, BAD)?;
         }
-        let intact = self.intact(&check).map_err(Failure::No)?;
+        let intact = self.intact(&check).map_err(CommandError::No)?;
         writeln!(stdout::text(), "{intact}; the head is {HASH}{}{HASH:#}", check.head.chain)?;
         match &check.catalog {
             None => stdout::note("only the journal was checked; --full compares the catalog with it"),
@@ -61,7 +61,7 @@ impl Verification {
             }
             Some(catalog) => {
                 let found = counted(catalog.findings.len() as u64, "finding");
-                return Err(Failure::No(format!("the catalog does not match the journal: {found}")));
+                return Err(CommandError::No(format!("the catalog does not match the journal: {found}")));
             }
         }
         Ok(Status::Done)

@@ -6,7 +6,7 @@ mod show;
 
 use runvault::storage::ArtifactRecord;
 
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 
 super::verbs! {
     /// Set, show or remove an artifact's note
@@ -16,7 +16,7 @@ super::verbs! {
     Set(set), Show(show), Remove(remove)
 }
 
-fn has_none(artifact: &ArtifactRecord) -> Failure {
+fn has_none(artifact: &ArtifactRecord) -> CommandError {
     let core = artifact.core;
-    Failure::No(format!("{core} has no note; \"runvault note set {core:.12} TEXT\" writes one"))
+    CommandError::No(format!("{core} has no note; \"runvault note set {core:.12} TEXT\" writes one"))
 }

@@ -3,16 +3,16 @@
 use clap::Args as ClapArgs;
 use runvault::vault::annotate::RemoveNoteRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove an artifact's note
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// Print one JSON document
     #[arg(long)]
@@ -20,7 +20,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
         let answer = vault.run(&RemoveNoteRequest { core_hash: artifact.core })?;

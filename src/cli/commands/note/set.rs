@@ -6,10 +6,10 @@ use clap::Args as ClapArgs;
 use runvault::storage::{MAX_NOTE_BYTES, is_note};
 use runvault::vault::annotate::SetNoteRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Set an artifact's note
 ///
@@ -17,7 +17,7 @@ use crate::cli::output::exit::{Failure, Status};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// The text; - reads it from standard input
     text: String,
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let text = text(&self.text)?;
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
@@ -38,12 +38,12 @@ impl Args {
 }
 
 /// Returns the note from the argument or from standard input.
-fn text(given: &str) -> Result<String, Failure> {
+fn text(given: &str) -> Result<String, CommandError> {
     let text = if given == "-" { read()? } else { given.to_owned() };
     if is_note(&text) {
         return Ok(text);
     }
-    Err(Failure::Usage(if text.trim().is_empty() {
+    Err(CommandError::Usage(if text.trim().is_empty() {
         "the note is empty; \"runvault note remove\" removes a note".to_owned()
     } else {
         format!("the text is too long; a note has at most {MAX_NOTE_BYTES} bytes")
@@ -51,10 +51,10 @@ fn text(given: &str) -> Result<String, Failure> {
 }
 
 /// Reads standard input without its final line end, and not much more than the maximum size of a note.
-fn read() -> Result<String, Failure> {
+fn read() -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     let failed = |error: &dyn std::fmt::Display| {
-        Failure::CouldNotRun(format!("cannot read the note from standard input: {error}"))
+        CommandError::CouldNotRun(format!("cannot read the note from standard input: {error}"))
     };
     io::stdin()
         .lock()

@@ -6,10 +6,10 @@ use clap::Args as ClapArgs;
 use runvault::storage::MAX_NOTE_BYTES;
 use runvault::vault::note::NoteRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout;
 
@@ -17,7 +17,7 @@ use crate::cli::output::stdout;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// Print the note as one JSON document
     #[arg(long)]
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
         let Some(note) = vault.run(&NoteRequest { artifact: artifact.core })?.note else {

@@ -3,10 +3,10 @@
 use clap::Args as ClapArgs;
 use runvault::vault::annotate::PinRequest;
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Protect an artifact from removal
 ///
@@ -14,7 +14,7 @@ use crate::cli::output::exit::{Failure, Status};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// The reason
     #[arg(long, value_name = "TEXT")]
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let answer = vault.run(&PinRequest { core_hash, note: self.note.clone() })?;

@@ -5,10 +5,10 @@ use runvault::vault::pins::{PinSummary, PinsAnswer, PinsRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, HASH, counted};
-use crate::cli::output::table::{Cell, Column};
+use crate::cli::output::table::{TextCell, TextColumn};
 use crate::cli::output::time;
 
 /// List pinned artifacts
@@ -22,21 +22,21 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let PinsAnswer { pins } = vault.open()?.run(&PinsRequest {})?;
-        let whole = |title| Column::new(title).whole();
+        let whole = |title| TextColumn::new(title).whole();
         let columns = vec![
             whole("hash"),
             whole("kind").padded(KIND_WIDTH),
             whole("since").minor(),
-            Column::new("note"),
+            TextColumn::new("note"),
         ];
         let row = |PinSummary { core_hash, kind, note, pinned_at }: &PinSummary| {
             vec![
-                Cell::new(&format!("{core_hash:.12}"), HASH),
-                Cell::plain(kind),
-                Cell::new(&time::shown(pinned_at.0), FAINT),
-                Cell::plain(note.as_deref().unwrap_or_default()),
+                TextCell::new(&format!("{core_hash:.12}"), HASH),
+                TextCell::plain(kind),
+                TextCell::new(&time::shown(pinned_at.0), FAINT),
+                TextCell::plain(note.as_deref().unwrap_or_default()),
             ]
         };
         let ending = format!("{} pinned", counted(pins.len() as u64, "artifact"));

@@ -10,18 +10,18 @@ use runvault::vault::replay::Repeat;
 use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::attribute;
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::output::time;
 
 /// The recording to replay.
 #[derive(Clone)]
-pub(super) enum Recording {
+pub(super) enum RecordingArg {
     Any,
-    One(Named),
+    One(ArtifactArg),
 }
 
-pub(super) fn recording(text: &str) -> Result<Recording, String> {
-    if text == "any" { Ok(Recording::Any) } else { text.parse().map(Recording::One) }
+pub(super) fn recording(text: &str) -> Result<RecordingArg, String> {
+    if text == "any" { Ok(RecordingArg::Any) } else { text.parse().map(RecordingArg::One) }
 }
 
 /// Which recording of a prompt.
@@ -87,7 +87,7 @@ impl From<RepeatArg> for Repeat {
 
 /// Which sessions are any.
 #[derive(Args)]
-pub(super) struct AnyArgs {
+pub(super) struct SessionFilterArgs {
     /// With "any": only sessions that used this model
     #[arg(long, value_name = "ID")]
     model: Option<String>,
@@ -105,14 +105,14 @@ pub(super) struct AnyArgs {
     until: Option<DateTime<Utc>>,
 }
 
-impl AnyArgs {
+impl SessionFilterArgs {
     /// Returns whether any of them was given.
     pub(super) fn narrow(&self) -> bool {
         let attribute = self.model.is_some() || self.adapter.is_some() || !self.attr.is_empty();
         attribute || self.since.is_some() || self.until.is_some()
     }
 
-    pub(super) fn wanted(&self) -> RecordingFilter {
+    pub(super) fn recording_filter(&self) -> RecordingFilter {
         let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes =

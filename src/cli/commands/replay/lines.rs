@@ -7,7 +7,7 @@ pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LineReadResult {
     /// A complete line, in the buffer without its end.
     Whole,
     /// A line that was too long and was skipped.
@@ -17,20 +17,20 @@ pub(super) enum Line {
 }
 
 /// Reads one line into `buffer`. The last line need not have an end.
-pub(super) fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<Line> {
+pub(super) fn read(input: &mut impl BufRead, buffer: &mut Vec<u8>) -> io::Result<LineReadResult> {
     buffer.clear();
     buffer.shrink_to(USUAL_BYTES);
     let most = MAX_BYTES as u64 + 1;
     let count = Read::by_ref(input).take(most).read_until(b'\n', buffer)?;
     if buffer.pop_if(|last| *last == b'\n').is_some() {
-        return Ok(Line::Whole);
+        return Ok(LineReadResult::Whole);
     }
     if count > MAX_BYTES {
         buffer.clear();
         pass_over_line(input)?;
-        return Ok(Line::TooLong);
+        return Ok(LineReadResult::TooLong);
     }
-    Ok(if count == 0 { Line::End } else { Line::Whole })
+    Ok(if count == 0 { LineReadResult::End } else { LineReadResult::Whole })
 }
 
 /// Buffers larger than this are freed after a line.
@@ -53,11 +53,11 @@ mod tests {
         text.extend(b"\nlast");
         let (mut input, mut buffer) = (text.as_slice(), Vec::new());
         let mut next = || read(&mut input, &mut buffer).map(|line| (line, buffer.len())).unwrap();
-        assert_eq!(next(), (Line::Whole, 3));
-        assert_eq!(next(), (Line::Whole, 0));
-        assert_eq!(next(), (Line::Whole, MAX_BYTES));
-        assert_eq!(next(), (Line::TooLong, 0));
-        assert_eq!(next(), (Line::Whole, 4));
-        assert_eq!(next(), (Line::End, 0));
+        assert_eq!(next(), (LineReadResult::Whole, 3));
+        assert_eq!(next(), (LineReadResult::Whole, 0));
+        assert_eq!(next(), (LineReadResult::Whole, MAX_BYTES));
+        assert_eq!(next(), (LineReadResult::TooLong, 0));
+        assert_eq!(next(), (LineReadResult::Whole, 4));
+        assert_eq!(next(), (LineReadResult::End, 0));
     }
 }

@@ -7,15 +7,15 @@ use runvault::Vault;
 use runvault::vault::replay::{RecordedResponse, ResponsesRequest};
 
 use crate::cli::output::escape::{brief, escaped};
-use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
 
 /// Prints the recorded responses in recorded order. The status says whether there are any.
-pub(super) fn list(vault: &Vault, request: &ResponsesRequest, json: bool) -> Result<Status, Failure> {
+pub(super) fn list(vault: &Vault, request: &ResponsesRequest, json: bool) -> Result<Status, CommandError> {
     let mut out = io::BufWriter::new(stdout::text());
-    let answer = request.visit::<Failure>(vault, &mut |unit, response| {
+    let answer = request.visit::<CommandError>(vault, &mut |unit, response| {
         Ok(if json { json::line(&mut out, &response) } else { print(&mut out, unit, &response) }?)
     })?;
     out.flush()?;
@@ -48,7 +48,7 @@ fn print(out: &mut dyn Write, unit: &str, exchange: &RecordedResponse) -> io::Re
     let response = escaped(&exchange.response).up_to(SHOWN);
     let lead = format!("{unit} {} {FAINT}{responder}{FAINT:#}", exchange.index);
     write!(out, "{lead}")?;
-    Trail { taken: fit::width(&lead), below: BELOW, least: RESPONSE_WIDTH }.write(
+    TrailingLayout { taken: fit::width(&lead), below: BELOW, least: RESPONSE_WIDTH }.write(
         out,
         &response.to_string(),
         Style::new(),

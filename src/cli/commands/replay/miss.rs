@@ -5,12 +5,12 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::vault::details::Detail;
 use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 use runvault::vault::recordings::{RecordingsAnswer, RecordingsRequest};
-use runvault::vault::replay::Miss;
+use runvault::vault::replay::ReplayMiss;
 
 use super::response_source::NAMED;
 use crate::cli::args::prompt::Prompt;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::label;
 use crate::cli::output::stdout::{self, HASH};
 
@@ -20,18 +20,18 @@ const COUNTED: u64 = 1_000;
 /// Reports what is missing, and which other recordings contain it.
 pub(super) fn report(
     vault: &Vault,
-    miss: &Miss,
+    miss: &ReplayMiss,
     prompt: &Prompt,
     tried: Option<CoreHash>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     match tried {
         Some(core) => stdout::error(&format!("{core:.12}: {miss}")),
-        None if matches!(miss, Miss::NotRecorded { .. }) => {
+        None if matches!(miss, ReplayMiss::NotRecorded { .. }) => {
             stdout::error(&format!("none of the selected sessions recorded the prompt {}", prompt.digest));
         }
         None => stdout::error(&miss.to_string()),
     }
-    if !matches!(miss, Miss::NotRecorded { .. }) {
+    if !matches!(miss, ReplayMiss::NotRecorded { .. }) {
         return Ok(());
     }
     if let Some((how, hit)) = spelled_otherwise(vault, prompt, tried)? {
@@ -58,7 +58,7 @@ pub(super) fn report(
 }
 
 /// Returns the recordings of a prompt, with their labels.
-fn recordings(vault: &Vault, prompt: Digest) -> Result<RecordingsAnswer, Failure> {
+fn recordings(vault: &Vault, prompt: Digest) -> Result<RecordingsAnswer, CommandError> {
     let details = vec![Detail::Attributes];
     let request = RecordingsRequest { limit: Some(COUNTED), details, ..RecordingsRequest::new(prompt) };
     Ok(vault.run(&request)?)
@@ -80,7 +80,7 @@ fn spelled_otherwise(
     vault: &Vault,
     prompt: &Prompt,
     tried: Option<CoreHash>,
-) -> Result<Option<(&'static str, FoundArtifact)>, Failure> {
+) -> Result<Option<(&'static str, FoundArtifact)>, CommandError> {
     let Some(text) = prompt.bytes.as_ref().and_then(|bytes| std::str::from_utf8(bytes).ok()) else {
         return Ok(None);
     };

@@ -12,21 +12,23 @@ use clap::{ArgGroup, Args as ClapArgs};
 use runvault::Vault;
 use runvault::artifact::{Kind, Playback};
 use runvault::formats;
-use runvault::vault::replay::{Miss, Mode, ReplayAnswer, ReplayError, ReplayRequest, ResponsesRequest};
+use runvault::vault::replay::{
+    ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest, ResponsesRequest,
+};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::prompt::{Prompt, PromptArgs};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::captures;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 
-use arguments::{AnyArgs, OrderArgs, Recording, ServeArgs, recording};
-use protocol::Asked;
-use response_source::{Any, One};
-use serve::{Ending, serve};
+use arguments::{OrderArgs, RecordingArg, ServeArgs, SessionFilterArgs, recording};
+use protocol::ReplayRequestMode;
+use response_source::{AnyRecordingSource, SingleRecordingSource};
+use serve::{ReplayServeOptions, serve};
 
 /// Replay recorded responses
 ///
@@ -43,7 +45,7 @@ pub(crate) struct Args {
     /// A session or a run: a hash, a prefix of one, a tag, a run id, or latest; or "any": the newest session that has
     /// the prompt
     #[arg(value_name = "HASH|any", value_parser = recording)]
-    recording: Recording,
+    recording: RecordingArg,
 
     #[command(flatten)]
     prompt: PromptArgs,
@@ -53,7 +55,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     serving: ServeArgs,
     #[command(flatten)]
-    any: AnyArgs,
+    any: SessionFilterArgs,
 
     /// Print JSON: one document with the response and its location, one line for each listed response, or with
     /// --serve-stdio the final report on standard error
@@ -65,38 +67,38 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         match &self.recording {
-            Recording::One(named) => {
+            RecordingArg::One(named) => {
                 if self.any.narrow() {
                     let message = "--model, --adapter, --attr, --since and --until are for \"replay any\"";
-                    return Err(Failure::Usage(message.to_owned()));
+                    return Err(CommandError::Usage(message.to_owned()));
                 }
                 self.replay(&vault, named)
             }
-            Recording::Any => {
+            RecordingArg::Any => {
                 if !self.serving.serve_stdio && !self.prompt.is_given() {
                     let message =
                         "\"replay any\" needs --prompt, --prompt-file, --prompt-hash or --serve-stdio";
-                    return Err(Failure::Usage(message.to_owned()));
+                    return Err(CommandError::Usage(message.to_owned()));
                 }
                 if self.order.sequential || self.serving.fail_unused {
                     let message = "--sequential and --fail-unused need one session, not any";
-                    return Err(Failure::Usage(message.to_owned()));
+                    return Err(CommandError::Usage(message.to_owned()));
                 }
-                let filter = self.any.wanted();
+                let filter = self.any.recording_filter();
                 if let Some(prompt) = self.prompt.prompt(&vault)? {
                     let request = ReplayRequest { filter, ..ReplayRequest::new(prompt.digest) };
                     return self.look_up(&vault, request, &prompt);
                 }
-                let mut any = Any::new(&vault, filter, self.serving.repeat.into());
-                serve(&mut any, Asked::Prompts, &self.ending())
+                let mut any = AnyRecordingSource::new(&vault, filter, self.serving.repeat.into());
+                serve(&mut any, ReplayRequestMode::Prompts, &self.ending())
             }
         }
     }
 
-    fn replay(&self, vault: &Vault, named: &Named) -> Result<Status, Failure> {
+    fn replay(&self, vault: &Vault, named: &ArtifactArg) -> Result<Status, CommandError> {
         let located = named.locate(vault)?;
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
         let capture = located.capture.capture;
@@ -107,7 +109,7 @@ impl Args {
                 "{core} is {}; \"runvault replay {core:.12}\" lists its responses, --serve-stdio replays them",
                 formats::noun(kind)
             );
-            return Err(Failure::No(message));
+            return Err(CommandError::No(message));
         }
         if playback.is_some() && !named.is_capture(&located) {
             captures::say_which(vault, core, capture)?;
@@ -123,23 +125,28 @@ impl Args {
         }
         let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
         if self.order.sequential {
-            player = player.in_mode(Mode::Sequential).from_call(self.order.index.unwrap_or(0));
+            player = player.in_mode(ReplayMode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
         let asked = match (is_run, self.order.sequential) {
-            (true, true) => Asked::RunInOrder,
-            (true, false) => Asked::Run,
-            (false, true) => Asked::PromptsInOrder,
-            (false, false) => Asked::Prompts,
+            (true, true) => ReplayRequestMode::RunInOrder,
+            (true, false) => ReplayRequestMode::Run,
+            (false, true) => ReplayRequestMode::PromptsInOrder,
+            (false, false) => ReplayRequestMode::Prompts,
         };
-        serve(&mut One { vault, core, player }, asked, &self.ending())
+        serve(&mut SingleRecordingSource { vault, core, player }, asked, &self.ending())
     }
 
-    fn ending(&self) -> Ending {
-        Ending { fail_unused: self.serving.fail_unused, json: self.json }
+    fn ending(&self) -> ReplayServeOptions {
+        ReplayServeOptions { fail_unused: self.serving.fail_unused, json: self.json }
     }
 
     /// Looks up the response to a prompt, and prints it.
-    fn look_up(&self, vault: &Vault, request: ReplayRequest, prompt: &Prompt) -> Result<Status, Failure> {
+    fn look_up(
+        &self,
+        vault: &Vault,
+        request: ReplayRequest,
+        prompt: &Prompt,
+    ) -> Result<Status, CommandError> {
         let call = self.order.sequential.then(|| self.order.index.unwrap_or(0));
         let request = ReplayRequest { occurrence: self.order.occurrence, call, ..request };
         match vault.run(&request) {
@@ -147,7 +154,7 @@ impl Args {
             Err(ReplayError::Lookup(error)) => Err(error.into()),
             Err(ReplayError::Miss { core, miss }) => {
                 match (core, &*miss) {
-                    (Some(core), Miss::RecordedError { exchange, .. }) => {
+                    (Some(core), ReplayMiss::RecordedError { exchange, .. }) => {
                         stdout::error(&format!("{core:.12}: {}", escaped(&exchange.response)));
                     }
                     (_, miss) => miss::report(vault, miss, prompt, core)?,
@@ -157,9 +164,9 @@ impl Args {
         }
     }
 
-    fn print(&self, vault: &Vault, answer: &ReplayAnswer) -> Result<Status, Failure> {
+    fn print(&self, vault: &Vault, answer: &ReplayAnswer) -> Result<Status, CommandError> {
         let ReplayAnswer { core_hash, capture_hash, index, response, occurrence, occurrences, .. } = answer;
-        let is_any = matches!(self.recording, Recording::Any);
+        let is_any = matches!(self.recording, RecordingArg::Any);
         if is_any {
             captures::say_which(vault, *core_hash, *capture_hash)?;
         }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use runvault::artifact::{Exchange, Responder};
 use runvault::digest::{CoreHash, Digest};
-use runvault::vault::replay::{self, Miss, Played, Request};
+use runvault::vault::replay::{self, PlayedResponse, PlayerRequest, ReplayMiss};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -12,7 +12,7 @@ use super::lines::MAX_BYTES;
 
 /// The permitted requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ReplayRequestMode {
     /// Prompts, in any order.
     Prompts,
     /// Prompts, in recorded order.
@@ -23,7 +23,7 @@ pub(crate) enum Asked {
     RunInOrder,
 }
 
-impl Asked {
+impl ReplayRequestMode {
     /// Returns whether the recording is a run, with tool calls.
     fn is_of_run(self) -> bool {
         matches!(self, Self::Run | Self::RunInOrder)
@@ -37,7 +37,7 @@ impl Asked {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line<'l> {
+struct ReplayRequestLine<'l> {
     #[serde(borrow)]
     id: Option<&'l RawValue>,
     prompt: Option<String>,
@@ -52,26 +52,32 @@ struct Line<'l> {
 
 /// The id of a request, for responses to malformed requests.
 #[derive(Deserialize)]
-struct Named<'l> {
+struct ReplayRequestId<'l> {
     #[serde(borrow)]
     id: Option<&'l RawValue>,
 }
 
 /// Parses a request and its id. The id is returned as written.
-pub(super) fn read(line: &[u8], asked: Asked) -> (Option<&RawValue>, Result<Request, Refusal>) {
+pub(super) fn read(
+    line: &[u8],
+    asked: ReplayRequestMode,
+) -> (Option<&RawValue>, Result<PlayerRequest, ReplayProtocolError>) {
     // serde_json also accepts arrays as structs.
     if !line.trim_ascii_start().starts_with(b"{") {
-        return (None, Err(Refusal::malformed("a request must be a JSON object on one line".to_owned())));
+        return (
+            None,
+            Err(ReplayProtocolError::malformed("a request must be a JSON object on one line".to_owned())),
+        );
     }
-    match serde_json::from_slice::<Line<'_>>(line) {
+    match serde_json::from_slice::<ReplayRequestLine<'_>>(line) {
         Ok(line) if !line.id.is_none_or(is_name) => {
-            (None, Err(Refusal::malformed("id must be a string, a number or null".to_owned())))
+            (None, Err(ReplayProtocolError::malformed("id must be a string, a number or null".to_owned())))
         }
-        Ok(line) => (line.id, request(line, asked).map_err(Refusal::malformed)),
+        Ok(line) => (line.id, request(line, asked).map_err(ReplayProtocolError::malformed)),
         Err(error) => {
-            let named = serde_json::from_slice::<Named<'_>>(line).ok();
+            let named = serde_json::from_slice::<ReplayRequestId<'_>>(line).ok();
             let id = named.and_then(|named| named.id).filter(|id| is_name(id));
-            (id, Err(Refusal::malformed(error.to_string())))
+            (id, Err(ReplayProtocolError::malformed(error.to_string())))
         }
     }
 }
@@ -80,7 +86,7 @@ fn is_name(id: &RawValue) -> bool {
     id.get().starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'))
 }
 
-fn request(line: Line<'_>, asked: Asked) -> Result<Request, String> {
+fn request(line: ReplayRequestLine<'_>, asked: ReplayRequestMode) -> Result<PlayerRequest, String> {
     let prompt = match (line.prompt, line.prompt_hash) {
         (Some(_), Some(_)) => return Err("prompt and prompt_hash cannot be used together".to_owned()),
         (Some(text), None) => Some(Digest::from_content(text.as_bytes())),
@@ -103,13 +109,14 @@ fn request(line: Line<'_>, asked: Asked) -> Result<Request, String> {
         Some("tool") => Some(Responder::Tool),
         Some(_) => return Err("responder must be model or tool".to_owned()),
     };
-    let request = Request { prompt, occurrence: line.occurrence, responder, tool: line.tool, arguments };
+    let request =
+        PlayerRequest { prompt, occurrence: line.occurrence, responder, tool: line.tool, arguments };
     check(&request, asked).map(|()| request)
 }
 
 /// Returns an error unless the parts of a request are consistent.
-fn check(request: &Request, asked: Asked) -> Result<(), String> {
-    let Request { prompt, occurrence, responder, tool, arguments } = request;
+fn check(request: &PlayerRequest, asked: ReplayRequestMode) -> Result<(), String> {
+    let PlayerRequest { prompt, occurrence, responder, tool, arguments } = request;
     let of_call = tool.is_some() || arguments.is_some();
     let is_of_model = prompt.is_some() || *responder == Some(Responder::Model);
     let is_of_tool = of_call || *responder == Some(Responder::Tool);
@@ -135,7 +142,7 @@ fn check(request: &Request, asked: Asked) -> Result<(), String> {
 
 /// A successful response.
 #[derive(Serialize)]
-pub(super) struct Answer<'a> {
+pub(super) struct ReplayResponseLine<'a> {
     id: Option<&'a RawValue>,
     response: &'a str,
     core_hash: CoreHash,
@@ -145,32 +152,32 @@ pub(super) struct Answer<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     occurrences: Option<usize>,
     #[serde(flatten)]
-    of_run: Option<OfRun<'a>>,
+    of_run: Option<RunStepMembers<'a>>,
 }
 
 /// The data of a run's step other than its texts.
 #[derive(Serialize)]
-struct OfRun<'a> {
+struct RunStepMembers<'a> {
     responder: &'static str,
     tool: Option<&'a str>,
     output: Option<&'a RawValue>,
 }
 
-impl<'a> OfRun<'a> {
+impl<'a> RunStepMembers<'a> {
     fn new(exchange: &'a Exchange) -> Self {
         let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
         Self { responder: exchange.responder.name(), tool: exchange.tool.as_deref(), output }
     }
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ReplayResponseLine<'a> {
     pub(super) fn new(
         id: Option<&'a RawValue>,
         core_hash: CoreHash,
-        played: Played<'a>,
-        asked: Asked,
+        played: PlayedResponse<'a>,
+        asked: ReplayRequestMode,
     ) -> Self {
-        let Played { exchange, occurrence } = played;
+        let PlayedResponse { exchange, occurrence } = played;
         Self {
             id,
             response: &exchange.response,
@@ -178,21 +185,21 @@ impl<'a> Answer<'a> {
             index: exchange.index,
             occurrence: occurrence.map(|occurrence| occurrence.number),
             occurrences: occurrence.map(|occurrence| occurrence.of),
-            of_run: asked.is_of_run().then(|| OfRun::new(exchange)),
+            of_run: asked.is_of_run().then(|| RunStepMembers::new(exchange)),
         }
     }
 }
 
 /// An error response.
 #[derive(Serialize)]
-pub(super) struct Refused<'a> {
+pub(super) struct ReplayErrorLine<'a> {
     pub(super) id: Option<&'a RawValue>,
-    pub(super) error: Refusal,
+    pub(super) error: ReplayProtocolError,
 }
 
 /// The reason that there is no response.
 #[derive(Default, Serialize)]
-pub(crate) struct Refusal {
+pub(crate) struct ReplayProtocolError {
     code: &'static str,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,7 +227,7 @@ struct RecordedError {
     output: Option<Box<RawValue>>,
 }
 
-impl Refusal {
+impl ReplayProtocolError {
     fn malformed(message: String) -> Self {
         Self { code: "malformed", message, ..Self::default() }
     }
@@ -250,43 +257,47 @@ impl Refusal {
     }
 
     /// Converts a miss. `elsewhere` contains other recordings in which the prompt can be looked up.
-    pub(super) fn miss(miss: &Miss, elsewhere: Vec<CoreHash>) -> Self {
+    pub(super) fn miss(miss: &ReplayMiss, elsewhere: Vec<CoreHash>) -> Self {
         let mut refusal = Self { code: code(miss), message: miss.to_string(), ..Self::default() };
         match miss {
-            Miss::NotRecorded { prompt } => {
+            ReplayMiss::NotRecorded { prompt } => {
                 refusal.prompt_hash = Some(*prompt);
                 refusal.elsewhere = Some(elsewhere);
             }
-            Miss::NoOccurrence { prompt, .. } => refusal.prompt_hash = Some(*prompt),
-            Miss::CallNotRecorded { arguments, .. } | Miss::NoCallOccurrence { arguments, .. } => {
+            ReplayMiss::NoOccurrence { prompt, .. } => refusal.prompt_hash = Some(*prompt),
+            ReplayMiss::CallNotRecorded { arguments, .. }
+            | ReplayMiss::NoCallOccurrence { arguments, .. } => {
                 refusal.arguments_hash = Some(*arguments);
             }
-            Miss::OutOfOrder { index, expected, asked, .. } => {
+            ReplayMiss::OutOfOrder { index, expected, asked, .. } => {
                 refusal.prompt_hash = Some(*asked);
                 refusal.index = Some(*index);
                 refusal.expected.clone_from(expected);
             }
-            Miss::OtherTool { index, .. } => refusal.index = Some(*index),
-            Miss::OtherArguments { index, expected, asked, .. } => {
+            ReplayMiss::OtherTool { index, .. } => refusal.index = Some(*index),
+            ReplayMiss::OtherArguments { index, expected, asked, .. } => {
                 refusal.arguments_hash = Some(*asked);
                 refusal.index = Some(*index);
                 refusal.expected = expected.iter().copied().collect();
             }
-            Miss::NoPrompt | Miss::NoArguments | Miss::Exhausted { .. } | Miss::RecordedError { .. } => {}
+            ReplayMiss::NoPrompt
+            | ReplayMiss::NoArguments
+            | ReplayMiss::Exhausted { .. }
+            | ReplayMiss::RecordedError { .. } => {}
         }
         refusal
     }
 }
 
-fn code(miss: &Miss) -> &'static str {
+fn code(miss: &ReplayMiss) -> &'static str {
     match miss {
-        Miss::NotRecorded { .. } | Miss::CallNotRecorded { .. } => "not_recorded",
-        Miss::NoOccurrence { .. } | Miss::NoCallOccurrence { .. } => "no_occurrence",
-        Miss::NoPrompt | Miss::NoArguments => "malformed",
-        Miss::OutOfOrder { .. } => "out_of_order",
-        Miss::OtherTool { .. } => "other_tool",
-        Miss::OtherArguments { .. } => "other_arguments",
-        Miss::Exhausted { .. } => "exhausted",
-        Miss::RecordedError { .. } => "recorded_error",
+        ReplayMiss::NotRecorded { .. } | ReplayMiss::CallNotRecorded { .. } => "not_recorded",
+        ReplayMiss::NoOccurrence { .. } | ReplayMiss::NoCallOccurrence { .. } => "no_occurrence",
+        ReplayMiss::NoPrompt | ReplayMiss::NoArguments => "malformed",
+        ReplayMiss::OutOfOrder { .. } => "out_of_order",
+        ReplayMiss::OtherTool { .. } => "other_tool",
+        ReplayMiss::OtherArguments { .. } => "other_arguments",
+        ReplayMiss::Exhausted { .. } => "exhausted",
+        ReplayMiss::RecordedError { .. } => "recorded_error",
     }
 }

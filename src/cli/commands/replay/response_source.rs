@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use runvault::artifact::Exchange;
 use runvault::digest::{CoreHash, Digest};
 use runvault::vault::recordings::{RecordingFilter, RecordingsRequest};
-use runvault::vault::replay::{Miss, Occurrence, Played, Player, Repeat, Request};
+use runvault::vault::replay::{Occurrence, PlayedResponse, Player, PlayerRequest, Repeat, ReplayMiss};
 use runvault::{LookupError, Vault};
 
 use crate::cli::commands::captures;
@@ -17,7 +17,7 @@ pub(super) const NAMED: usize = 5;
 /// A source of responses.
 pub(crate) trait ResponseSource {
     /// Returns the response, and the artifact that recorded it.
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), NotPlayed>;
+    fn play(&mut self, request: &PlayerRequest) -> Result<(CoreHash, PlayedResponse<'_>), PlaybackError>;
 
     /// Returns other recordings in which a missing prompt can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
@@ -33,14 +33,14 @@ pub(crate) trait ResponseSource {
 }
 
 /// The reason that nothing was played.
-pub(crate) enum NotPlayed {
-    Miss(Miss),
+pub(crate) enum PlaybackError {
+    Miss(ReplayMiss),
     /// The recorded call failed, in this artifact.
     Recorded(CoreHash, Box<Exchange>),
     Failed(LookupError),
 }
 
-impl From<LookupError> for NotPlayed {
+impl From<LookupError> for PlaybackError {
     fn from(error: LookupError) -> Self {
         Self::Failed(error)
     }
@@ -54,18 +54,18 @@ fn elsewhere(vault: &Vault, prompt: Digest) -> Vec<CoreHash> {
 }
 
 /// One recording.
-pub(crate) struct One<'v> {
+pub(crate) struct SingleRecordingSource<'v> {
     pub(crate) vault: &'v Vault,
     pub(crate) core: CoreHash,
     pub(crate) player: Player,
 }
 
-impl ResponseSource for One<'_> {
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), NotPlayed> {
+impl ResponseSource for SingleRecordingSource<'_> {
+    fn play(&mut self, request: &PlayerRequest) -> Result<(CoreHash, PlayedResponse<'_>), PlaybackError> {
         let core = self.core;
         self.player.play(request).map(|played| (core, played)).map_err(|miss| match miss {
-            Miss::RecordedError { exchange, .. } => NotPlayed::Recorded(core, exchange),
-            miss => NotPlayed::Miss(miss),
+            ReplayMiss::RecordedError { exchange, .. } => PlaybackError::Recorded(core, exchange),
+            miss => PlaybackError::Miss(miss),
         })
     }
 
@@ -92,7 +92,7 @@ impl ResponseSource for One<'_> {
 }
 
 /// All recordings that contain a prompt, newest first.
-pub(crate) struct Any<'v> {
+pub(crate) struct AnyRecordingSource<'v> {
     vault: &'v Vault,
     wanted: RecordingFilter,
     repeat: Repeat,
@@ -105,7 +105,7 @@ pub(crate) struct Any<'v> {
 /// Maximum number of cached players. They may have 100 MB each.
 const READY: usize = 4;
 
-impl<'v> Any<'v> {
+impl<'v> AnyRecordingSource<'v> {
     pub(crate) fn new(vault: &'v Vault, wanted: RecordingFilter, repeat: Repeat) -> Self {
         Self { vault, wanted, repeat, ready: Vec::new(), asked: HashMap::new() }
     }
@@ -133,10 +133,10 @@ impl<'v> Any<'v> {
     }
 }
 
-impl ResponseSource for Any<'_> {
-    fn play(&mut self, request: &Request) -> Result<(CoreHash, Played<'_>), NotPlayed> {
-        let prompt = request.prompt.ok_or(NotPlayed::Miss(Miss::NoPrompt))?;
-        let missing = NotPlayed::Miss(Miss::NotRecorded { prompt });
+impl ResponseSource for AnyRecordingSource<'_> {
+    fn play(&mut self, request: &PlayerRequest) -> Result<(CoreHash, PlayedResponse<'_>), PlaybackError> {
+        let prompt = request.prompt.ok_or(PlaybackError::Miss(ReplayMiss::NoPrompt))?;
+        let missing = PlaybackError::Miss(ReplayMiss::NotRecorded { prompt });
         let filter = self.wanted.clone();
         let request_newest = RecordingsRequest { filter, limit: Some(1), ..RecordingsRequest::new(prompt) };
         let newest = self.vault.run(&request_newest).map_err(LookupError::from)?.recordings.pop();
@@ -147,8 +147,8 @@ impl ResponseSource for Any<'_> {
             given => given,
         };
         let player = self.player(core)?.ok_or(missing)?;
-        let request = Request { occurrence, ..request.clone() };
-        player.play(&request).map(|played| (core, played)).map_err(NotPlayed::Miss)
+        let request = PlayerRequest { occurrence, ..request.clone() };
+        player.play(&request).map(|played| (core, played)).map_err(PlaybackError::Miss)
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {

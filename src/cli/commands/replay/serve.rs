@@ -7,17 +7,17 @@ use runvault::digest::Digest;
 use runvault::vault::replay::Occurrence;
 use serde::Serialize;
 
-use super::lines::{self, Line};
-use super::protocol::{self, Answer, Asked, Refusal, Refused};
-use super::response_source::{NotPlayed, ResponseSource};
+use super::lines::{self, LineReadResult};
+use super::protocol::{self, ReplayErrorLine, ReplayProtocolError, ReplayRequestMode, ReplayResponseLine};
+use super::response_source::{PlaybackError, ResponseSource};
 use crate::cli::hints;
 use crate::cli::output::escape::brief;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 
 /// Options for the end of the request loop.
-pub(crate) struct Ending {
+pub(crate) struct ReplayServeOptions {
     /// Whether unused recordings are a failure.
     pub(crate) fail_unused: bool,
     /// Whether the report is JSON.
@@ -27,20 +27,20 @@ pub(crate) struct Ending {
 /// Answers the requests on standard input, each as soon as it arrives, and then reports unused recordings.
 pub(crate) fn serve(
     stage: &mut dyn ResponseSource,
-    asked: Asked,
-    ending: &Ending,
-) -> Result<Status, Failure> {
+    asked: ReplayRequestMode,
+    ending: &ReplayServeOptions,
+) -> Result<Status, CommandError> {
     let mut input = io::stdin().lock();
     let mut out = stdout::raw();
     let (mut line, mut requests, mut refused) = (Vec::new(), 0, 0);
     loop {
         let answered = match lines::read(&mut input, &mut line).map_err(cannot_read)? {
-            Line::End => break,
-            Line::TooLong => {
-                json::line(&mut out, &Refused { id: None, error: Refusal::too_long() })?;
+            LineReadResult::End => break,
+            LineReadResult::TooLong => {
+                json::line(&mut out, &ReplayErrorLine { id: None, error: ReplayProtocolError::too_long() })?;
                 false
             }
-            Line::Whole => answer(stage, asked, &line, &mut out)?,
+            LineReadResult::Whole => answer(stage, asked, &line, &mut out)?,
         };
         out.flush()?;
         requests += 1;
@@ -50,51 +50,54 @@ pub(crate) fn serve(
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
-fn cannot_read(error: io::Error) -> Failure {
-    Failure::CouldNotRun(format!("cannot read standard input: {error}"))
+fn cannot_read(error: io::Error) -> CommandError {
+    CommandError::CouldNotRun(format!("cannot read standard input: {error}"))
 }
 
 /// Writes the response to one request. Returns whether a recording was played.
 fn answer(
     stage: &mut dyn ResponseSource,
-    asked: Asked,
+    asked: ReplayRequestMode,
     line: &[u8],
     out: &mut dyn Write,
-) -> Result<bool, Failure> {
+) -> Result<bool, CommandError> {
     let (id, request) = protocol::read(line, asked);
     let error = match request {
         Err(refusal) => refusal,
         Ok(request) => match stage.play(&request) {
             Ok((core, played)) => {
-                json::line(out, &Answer::new(id, core, played, asked))?;
+                json::line(out, &ReplayResponseLine::new(id, core, played, asked))?;
                 return Ok(true);
             }
-            Err(NotPlayed::Failed(error)) => Refusal::failed(hints::with_hint(&error)),
+            Err(PlaybackError::Failed(error)) => ReplayProtocolError::failed(hints::with_hint(&error)),
             // The request was recorded and is now replayed.
-            Err(NotPlayed::Recorded(core, exchange)) => {
-                json::line(out, &Refused { id, error: Refusal::recorded(&exchange, core) })?;
+            Err(PlaybackError::Recorded(core, exchange)) => {
+                json::line(
+                    out,
+                    &ReplayErrorLine { id, error: ReplayProtocolError::recorded(&exchange, core) },
+                )?;
                 return Ok(true);
             }
-            Err(NotPlayed::Miss(miss)) => {
+            Err(PlaybackError::Miss(miss)) => {
                 let elsewhere = request.prompt.map(|prompt| stage.elsewhere(prompt));
-                Refusal::miss(&miss, elsewhere.unwrap_or_default())
+                ReplayProtocolError::miss(&miss, elsewhere.unwrap_or_default())
             }
         },
     };
-    json::line(out, &Refused { id, error })?;
+    json::line(out, &ReplayErrorLine { id, error })?;
     Ok(false)
 }
 
 #[derive(Serialize)]
-struct Report<'r> {
+struct ReplayReport<'r> {
     requests: u64,
     refused: u64,
     recordings: Option<usize>,
-    unused: Option<Vec<JsonUnused<'r>>>,
+    unused: Option<Vec<JsonUnusedExchange<'r>>>,
 }
 
 #[derive(Serialize)]
-struct JsonUnused<'r> {
+struct JsonUnusedExchange<'r> {
     index: usize,
     responder: &'static str,
     tool: Option<&'r str>,
@@ -111,15 +114,15 @@ fn report(
     stage: &dyn ResponseSource,
     requests: u64,
     refused: u64,
-    ending: &Ending,
-) -> Result<Status, Failure> {
+    ending: &ReplayServeOptions,
+) -> Result<Status, CommandError> {
     let told = stage.unused();
     let (recordings, unused) = told.map_or((None, Vec::new()), |(count, unused)| (Some(count), unused));
     if ending.json {
-        let listed =
-            recordings.map(|_| unused.iter().map(|exchange| JsonUnused::new(stage, exchange)).collect());
+        let listed = recordings
+            .map(|_| unused.iter().map(|exchange| JsonUnusedExchange::new(stage, exchange)).collect());
         let mut text = Vec::new();
-        json::line(&mut text, &Report { requests, refused, recordings, unused: listed })?;
+        json::line(&mut text, &ReplayReport { requests, refused, recordings, unused: listed })?;
         stdout::message(String::from_utf8_lossy(&text).trim_end());
     } else {
         let left = recordings
@@ -136,7 +139,7 @@ fn report(
     Ok(if ending.fail_unused && !unused.is_empty() { Status::No } else { Status::Done })
 }
 
-impl<'r> JsonUnused<'r> {
+impl<'r> JsonUnusedExchange<'r> {
     fn new(stage: &dyn ResponseSource, exchange: &'r Exchange) -> Self {
         let Occurrence { number, of } = stage.occurrence(exchange).unwrap_or(Occurrence { number: 1, of: 1 });
         Self {

@@ -13,17 +13,17 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use runvault::artifact::Cell;
 use runvault::digest::hex;
-use runvault::vault::sql::{self, Reader, SaveForm, SaveOptions, SqlError, Statement};
+use runvault::vault::sql::{self, SaveForm, SaveOptions, SqlError, VaultSqlReader, VaultSqlStatement};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use self::rows::Rows;
-use self::vertical::When;
+use self::rows::RowPrinter;
+use self::vertical::VerticalMode;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::escape::{escaped, is_plain};
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
-use crate::cli::output::progress::Progress;
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::terminal;
@@ -62,7 +62,7 @@ pub(crate) struct Args {
         require_equals = true, default_value = "auto", default_missing_value = "always",
         conflicts_with_all = ["csv", "json", "tables"], hide_possible_values = true
     )]
-    vertical: When,
+    vertical: VerticalMode,
 
     /// List the views and columns that queries can use
     #[arg(long, conflicts_with_all = ["query", "file", "save", "parameters", "csv", "no_header"])]
@@ -94,7 +94,7 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         if self.tables {
             return tables::print(self.json);
         }
@@ -121,9 +121,9 @@ impl Args {
     }
 
     /// Returns the query.
-    fn text(&self) -> Result<String, Failure> {
+    fn text(&self) -> Result<String, CommandError> {
         let failed = |name: &dyn std::fmt::Display, error: io::Error| {
-            Failure::CouldNotRun(format!("cannot read the query from {name}: {error}"))
+            CommandError::CouldNotRun(format!("cannot read the query from {name}: {error}"))
         };
         match (&self.query, &self.file) {
             (Some(query), _) if query != "-" => Ok(query.clone()),
@@ -139,16 +139,16 @@ impl Args {
         }
     }
 
-    fn as_table(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
+    fn as_table(&self, statement: &mut VaultSqlStatement<'_>) -> Result<(), CommandError> {
         let mut out = BufWriter::new(stdout::text());
         let titles = statement.columns().to_vec();
         // Some terminals do not report a width, but the line must be limited.
         let room = terminal::width().or_else(|| terminal::is_terminal().then_some(100));
         let vertical = match self.vertical {
-            When::Auto if !terminal::is_terminal() => When::Never,
+            VerticalMode::Auto if !terminal::is_terminal() => VerticalMode::Never,
             when => when,
         };
-        let mut rows = Rows::new(&mut out, &titles, !self.no_header, room, vertical);
+        let mut rows = RowPrinter::new(&mut out, &titles, !self.no_header, room, vertical);
         let mut count = 0;
         for row in statement.rows() {
             match row {
@@ -170,7 +170,7 @@ impl Args {
         Ok(())
     }
 
-    fn as_csv(&self, statement: &mut Statement<'_>) -> Result<(), Failure> {
+    fn as_csv(&self, statement: &mut VaultSqlStatement<'_>) -> Result<(), CommandError> {
         let mut out = BufWriter::new(stdout::raw());
         let titles: Vec<Cell> = statement.columns().iter().map(|title| Cell::Text(title.clone())).collect();
         let mut rows = statement.rows();
@@ -187,23 +187,23 @@ impl Args {
 }
 
 /// Writes a record. It is data, so nothing in it is escaped; on a terminal, control characters are an error.
-fn write_record(out: &mut dyn Write, cells: &[Cell]) -> Result<(), Failure> {
+fn write_record(out: &mut dyn Write, cells: &[Cell]) -> Result<(), CommandError> {
     let record = csv::record(cells);
     if terminal::is_terminal() && !is_plain(record.as_bytes()) {
         out.flush()?;
         let message = "the result contains terminal control characters; use --json, a file or a pipe";
-        return Err(Failure::CouldNotRun(message.to_owned()));
+        return Err(CommandError::CouldNotRun(message.to_owned()));
     }
     Ok(out.write_all(record.as_bytes())?)
 }
 
 /// A row as an object.
-struct Object<'r> {
+struct RowObject<'r> {
     names: &'r [String],
     cells: &'r [Cell],
 }
 
-impl Serialize for Object<'_> {
+impl Serialize for RowObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.cells.len()))?;
         for (name, cell) in self.names.iter().zip(self.cells) {
@@ -219,11 +219,11 @@ impl Serialize for Object<'_> {
     }
 }
 
-fn as_json(statement: &mut Statement<'_>) -> Result<(), Failure> {
+fn as_json(statement: &mut VaultSqlStatement<'_>) -> Result<(), CommandError> {
     let names = distinct(statement.columns());
     let mut out = BufWriter::new(stdout::raw());
     for row in statement.rows() {
-        json::line(&mut out, &Object { names: &names, cells: &row? })?;
+        json::line(&mut out, &RowObject { names: &names, cells: &row? })?;
     }
     Ok(out.flush()?)
 }
@@ -239,8 +239,12 @@ fn distinct(names: &[String]) -> Vec<String> {
     distinct
 }
 
-fn save(reader: &Reader<'_>, options: &SaveOptions<'_>, as_json: bool) -> Result<Status, Failure> {
-    let mut progress = Progress::new("saving");
+fn save(
+    reader: &VaultSqlReader<'_>,
+    options: &SaveOptions<'_>,
+    as_json: bool,
+) -> Result<Status, CommandError> {
+    let mut progress = CommandProgress::new("saving");
     let total: usize = reader.views().len();
     let mut done: Vec<&str> = Vec::new();
     let stop = Stop::on_signals()?;
@@ -287,7 +291,7 @@ struct SavedLine<'s> {
     rows: std::collections::BTreeMap<&'s str, u64>,
 }
 
-impl From<SqlError> for Failure {
+impl From<SqlError> for CommandError {
     fn from(error: SqlError) -> Self {
         let message = hints::with_hint(&error);
         match error {

@@ -6,40 +6,40 @@ use anstyle::Style;
 use runvault::artifact::Cell;
 
 use super::cell::{is_hash, plain};
-use super::vertical::{Lists, When};
+use super::vertical::{VerticalMode, VerticalPrinter};
 use crate::cli::output::stdout::{FAINT, HASH};
-use crate::cli::output::table::{self, Column, Table};
+use crate::cli::output::table::{self, TextColumn, TextTable};
 
 /// Number of rows that are buffered to determine the widths of the columns.
 const BUFFERED: usize = 200;
 
 /// The form in which rows are printed.
-enum Form {
-    Table(Table),
-    Lists(Lists),
+enum RowLayout {
+    Table(TextTable),
+    Lists(VerticalPrinter),
 }
 
 /// A printer of rows.
-pub(super) struct Rows<'o> {
+pub(super) struct RowPrinter<'o> {
     out: &'o mut dyn Write,
     titles: Vec<String>,
     has_titles: bool,
     /// The maximum width of a line; `None` if unlimited.
     room: Option<usize>,
     /// When rows are printed as lists: automatically if columns would be omitted from a table.
-    vertical: When,
+    vertical: VerticalMode,
     buffered: Vec<Vec<Cell>>,
     /// The form, once the first rows are known.
-    form: Option<Form>,
+    form: Option<RowLayout>,
 }
 
-impl<'o> Rows<'o> {
+impl<'o> RowPrinter<'o> {
     pub(super) fn new(
         out: &'o mut dyn Write,
         titles: &[String],
         has_titles: bool,
         room: Option<usize>,
-        vertical: When,
+        vertical: VerticalMode,
     ) -> Self {
         Self { out, titles: titles.to_vec(), has_titles, room, vertical, buffered: Vec::new(), form: None }
     }
@@ -55,46 +55,46 @@ impl<'o> Rows<'o> {
         let rows = std::mem::take(&mut self.buffered);
         let mut form = self.form.take().unwrap_or_else(|| self.chosen(&rows));
         let written = match &mut form {
-            Form::Table(table) => {
+            RowLayout::Table(table) => {
                 self.fill(table, &rows);
                 table.write(self.out)
             }
-            Form::Lists(lists) => rows.iter().try_for_each(|row| lists.write(self.out, row)),
+            RowLayout::Lists(lists) => rows.iter().try_for_each(|row| lists.write(self.out, row)),
         };
         self.form = Some(form);
         written
     }
 
     /// Returns the form for a result that begins with `rows`.
-    fn chosen(&self, rows: &[Vec<Cell>]) -> Form {
+    fn chosen(&self, rows: &[Vec<Cell>]) -> RowLayout {
         let columns = self.titles.iter().enumerate().map(|(at, title)| column(title, rows, at));
-        let table = Table::new(columns.collect()).for_width(self.room);
+        let table = TextTable::new(columns.collect()).for_width(self.room);
         let table = if self.has_titles { table.titled() } else { table };
         let is_vertical = match self.vertical {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => {
+            VerticalMode::Always => true,
+            VerticalMode::Never => false,
+            VerticalMode::Auto => {
                 let mut filled = table.clone();
                 self.fill(&mut filled, rows);
                 !rows.is_empty() && filled.omits_columns()
             }
         };
         if is_vertical {
-            Form::Lists(Lists::new(&self.titles, self.has_titles, self.room))
+            RowLayout::Lists(VerticalPrinter::new(&self.titles, self.has_titles, self.room))
         } else {
-            Form::Table(table)
+            RowLayout::Table(table)
         }
     }
 
-    fn fill(&self, table: &mut Table, rows: &[Vec<Cell>]) {
+    fn fill(&self, table: &mut TextTable, rows: &[Vec<Cell>]) {
         for row in rows {
             table.push(row.iter().map(|cell| shown(cell, self.room)).collect());
         }
     }
 }
 
-fn column(title: &str, rows: &[Vec<Cell>], at: usize) -> Column {
-    let column = Column::new(title);
+fn column(title: &str, rows: &[Vec<Cell>], at: usize) -> TextColumn {
+    let column = TextColumn::new(title);
     let mut cells = rows.iter().filter_map(|row| row.get(at));
     // NULL is also aligned with numbers.
     let is_number = |cell: &Cell| matches!(cell, Cell::Null | Cell::Integer(_) | Cell::Real(_));
@@ -108,14 +108,14 @@ fn column(title: &str, rows: &[Vec<Cell>], at: usize) -> Column {
 }
 
 /// Returns the cell of a table, whose text is truncated to the room.
-fn shown(cell: &Cell, room: Option<usize>) -> table::Cell {
+fn shown(cell: &Cell, room: Option<usize>) -> table::TextCell {
     let text = plain(cell);
     // Every character takes at least one column, or more if it is escaped.
     let end = room.and_then(|room| text.char_indices().nth(room + 1)).map_or(text.len(), |(at, _)| at);
     let text = text.get(..end).unwrap_or_default();
     match cell {
-        Cell::Null => table::Cell::new("NULL", FAINT),
-        _ => table::Cell::new(text, if is_hash(cell) { HASH } else { Style::new() }),
+        Cell::Null => table::TextCell::new("NULL", FAINT),
+        _ => table::TextCell::new(text, if is_hash(cell) { HASH } else { Style::new() }),
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
         let mut out = Vec::new();
         let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
-        let mut printer = Rows::new(&mut out, &titles, true, room, When::Never);
+        let mut printer = RowPrinter::new(&mut out, &titles, true, room, VerticalMode::Never);
         for row in rows {
             printer.push(row.clone()).unwrap();
         }
@@ -203,7 +203,7 @@ mod tests {
         let shown = |width: usize| {
             let mut out = Vec::new();
             let titles = ["one", "two", "three"].map(str::to_owned);
-            let mut printer = Rows::new(&mut out, &titles, true, Some(width), When::Auto);
+            let mut printer = RowPrinter::new(&mut out, &titles, true, Some(width), VerticalMode::Auto);
             printer
                 .push(vec![text("a text of 20 columns"), Cell::Integer(2), text("another text, as long")])
                 .unwrap();
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn rows_after_the_first_ones_are_printed_at_once() {
         let mut out = Vec::new();
-        let mut printer = Rows::new(&mut out, &["n".to_owned()], false, None, When::Never);
+        let mut printer = RowPrinter::new(&mut out, &["n".to_owned()], false, None, VerticalMode::Never);
         for index in 0..1000 {
             printer.push(vec![Cell::Integer(index)]).unwrap();
         }

@@ -3,17 +3,17 @@
 use std::io::{self, BufWriter, Write};
 
 use runvault::artifact::Column;
-use runvault::vault::sql::{self, View};
+use runvault::vault::sql::{self, SqlView};
 use serde::Serialize;
 
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, plain};
 use crate::cli::output::terminal;
 
 #[derive(Serialize)]
-struct Line {
+struct TableLine {
     name: &'static str,
     about: &'static str,
     in_file: bool,
@@ -27,7 +27,7 @@ struct ColumnObject {
     about: &'static str,
 }
 
-pub(super) fn print(as_json: bool) -> Result<Status, Failure> {
+pub(super) fn print(as_json: bool) -> Result<Status, CommandError> {
     let views = sql::views();
     if as_json {
         let mut out = stdout::raw();
@@ -43,10 +43,10 @@ pub(super) fn print(as_json: bool) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn line(view: &View) -> Line {
+fn line(view: &SqlView) -> TableLine {
     let column =
         |column: &Column| ColumnObject { name: column.name, sort: column.sort.name(), about: column.about };
-    Line {
+    TableLine {
         name: view.name,
         about: view.about,
         in_file: view.is_plain,
@@ -57,7 +57,7 @@ fn line(view: &View) -> Line {
 /// The column at which descriptions start.
 const BESIDE: usize = 20;
 
-fn block(out: &mut dyn Write, view: &View) -> io::Result<()> {
+fn block(out: &mut dyn Write, view: &SqlView) -> io::Result<()> {
     writeln!(out, "\n{HASH}{}{HASH:#}: {}", view.name, plain(view.about))?;
     let room = terminal::width().unwrap_or(usize::MAX).saturating_sub(BESIDE + 2);
     for column in &view.columns {

@@ -14,7 +14,7 @@ use crate::cli::output::stdout::{FAINT, HASH};
 
 /// When rows are printed as lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum When {
+pub(super) enum VerticalMode {
     /// On a terminal that is too narrow for a table
     #[default]
     Auto,
@@ -28,7 +28,7 @@ pub(super) enum When {
 const INDENT: usize = 2;
 
 /// A printer of rows as lists.
-pub(super) struct Lists {
+pub(super) struct VerticalPrinter {
     /// The escaped names of the columns.
     names: Vec<String>,
     /// The width of the names.
@@ -39,7 +39,7 @@ pub(super) struct Lists {
     printed: u64,
 }
 
-impl Lists {
+impl VerticalPrinter {
     pub(super) fn new(titles: &[String], has_headings: bool, room: Option<usize>) -> Self {
         // Names come from queries, and must leave room for the cells.
         let most = room.map_or(usize::MAX, |room| room / 2);
@@ -90,7 +90,7 @@ mod tests {
     fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
         let mut out = Vec::new();
         let titles: Vec<String> = titles.iter().map(ToString::to_string).collect();
-        let mut lists = Lists::new(&titles, true, room);
+        let mut lists = VerticalPrinter::new(&titles, true, room);
         for row in rows {
             lists.write(&mut out, row).unwrap();
         }

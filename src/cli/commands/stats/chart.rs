@@ -6,7 +6,7 @@ use runvault::vault::stats::DayStats;
 
 use crate::cli::output::stdout::{FAINT, GOOD, counted};
 use crate::cli::output::terminal;
-use crate::cli::output::time::By;
+use crate::cli::output::time::TimeBasisArg;
 
 /// The height of the chart in lines.
 const HEIGHT: u64 = 4;
@@ -20,7 +20,7 @@ const STEPS: u64 = 8;
 const INDENT: usize = 2;
 
 /// Prints a chart of the number of captures on each of `days`, which are consecutive, by the time `by`.
-pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: By) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: TimeBasisArg) -> io::Result<()> {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(()) };
     let room = terminal::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
     let wide = if days.len() * 2 <= room { 2 } else { 1 };
@@ -30,10 +30,10 @@ pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: By) -> io::Resul
     let first = days.first().unwrap_or(first);
     let most = days.iter().map(|day| day.captures).max().unwrap_or(0);
     let what = match by {
-        By::FirstSeen => "added",
-        By::LastSeen => "last seen",
-        By::Created => "created",
-        By::Finished => "finished",
+        TimeBasisArg::FirstSeen => "added",
+        TimeBasisArg::LastSeen => "last seen",
+        TimeBasisArg::Created => "created",
+        TimeBasisArg::Finished => "finished",
     };
     let title = format!("{what} by day, at most {}", counted(most, "capture"));
     writeln!(out, "{:INDENT$}{FAINT}{title}{FAINT:#}", "")?;

@@ -17,14 +17,14 @@ use runvault::vault::stats::{
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
-use crate::cli::output::table::{Cell, Column, Table};
+use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
-use crate::cli::output::time::By;
+use crate::cli::output::time::TimeBasisArg;
 
 /// Show counts, disk usage and growth
 ///
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// Time used for oldest, newest and growth: last-seen, first-seen, created or finished; or label:KEY, for the counts
     /// by the values of a label
     #[arg(long, value_name = "WHAT", default_value = "last-seen", value_parser = grouping)]
-    by: Grouping,
+    by: StatsGrouping,
     /// Print one JSON document with everything
     #[arg(long)]
     json: bool,
@@ -42,18 +42,18 @@ pub(crate) struct Args {
 
 /// What artifacts are counted by.
 #[derive(Clone, Debug)]
-enum Grouping {
-    Time(By),
+enum StatsGrouping {
+    Time(TimeBasisArg),
     /// The values of the label with this key.
     Label(String),
 }
 
 /// Parses `label:KEY` or a time, for clap.
-fn grouping(text: &str) -> Result<Grouping, String> {
+fn grouping(text: &str) -> Result<StatsGrouping, String> {
     if let Some(key) = text.strip_prefix("label:") {
-        return label::key(key).map(Grouping::Label);
+        return label::key(key).map(StatsGrouping::Label);
     }
-    let time = By::from_str(text, false).map(Grouping::Time);
+    let time = TimeBasisArg::from_str(text, false).map(StatsGrouping::Time);
     time.map_err(|_| "expected last-seen, first-seen, created, finished or label:KEY".to_owned())
 }
 
@@ -61,10 +61,10 @@ fn grouping(text: &str) -> Result<Grouping, String> {
 const DAYS: u64 = 30;
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let (by, label) = match &self.by {
-            Grouping::Time(by) => (*by, None),
-            Grouping::Label(key) => (By::default(), Some(key.clone())),
+            StatsGrouping::Time(by) => (*by, None),
+            StatsGrouping::Label(key) => (TimeBasisArg::default(), Some(key.clone())),
         };
         let stats = vault.open()?.run(&StatsRequest { by: by.basis().into(), label })?;
         if self.json {
@@ -86,16 +86,16 @@ impl Args {
 }
 
 /// Prints the counts by the values of a label.
-fn print_labels(labels: &LabelStats) -> Result<(), Failure> {
-    let number = |title| Column::new(title).whole().right();
-    let columns = vec![Column::new("label"), number("artifacts"), number("captures"), number("size")];
-    let mut table = Table::new(columns).titled();
+fn print_labels(labels: &LabelStats) -> Result<(), CommandError> {
+    let number = |title| TextColumn::new(title).whole().right();
+    let columns = vec![TextColumn::new("label"), number("artifacts"), number("captures"), number("size")];
+    let mut table = TextTable::new(columns).titled();
     for LabelValueSummary { value, artifacts, captures, bytes } in &labels.values {
         table.push(vec![
-            Cell::new(&format!("{}={value}", labels.key), NAME),
-            Cell::plain(&artifacts.to_string()),
-            Cell::plain(&captures.to_string()),
-            Cell::plain(&stdout::size(*bytes)),
+            TextCell::new(&format!("{}={value}", labels.key), NAME),
+            TextCell::plain(&artifacts.to_string()),
+            TextCell::plain(&captures.to_string()),
+            TextCell::plain(&stdout::size(*bytes)),
         ]);
     }
     let mut out = io::BufWriter::new(stdout::text());
@@ -106,7 +106,7 @@ fn print_labels(labels: &LabelStats) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(out: &mut dyn Write, stats: &StatsAnswer, by: By) -> io::Result<()> {
+fn print(out: &mut dyn Write, stats: &StatsAnswer, by: TimeBasisArg) -> io::Result<()> {
     kinds(stats).write(out)?;
     writeln!(out)?;
     let mut fields = Fields::new(0);
@@ -128,10 +128,11 @@ fn print(out: &mut dyn Write, stats: &StatsAnswer, by: By) -> io::Result<()> {
     Ok(())
 }
 
-fn kinds(stats: &StatsAnswer) -> Table {
-    let number = |title| Column::new(title).whole().right();
-    let kind = Column::new("kind").whole().padded(KIND_WIDTH);
-    let mut table = Table::new(vec![kind, number("artifacts"), number("captures"), number("size")]).titled();
+fn kinds(stats: &StatsAnswer) -> TextTable {
+    let number = |title| TextColumn::new(title).whole().right();
+    let kind = TextColumn::new("kind").whole().padded(KIND_WIDTH);
+    let mut table =
+        TextTable::new(vec![kind, number("artifacts"), number("captures"), number("size")]).titled();
     let total = KindStats {
         kind: "all".to_owned(),
         artifacts: stats.artifacts,
@@ -140,10 +141,10 @@ fn kinds(stats: &StatsAnswer) -> Table {
     };
     for KindStats { kind, artifacts, captures, bytes } in stats.kinds.iter().chain([&total]) {
         table.push(vec![
-            Cell::plain(kind),
-            Cell::plain(&artifacts.to_string()),
-            Cell::plain(&captures.to_string()),
-            Cell::plain(&stdout::size(*bytes)),
+            TextCell::plain(kind),
+            TextCell::plain(&artifacts.to_string()),
+            TextCell::plain(&captures.to_string()),
+            TextCell::plain(&stdout::size(*bytes)),
         ]);
     }
     table
@@ -209,17 +210,22 @@ fn marks(stats: &StatsAnswer, fields: &mut Fields) {
 }
 
 /// Returns a table of the first, the last, and the largest artifacts.
-fn artifacts(stats: &StatsAnswer, oldest: &DatedArtifact, newest: &DatedArtifact) -> Table {
-    let whole = |title| Column::new(title).whole();
-    let mut table = Table::new(vec![
+fn artifacts(stats: &StatsAnswer, oldest: &DatedArtifact, newest: &DatedArtifact) -> TextTable {
+    let whole = |title| TextColumn::new(title).whole();
+    let mut table = TextTable::new(vec![
         whole("which"),
         whole("hash"),
         whole("kind").padded(KIND_WIDTH).minor(),
-        Column::new("what"),
+        TextColumn::new("what"),
     ]);
     let mut push = |which: &str, artifact: &ArtifactSummary, what: &str| {
-        let hash = Cell::new(&format!("{:.12}", artifact.core_hash), HASH);
-        table.push(vec![Cell::new(which, FAINT), hash, Cell::plain(&artifact.kind), Cell::plain(what)]);
+        let hash = TextCell::new(&format!("{:.12}", artifact.core_hash), HASH);
+        table.push(vec![
+            TextCell::new(which, FAINT),
+            hash,
+            TextCell::plain(&artifact.kind),
+            TextCell::plain(what),
+        ]);
     };
     push("oldest", &oldest.artifact, &time::shown(oldest.at.0));
     push("newest", &newest.artifact, &time::shown(newest.at.0));
@@ -239,16 +245,17 @@ fn recent(days: &[DayStats], today: NaiveDate) -> Vec<DayStats> {
 }
 
 /// Returns a table of the days with additions.
-fn growth(days: &[DayStats]) -> Table {
-    let number = |title| Column::new(title).whole().right();
-    let columns = vec![Column::new("day").whole(), number("artifacts"), number("captures"), number("size")];
-    let mut table = Table::new(columns).titled();
+fn growth(days: &[DayStats]) -> TextTable {
+    let number = |title| TextColumn::new(title).whole().right();
+    let columns =
+        vec![TextColumn::new("day").whole(), number("artifacts"), number("captures"), number("size")];
+    let mut table = TextTable::new(columns).titled();
     for DayStats { date, artifacts, captures, bytes } in days.iter().filter(|day| day.captures > 0) {
         table.push(vec![
-            Cell::plain(&date.to_string()),
-            Cell::plain(&artifacts.to_string()),
-            Cell::plain(&captures.to_string()),
-            Cell::plain(&stdout::size(*bytes)),
+            TextCell::plain(&date.to_string()),
+            TextCell::plain(&artifacts.to_string()),
+            TextCell::plain(&captures.to_string()),
+            TextCell::plain(&stdout::size(*bytes)),
         ]);
     }
     table

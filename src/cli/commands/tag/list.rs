@@ -4,10 +4,10 @@ use clap::Args as ClapArgs;
 use runvault::vault::tags::{TagSummary, TagsAnswer, TagsRequest};
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, HASH, NAME, counted};
-use crate::cli::output::table::{Cell, Column};
+use crate::cli::output::table::{TextCell, TextColumn};
 use crate::cli::output::time;
 
 /// List tags
@@ -19,15 +19,15 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let TagsAnswer { tags } = vault.open()?.run(&TagsRequest {})?;
-        let whole = |title| Column::new(title).whole();
-        let columns = vec![whole("hash"), whole("since").minor(), Column::new("name")];
+        let whole = |title| TextColumn::new(title).whole();
+        let columns = vec![whole("hash"), whole("since").minor(), TextColumn::new("name")];
         let row = |TagSummary { name, core_hash, tagged_at }: &TagSummary| {
             vec![
-                Cell::new(&format!("{core_hash:.12}"), HASH),
-                Cell::new(&time::shown(tagged_at.0), FAINT),
-                Cell::new(&format!("@{name}"), NAME),
+                TextCell::new(&format!("{core_hash:.12}"), HASH),
+                TextCell::new(&time::shown(tagged_at.0), FAINT),
+                TextCell::new(&format!("@{name}"), NAME),
             ]
         };
         list::print(&tags, self.json, columns, row, &counted(tags.len() as u64, "tag"))

@@ -6,7 +6,7 @@ use runvault::vault::annotate::RemoveTagRequest;
 use crate::cli::args::hash;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove a tag
 #[derive(ClapArgs)]
@@ -21,11 +21,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let name = &self.name;
         let answer = vault.open()?.run(&RemoveTagRequest { name: name.clone() })?;
         change::print_removal(self.json, answer, "untagged", || {
-            Failure::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags"))
+            CommandError::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags"))
         })
     }
 }

@@ -3,10 +3,10 @@
 use clap::Args as ClapArgs;
 use runvault::vault::annotate::{SetTagAnswer, SetTagRequest};
 
-use crate::cli::args::hash::{self, Named};
+use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 
 /// Set a tag on an artifact
 ///
@@ -15,7 +15,7 @@ use crate::cli::output::exit::{Failure, Status};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, another tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// The tag, such as baseline or release/1.4
     #[arg(value_parser = hash::tag)]
@@ -27,7 +27,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let request = SetTagRequest { core_hash, name: self.name.clone() };

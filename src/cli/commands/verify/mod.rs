@@ -10,12 +10,12 @@ use runvault::vault::add::{self, Summary};
 
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
-use crate::cli::output::progress::Progress;
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::report;
 use crate::cli::output::stdout::{self, counted};
 
-use printer::Printer;
+use printer::VerifyPrinter;
 
 /// Validate artifacts without storing them
 ///
@@ -39,14 +39,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let (stored, inputs) = self.input.split(vault)?;
         let options = self.input.options()?;
         let listed = self.input.checks.listed()?;
-        let stored = stored::Stored::locate(&stored, &options, vault)?;
-        let mut progress = Progress::new("verifying");
+        let stored = stored::VaultVerification::locate(&stored, &options, vault)?;
+        let mut progress = CommandProgress::new("verifying");
         progress.count_files(self.input.files().filter(|_| stored.is_none()));
-        let mut printer = Printer { json: self.json, listed, progress, trouble: None };
+        let mut printer = VerifyPrinter { json: self.json, listed, progress, trouble: None };
         let mut summary = match inputs {
             Some(inputs) => add::verify(inputs, &options, &mut printer),
             None => Summary::default(),

@@ -4,33 +4,33 @@ use std::io::{self, Write};
 
 use runvault::artifact::Kind;
 use runvault::intake::SourceError;
-use runvault::vault::add::{Examined, Monitor, Outcome};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use serde::Serialize;
 
 use crate::cli::output::escape::escaped;
 use crate::cli::output::json;
-use crate::cli::output::progress::Progress;
+use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::report;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH};
 use crate::cli::output::verbosity;
 
 #[derive(Serialize)]
-struct Verdict {
+struct VerifyResultMembers {
     ok: bool,
 }
 
-pub(super) struct Printer {
+pub(super) struct VerifyPrinter {
     /// Whether to print JSON.
     pub(super) json: bool,
     /// Maximum number of violations listed, if given.
     pub(super) listed: Option<usize>,
-    pub(super) progress: Progress,
+    pub(super) progress: CommandProgress,
     pub(super) trouble: Option<io::Error>,
 }
 
-impl Monitor for Printer {
-    fn examined(&mut self, examined: &Examined) {
+impl AddMonitor for VerifyPrinter {
+    fn examined(&mut self, examined: &DocumentResult) {
         self.print(examined.size, |printer| {
             if printer.json { printer.print_json(examined) } else { printer.print_text(examined) }
         });
@@ -41,7 +41,7 @@ impl Monitor for Printer {
     }
 }
 
-impl Printer {
+impl VerifyPrinter {
     /// Prints the result for an item of this size, unless an earlier write failed.
     pub(super) fn print(&mut self, bytes: u64, print: impl FnOnce(&Self) -> io::Result<()>) {
         self.progress.file(bytes);
@@ -54,19 +54,19 @@ impl Printer {
         self.listed.unwrap_or(report::LISTED)
     }
 
-    pub(super) fn print_json(&self, examined: &Examined) -> io::Result<()> {
-        if examined.outcome == Outcome::Skipped {
+    pub(super) fn print_json(&self, examined: &DocumentResult) -> io::Result<()> {
+        if examined.outcome == DocumentOutcome::Skipped {
             return Ok(());
         }
-        let verdict = Verdict { ok: examined.outcome == Outcome::Verified };
+        let verdict = VerifyResultMembers { ok: examined.outcome == DocumentOutcome::Verified };
         json::examined(&mut stdout::raw(), examined, verdict, self.listed)
     }
 
-    pub(super) fn print_text(&self, examined: &Examined) -> io::Result<()> {
+    pub(super) fn print_text(&self, examined: &DocumentResult) -> io::Result<()> {
         let (word, style) = match examined.outcome {
-            Outcome::Verified => ("good", GOOD),
-            Outcome::Rejected => ("bad", BAD),
-            Outcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
+            DocumentOutcome::Verified => ("good", GOOD),
+            DocumentOutcome::Rejected => ("bad", BAD),
+            DocumentOutcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
             _ => return Ok(()),
         };
         let mut out = stdout::text();
@@ -74,7 +74,7 @@ impl Printer {
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
         let can_be_signed = verbosity::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
-        if examined.outcome == Outcome::Verified && (can_be_signed || examined.signature.is_some()) {
+        if examined.outcome == DocumentOutcome::Verified && (can_be_signed || examined.signature.is_some()) {
             writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
         }
         report::write(&mut out, &examined.report, self.most())

@@ -8,44 +8,45 @@ use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::vault::add::Summary;
 use runvault::vault::verify::{CheckedSignature, VerifiedCapture, VerifyRequest};
-use runvault::{Located, Vault};
+use runvault::{LocatedCapture, Vault};
 
-use super::printer::Printer;
-use crate::cli::args::hash::Named;
+use super::printer::VerifyPrinter;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::Failure;
+use crate::cli::output::exit::CommandError;
 use crate::cli::output::json;
 use crate::cli::output::report;
-use crate::cli::output::signature::{self, State};
+use crate::cli::output::signature::{self, CaptureSignatureStatus};
 use crate::cli::output::stdout::{self, BAD, GOOD, HASH};
 
 /// The artifacts to check.
-pub(super) struct Stored<'o> {
+pub(super) struct VaultVerification<'o> {
     vault: Vault,
     options: &'o ExamineOptions,
     /// The artifacts, each with the capture that was named, if any.
-    located: Vec<(Located, Option<CaptureHash>)>,
+    located: Vec<(LocatedCapture, Option<CaptureHash>)>,
 }
 
-impl<'o> Stored<'o> {
+impl<'o> VaultVerification<'o> {
     /// Looks up the artifacts in the arguments; `None` if there are none.
     pub(super) fn locate(
-        named: &[(&str, Named)],
+        named: &[(&str, ArtifactArg)],
         options: &'o ExamineOptions,
         vault: &VaultArgs,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>, CommandError> {
         let Some((first, _)) = named.first() else { return Ok(None) };
         // If something is not found, nothing was verified, so this is never the negative result.
-        let no_file =
-            |text: &str, error: String| Failure::CouldNotRun(format!("there is no file {text}; {error}"));
+        let no_file = |text: &str, error: String| {
+            CommandError::CouldNotRun(format!("there is no file {text}; {error}"))
+        };
         let vault = vault.open().map_err(|error| no_file(first, error.to_string()))?;
         let mut located = Vec::new();
         for (text, named) in named {
             let found = named.locate(&vault).map_err(|error| no_file(text, error.to_string()))?;
             if let Some(kind) = options.kind.filter(|kind| kind.name() != found.artifact.kind) {
                 let (found, kind) = (formats::noun(&found.artifact.kind), formats::noun(kind.name()));
-                return Err(Failure::No(format!("{text} is {found}, not {kind}")));
+                return Err(CommandError::No(format!("{text} is {found}, not {kind}")));
             }
             let only = named.is_capture(&found).then_some(found.capture.capture);
             located.push((found, only));
@@ -54,8 +55,12 @@ impl<'o> Stored<'o> {
     }
 
     /// Checks the artifacts, prints the results, and counts them.
-    pub(super) fn verify(&self, printer: &mut Printer, summary: &mut Summary) -> Result<(), Failure> {
-        for (Located { artifact, .. }, only) in &self.located {
+    pub(super) fn verify(
+        &self,
+        printer: &mut VerifyPrinter,
+        summary: &mut Summary,
+    ) -> Result<(), CommandError> {
+        for (LocatedCapture { artifact, .. }, only) in &self.located {
             // One artifact is one page.
             let request = VerifyRequest {
                 artifacts: vec![artifact.core],
@@ -74,7 +79,7 @@ impl<'o> Stored<'o> {
     }
 }
 
-fn print(verified: &VerifiedCapture, printer: &Printer) -> io::Result<()> {
+fn print(verified: &VerifiedCapture, printer: &VerifyPrinter) -> io::Result<()> {
     if printer.json {
         return json::line(&mut stdout::raw(), verified);
     }
@@ -103,7 +108,7 @@ fn result(verified: &VerifiedCapture) -> String {
                 Some(CheckedSignature { signature, key_id }) => {
                     signature::text_of((*signature).into(), key_id.as_deref())
                 }
-                None => signature::text_of(State::Unsigned, None),
+                None => signature::text_of(CaptureSignatureStatus::Unsigned, None),
             };
             format!("bytes intact, rules satisfied, core hash correct, {signature}")
         }

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::vault::view::{ViewAnswer, ViewFilter, ViewRequest};
 
-use crate::cli::args::hash::Named;
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::terminal;
@@ -24,7 +24,7 @@ use crate::cli::output::terminal;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
-    hash: Named,
+    hash: ArtifactArg,
 
     /// The first step to print, by its number; the numbers begin at 0
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     to: Option<u64>,
     /// Only calls of tools, or only failed steps
     #[arg(long, value_enum, value_name = "STEPS")]
-    only: Option<Only>,
+    only: Option<ViewStepFilter>,
     /// Maximum number of steps. Default: 1000 on a terminal, else unlimited
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Args {
 
 /// The steps to print.
 #[derive(Clone, Copy, ValueEnum)]
-enum Only {
+enum ViewStepFilter {
     /// Calls of tools and their results
     Tools,
     /// Steps that record a failure
@@ -63,9 +63,9 @@ enum Only {
 const SCREENFUL: u64 = 1_000;
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         if self.to.is_some_and(|to| to < self.from) {
-            return Err(Failure::Usage("--to must not be less than --from".into()));
+            return Err(CommandError::Usage("--to must not be less than --from".into()));
         }
         let vault = vault.open()?;
         let located = self.hash.locate(&vault)?;
@@ -112,11 +112,11 @@ fn ending(answer: &ViewAnswer) -> String {
     ending
 }
 
-impl From<Only> for ViewFilter {
-    fn from(only: Only) -> Self {
+impl From<ViewStepFilter> for ViewFilter {
+    fn from(only: ViewStepFilter) -> Self {
         match only {
-            Only::Tools => Self::Tools,
-            Only::Errors => Self::Errors,
+            ViewStepFilter::Tools => Self::Tools,
+            ViewStepFilter::Errors => Self::Errors,
         }
     }
 }

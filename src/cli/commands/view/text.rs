@@ -15,7 +15,7 @@ use runvault::vault::view::{
 use crate::cli::commands::{audit, show};
 use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::fields::Fields;
-use crate::cli::output::fit::{self, Trail};
+use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::links;
 use crate::cli::output::paragraphs;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
@@ -47,7 +47,7 @@ pub(super) fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io:
     }
     fields.write(out)?;
     let latest = answer.audit.as_ref().and_then(|audit| audit.latest.as_ref());
-    let mut printer = Printer { out, full, width: terminal::width(), date: None };
+    let mut printer = ViewStepPrinter { out, full, width: terminal::width(), date: None };
     for step in &answer.steps {
         printer.step(step)?;
         let index = usize::try_from(step.index).unwrap_or(usize::MAX);
@@ -75,7 +75,7 @@ fn audited(audit: &LastAudit) -> String {
     }
 }
 
-struct Printer<'o> {
+struct ViewStepPrinter<'o> {
     out: &'o mut dyn Write,
     full: bool,
     width: Option<usize>,
@@ -83,7 +83,7 @@ struct Printer<'o> {
     date: Option<NaiveDate>,
 }
 
-impl Printer<'_> {
+impl ViewStepPrinter<'_> {
     fn step(&mut self, step: &ViewStep) -> io::Result<()> {
         writeln!(self.out)?;
         self.heading(step)?;
@@ -126,7 +126,7 @@ impl Printer<'_> {
             taken += " failed".len();
         }
         let title = step.title.as_deref().map(|title| brief(title).to_string()).unwrap_or_default();
-        Trail { taken, below: INDENT, least: WIDE / 3 }.write(self.out, &title, NAME)
+        TrailingLayout { taken, below: INDENT, least: WIDE / 3 }.write(self.out, &title, NAME)
     }
 
     /// Returns the times and counts of a step.

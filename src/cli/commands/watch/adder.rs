@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use runvault::Vault;
-use runvault::intake::{ExamineOptions, Original, PollingWatcher, Scan, SourceError};
+use runvault::intake::{ArtifactSource, ExamineOptions, PollingWatcher, Scan, SourceError};
 use runvault::storage::StorageError;
-use runvault::vault::add::{CommonAnnotations, Examined, Monitor, Summary};
+use runvault::vault::add::{AddMonitor, CommonAnnotations, DocumentResult, Summary};
 
-use super::{Failure, Printer, Status};
+use super::{AddPrinter, CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
@@ -18,7 +18,7 @@ use crate::cli::output::stop::Stop;
 /// The watcher, and the results so far.
 pub(super) struct Adder {
     watcher: PollingWatcher,
-    printer: Printer,
+    printer: AddPrinter,
     summary: Summary,
     annotations: CommonAnnotations,
     /// The errors of the last scan, so that each is reported once.
@@ -26,7 +26,7 @@ pub(super) struct Adder {
 }
 
 impl Adder {
-    pub(super) fn new(watcher: PollingWatcher, printer: Printer, annotations: CommonAnnotations) -> Self {
+    pub(super) fn new(watcher: PollingWatcher, printer: AddPrinter, annotations: CommonAnnotations) -> Self {
         Self { watcher, printer, summary: Summary::default(), annotations, unseen: HashSet::new() }
     }
 
@@ -55,7 +55,7 @@ impl Adder {
         }
         let (paths, items): (Vec<_>, Vec<_>) = scan.settled.into_iter().unzip();
         let Self { watcher, printer, summary, annotations, .. } = self;
-        let mut reporter = Reporter { paths, watcher, printer, summary, is_last };
+        let mut reporter = WatchMonitor { paths, watcher, printer, summary, is_last };
         let items = items.into_iter().take_while(|_| !stop.is_asked());
         vault.add_annotated(items.map(Ok), options, annotations, &mut reporter).map(drop)
     }
@@ -76,23 +76,23 @@ impl Adder {
     }
 
     /// Prints the summary.
-    pub(super) fn finish(self, started: Instant) -> Result<Status, Failure> {
+    pub(super) fn finish(self, started: Instant) -> Result<Status, CommandError> {
         self.printer.finish(&self.summary, started)
     }
 }
 
 /// A monitor that forwards the results for files, and marks the files as processed.
-struct Reporter<'t> {
+struct WatchMonitor<'t> {
     paths: Vec<PathBuf>,
     watcher: &'t mut PollingWatcher,
-    printer: &'t mut Printer,
+    printer: &'t mut AddPrinter,
     summary: &'t mut Summary,
     /// Whether this is the last attempt, so that nothing is retried.
     is_last: bool,
 }
 
-impl Monitor for Reporter<'_> {
-    fn stored(&mut self, originals: &[&Original]) {
+impl AddMonitor for WatchMonitor<'_> {
+    fn stored(&mut self, originals: &[&ArtifactSource]) {
         self.printer.stored(originals);
     }
 
@@ -108,7 +108,7 @@ impl Monitor for Reporter<'_> {
         self.is_last
     }
 
-    fn examined(&mut self, examined: &Examined) {
+    fn examined(&mut self, examined: &DocumentResult) {
         self.summary.count(examined);
         self.printer.examined(examined);
     }

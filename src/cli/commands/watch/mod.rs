@@ -22,11 +22,11 @@ use crate::cli::args::secrets::SecretArgs;
 use crate::cli::args::settings;
 use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
-use crate::cli::commands::add::{Printer, Shown};
+use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
 use crate::cli::output::escape::escaped;
-use crate::cli::output::exit::{Failure, Status};
+use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
@@ -34,7 +34,7 @@ use crate::cli::output::time;
 
 use adder::Adder;
 use vault_identity::VaultIdentity;
-use waiting::Waiting;
+use waiting::WatchRetry;
 
 /// The minimum ratio of pause to scan time.
 const SHARE: u32 = 10;
@@ -106,7 +106,7 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, Failure> {
+    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let checked = self.checks.options(self.kind)?;
         let without_source_path = self.source_path.leaves_out()?;
@@ -117,7 +117,7 @@ impl Args {
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
-        let mut waiting = Waiting::default();
+        let mut waiting = WatchRetry::default();
         let Some(vault) = self.open(vault, &stop, &mut waiting)? else { return Ok(Status::Done) };
         time::warn_of_future(&vault)?;
         let identity = VaultIdentity::new(vault.path());
@@ -129,10 +129,10 @@ impl Args {
             watcher.all_done();
         }
         let mover = self.moving.mover(&options)?.map(Mover::retrying);
-        let mut printer = Printer::silent(self.shown()?, vault.path()).moving(mover);
+        let mut printer = AddPrinter::silent(self.shown()?, vault.path()).moving(mover);
         printer.forks = Some(ForkNotes::default());
         let adder = Adder::new(watcher, printer, annotations);
-        let mut watch = Watch { vault, identity, options, stop, adder, waiting, search };
+        let mut watch = WatchSession { vault, identity, options, stop, adder, waiting, search };
         let unsettled = watch.run(self)?;
         let status = watch.adder.finish(started)?;
         if self.once && unsettled > 0 {
@@ -143,7 +143,12 @@ impl Args {
     }
 
     /// Opens or creates the vault as soon as possible; returns `None` if a stop is requested first.
-    fn open(&self, vault: &VaultArgs, stop: &Stop, waiting: &mut Waiting) -> Result<Option<Vault>, Failure> {
+    fn open(
+        &self,
+        vault: &VaultArgs,
+        stop: &Stop,
+        waiting: &mut WatchRetry,
+    ) -> Result<Option<Vault>, CommandError> {
         loop {
             match vault.try_open_to_watch(self.create)? {
                 Ok(vault) => {
@@ -159,9 +164,9 @@ impl Args {
         }
     }
 
-    fn shown(&self) -> Result<Shown, Failure> {
+    fn shown(&self) -> Result<AddOutputOptions, CommandError> {
         let listed = self.checks.listed()?;
-        Ok(Shown { dry_run: false, json: self.json, listed })
+        Ok(AddOutputOptions { dry_run: false, json: self.json, listed })
     }
 
     fn shown_directories(&self) -> String {
@@ -170,10 +175,10 @@ impl Args {
     }
 
     /// Returns an error unless the paths are directories: a mistyped name would otherwise be watched forever.
-    fn expect_directories(&self) -> Result<(), Failure> {
+    fn expect_directories(&self) -> Result<(), CommandError> {
         for path in &self.directories {
             let failed =
-                |why: String| Failure::CouldNotRun(format!("cannot watch {}: {why}", path.display()));
+                |why: String| CommandError::CouldNotRun(format!("cannot watch {}: {why}", path.display()));
             let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
             if !metadata.is_dir() {
                 return Err(failed("it is not a directory; \"runvault add\" adds a file".to_owned()));
@@ -201,20 +206,20 @@ impl Args {
 }
 
 /// The state of watching.
-struct Watch {
+struct WatchSession {
     vault: Vault,
     identity: VaultIdentity,
     options: ExamineOptions,
     stop: Stop,
     adder: Adder,
-    waiting: Waiting,
+    waiting: WatchRetry,
     /// Whether to keep the search index in sync.
     search: bool,
 }
 
-impl Watch {
+impl WatchSession {
     /// Runs until termination is requested, and returns the number of files that have not settled.
-    fn run(&mut self, args: &Args) -> Result<usize, Failure> {
+    fn run(&mut self, args: &Args) -> Result<usize, CommandError> {
         let mut is_first = true;
         loop {
             let began = Instant::now();
@@ -232,8 +237,8 @@ impl Watch {
                 Ok(()) => {
                     self.waiting.goes_on();
                     if !is_empty {
-                        self.tell_forks();
-                        self.keep_searchable();
+                        self.report_forks();
+                        self.update_search_index();
                     }
                     args.interval
                 }
@@ -259,7 +264,7 @@ impl Watch {
     }
 
     /// Removes files that were kept for now, if the vault that contains their documents is still at its path.
-    fn retry_moving(&mut self) -> Result<(), Failure> {
+    fn retry_moving(&mut self) -> Result<(), CommandError> {
         if self.adder.is_waiting_to_move() {
             self.identity.check()?;
             self.adder.retry_moving(&self.vault);
@@ -268,14 +273,14 @@ impl Watch {
     }
 
     /// Reports which of the newly stored runs fork from others. The runs are stored even if this fails.
-    fn tell_forks(&mut self) {
+    fn report_forks(&mut self) {
         if let Err(error) = self.adder.forks().report(&self.vault) {
             stdout::error(&error.to_string());
         }
     }
 
     /// Updates the search index. What cannot be indexed now is indexed at the next search.
-    fn keep_searchable(&self) {
+    fn update_search_index(&self) {
         if let Err(error) = build::after_adding(&self.vault, self.search) {
             stdout::error(&error.to_string());
         }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Failure;
+use super::CommandError;
 
 /// The file of a vault that is open for days. If it is removed or replaced, artifacts would be stored in a file that is
 /// no longer reachable.
@@ -19,11 +19,11 @@ impl VaultIdentity {
     }
 
     /// Returns an error if there is now another file, or none, at the path.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), CommandError> {
         if self.identity == identity(&self.path) {
             return Ok(());
         }
-        Err(Failure::CouldNotRun(format!(
+        Err(CommandError::CouldNotRun(format!(
             "{} was removed or replaced, so added artifacts would be lost; stopped, run \"runvault \
              watch\" again",
             self.path.display()

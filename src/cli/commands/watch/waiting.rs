@@ -13,14 +13,14 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// The error that currently prevents storing, if any.
 #[derive(Default)]
-pub(super) struct Waiting(Option<Trouble>);
+pub(super) struct WatchRetry(Option<StorageOutage>);
 
-struct Trouble {
+struct StorageOutage {
     message: String,
     pause: Duration,
 }
 
-impl Waiting {
+impl WatchRetry {
     /// Reports the error, once, and returns how long to wait before the next attempt.
     pub(super) fn waits(&mut self, error: &StorageError) -> Duration {
         let message = hints::with_hint(error);
@@ -30,7 +30,7 @@ impl Waiting {
             stdout::error(&message);
             stdout::note("retrying until everything is stored; press Ctrl-C to stop");
         }
-        self.0 = Some(Trouble { message, pause });
+        self.0 = Some(StorageOutage { message, pause });
         pause
     }
 

@@ -27,13 +27,13 @@ impl Amount {
 
 /// The number of files below some paths, which a thread is counting.
 #[derive(Debug, Default)]
-pub(super) struct Counting {
+pub(super) struct FileCounter {
     files: AtomicU64,
     bytes: AtomicU64,
     is_complete: AtomicBool,
 }
 
-impl Counting {
+impl FileCounter {
     /// Starts to count. Counting only reads directories, so it is soon far ahead of the work. If there is no thread for
     /// it, the total remains unknown.
     pub(super) fn start(paths: Vec<PathBuf>) -> Arc<Self> {
@@ -149,7 +149,7 @@ mod tests {
         }
         #[cfg(unix)]
         std::os::unix::fs::symlink(".", directory.path().join("loop")).unwrap();
-        let counting = Counting::default();
+        let counting = FileCounter::default();
         assert_eq!(counting.total(), None);
         counting.run(vec![
             directory.path().to_owned(),

@@ -1,6 +1,6 @@
 //! The members of a runner's objects, and checks of single ones.
 
-use crate::formats::pack::inner::{Inner, text, type_name};
+use crate::formats::pack::inner::{PackMemberFinder, text, type_name};
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value};
 
@@ -20,7 +20,7 @@ pub(super) fn one_of(
     place: &str,
     name: &str,
     allowed: &[&str],
-    found: &mut Inner<'_, '_>,
+    found: &mut PackMemberFinder<'_, '_>,
 ) {
     let value = text(object, name);
     if !value.is_some_and(|value| allowed.contains(&value)) {
@@ -30,7 +30,7 @@ pub(super) fn one_of(
 }
 
 /// Reports the member `name` of the object at `place` unless it is a boolean.
-pub(super) fn boolean(object: &Value<'_>, place: &str, name: &str, found: &mut Inner<'_, '_>) {
+pub(super) fn boolean(object: &Value<'_>, place: &str, name: &str, found: &mut PackMemberFinder<'_, '_>) {
     if !matches!(object.get(name), Some(Value::Bool(_))) {
         found.add(format!("{place}.{name} must be a boolean, is {}", type_name(object.get(name))));
     }

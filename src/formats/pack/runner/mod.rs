@@ -4,7 +4,7 @@ mod members;
 mod timing;
 
 use super::hash;
-use super::inner::{Inner, InnerRule, SCHEMA, filled, info, text, type_name};
+use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, filled, info, text, type_name};
 use super::patch::is_absolute;
 use crate::json::Value;
 use crate::json::reader::excerpt;
@@ -19,8 +19,8 @@ const OBJECTS: [&str; 7] = ["platform", "sandbox", "limits", "commands", "contex
 const FORBIDDEN_PREFIXES: [&str; 6] = ["SSH_", "NPM_", "GIT_", "AWS_", "OPENAI_", "ANTHROPIC_"];
 
 /// All rules except the last.
-pub(super) static RULES: [InnerRule; 11] = [
-    InnerRule {
+pub(super) static RULES: [PackMemberRule; 11] = [
+    PackMemberRule {
         info: info(
             "RN1",
             "runner.json: runner_schema_version is 1.0.0.",
@@ -34,7 +34,7 @@ pub(super) static RULES: [InnerRule; 11] = [
             }
         },
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN2",
             "runner.json: runner_id is like runner_20260101_120000_ab12, runner_version is not empty.",
@@ -42,7 +42,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: ids,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN3",
             "runner.json: the platform is known.",
@@ -51,7 +51,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: platform,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN4",
             "runner.json: the sandbox is described consistently.",
@@ -60,7 +60,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: sandbox,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN5",
             "runner.json: limits are within their bounds.",
@@ -69,7 +69,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: limits,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN6",
             "runner.json: lists of commands are sorted and do not overlap; a shell is named.",
@@ -77,7 +77,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: commands,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN7",
             "runner.json: write roots are sorted, relative and do not escape.",
@@ -85,7 +85,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: write_roots,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN8",
             "runner.json: the context is neutral.",
@@ -94,7 +94,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: context,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN9",
             "runner.json: times are well-formed and consistent.",
@@ -103,7 +103,7 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: timing::check,
     },
-    InnerRule {
+    PackMemberRule {
         info: info(
             "RN10",
             "runner.json: the exit is described.",
@@ -112,11 +112,11 @@ pub(super) static RULES: [InnerRule; 11] = [
         ),
         check: exit,
     },
-    InnerRule { info: SCHEMA, check: shape },
+    PackMemberRule { info: SCHEMA, check: shape },
 ];
 
 /// Checked if neither SCHEMA nor RN1 is broken.
-pub(super) static CANONICAL: [InnerRule; 1] = [InnerRule {
+pub(super) static CANONICAL: [PackMemberRule; 1] = [PackMemberRule {
     info: info(
         "RN12",
         "runner.json has a canonical form.",
@@ -130,7 +130,7 @@ pub(super) static CANONICAL: [InnerRule; 1] = [InnerRule {
 }];
 
 /// Applies all rules of runner records.
-pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+pub(super) fn check(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     if runner.as_object().is_none() {
         found.schema(format!("a runner record must be an object, not {}", runner.type_name()));
         return;
@@ -141,7 +141,7 @@ pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn shape(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn shape(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     for name in OBJECTS.into_iter().filter(|name| object(runner, name).is_none()) {
         found.schema(format!("{name} must be an object, is {}", type_name(runner.get(name))));
     }
@@ -153,7 +153,7 @@ fn shape(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn ids(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn ids(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     if !text(runner, "runner_id").is_some_and(is_runner_id) {
         found.add("runner_id does not have the form \"runner_20260101_120000_ab12\"");
     }
@@ -170,7 +170,7 @@ fn is_runner_id(id: &str) -> bool {
     }
 }
 
-fn platform(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn platform(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(platform) = object(runner, "platform") else { return };
     one_of(platform, "platform", "os", &["linux", "darwin", "win32"], found);
     one_of(platform, "platform", "arch", &["x64", "arm64", "ia32"], found);
@@ -185,7 +185,7 @@ fn platform(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn sandbox(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn sandbox(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(sandbox) = object(runner, "sandbox") else { return };
     one_of(sandbox, "sandbox", "backend", &["process", "container", "vm", "none"], found);
     one_of(sandbox, "sandbox", "isolation_level", &["strict", "standard", "none"], found);
@@ -196,7 +196,7 @@ fn sandbox(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     boolean(sandbox, "sandbox", "filesystem_readonly", found);
 }
 
-fn limits(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn limits(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(limits) = object(runner, "limits") else { return };
     for (name, least, most) in [
         ("timeout_ms", 1_000.0, 600_000.0),
@@ -224,7 +224,7 @@ fn sorted_list<'v>(
     object: &'v Value<'v>,
     place: &str,
     name: &str,
-    found: &mut Inner<'_, '_>,
+    found: &mut PackMemberFinder<'_, '_>,
 ) -> &'v [Value<'v>] {
     let Some(elements) = object.get(name).and_then(Value::as_array) else {
         found.schema(format!("{place}{name} must be an array, is {}", type_name(object.get(name))));
@@ -236,7 +236,7 @@ fn sorted_list<'v>(
     elements
 }
 
-fn commands(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn commands(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(commands) = object(runner, "commands") else { return };
     let allowed = sorted_list(commands, "commands.", "allowlist", found);
     let blocked = sorted_list(commands, "commands.", "blocklist", found);
@@ -247,7 +247,7 @@ fn commands(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     filled(commands, "commands.", "shell", found);
 }
 
-fn write_roots(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn write_roots(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     for (index, root) in sorted_list(runner, "", "write_roots", found).iter().enumerate() {
         let Some(path) = root.as_str() else {
             found.schema(format!("write_roots[{index}] must be a string, is {}", root.type_name()));
@@ -262,7 +262,7 @@ fn write_roots(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn context(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn context(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(context) = object(runner, "context") else { return };
     if text(context, "working_dir") != Some(".") {
         found.add("context.working_dir is not \".\"");
@@ -282,7 +282,7 @@ fn context(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn exit(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+fn exit(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(exit) = object(runner, "exit") else { return };
     let code = number(exit, "code");
     if !code.is_some_and(|code| (0.0..=255.0).contains(&code) && code.trunc().total_cmp(&code).is_eq()) {

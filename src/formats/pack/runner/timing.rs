@@ -1,10 +1,10 @@
 //! RN9: the timing of a runner.
 
 use super::members::{number, object};
-use crate::formats::pack::inner::{Inner, text, type_name};
+use crate::formats::pack::inner::{PackMemberFinder, text, type_name};
 use crate::json::Value;
 
-pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
+pub(super) fn check(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
     let Some(timing) = object(runner, "timing") else { return };
     let [started, completed] = ["started_at", "completed_at"].map(|name| {
         let time = text(timing, name).and_then(milliseconds);
@@ -33,7 +33,7 @@ pub(super) fn check(runner: &Value<'_>, found: &mut Inner<'_, '_>) {
     }
 }
 
-fn check_phases(phases: &[Value<'_>], found: &mut Inner<'_, '_>) {
+fn check_phases(phases: &[Value<'_>], found: &mut PackMemberFinder<'_, '_>) {
     let mut last = "";
     for (index, phase) in phases.iter().enumerate() {
         let place = format!("timing.phases[{index}]");

@@ -15,7 +15,7 @@ use crate::json::Value;
 use crate::json::number::round_to_12_digits;
 use crate::json::pointer::{self, Token};
 
-/// Members that [`Volatile::Dropped`] omits, by their lower-case names, at any depth.
+/// Members that [`VolatilePolicy::Omit`] omits, by their lower-case names, at any depth.
 pub const VOLATILE_NAMES: [&str; 10] = [
     "duration_ms",
     "latency_ms",
@@ -38,26 +38,26 @@ const UNORDERED_NAMES: [&str; 3] = ["tags", "labels", "capabilities"];
 
 /// The treatment of members that differ between identical runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Volatile {
+pub enum VolatilePolicy {
     /// They are included: checksums and signatures.
-    Kept,
+    Include,
     /// They are omitted: step hashes.
-    Dropped,
+    Omit,
 }
 
 /// The error for a value without a canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pointer}: {defect}")]
-pub struct Uncanonical {
+pub struct NonCanonicalValue {
     /// The location, as a JSON Pointer from the serialized value.
     pub pointer: String,
     /// The defect.
-    pub defect: Defect,
+    pub defect: CanonicalizationDefect,
 }
 
 /// A defect that prevents a value from having a canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Defect {
+pub enum CanonicalizationDefect {
     /// A number overflows to infinity. The reader rejects such documents earlier.
     #[error("a number overflows to infinity")]
     Number,
@@ -70,10 +70,13 @@ pub enum Defect {
 ///
 /// # Errors
 /// Returns the values without a canonical form, in the order of the canonical text, at most a hundred.
-pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<u8>, Vec<Uncanonical>> {
+pub fn object(
+    members: &[(&str, &Value<'_>)],
+    volatile: VolatilePolicy,
+) -> Result<Vec<u8>, Vec<NonCanonicalValue>> {
     // As long as most steps of runs.
     let out = Vec::with_capacity(1 << 10);
-    let mut writer = Writer { volatile, out, place: Vec::new(), defects: Vec::new() };
+    let mut writer = ReplaykitWriter { volatile, out, place: Vec::new(), defects: Vec::new() };
     let mut members = members.to_vec();
     members.sort_unstable_by_key(|(key, _)| *key);
     writer.members(&members);
@@ -83,14 +86,14 @@ pub fn object(members: &[(&str, &Value<'_>)], volatile: Volatile) -> Result<Vec<
 /// Maximum number of defects that are reported.
 const MAX_DEFECTS: usize = 100;
 
-struct Writer<'v> {
-    volatile: Volatile,
+struct ReplaykitWriter<'v> {
+    volatile: VolatilePolicy,
     out: Vec<u8>,
     place: Vec<Token<'v>>,
-    defects: Vec<Uncanonical>,
+    defects: Vec<NonCanonicalValue>,
 }
 
-impl<'v> Writer<'v> {
+impl<'v> ReplaykitWriter<'v> {
     /// Writes `value`, which is the member `key`; elements of lists have no key.
     fn value(&mut self, value: &'v Value<'_>, key: Option<&str>) {
         match value {
@@ -99,7 +102,7 @@ impl<'v> Writer<'v> {
             Value::Bool(false) => self.out.extend_from_slice(b"false"),
             Value::Number(number) => match number.python_text(round_to_12_digits) {
                 Some(text) => self.out.extend_from_slice(text.as_bytes()),
-                None => self.defect(Defect::Number),
+                None => self.defect(CanonicalizationDefect::Number),
             },
             Value::String(text) => match normalized(text, key) {
                 Ok(text) => self.string(&text),
@@ -150,7 +153,7 @@ impl<'v> Writer<'v> {
         self.out.push(b'{');
         let mut separate = false;
         for (key, value) in sorted {
-            if self.volatile == Volatile::Dropped && is_volatile(key) {
+            if self.volatile == VolatilePolicy::Omit && is_volatile(key) {
                 continue;
             }
             if separate {
@@ -203,12 +206,12 @@ impl<'v> Writer<'v> {
         self.out.extend_from_slice(rest.as_bytes());
     }
 
-    fn defect(&mut self, defect: Defect) {
+    fn defect(&mut self, defect: CanonicalizationDefect) {
         // Each defect carries its pointer, which may be long, and a thousand defects are enough.
         if self.defects.len() >= MAX_DEFECTS {
             return;
         }
-        self.defects.push(Uncanonical { pointer: pointer::format(&self.place), defect });
+        self.defects.push(NonCanonicalValue { pointer: pointer::format(&self.place), defect });
     }
 }
 
@@ -230,7 +233,7 @@ fn lower_case(text: &str) -> Cow<'_, str> {
     }
 }
 
-fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defect> {
+fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, CanonicalizationDefect> {
     let text = if text.contains('\r') {
         Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
@@ -245,7 +248,7 @@ fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Defe
         match timestamp::normalize(&text) {
             Ok(utc) => Ok(Cow::Owned(utc)),
             // Such a text is a timestamp and therefore short.
-            Err(timestamp::OutOfRange) => Err(Defect::Timestamp(text.into_owned())),
+            Err(timestamp::TimestampOutOfRange) => Err(CanonicalizationDefect::Timestamp(text.into_owned())),
         }
     } else {
         Ok(text)
@@ -258,7 +261,7 @@ mod tests {
     use crate::digest::Digest;
     use crate::json::reader::{self, Limits};
 
-    fn canonical(text: &str, volatile: Volatile) -> Result<String, Vec<Uncanonical>> {
+    fn canonical(text: &str, volatile: VolatilePolicy) -> Result<String, Vec<NonCanonicalValue>> {
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let members: Vec<_> = value.as_object().unwrap().iter().collect();
         object(&members, volatile).map(|bytes| String::from_utf8(bytes).unwrap())
@@ -269,7 +272,7 @@ mod tests {
         let text = r#"{"\uE000": "a\r\nb\rc\u007f", "\ud83d\ude00": 0.1234567890125, "Cwd": "C:\\x\\..\\y\\",
             "file_dir": ["C:\\x"], "tags": [2, 10, [3, 1], "b"], "latency_ms": 1, "in": {"PID": 2, "captured_at":
             "2026-01-01T01:00:00+01:00"}, "n": [1, 1.0, -0, 36893488147419103232]}"#;
-        let kept = canonical(text, Volatile::Kept).unwrap();
+        let kept = canonical(text, VolatilePolicy::Include).unwrap();
         let expected = concat!(
             r#"{"Cwd":"/c/y/","file_dir":["C:\\x"],"in":{"PID":2,"captured_at":"2026-01-01T00:00:00.000000Z"},"#,
             r#""latency_ms":1,"n":[1,1.0,0,36893488147419103232],"tags":["b",10,2,[3,1]],"#,
@@ -280,7 +283,7 @@ mod tests {
             Digest::from_content(kept.as_bytes()).to_string(),
             "sha256:54e974222113044e58b71661eb29a69d4061a148a17c203097a41e3dceef0b81"
         );
-        let dropped = canonical(text, Volatile::Dropped).unwrap();
+        let dropped = canonical(text, VolatilePolicy::Omit).unwrap();
         assert!(dropped.contains(r#""in":{},"n""#) && !dropped.contains("latency"), "{dropped}");
     }
 
@@ -288,7 +291,7 @@ mod tests {
     fn timestamps_out_of_range_are_all_placed() {
         let text = r#"{"a": [{"x/y": {"timestamp": "0001-01-01T00:00:00+01:00"}}],
             "ended_at": "9999-12-31T23:00:00-01:00"}"#;
-        let defects = canonical(text, Volatile::Kept).unwrap_err();
+        let defects = canonical(text, VolatilePolicy::Include).unwrap_err();
         let found: Vec<String> = defects.iter().map(ToString::to_string).collect();
         assert_eq!(
             found,

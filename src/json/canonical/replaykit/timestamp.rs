@@ -9,10 +9,10 @@ use super::strip::strip;
 
 /// The error for a timestamp outside the years 1 to 9999 after conversion to UTC.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct OutOfRange;
+pub(super) struct TimestampOutOfRange;
 
 /// Returns `text` without surrounding white space, and in UTC if it is a timestamp with an offset.
-pub(super) fn normalize(text: &str) -> Result<String, OutOfRange> {
+pub(super) fn normalize(text: &str) -> Result<String, TimestampOutOfRange> {
     let stripped = strip(text);
     let parsed = match stripped.strip_suffix('Z') {
         Some(local) => parse(&format!("{local}+00:00")),
@@ -21,16 +21,16 @@ pub(super) fn normalize(text: &str) -> Result<String, OutOfRange> {
     let Some((local, offset)) = parsed else {
         return Ok(stripped.to_owned());
     };
-    let utc = local.checked_sub_signed(offset).ok_or(OutOfRange)?;
+    let utc = local.checked_sub_signed(offset).ok_or(TimestampOutOfRange)?;
     if !(1..=9999).contains(&utc.year()) {
-        return Err(OutOfRange);
+        return Err(TimestampOutOfRange);
     }
     Ok(utc.and_utc().to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 /// Returns the local time and its offset from UTC, or `None` if the text is not a timestamp or has no offset.
 fn parse(text: &str) -> Option<(NaiveDateTime, TimeDelta)> {
-    let bytes = Bytes(text.as_bytes());
+    let bytes = NulTerminatedBytes(text.as_bytes());
     let separator = separator(bytes)?;
     let date = date(bytes, separator)?;
     if bytes.len() - separator <= 1 {
@@ -55,9 +55,9 @@ fn parse(text: &str) -> Option<(NaiveDateTime, TimeDelta)> {
 
 /// The text as NUL-terminated bytes, as the original implementation sees it.
 #[derive(Clone, Copy)]
-struct Bytes<'t>(&'t [u8]);
+struct NulTerminatedBytes<'t>(&'t [u8]);
 
-impl Bytes<'_> {
+impl NulTerminatedBytes<'_> {
     fn len(self) -> usize {
         self.0.len()
     }
@@ -77,7 +77,7 @@ impl Bytes<'_> {
 
 /// Returns the end of the date. Dates have several lengths, so some texts are ambiguous; the heuristics are those of
 /// the original implementation.
-fn separator(bytes: Bytes<'_>) -> Option<usize> {
+fn separator(bytes: NulTerminatedBytes<'_>) -> Option<usize> {
     if bytes.len() < 7 {
         return None;
     }
@@ -98,7 +98,7 @@ fn separator(bytes: Bytes<'_>) -> Option<usize> {
 }
 
 /// Reads the date that ends at `end`: `YYYY-MM-DD`, `YYYYMMDD`, `YYYY-Www[-D]` or `YYYYWww[D]`.
-fn date(bytes: Bytes<'_>, end: usize) -> Option<NaiveDate> {
+fn date(bytes: NulTerminatedBytes<'_>, end: usize) -> Option<NaiveDate> {
     let year = i32::try_from(bytes.digits(0, 4)?).ok().filter(|year| *year >= 1)?;
     let dash = usize::from(bytes.at(4) == b'-');
     let has_dash_at = |at: usize| dash == 0 || bytes.at(at) == b'-';
@@ -123,7 +123,7 @@ fn date(bytes: Bytes<'_>, end: usize) -> Option<NaiveDate> {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Clock {
+struct IsoTimeOfDay {
     hours: u32,
     minutes: u32,
     seconds: u32,
@@ -132,8 +132,8 @@ struct Clock {
 
 /// Reads `HH[[:]MM[[:]SS]][.ffffff]` from `start` to at most `end`, and returns whether anything other than the end of
 /// the text follows.
-fn clock(bytes: Bytes<'_>, start: usize, end: usize) -> Option<(Clock, bool)> {
-    let mut clock = Clock::default();
+fn clock(bytes: NulTerminatedBytes<'_>, start: usize, end: usize) -> Option<(IsoTimeOfDay, bool)> {
+    let mut clock = IsoTimeOfDay::default();
     let mut at = start;
     let mut colons = true;
     for index in 0..3 {
@@ -166,7 +166,7 @@ fn clock(bytes: Bytes<'_>, start: usize, end: usize) -> Option<(Clock, bool)> {
 }
 
 /// Reads the offset that begins at `zone` and must extend to the end of the text.
-fn offset(bytes: Bytes<'_>, zone: usize) -> Option<TimeDelta> {
+fn offset(bytes: NulTerminatedBytes<'_>, zone: usize) -> Option<TimeDelta> {
     let sign = match bytes.at(zone) {
         b'Z' => return (bytes.at(zone + 1) == 0).then(TimeDelta::zero),
         b'-' => -1,
@@ -216,8 +216,8 @@ mod tests {
         ] {
             assert_eq!(normalize(text).as_deref(), Ok(expected), "{text:?}");
         }
-        assert_eq!(normalize("0001-01-01T00:00:00+00:01"), Err(OutOfRange));
-        assert_eq!(normalize("9999-12-31T23:59:00-00:01"), Err(OutOfRange));
+        assert_eq!(normalize("0001-01-01T00:00:00+00:01"), Err(TimestampOutOfRange));
+        assert_eq!(normalize("9999-12-31T23:59:00-00:01"), Err(TimestampOutOfRange));
     }
 
     proptest! {

@@ -3,22 +3,22 @@
 use std::path::PathBuf;
 
 use super::Schema;
-use super::proxy::{Cut, Proxy};
-use crate::storage::conformance::kinds::{Document, note};
+use super::proxy::{Proxy, ProxyFault};
+use crate::storage::conformance::kinds::{TestDocument, note};
 use crate::storage::conformance::{actor, start};
 use crate::storage::interface::{Annotation, Filter, PutOptions, Storage};
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{ErrorKind, JournalQuery, PATIENCE, Put, PutOutcome, RemovedPolicy, Result};
+use crate::storage::{BUSY_TIMEOUT, ErrorKind, JournalQuery, PutOutcome, PutResult, RemovedPolicy, Result};
 
 /// A vault behind a proxy.
-struct Behind {
+struct ProxiedVault {
     storage: PostgresStorage,
     proxy: Proxy,
     _schema: Schema,
 }
 
 /// Returns a vault behind a proxy that cuts statements with `text`, or `None` if there is no server with a socket.
-fn behind(text: &'static str, cut: Cut) -> Option<Behind> {
+fn behind(text: &'static str, cut: ProxyFault) -> Option<ProxiedVault> {
     let schema = Schema::new()?;
     let address = schema.address();
     let (_, host) = address.split_once("host=")?;
@@ -26,16 +26,16 @@ fn behind(text: &'static str, cut: Cut) -> Option<Behind> {
     let proxy = Proxy::start(PathBuf::from(host), text, cut);
     let address = address.replace(&format!("host={host}"), &format!("host={}", proxy.directory()));
     let storage = PostgresStorage::create(&address, None).unwrap().acting_as(actor());
-    Some(Behind { storage, proxy, _schema: schema })
+    Some(ProxiedVault { storage, proxy, _schema: schema })
 }
 
-fn put(storage: &PostgresStorage, name: &str) -> Result<Vec<Put>> {
-    let prepared = storage.preparer().unwrap().prepare(Document::new(name).admit(note()));
-    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: PATIENCE };
+fn put(storage: &PostgresStorage, name: &str) -> Result<Vec<PutResult>> {
+    let prepared = storage.preparer().unwrap().prepare(TestDocument::new(name).admit(note()));
+    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), busy_timeout: BUSY_TIMEOUT };
     storage.put(&[&prepared], &options)
 }
 
-fn expect_one_addition(storage: &PostgresStorage, put: &[Put]) {
+fn expect_one_addition(storage: &PostgresStorage, put: &[PutResult]) {
     assert_eq!(put[0].outcome, PutOutcome::Added);
     let snapshot = storage.snapshot().unwrap();
     assert_eq!(snapshot.count(&Filter::default()).unwrap(), 1);
@@ -46,8 +46,10 @@ fn expect_one_addition(storage: &PostgresStorage, put: &[Put]) {
 #[test]
 fn a_batch_is_stored_again_if_its_statements_are_lost() {
     for text in ["BEGIN", "FOR UPDATE", "INSERT INTO blob", "INSERT INTO journal", "COMMIT"] {
-        let Some(Behind { storage, proxy, _schema }) = behind(text, Cut::Statement) else { return };
-        proxy.cut_next(2);
+        let Some(ProxiedVault { storage, proxy, _schema }) = behind(text, ProxyFault::Statement) else {
+            return;
+        };
+        proxy.fail_next(2);
         expect_one_addition(&storage, &put(&storage, "a").unwrap());
         assert_eq!(proxy.left(), 0, "{text} was not cut");
     }
@@ -55,26 +57,28 @@ fn a_batch_is_stored_again_if_its_statements_are_lost() {
 
 #[test]
 fn a_commit_whose_answer_is_lost_is_found_out() {
-    let Some(Behind { storage, proxy, _schema }) = behind("COMMIT", Cut::Answer) else { return };
-    proxy.cut_next(1);
+    let Some(ProxiedVault { storage, proxy, _schema }) = behind("COMMIT", ProxyFault::Answer) else { return };
+    proxy.fail_next(1);
     expect_one_addition(&storage, &put(&storage, "a").unwrap());
     assert_eq!(proxy.left(), 0);
     let core = crate::storage::conformance::kinds::core(note(), "a");
     let mut change = storage.transaction(start()).unwrap();
     change.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
-    proxy.cut_next(1);
+    proxy.fail_next(1);
     let head = change.commit().unwrap();
     assert_eq!((proxy.left(), head), (0, storage.snapshot().unwrap().journal_head().unwrap()));
 }
 
 #[test]
 fn a_change_that_did_not_take_effect_is_an_error() {
-    let Some(Behind { storage, proxy, _schema }) = behind("COMMIT", Cut::Statement) else { return };
+    let Some(ProxiedVault { storage, proxy, _schema }) = behind("COMMIT", ProxyFault::Statement) else {
+        return;
+    };
     put(&storage, "a").unwrap();
     let core = crate::storage::conformance::kinds::core(note(), "a");
     let mut change = storage.transaction(start()).unwrap();
     change.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
-    proxy.cut_next(1);
+    proxy.fail_next(1);
     assert_eq!(change.commit().unwrap_err().kind(), ErrorKind::Connection);
     assert_eq!(storage.snapshot().unwrap().tagged(&["x".to_owned()]).unwrap(), [None]);
 }

@@ -3,11 +3,11 @@
 use super::vault;
 use crate::artifact::Admitted;
 use crate::digest::Digest;
-use crate::storage::conformance::kinds::{Document, note, sheet};
+use crate::storage::conformance::kinds::{TestDocument, note, sheet};
 use crate::storage::conformance::{digest, second};
 use crate::storage::interface::{Condition, Filter, Hit, Order, Page, PutOptions, Snapshot, Storage};
 use crate::storage::memory::MemoryStorage;
-use crate::storage::{PATIENCE, Prepared, RemovedPolicy, TimeBasis};
+use crate::storage::{BUSY_TIMEOUT, Prepared, RemovedPolicy, TimeBasis};
 
 /// More than are collected and sorted.
 const MANY: usize = 1_300;
@@ -23,7 +23,7 @@ fn digests() -> [Digest; 2] {
 fn documents() -> Vec<Admitted> {
     let [many, few] = digests();
     let document = |number: usize| {
-        let document = Document::new(&format!("n{number}")).mention("reference", number, digest("other"));
+        let document = TestDocument::new(&format!("n{number}")).mention("reference", number, digest("other"));
         let document = if number % 100 == 50 {
             document.mention("prompt", 0, few)
         } else {
@@ -40,7 +40,8 @@ fn fill(storage: &dyn Storage) {
     let preparer = storage.preparer().unwrap();
     let batch: Vec<Prepared> = documents().into_iter().map(|admitted| preparer.prepare(admitted)).collect();
     let put = |batch: &[&Prepared], seconds| {
-        let options = PutOptions { policy: RemovedPolicy::Refuse, at: second(seconds), patience: PATIENCE };
+        let options =
+            PutOptions { policy: RemovedPolicy::Refuse, at: second(seconds), busy_timeout: BUSY_TIMEOUT };
         storage.put(batch, &options).unwrap();
     };
     put(&batch.iter().collect::<Vec<_>>(), 0);

@@ -12,24 +12,24 @@ mod schema;
 
 pub(in crate::storage) use schema::Schema;
 
-use super::{Vault, actor};
+use super::{TestVault, actor};
 use crate::storage::postgres::PostgresStorage;
 
 /// Returns an empty vault in a new schema, or `None` if there is no database.
-pub(super) fn vault() -> Option<Vault> {
+pub(super) fn vault() -> Option<TestVault> {
     let schema = Schema::new()?;
     let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
-    Some(Vault { storage: Box::new(storage), _cleanup: Some(Box::new(schema)) })
+    Some(TestVault { storage: Box::new(storage), _cleanup: Some(Box::new(schema)) })
 }
 
 /// Returns an empty vault in a new schema whose bytes are in a new directory, or `None` if there is no database.
 #[cfg(feature = "objects")]
-pub(super) fn vault_beside_directory() -> Option<Vault> {
+pub(super) fn vault_beside_directory() -> Option<TestVault> {
     objects::Place::directory().vault()
 }
 
 /// Returns an empty vault in a new schema whose bytes are in a bucket, or `None` if there is no database or no bucket.
 #[cfg(feature = "objects")]
-pub(super) fn vault_beside_bucket() -> Option<Vault> {
+pub(super) fn vault_beside_bucket() -> Option<TestVault> {
     objects::Place::bucket()?.vault()
 }

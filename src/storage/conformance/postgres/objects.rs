@@ -10,8 +10,8 @@ pub(super) use place::Place;
 
 use super::Schema;
 use crate::digest::CoreHash;
-use crate::storage::conformance::kinds::{Document, core, note};
-use crate::storage::conformance::{Vault, actor, second, start};
+use crate::storage::conformance::kinds::{TestDocument, core, note};
+use crate::storage::conformance::{TestVault, actor, second, start};
 use crate::storage::interface::Filter;
 use crate::storage::objects::{ObjectAddress, ObjectName, ObjectStore, delete_unfinished};
 use crate::storage::postgres::PostgresStorage;
@@ -19,11 +19,11 @@ use crate::storage::{ErrorKind, PutOutcome, StorageError};
 
 impl Place {
     /// Returns an empty vault in a new schema, or `None` if there is no database.
-    pub(super) fn vault(self) -> Option<Vault> {
+    pub(super) fn vault(self) -> Option<TestVault> {
         let schema = Schema::new()?;
         let storage =
             PostgresStorage::create_without_race(&self.beside(&schema.address())).unwrap().acting_as(actor());
-        Some(Vault { storage: Box::new(storage), _cleanup: Some(Box::new((schema, self))) })
+        Some(TestVault { storage: Box::new(storage), _cleanup: Some(Box::new((schema, self))) })
     }
 
     /// Returns the files of objects with blobs.
@@ -36,18 +36,18 @@ impl Place {
 }
 
 /// A vault whose bytes are in a directory, and what it consists of.
-struct Beside {
-    vault: Vault,
+struct DirectoryVault {
+    vault: TestVault,
     place: Place,
     schema: Schema,
 }
 
-impl Beside {
+impl DirectoryVault {
     fn new() -> Option<Self> {
         let (schema, place) = (Schema::new()?, Place::directory());
         let storage =
             PostgresStorage::create(&place.beside(&schema.address()), None).unwrap().acting_as(actor());
-        Some(Self { vault: Vault { storage: Box::new(storage), _cleanup: None }, place, schema })
+        Some(Self { vault: TestVault { storage: Box::new(storage), _cleanup: None }, place, schema })
     }
 
     fn address(&self) -> String {
@@ -63,7 +63,7 @@ impl Beside {
     }
 
     fn documents(&self, count: usize) -> Vec<CoreHash> {
-        let batch = (0..count).map(|number| Document::new(&format!("d{number}")).admit(note())).collect();
+        let batch = (0..count).map(|number| TestDocument::new(&format!("d{number}")).admit(note())).collect();
         assert_eq!(self.vault.add_all(batch), vec![PutOutcome::Added; count]);
         (0..count).map(|number| core(note(), &format!("d{number}"))).collect()
     }
@@ -75,18 +75,18 @@ fn failure(address: &str) -> StorageError {
 
 #[test]
 fn a_batch_is_one_object() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     let cores = beside.documents(50);
     assert_eq!(beside.place.objects().len(), 1);
     assert!(cores.iter().all(|core| beside.bytes(*core).is_ok()));
     // Nothing is uploaded for what is there.
-    beside.vault.add_note(&Document::new("d7"));
+    beside.vault.add_note(&TestDocument::new("d7"));
     assert_eq!(beside.place.objects().len(), 1);
 }
 
 #[test]
 fn address_and_catalog_agree_about_object_storage() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     let database = beside.schema.address();
     let error = failure(&database);
     assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -101,7 +101,7 @@ fn address_and_catalog_agree_about_object_storage() {
     let error = PostgresStorage::create(&beside.place.beside(&second.address()), None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exists, "{error}");
     assert_eq!(failure(&second.address()).kind(), ErrorKind::Missing, "nothing was created");
-    let third = Beside::new().unwrap();
+    let third = DirectoryVault::new().unwrap();
     assert_eq!(failure(&beside.place.beside(&third.schema.address())).kind(), ErrorKind::Exists);
     // A vault whose bytes are in the database.
     PostgresStorage::create(&second.address(), None).unwrap();
@@ -111,7 +111,7 @@ fn address_and_catalog_agree_about_object_storage() {
 
 #[test]
 fn creating_is_completed_if_it_was_interrupted_before_the_claim() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     beside.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
     let marker = beside.place.path().unwrap().join("runvault-vault");
     let content = std::fs::read(&marker).unwrap();
@@ -127,7 +127,7 @@ fn creating_is_completed_if_it_was_interrupted_before_the_claim() {
 
 #[test]
 fn damaged_and_missing_objects_are_reported_with_their_names() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     let core = beside.documents(3)[1];
     let object = beside.place.objects().remove(0);
     let name = object.file_name().unwrap().to_str().unwrap();
@@ -151,7 +151,7 @@ fn damaged_and_missing_objects_are_reported_with_their_names() {
 
 #[test]
 fn objects_are_deleted_a_day_after_nothing_needs_them() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     let maintenance = beside.vault.storage.maintenance();
     let cores = beside.documents(2);
     let hours = |hours: i64| start() + TimeDelta::hours(hours);
@@ -174,11 +174,11 @@ fn objects_are_deleted_a_day_after_nothing_needs_them() {
 
 #[test]
 fn adding_again_takes_back_the_condemnation() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     let core = beside.documents(1)[0];
     beside.vault.remove(core);
-    let admitted = Document::new("d0").admit(note());
-    beside.vault.put(vec![admitted], crate::storage::RemovedPolicy::TakeBack, second(60)).unwrap();
+    let admitted = TestDocument::new("d0").admit(note());
+    beside.vault.put(vec![admitted], crate::storage::RemovedPolicy::Readmit, second(60)).unwrap();
     assert_eq!(beside.place.objects().len(), 1, "nothing is uploaded again");
     assert_eq!(beside.vault.storage.maintenance().reclaim(start() + TimeDelta::days(9)).unwrap(), None);
     beside.bytes(core).unwrap();
@@ -186,7 +186,7 @@ fn adding_again_takes_back_the_condemnation() {
 
 #[test]
 fn orphans_are_deleted_when_they_are_old() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     let maintenance = beside.vault.storage.maintenance();
     let core = beside.documents(1)[0];
     let object = beside.place.objects().remove(0);
@@ -216,7 +216,7 @@ fn orphans_are_deleted_when_they_are_old() {
 
 #[test]
 fn an_interrupted_deletion_is_completed() {
-    let Some(beside) = Beside::new() else { return };
+    let Some(beside) = DirectoryVault::new() else { return };
     let maintenance = beside.vault.storage.maintenance();
     let core = beside.documents(1)[0];
     beside.vault.remove(core);

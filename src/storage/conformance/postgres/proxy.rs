@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The handling of the next statements that contain a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum ProxyFault {
     /// It does not pass it on.
     Statement,
     /// It passes it on and loses the answer.
@@ -24,8 +24,8 @@ pub(super) struct Proxy {
 
 impl Proxy {
     /// Starts a proxy of the socket in `server`, which does `cut` to statements with `text` as often as
-    /// [`Proxy::cut_next`] says.
-    pub(super) fn start(server: PathBuf, text: &'static str, cut: Cut) -> Self {
+    /// [`Proxy::fail_next`] says.
+    pub(super) fn start(server: PathBuf, text: &'static str, cut: ProxyFault) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
         let cuts = Arc::new(AtomicU32::new(0));
@@ -37,14 +37,14 @@ impl Proxy {
                 let (from_server, to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 std::thread::spawn(move || pass(from_server, to_client));
                 let counter = Arc::clone(&counter);
-                std::thread::spawn(move || pass_until_cut(client, server, text, cut, &counter));
+                std::thread::spawn(move || forward_until_fault(client, server, text, cut, &counter));
             }
         });
         Self { directory, cuts }
     }
 
     /// Cuts the next `count` times.
-    pub(super) fn cut_next(&self, count: u32) {
+    pub(super) fn fail_next(&self, count: u32) {
         self.cuts.store(count, Ordering::SeqCst);
     }
 
@@ -63,7 +63,13 @@ fn pass(mut from: UnixStream, mut to: UnixStream) {
     let _ = to.shutdown(Shutdown::Both);
 }
 
-fn pass_until_cut(mut client: UnixStream, mut server: UnixStream, text: &str, cut: Cut, cuts: &AtomicU32) {
+fn forward_until_fault(
+    mut client: UnixStream,
+    mut server: UnixStream,
+    text: &str,
+    cut: ProxyFault,
+    cuts: &AtomicU32,
+) {
     let mut bytes = vec![0; 1 << 16];
     while let Ok(count @ 1..) = client.read(&mut bytes) {
         let sent = &bytes[..count];
@@ -73,7 +79,7 @@ fn pass_until_cut(mut client: UnixStream, mut server: UnixStream, text: &str, cu
         if is_cut {
             // Nothing of the answer passes, because the client is cut off first.
             let _ = client.shutdown(Shutdown::Both);
-            if cut == Cut::Answer {
+            if cut == ProxyFault::Answer {
                 let _ = server.write_all(sent);
                 // The server has done it when it is ready for the next statement or gone.
                 let _ = server.shutdown(Shutdown::Write);

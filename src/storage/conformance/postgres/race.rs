@@ -1,11 +1,11 @@
 //! Several processes that write at once.
 
 use super::Schema;
-use crate::storage::conformance::kinds::{Document, note};
+use crate::storage::conformance::kinds::{TestDocument, note};
 use crate::storage::conformance::{actor, digest, start};
 use crate::storage::interface::{Filter, Order, Page, PutOptions, Storage};
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{PATIENCE, Prepared, PutOutcome, RemovedPolicy};
+use crate::storage::{BUSY_TIMEOUT, Prepared, PutOutcome, RemovedPolicy};
 
 const WRITERS: usize = 6;
 const ROUNDS: usize = 8;
@@ -14,12 +14,12 @@ const ROUNDS: usize = 8;
 fn write(address: &str, writer: usize) -> usize {
     let storage = PostgresStorage::open_or_create(address, None).unwrap().acting_as(actor());
     let preparer = storage.preparer().unwrap();
-    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: PATIENCE };
+    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), busy_timeout: BUSY_TIMEOUT };
     let mut added = 0;
     for round in 0..ROUNDS {
         let batch = (0..10).map(|number| {
             let number = (number * (2 * writer + 1)) % 10;
-            let document = Document::new(&format!("{round}-{number}")).mention("prompt", 0, digest("p"));
+            let document = TestDocument::new(&format!("{round}-{number}")).mention("prompt", 0, digest("p"));
             preparer.prepare(document.admit(note()))
         });
         let batch: Vec<Prepared> = batch.collect();

@@ -2,20 +2,20 @@
 
 use super::Schema;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::check::Integrity;
-use crate::storage::conformance::kinds::{Document, core, note, sheet};
+use crate::storage::check::IntegrityLevel;
+use crate::storage::conformance::kinds::{TestDocument, core, note, sheet};
 use crate::storage::conformance::{actor, digest, start, unknown};
 use crate::storage::interface::{
     Condition, Containment, Direction, Filter, Order, Page, PutOptions, Snapshot, Storage,
 };
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{JournalQuery, PATIENCE, Prepared, RemovedPolicy, TimeBasis};
+use crate::storage::{BUSY_TIMEOUT, JournalQuery, Prepared, RemovedPolicy, TimeBasis};
 
 /// Stores a batch of this many artifacts, and returns the round trips that it took.
 fn fill(storage: &PostgresStorage, from: usize, count: usize) -> u64 {
     let preparer = storage.preparer().unwrap();
     let batch = (from..from + count).map(|number| {
-        let document = Document::new(&format!("n{number}"))
+        let document = TestDocument::new(&format!("n{number}"))
             .mention("prompt", 0, digest("p"))
             .mention("reference", number, core(note(), "n0").0)
             .mention("reference", number, unknown().0)
@@ -25,15 +25,15 @@ fn fill(storage: &PostgresStorage, from: usize, count: usize) -> u64 {
         preparer.prepare(document.admit(if number % 2 == 0 { note() } else { sheet() }))
     });
     let batch: Vec<Prepared> = batch.collect();
-    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), patience: PATIENCE };
+    let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), busy_timeout: BUSY_TIMEOUT };
     let before = storage.round_trips();
     storage.put(&batch.iter().collect::<Vec<_>>(), &options).unwrap();
     storage.round_trips() - before
 }
 
-type Answer<'q> = Box<dyn Fn(&dyn Snapshot) + 'q>;
+type SnapshotCall<'q> = Box<dyn Fn(&dyn Snapshot) + 'q>;
 
-type Question<'q> = (&'static str, Answer<'q>);
+type NamedCall<'q> = (&'static str, SnapshotCall<'q>);
 
 fn filter() -> Filter {
     let conditions = vec![
@@ -43,8 +43,8 @@ fn filter() -> Filter {
     Filter { conditions, through_members: true, ..Filter::default() }
 }
 
-fn questions<'q>(cores: &'q [CoreHash], digests: &'q [Digest]) -> Vec<Question<'q>> {
-    let ask = |question: &'static str, answer: Answer<'q>| (question, answer);
+fn questions<'q>(cores: &'q [CoreHash], digests: &'q [Digest]) -> Vec<NamedCall<'q>> {
+    let ask = |question: &'static str, answer: SnapshotCall<'q>| (question, answer);
     vec![
         ask("artifacts", Box::new(|it| drop(it.artifacts(cores).unwrap()))),
         ask("captures", Box::new(|it| drop(it.captures(cores).unwrap()))),
@@ -98,7 +98,7 @@ fn answers_take_a_fixed_number_of_round_trips() {
     };
     let count = |cores: &[CoreHash], digests: &[Digest]| -> Vec<(&'static str, u64)> {
         let snapshot = storage.snapshot().unwrap();
-        let trips = |(question, answer): Question<'_>| {
+        let trips = |(question, answer): NamedCall<'_>| {
             let before = storage.round_trips();
             answer(&*snapshot);
             (question, storage.round_trips() - before)
@@ -122,7 +122,7 @@ fn answers_take_a_fixed_number_of_round_trips() {
 fn check(storage: &PostgresStorage) -> u64 {
     let before = storage.round_trips();
     let inspection = storage.maintenance().inspect().unwrap();
-    let mut findings = inspection.structures(Integrity::Full).unwrap();
+    let mut findings = inspection.structures(IntegrityLevel::Full).unwrap();
     findings.extend(inspection.journal(None).unwrap().findings);
     findings.extend(inspection.removed().unwrap());
     findings.extend(inspection.unreferenced().unwrap());

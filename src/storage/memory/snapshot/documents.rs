@@ -3,17 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::super::state::{JournalEntry, State};
+use super::super::state::{MemoryJournalEntry, MemoryState};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
-    Annotations, Attribute, CaptureRecord, FileRecord, JournalRecord, MemberRecord, Resolution, SharedFile,
+    Annotations, AttributeRecord, CaptureRecord, FileRecord, JournalRecord, MemberRecord, Resolution,
+    SharedFile,
 };
 use crate::storage::{
     JournalCheck, JournalQuery, PayloadDefect, Result, StorageError, Tombstone, preference,
 };
 
-impl State {
+impl MemoryState {
     pub(super) fn captures_of(&self, core: CoreHash) -> Vec<CaptureRecord> {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
         artifact.captures.iter().map(|capture| capture.record(core)).collect()
@@ -25,7 +26,7 @@ impl State {
         self.captures_of(core).into_iter().min_by_key(|capture| preference(capture.signature.as_ref()))
     }
 
-    pub(super) fn attributes_of(&self, core: CoreHash) -> Vec<Attribute> {
+    pub(super) fn attributes_of(&self, core: CoreHash) -> Vec<AttributeRecord> {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
         artifact.attributes().into_iter().cloned().collect()
     }
@@ -129,7 +130,7 @@ impl State {
     }
 
     pub(super) fn entries(&self, query: &JournalQuery, from: u64, limit: usize) -> Vec<JournalRecord> {
-        let is_match = |entry: &JournalEntry| {
+        let is_match = |entry: &MemoryJournalEntry| {
             query.since.is_none_or(|since| entry.record.at >= since)
                 && query.until.is_none_or(|until| entry.record.at < until)
                 && query.action.as_ref().is_none_or(|action| entry.action == action)

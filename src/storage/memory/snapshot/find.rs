@@ -4,18 +4,18 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 
-use super::super::state::{Artifact, State};
+use super::super::state::{MemoryArtifact, MemoryState};
 use super::mentions::record;
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    Attribute, Condition, Cursor, Filter, Hit, Match, Order, Page, Paged, sort_mentions_by_artifact,
+    AttributeRecord, Condition, Cursor, Filter, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
 };
 
 /// The key by which results are ordered. What an order does not compare is the same in all keys. `None` comes before
 /// any time, so that reversed it comes last.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct SortKey {
     kind: Option<String>,
     time: Reverse<Option<DateTime<Utc>>>,
     number: Reverse<Option<i64>>,
@@ -23,7 +23,7 @@ struct Key {
     core: CoreHash,
 }
 
-impl Key {
+impl SortKey {
     /// Returns the key of the item that `cursor` describes.
     fn new(order: Order, cursor: &Cursor) -> Self {
         let Cursor { kind, time, number, position, core } = cursor.clone();
@@ -40,7 +40,7 @@ impl Key {
 }
 
 /// Returns the cursor that describes an artifact.
-fn cursor(artifact: &Artifact, order: Order) -> Cursor {
+fn cursor(artifact: &MemoryArtifact, order: Order) -> Cursor {
     let core = artifact.core;
     match order {
         Order::Newest(basis) => {
@@ -59,25 +59,25 @@ fn cursor(artifact: &Artifact, order: Order) -> Cursor {
     }
 }
 
-impl State {
+impl MemoryState {
     /// Returns a page of the artifacts that match.
-    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Paged<Hit> {
-        let after = page.after.as_ref().map(|after| Key::new(order, after));
+    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> HitPage<Hit> {
+        let after = page.after.as_ref().map(|after| SortKey::new(order, after));
         let found = self.matching(filter).into_iter().map(|(artifact, matches)| {
             let cursor = cursor(artifact, order);
             let hit = Hit { artifact: artifact.record(), matches };
-            (Key::new(order, &cursor), cursor, hit)
+            (SortKey::new(order, &cursor), cursor, hit)
         });
         let mut found: Vec<_> = found.filter(|(key, ..)| Some(key) > after.as_ref()).collect();
         found.sort_by(|(one, ..), (other, ..)| one.cmp(other));
         let is_more = found.len() > page.limit;
         found.truncate(page.limit);
         let next = found.last().filter(|_| is_more).map(|(_, cursor, _)| cursor.clone());
-        Paged { items: found.into_iter().map(|(_, _, hit)| hit).collect(), next }
+        HitPage { items: found.into_iter().map(|(_, _, hit)| hit).collect(), next }
     }
 
     /// Returns all artifacts that match, by core hash, with their matches.
-    pub(super) fn matching(&self, filter: &Filter) -> Vec<(&Artifact, Vec<Match>)> {
+    pub(super) fn matching(&self, filter: &Filter) -> Vec<(&MemoryArtifact, Vec<Match>)> {
         let artifacts = self.all().filter(|artifact| {
             (filter.kinds.is_empty() || filter.kinds.iter().any(|kind| kind == artifact.kind.name()))
                 && filter.period.is_none_or(|period| artifact.is_within(&period))
@@ -89,7 +89,7 @@ impl State {
     }
 
     /// Returns the matches of an artifact, or `None` if it does not match one of the conditions.
-    fn matches_of_all(&self, artifact: &Artifact, filter: &Filter) -> Option<Vec<Match>> {
+    fn matches_of_all(&self, artifact: &MemoryArtifact, filter: &Filter) -> Option<Vec<Match>> {
         let mut all = Vec::new();
         for condition in &filter.conditions {
             let mut found: Vec<Match> = Vec::new();
@@ -108,7 +108,7 @@ impl State {
     }
 
     /// Returns the matches of an artifact itself.
-    fn matches(&self, artifact: &Artifact, condition: &Condition) -> Vec<Match> {
+    fn matches(&self, artifact: &MemoryArtifact, condition: &Condition) -> Vec<Match> {
         match condition {
             Condition::Mention { group, digest } => {
                 let mut mentions = artifact.mentions().into_iter().collect::<Vec<_>>();
@@ -132,7 +132,7 @@ impl State {
                 let within = attributes.filter(|known| known.number.is_some_and(is_within));
                 let mut within: Vec<_> = within.collect();
                 within.sort_unstable_by_key(|known| known.number);
-                let matched = |known: &Attribute| Match::Attribute {
+                let matched = |known: &AttributeRecord| Match::Attribute {
                     name: known.name.clone(),
                     value: known.value.clone(),
                 };

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::state::{Capture, State};
+use super::super::state::{MemoryCapture, MemoryState};
 use crate::digest::CoreHash;
 use crate::storage::interface::{LabelKey, LabelValue};
 
-impl State {
+impl MemoryState {
     pub(super) fn label_keys(&self) -> Vec<LabelKey> {
         let mut keys: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for ((_, key), (value, _)) in &self.labels {
@@ -31,13 +31,13 @@ impl State {
     }
 
     fn label_value(&self, value: &str, cores: &[CoreHash]) -> LabelValue {
-        let captures: Vec<&Capture> =
+        let captures: Vec<&MemoryCapture> =
             cores.iter().filter_map(|core| self.artifact(*core)).flat_map(|known| &known.captures).collect();
         LabelValue {
             value: value.to_owned(),
             artifacts: cores.len() as u64,
             captures: captures.len() as u64,
-            bytes: captures.into_iter().map(Capture::size).sum(),
+            bytes: captures.into_iter().map(MemoryCapture::size).sum(),
         }
     }
 }

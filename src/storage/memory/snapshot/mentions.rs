@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::state::{Artifact, State};
-use crate::artifact::{self, Place};
+use super::super::state::{MemoryArtifact, MemoryState};
+use crate::artifact::{self, ArtifactLocation};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::RoleCount;
-use crate::storage::interface::{Mention, sort_mentions, sort_mentions_by_artifact};
+use crate::storage::interface::{MentionRecord, sort_mentions, sort_mentions_by_artifact};
 
 /// Returns the mention of an artifact in the form of the interface.
-pub(super) fn record(artifact: CoreHash, mention: &artifact::Mention) -> Mention {
-    Mention {
+pub(super) fn record(artifact: CoreHash, mention: &artifact::Mention) -> MentionRecord {
+    MentionRecord {
         artifact,
         role: mention.role.name.to_owned(),
         unit: mention.role.unit.to_owned(),
@@ -20,15 +20,18 @@ pub(super) fn record(artifact: CoreHash, mention: &artifact::Mention) -> Mention
 }
 
 /// Returns the mentions of an artifact, in any role or in those of one group.
-fn in_group<'a>(artifact: &'a Artifact, group: Option<&str>) -> impl Iterator<Item = &'a artifact::Mention> {
+fn in_group<'a>(
+    artifact: &'a MemoryArtifact,
+    group: Option<&str>,
+) -> impl Iterator<Item = &'a artifact::Mention> {
     artifact
         .mentions()
         .into_iter()
         .filter(move |mention| group.is_none_or(|group| mention.role.group == group))
 }
 
-impl State {
-    pub(super) fn mentions_of(&self, core: CoreHash, group: Option<&str>) -> Vec<Mention> {
+impl MemoryState {
+    pub(super) fn mentions_of(&self, core: CoreHash, group: Option<&str>) -> Vec<MentionRecord> {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
         let mut mentions: Vec<_> = in_group(artifact, group).map(|mention| record(core, mention)).collect();
         sort_mentions(&mut mentions);
@@ -45,7 +48,7 @@ impl State {
         counts.into_iter().map(count).collect()
     }
 
-    pub(super) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Vec<Mention> {
+    pub(super) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Vec<MentionRecord> {
         let mut found = Vec::new();
         for artifact in self.all() {
             let mentions = in_group(artifact, group).filter(|mention| mention.digest == digest);
@@ -82,7 +85,8 @@ impl State {
     pub(super) fn shared_first_mentions(&self, group: &str) -> Vec<Digest> {
         let mut artifacts: BTreeMap<Digest, BTreeSet<CoreHash>> = BTreeMap::new();
         for artifact in self.all() {
-            let first = in_group(artifact, Some(group)).filter(|mention| mention.place == Place::Index(0));
+            let first =
+                in_group(artifact, Some(group)).filter(|mention| mention.place == ArtifactLocation::Index(0));
             for mention in first {
                 artifacts.entry(mention.digest).or_default().insert(artifact.core);
             }

@@ -13,28 +13,28 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 
-use super::state::State;
+use super::state::MemoryState;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction, FileRecord,
-    Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue, ManualLink, MemberRecord, Mention,
-    NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution, SharedFile, Snapshot, Statistics,
-    UnresolvedReference,
+    Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, Direction,
+    FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey, LabelValue, ManualLink,
+    MemberRecord, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, Resolution, SharedFile,
+    Snapshot, Statistics, UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, TimeBasis, Tombstone};
 
 /// A snapshot, which shares the content with all others of the same time.
 #[derive(Clone, Default)]
-pub(super) struct View(pub(super) Arc<State>);
+pub(super) struct MemorySnapshot(pub(super) Arc<MemoryState>);
 
 /// Returns the answer for each key.
 fn each<K: Copy, T>(keys: &[K], answer: impl Fn(K) -> T) -> Vec<T> {
     keys.iter().map(|key| answer(*key)).collect()
 }
 
-impl Snapshot for View {
+impl Snapshot for MemorySnapshot {
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
         Ok(each(of, |core| Some(self.0.artifact(core)?.record())))
     }
@@ -43,7 +43,7 @@ impl Snapshot for View {
         Ok(each(of, |core| self.0.captures_of(core)))
     }
 
-    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>> {
+    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>> {
         Ok(each(of, |core| self.0.attributes_of(core)))
     }
 
@@ -55,7 +55,7 @@ impl Snapshot for View {
         Ok(self.0.resolve(prefix, limit))
     }
 
-    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>> {
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
         Ok(self.0.find(filter, order, page))
     }
 
@@ -67,7 +67,7 @@ impl Snapshot for View {
         Ok(self.0.count_by_day(filter, by))
     }
 
-    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
         Ok(each(of, |core| self.0.mentions_of(core, group)))
     }
 
@@ -75,7 +75,7 @@ impl Snapshot for View {
         Ok(each(of, |core| self.0.mention_counts(core)))
     }
 
-    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
         Ok(each(digests, |digest| self.0.mentioning(digest, group)))
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::state::State;
+use super::super::state::MemoryState;
 use crate::digest::CoreHash;
 use crate::storage::interface::{NameUse, Names};
 
-impl State {
+impl MemoryState {
     pub(super) fn names_of(&self, core: CoreHash) -> Names {
         let Some(artifact) = self.artifact(core) else { return Names::default() };
         let own: Vec<String> = artifact.identified_by().into_iter().map(str::to_owned).collect();

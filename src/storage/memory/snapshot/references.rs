@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::state::{Artifact, State};
+use super::super::state::{MemoryArtifact, MemoryState};
 use super::mentions::record;
 use crate::artifact::Mention;
 use crate::digest::CoreHash;
@@ -11,7 +11,7 @@ use crate::storage::interface::{
     sort_references, sort_unresolved,
 };
 
-impl State {
+impl MemoryState {
     /// Returns the references of an artifact to others.
     pub(super) fn references_from(&self, core: CoreHash) -> Vec<ReferenceEdge> {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
@@ -37,7 +37,7 @@ impl State {
 
     /// Returns the reference that a mention makes, if it makes one: its role has a relation, and the artifact that the
     /// digest identifies is stored or has to be.
-    fn edge(&self, from: &Artifact, mention: &Mention) -> Option<ReferenceEdge> {
+    fn edge(&self, from: &MemoryArtifact, mention: &Mention) -> Option<ReferenceEdge> {
         let relation = mention.role.relation?;
         let target = self.artifact(CoreHash(mention.digest));
         if target.is_none() && !relation.dangles {
@@ -52,7 +52,7 @@ impl State {
     }
 
     pub(super) fn manual_links_of(&self, core: CoreHash) -> Vec<ManualLink> {
-        let link = |key: super::super::state::LinkKey| {
+        let link = |key: super::super::state::MemoryLinkKey| {
             let note = self.links.get(&key).cloned().flatten();
             ManualLink { source: key.source, relation: key.relation, target: key.target, note }
         };
@@ -61,7 +61,7 @@ impl State {
 
     pub(super) fn containers(&self, core: CoreHash, by: Containment) -> Vec<CoreHash> {
         let Some(contained) = self.artifact(core) else { return Vec::new() };
-        let has_document = |other: &Artifact| {
+        let has_document = |other: &MemoryArtifact| {
             let is_document = contained.kind.document_member().is_some();
             let mut documents = contained.captures.iter().flat_map(|capture| &capture.members);
             let is_in = |blob| other.captures.iter().any(|capture| capture.has_blob(blob));
@@ -69,7 +69,7 @@ impl State {
         };
         let others = self.all().filter(|other| other.core != core);
         let containers = others.filter(|other| match by {
-            Containment::Stated => other.contains(core),
+            Containment::Declared => other.contains(core),
             Containment::Bytes => other.contains(core) || has_document(other),
         });
         containers.map(|container| container.core).collect()
@@ -81,7 +81,7 @@ impl State {
         relation: &str,
         attribute: &str,
     ) -> BTreeSet<CoreHash> {
-        let artifacts: Vec<&Artifact> = among.iter().filter_map(|core| self.artifact(*core)).collect();
+        let artifacts: Vec<&MemoryArtifact> = among.iter().filter_map(|core| self.artifact(*core)).collect();
         related(&artifacts, &artifacts, relation, attribute)
     }
 
@@ -92,8 +92,8 @@ impl State {
         relation: &str,
         attribute: &str,
     ) -> BTreeSet<CoreHash> {
-        let artifacts: Vec<&Artifact> = of.iter().filter_map(|core| self.artifact(*core)).collect();
-        let others: Vec<&Artifact> =
+        let artifacts: Vec<&MemoryArtifact> = of.iter().filter_map(|core| self.artifact(*core)).collect();
+        let others: Vec<&MemoryArtifact> =
             self.matching(filter).into_iter().map(|(artifact, _)| artifact).collect();
         related(&artifacts, &others, relation, attribute)
     }
@@ -128,16 +128,16 @@ impl State {
 
 /// Returns those of `artifacts` that another one of `others` refers to by `relation`, with the same value of `attribute`.
 fn related(
-    artifacts: &[&Artifact],
-    others: &[&Artifact],
+    artifacts: &[&MemoryArtifact],
+    others: &[&MemoryArtifact],
     relation: &str,
     attribute: &str,
 ) -> BTreeSet<CoreHash> {
-    let values = |artifact: &Artifact| -> BTreeSet<String> {
+    let values = |artifact: &MemoryArtifact| -> BTreeSet<String> {
         let attributes = artifact.attributes().into_iter().filter(|known| known.name == attribute);
         attributes.map(|attribute| attribute.value.clone()).collect()
     };
-    let is_related = |to: &Artifact, from: &Artifact| {
+    let is_related = |to: &MemoryArtifact, from: &MemoryArtifact| {
         let refers = |mention: &&Mention| {
             mention.digest == to.core.0 && mention.role.relation.is_some_and(|known| known.name == relation)
         };

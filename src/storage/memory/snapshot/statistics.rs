@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 
-use super::super::state::{Artifact, Capture, State};
+use super::super::state::{MemoryArtifact, MemoryCapture, MemoryState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::TimeBasis;
-use crate::storage::interface::{BlobCounts, Dated, Day, Extremes, Filter, KindStats, Sized, Statistics};
+use crate::storage::interface::{
+    ArtifactSize, ArtifactTime, BlobCounts, Day, Extremes, Filter, KindTotals, Statistics,
+};
 
-impl State {
+impl MemoryState {
     pub(super) fn statistics(&self, by: TimeBasis) -> Statistics {
         Statistics {
             kinds: self.kinds(),
@@ -28,11 +30,11 @@ impl State {
         }
     }
 
-    fn kinds(&self) -> Vec<KindStats> {
-        let mut kinds: BTreeMap<&str, KindStats> = BTreeMap::new();
+    fn kinds(&self) -> Vec<KindTotals> {
+        let mut kinds: BTreeMap<&str, KindTotals> = BTreeMap::new();
         for artifact in self.all() {
             let kind = artifact.kind.name();
-            let stats = kinds.entry(kind).or_insert_with(|| KindStats {
+            let stats = kinds.entry(kind).or_insert_with(|| KindTotals {
                 kind: kind.to_owned(),
                 artifacts: 0,
                 captures: 0,
@@ -64,20 +66,22 @@ impl State {
     fn extremes(&self, by: TimeBasis) -> Extremes {
         let mut largest = self.by_addition();
         largest.sort_by_key(|artifact| Reverse(size(artifact)));
-        let largest = largest.into_iter().take(Extremes::LARGEST).map(|artifact| Sized {
+        let largest = largest.into_iter().take(Extremes::LARGEST).map(|artifact| ArtifactSize {
             artifact: artifact.record(),
             bytes: size(artifact),
             captures: artifact.captures.len() as u64,
         });
-        let mut dated: Vec<(DateTime<Utc>, &Artifact)> =
+        let mut dated: Vec<(DateTime<Utc>, &MemoryArtifact)> =
             self.all().filter_map(|artifact| Some((artifact.time(by)?, artifact))).collect();
         dated.sort_by_key(|(at, artifact)| match by {
             TimeBasis::LastSeen => (None, artifact.arrival),
             TimeBasis::FirstSeen => (Some(*at), artifact.addition),
             TimeBasis::Created | TimeBasis::Finished => (Some(*at), artifact.arrival),
         });
-        let one =
-            |(at, artifact): &(DateTime<Utc>, &Artifact)| Dated { artifact: artifact.record(), at: *at };
+        let one = |(at, artifact): &(DateTime<Utc>, &MemoryArtifact)| ArtifactTime {
+            artifact: artifact.record(),
+            at: *at,
+        };
         Extremes { largest: largest.collect(), oldest: dated.first().map(one), newest: dated.last().map(one) }
     }
 
@@ -112,12 +116,12 @@ impl State {
 }
 
 /// Returns the size of all captures of an artifact.
-fn size(artifact: &Artifact) -> u64 {
-    artifact.captures.iter().map(Capture::size).sum()
+fn size(artifact: &MemoryArtifact) -> u64 {
+    artifact.captures.iter().map(MemoryCapture::size).sum()
 }
 
 /// Returns the time that determines the day of a capture.
-fn time_of(artifact: &Artifact, capture: &Capture, by: TimeBasis) -> Option<DateTime<Utc>> {
+fn time_of(artifact: &MemoryArtifact, capture: &MemoryCapture, by: TimeBasis) -> Option<DateTime<Utc>> {
     match by {
         TimeBasis::FirstSeen => Some(capture.added_at),
         TimeBasis::LastSeen => Some(capture.seen_at),

@@ -8,49 +8,49 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::columns::{core, value};
-use super::error::{Failure, Outcome};
-use super::journal::{Recorder, has_entry};
+use super::error::{PostgresError, PostgresResult};
+use super::journal::{PostgresJournalWriter, has_entry};
 use super::names::NameCache;
 use super::parameter::Parameter;
-use super::pool::Server;
-use super::session::Session;
+use super::pool::PostgresServer;
+use super::session::DatabaseTransaction;
 use super::text::to_stored;
-use super::view::View;
+use super::view::PostgresSnapshot;
 use crate::digest::CoreHash;
 use crate::storage::annotations::{link_defect, note_defect, tag_defect};
 use crate::storage::interface::{Annotation, Snapshot, Transaction};
-use crate::storage::journal::Event;
+use crate::storage::journal::JournalEvent;
 use crate::storage::{Actor, Head, Result, StorageError};
 
 /// A change. It holds the writer lock.
-pub(super) struct Change<'s> {
-    view: View<'s>,
-    recorder: Recorder,
-    patience: Duration,
+pub(super) struct PostgresTransaction<'s> {
+    view: PostgresSnapshot<'s>,
+    recorder: PostgresJournalWriter,
+    busy_timeout: Duration,
 }
 
 /// The ends and the relation of a manual link.
-struct LinkKey<'l> {
+struct LinkRowKey<'l> {
     relation: &'l str,
     source: CoreHash,
     target: CoreHash,
 }
 
-impl<'s> Change<'s> {
-    /// Begins a change after waiting for other writers, no longer than `patience`.
+impl<'s> PostgresTransaction<'s> {
+    /// Begins a change after waiting for other writers, no longer than `busy_timeout`.
     pub(super) fn begin(
-        server: &'s Server,
+        server: &'s PostgresServer,
         names: &'s NameCache,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
-        patience: Duration,
-    ) -> Outcome<Self> {
-        let session = Session::to_write(server, patience)?;
-        let recorder = Recorder::lock(&session, actor, at)?;
-        Ok(Self { view: View { session, names }, recorder, patience })
+        busy_timeout: Duration,
+    ) -> PostgresResult<Self> {
+        let session = DatabaseTransaction::to_write(server, busy_timeout)?;
+        let recorder = PostgresJournalWriter::lock(&session, actor, at)?;
+        Ok(Self { view: PostgresSnapshot { session, names }, recorder, busy_timeout })
     }
 
-    fn session(&self) -> &Session<'s> {
+    fn session(&self) -> &DatabaseTransaction<'s> {
         &self.view.session
     }
 
@@ -59,24 +59,24 @@ impl<'s> Change<'s> {
     }
 
     /// Appends a journal entry, which snapshots of this change see.
-    fn record(&mut self, event: &Event<'_>) -> Outcome<()> {
+    fn record(&mut self, event: &JournalEvent<'_>) -> PostgresResult<()> {
         self.recorder.append(event)?;
         self.recorder.flush(&self.view.session)
     }
 
     /// Returns the number of an artifact.
-    fn expect_artifact(&self, core: CoreHash) -> Outcome<i64> {
+    fn expect_artifact(&self, core: CoreHash) -> PostgresResult<i64> {
         let sql = "SELECT id FROM artifact WHERE core = $1";
         let row = self.session().row(sql, &[&core])?;
         value(&row.ok_or_else(|| StorageError::gone(core))?, 0)
     }
 
     /// Returns whether a query has rows.
-    fn exists(&self, sql: &str, parameters: &[&dyn Parameter]) -> Outcome<bool> {
+    fn exists(&self, sql: &str, parameters: &[&dyn Parameter]) -> PostgresResult<bool> {
         Ok(self.session().row(sql, parameters)?.is_some())
     }
 
-    fn set_tag(&mut self, core: CoreHash, name: &str) -> Outcome<bool> {
+    fn set_tag(&mut self, core: CoreHash, name: &str) -> PostgresResult<bool> {
         reject(tag_defect(name))?;
         let artifact = self.expect_artifact(core)?;
         let sql = "INSERT INTO tag AS t (name, artifact, at) VALUES ($1, $2, $3)
@@ -84,17 +84,17 @@ impl<'s> Change<'s> {
         if self.session().execute(sql, &[&name, &artifact, &self.at()])? == 0 {
             return Ok(false);
         }
-        self.record(&Event::Tag { core, name }).map(|()| true)
+        self.record(&JournalEvent::Tag { core, name }).map(|()| true)
     }
 
-    fn remove_tag(&mut self, name: &str) -> Outcome<bool> {
+    fn remove_tag(&mut self, name: &str) -> PostgresResult<bool> {
         let sql =
             "DELETE FROM tag t USING artifact a WHERE t.name = $1 AND a.id = t.artifact RETURNING a.core";
         let Some(row) = self.session().row(sql, &[&to_stored(name)])? else { return Ok(false) };
-        self.record(&Event::Untag { core: core(&row, 0)?, name }).map(|()| true)
+        self.record(&JournalEvent::Untag { core: core(&row, 0)?, name }).map(|()| true)
     }
 
-    fn set_note(&mut self, core: CoreHash, text: &str) -> Outcome<bool> {
+    fn set_note(&mut self, core: CoreHash, text: &str) -> PostgresResult<bool> {
         reject(note_defect(text))?;
         let artifact = self.expect_artifact(core)?;
         let folded = text.to_lowercase().into_bytes();
@@ -103,18 +103,18 @@ impl<'s> Change<'s> {
         if self.session().execute(sql, &[&artifact, &to_stored(text), &folded, &self.at()])? == 0 {
             return Ok(false);
         }
-        self.record(&Event::Note { core, note: Some(text) }).map(|()| true)
+        self.record(&JournalEvent::Note { core, note: Some(text) }).map(|()| true)
     }
 
-    fn remove_note(&mut self, core: CoreHash) -> Outcome<bool> {
+    fn remove_note(&mut self, core: CoreHash) -> PostgresResult<bool> {
         let artifact = self.expect_artifact(core)?;
         if self.session().execute("DELETE FROM note WHERE artifact = $1", &[&artifact])? == 0 {
             return Ok(false);
         }
-        self.record(&Event::Note { core, note: None }).map(|()| true)
+        self.record(&JournalEvent::Note { core, note: None }).map(|()| true)
     }
 
-    fn pin(&mut self, core: CoreHash, note: Option<&str>) -> Outcome<bool> {
+    fn pin(&mut self, core: CoreHash, note: Option<&str>) -> PostgresResult<bool> {
         let artifact = self.expect_artifact(core)?;
         let stored = note.map(to_stored);
         let sql = "INSERT INTO pin AS p (artifact, note, at) VALUES ($1, $2, $3)
@@ -122,19 +122,19 @@ impl<'s> Change<'s> {
         if self.session().execute(sql, &[&artifact, &stored, &self.at()])? == 0 {
             return Ok(false);
         }
-        self.record(&Event::Pin { core, note }).map(|()| true)
+        self.record(&JournalEvent::Pin { core, note }).map(|()| true)
     }
 
-    fn unpin(&mut self, core: CoreHash) -> Outcome<bool> {
+    fn unpin(&mut self, core: CoreHash) -> PostgresResult<bool> {
         let artifact = self.expect_artifact(core)?;
         if self.session().execute("DELETE FROM pin WHERE artifact = $1", &[&artifact])? == 0 {
             return Ok(false);
         }
-        self.record(&Event::Unpin { core }).map(|()| true)
+        self.record(&JournalEvent::Unpin { core }).map(|()| true)
     }
 
-    fn add_link(&mut self, link: &LinkKey<'_>, note: Option<&str>) -> Outcome<bool> {
-        let LinkKey { relation, source, target } = *link;
+    fn add_link(&mut self, link: &LinkRowKey<'_>, note: Option<&str>) -> PostgresResult<bool> {
+        let LinkRowKey { relation, source, target } = *link;
         reject(link_defect(source, relation, target, note))?;
         let (from, to) = (self.expect_artifact(source)?, self.expect_artifact(target)?);
         let stored = note.map(to_stored);
@@ -144,42 +144,42 @@ impl<'s> Change<'s> {
         if self.session().execute(sql, &[&from, &relation, &to, &stored, &self.at()])? == 0 {
             return Ok(false);
         }
-        self.record(&Event::Link { note, relation, source, target }).map(|()| true)
+        self.record(&JournalEvent::Link { note, relation, source, target }).map(|()| true)
     }
 
-    fn remove_link(&mut self, link: &LinkKey<'_>) -> Outcome<bool> {
-        let LinkKey { relation, source, target } = *link;
+    fn remove_link(&mut self, link: &LinkRowKey<'_>) -> PostgresResult<bool> {
+        let LinkRowKey { relation, source, target } = *link;
         let (from, to) = (self.expect_artifact(source)?, self.expect_artifact(target)?);
         let stored = to_stored(relation);
         let sql = "DELETE FROM link WHERE source = $1 AND relation = $2 AND target = $3";
         if self.session().execute(sql, &[&from, &stored, &to])? == 0 {
             return Ok(false);
         }
-        self.record(&Event::Unlink { relation, source, target }).map(|()| true)
+        self.record(&JournalEvent::Unlink { relation, source, target }).map(|()| true)
     }
 }
 
-impl Change<'_> {
+impl PostgresTransaction<'_> {
     /// Makes the changes durable. If the answer is lost, asks whether they are.
-    fn finish(self) -> Outcome<Head> {
-        let (head, server, patience) = (self.recorder.head(), self.session().server(), self.patience);
+    fn finish(self) -> PostgresResult<Head> {
+        let (head, server, busy_timeout) = (self.recorder.head(), self.session().server(), self.busy_timeout);
         let Err(failure) = self.view.session.commit() else { return Ok(head) };
         if !failure.is_disconnection() {
             return Err(failure);
         }
         // The lock waits until the server has ended the transaction, one way or the other.
-        let session = Session::to_write(server, patience)?;
-        Recorder::lock(&session, None, DateTime::UNIX_EPOCH)?;
+        let session = DatabaseTransaction::to_write(server, busy_timeout)?;
+        PostgresJournalWriter::lock(&session, None, DateTime::UNIX_EPOCH)?;
         if has_entry(&session, head)? { Ok(head) } else { Err(failure) }
     }
 }
 
 /// Returns the error for a value with a defect.
-fn reject(defect: Option<String>) -> Outcome<()> {
-    defect.map_or(Ok(()), |defect| Err(Failure::from(StorageError::invalid(defect))))
+fn reject(defect: Option<String>) -> PostgresResult<()> {
+    defect.map_or(Ok(()), |defect| Err(PostgresError::from(StorageError::invalid(defect))))
 }
 
-impl Transaction for Change<'_> {
+impl Transaction for PostgresTransaction<'_> {
     fn snapshot(&self) -> &dyn Snapshot {
         &self.view
     }
@@ -204,10 +204,10 @@ impl Transaction for Change<'_> {
             Annotation::Pin { core, note } => self.pin(core, note),
             Annotation::Unpin { core } => self.unpin(core),
             Annotation::AddLink { source, relation, target, note } => {
-                self.add_link(&LinkKey { relation, source, target }, note)
+                self.add_link(&LinkRowKey { relation, source, target }, note)
             }
             Annotation::RemoveLink { source, relation, target } => {
-                self.remove_link(&LinkKey { relation, source, target })
+                self.remove_link(&LinkRowKey { relation, source, target })
             }
         };
         self.view.answer(outcome)

@@ -4,28 +4,28 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use super::{Change, LinkKey};
+use super::{LinkRowKey, PostgresTransaction};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{ManualLink, Snapshot as _};
-use crate::storage::journal::Event;
+use crate::storage::journal::JournalEvent;
 use crate::storage::postgres::columns::{digests, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::full_text::index::forget;
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::unreferenced;
 use crate::storage::{Actor, StorageError};
 
-impl Change<'_> {
-    pub(super) fn remove_artifact(&mut self, core: CoreHash, reason: Option<&str>) -> Outcome<()> {
+impl PostgresTransaction<'_> {
+    pub(super) fn remove_artifact(&mut self, core: CoreHash, reason: Option<&str>) -> PostgresResult<()> {
         let artifact = self.expect_artifact(core)?;
         if self.exists("SELECT 1 FROM pin WHERE artifact = $1", &[&artifact])? {
             return Err(StorageError::pinned(core).into());
         }
         let links = self.view.manual_links(&[core])?;
         for ManualLink { relation, source, target, .. } in links.into_iter().flatten() {
-            self.remove_link(&LinkKey { relation: &relation, source, target })?;
+            self.remove_link(&LinkRowKey { relation: &relation, source, target })?;
         }
         let annotations = self.view.annotations(&[core])?.pop().unwrap_or_default();
         for tag in annotations.tags {
@@ -38,14 +38,14 @@ impl Change<'_> {
     }
 
     /// Removes an artifact that has no annotations, and records the removal.
-    fn bury(&mut self, core: CoreHash, artifact: i64, reason: Option<&str>) -> Outcome<()> {
+    fn bury(&mut self, core: CoreHash, artifact: i64, reason: Option<&str>) -> PostgresResult<()> {
         let record = self.view.artifacts(&[core])?.pop().flatten().ok_or_else(|| StorageError::gone(core))?;
         let captures = self.view.captures(&[core])?.pop().unwrap_or_default();
         let hashes: Vec<CaptureHash> = captures.iter().map(|capture| capture.capture).collect();
         let size = captures.iter().map(|capture| capture.size).sum();
         let kind = record.kind.as_str();
         delete(self.session(), artifact, self.recorder.at())?;
-        self.record(&Event::Remove { captures: &hashes, core, kind, left: 0, reason, size })?;
+        self.record(&JournalEvent::Remove { captures: &hashes, core, kind, left: 0, reason, size })?;
         let removal = Removal {
             seq: self.recorder.head().seq,
             at: self.at(),
@@ -74,7 +74,10 @@ pub(in crate::storage::postgres) struct Removal<'r> {
 
 impl Removal<'_> {
     /// Adds its tombstones.
-    pub(in crate::storage::postgres) fn add_tombstones(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(in crate::storage::postgres) fn add_tombstones(
+        &self,
+        session: &DatabaseTransaction<'_>,
+    ) -> PostgresResult<()> {
         let mut digests: Vec<Digest> = self.captures.iter().map(|capture| capture.0).collect();
         digests.push(self.core.0);
         digests.sort_unstable();
@@ -85,9 +88,9 @@ impl Removal<'_> {
     /// Adds the tombstones of some of its digests.
     pub(in crate::storage::postgres) fn add_tombstones_of(
         &self,
-        session: &Session<'_>,
+        session: &DatabaseTransaction<'_>,
         digests: &[Digest],
-    ) -> Outcome<()> {
+    ) -> PostgresResult<()> {
         session.execute(
             "INSERT INTO tombstone (digest, entry, at, core, kind, actor, reason, remaining, size)
              SELECT digest, $2, $3, $4, $5, $6, $7, 0, $8 FROM unnest($1::bytea[]) AS n (digest)",
@@ -108,14 +111,14 @@ impl Removal<'_> {
 
 /// Deletes the rows of an artifact that is removed at a time, and the bytes that no other one has.
 pub(in crate::storage::postgres) fn delete(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     artifact: i64,
     at: DateTime<Utc>,
-) -> Outcome<()> {
+) -> PostgresResult<()> {
     let of: [&dyn Parameter; 1] = [&artifact];
     let of_captures = "capture IN (SELECT id FROM capture WHERE artifact = $1)";
     let blobs = session.rows(&format!("DELETE FROM member WHERE {of_captures} RETURNING blob"), &of)?;
-    let blobs: Vec<&[u8]> = blobs.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
+    let blobs: Vec<&[u8]> = blobs.iter().map(|row| value(row, 0)).collect::<PostgresResult<_>>()?;
     unreferenced::discard(session, &blobs, at)?;
     forget(session, artifact)?;
     delete_keys(session, artifact)?;
@@ -128,7 +131,7 @@ pub(in crate::storage::postgres) fn delete(
 }
 
 /// Deletes the keys by which the lists of an artifact are found.
-fn delete_keys(session: &Session<'_>, artifact: i64) -> Outcome<()> {
+fn delete_keys(session: &DatabaseTransaction<'_>, artifact: i64) -> PostgresResult<()> {
     let sql =
         "SELECT c.id, l.digests FROM capture c JOIN mention_list l ON l.capture = c.id WHERE c.artifact = $1";
     let (mut captures, mut keys) = (BTreeSet::new(), BTreeSet::new());

@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use postgres::Row;
 
 use crate::digest::BlobHash;
-use crate::storage::postgres::bytes::Examined;
+use crate::storage::postgres::bytes::BlobExamination;
 
 /// The tables that have rows of artifacts.
 #[derive(Clone, Copy)]
-pub(super) enum Part {
+pub(super) enum ArtifactTable {
     Captures,
     Members,
     Lists,
@@ -20,20 +20,20 @@ pub(super) enum Part {
 }
 
 /// The rows of a table by artifact, or what is damaged.
-pub(super) type Rows = std::result::Result<HashMap<i64, Vec<Row>>, String>;
+pub(super) type RowsByArtifact = std::result::Result<HashMap<i64, Vec<Row>>, String>;
 
 /// The rows and blobs that were read ahead.
 #[derive(Default)]
-pub(super) struct Ahead {
+pub(super) struct InspectionPrefetch {
     pub(super) artifacts: HashSet<i64>,
-    /// In the order of [`Part`].
-    pub(super) parts: Vec<Rows>,
-    pub(super) blobs: HashMap<BlobHash, Examined>,
+    /// In the order of [`ArtifactTable`].
+    pub(super) parts: Vec<RowsByArtifact>,
+    pub(super) blobs: HashMap<BlobHash, BlobExamination>,
 }
 
-impl Ahead {
+impl InspectionPrefetch {
     /// Returns the rows of an artifact, or what is damaged.
-    pub(super) fn rows(&self, part: Part, artifact: i64) -> std::result::Result<&[Row], String> {
+    pub(super) fn rows(&self, part: ArtifactTable, artifact: i64) -> std::result::Result<&[Row], String> {
         match self.parts.get(part as usize) {
             Some(Ok(rows)) => Ok(rows.get(&artifact).map_or(&[], Vec::as_slice)),
             Some(Err(damage)) => Err(damage.clone()),
@@ -42,7 +42,7 @@ impl Ahead {
     }
 
     /// Returns a blob, if it was read.
-    pub(super) fn blob(&self, blob: BlobHash) -> Option<&Examined> {
+    pub(super) fn blob(&self, blob: BlobHash) -> Option<&BlobExamination> {
         self.blobs.get(&blob)
     }
 

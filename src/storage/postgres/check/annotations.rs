@@ -9,43 +9,43 @@ use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
 use crate::digest::CoreHash;
 use crate::storage::Result;
 use crate::storage::check::CatalogCounts;
-use crate::storage::check::comparison::{AnnotationFacts, Comparison, link_subject};
+use crate::storage::check::comparison::{AnnotationFacts, JournalComparison, link_subject};
 use crate::storage::check::finding::{Finding, INDEX_MISSING, Subject};
-use crate::storage::check::journal_state::{JournalState, LinkKey};
+use crate::storage::check::journal_state::{JournalLinkKey, JournalState};
 use crate::storage::postgres::columns::{core, optional_text, text, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 
 /// The query and the keys for comparing annotations of one type. The rows begin with the artifact, the text and the time.
 /// Rows that refer to missing artifacts are broken references.
-struct Annotations<K> {
+struct AnnotationTableQuery<K> {
     sql: &'static str,
     table: &'static str,
-    key: fn(&Row) -> Outcome<K>,
+    key: fn(&Row) -> PostgresResult<K>,
     subject: fn(&K) -> Subject,
 }
 
-const TAGS: Annotations<String> = Annotations {
+const TAGS: AnnotationTableQuery<String> = AnnotationTableQuery {
     sql: "SELECT a.core, NULL::text, t.at, t.name FROM tag t JOIN artifact a ON a.id = t.artifact",
     table: "tag",
     key: |row| text(row, 3),
     subject: |name| Subject::Tag(name.clone()),
 };
 
-const NOTES: Annotations<CoreHash> = Annotations {
+const NOTES: AnnotationTableQuery<CoreHash> = AnnotationTableQuery {
     sql: "SELECT a.core, n.text, n.at FROM note n JOIN artifact a ON a.id = n.artifact",
     table: "note",
     key: |row| core(row, 0),
     subject: |core| Subject::Note(*core),
 };
 
-const PINS: Annotations<CoreHash> = Annotations {
+const PINS: AnnotationTableQuery<CoreHash> = AnnotationTableQuery {
     sql: "SELECT a.core, p.note, p.at FROM pin p JOIN artifact a ON a.id = p.artifact",
     table: "pin",
     key: |row| core(row, 0),
     subject: |core| Subject::Pin(*core),
 };
 
-const LINKS: Annotations<LinkKey> = Annotations {
+const LINKS: AnnotationTableQuery<JournalLinkKey> = AnnotationTableQuery {
     sql: "SELECT s.core, l.note, l.at, l.relation, t.core
             FROM link l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target",
     table: "link",
@@ -73,11 +73,11 @@ impl DatabaseInspection<'_> {
     /// Compares the rows of a table with the entries that `expected` names for their keys.
     fn compare_rows<K: Ord>(
         &self,
-        of: &Annotations<K>,
+        of: &AnnotationTableQuery<K>,
         expected: &mut BTreeMap<K, i64>,
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         let read = self.look(table(of.table), findings, || {
             self.scan(of.sql, LARGE_ROWS, &mut |rows| {
                 let rows = read_all(rows, &table(of.table), &mut compared.found, |row| {
@@ -104,7 +104,7 @@ impl DatabaseInspection<'_> {
 
     /// Compares the form in which notes are searched with their texts.
     fn compare_folded(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         self.look(table("note"), findings, || {
             let sql = "SELECT a.core, n.text, n.folded FROM note n JOIN artifact a ON a.id = n.artifact";
             self.scan(sql, LARGE_ROWS, &mut |rows| {
@@ -124,7 +124,7 @@ impl DatabaseInspection<'_> {
     }
 
     fn compare_labels(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         let read = self.look(table("label"), findings, || {
             let sql = "SELECT a.core, l.key, l.value, l.at FROM label l JOIN artifact a ON a.id = l.artifact";
             self.scan(sql, ROWS, &mut |rows| {

@@ -2,7 +2,7 @@
 
 use postgres::Row;
 
-use super::ahead::Part;
+use super::ahead::ArtifactTable;
 use super::{DatabaseInspection, ROWS, read_all, table};
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
@@ -11,14 +11,14 @@ use crate::storage::check::finding::{
     BLOB_DAMAGED, BLOB_MISSING, CAPTURE_DAMAGED, Finding, SIZE_WRONG, Subject, UNREADABLE,
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, ReadCapture};
-use crate::storage::postgres::bytes::{self, Examined};
+use crate::storage::postgres::bytes::{self, BlobExamination};
 use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::{PayloadDefect, Result, StoredMember};
 
 /// A named blob of a capture.
-struct File {
+struct NamedBlob {
     name: String,
     blob: BlobHash,
 }
@@ -76,7 +76,7 @@ impl DatabaseInspection<'_> {
         let rows = rows.map_err(|failure| failure.at(self.session.server().name()))?;
         let named = |row: &Row| Ok((text(row, 0)?, blob(row, 1)?));
         // A row that cannot be read is not that of a file.
-        let Ok(files) = rows.iter().map(named).collect::<Outcome<Vec<_>>>() else { return Ok(false) };
+        let Ok(files) = rows.iter().map(named).collect::<PostgresResult<Vec<_>>>() else { return Ok(false) };
         let files: Vec<_> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
         Ok(!files.is_empty() && is_capture_of(capture, &files))
     }
@@ -89,7 +89,7 @@ impl DatabaseInspection<'_> {
     ) -> Result<Vec<CaptureId>> {
         self.read_ahead(std::slice::from_ref(artifact))?;
         let subject = Subject::Artifact(artifact.core);
-        match self.ahead.borrow().rows(Part::Captures, artifact.id) {
+        match self.ahead.borrow().rows(ArtifactTable::Captures, artifact.id) {
             Ok(rows) => Ok(read_all(rows, &subject, findings, |row| value(row, 1).map(CaptureId))),
             Err(damage) => {
                 findings.push(Finding::new(UNREADABLE, subject, damage));
@@ -108,11 +108,17 @@ impl DatabaseInspection<'_> {
     ) -> Result<Option<ReadCapture>> {
         self.read_ahead(std::slice::from_ref(artifact))?;
         let subject = Subject::Artifact(artifact.core);
-        let row = self.rows_of_capture(artifact, id, Part::Captures, (&subject, &mut *findings), capture_row);
+        let row = self.rows_of_capture(
+            artifact,
+            id,
+            ArtifactTable::Captures,
+            (&subject, &mut *findings),
+            capture_row,
+        );
         let Some(row) = row.into_iter().next() else { return Ok(None) };
         let mut found = Vec::new();
         let subject = Subject::Capture(row.capture);
-        let files = self.rows_of_capture(artifact, id, Part::Members, (&subject, &mut found), file);
+        let files = self.rows_of_capture(artifact, id, ArtifactTable::Members, (&subject, &mut found), file);
         let mut members = Vec::new();
         for file in &files {
             let bytes = self.bytes(file.blob, &mut found)?;
@@ -129,9 +135,9 @@ impl DatabaseInspection<'_> {
         &self,
         artifact: &CheckedArtifact,
         id: CaptureId,
-        part: Part,
+        part: ArtifactTable,
         (subject, findings): (&Subject, &mut Vec<Finding>),
-        read: impl Fn(&Row) -> Outcome<T>,
+        read: impl Fn(&Row) -> PostgresResult<T>,
     ) -> Vec<T> {
         let ahead = self.ahead.borrow();
         let rows = match ahead.rows(part, artifact.id) {
@@ -162,7 +168,7 @@ impl DatabaseInspection<'_> {
     }
 
     /// Reads the stored bytes of a blob, or returns why they cannot be read.
-    pub(super) fn read_blob(&self, blob: BlobHash) -> Result<std::result::Result<Examined, Finding>> {
+    pub(super) fn read_blob(&self, blob: BlobHash) -> Result<std::result::Result<BlobExamination, Finding>> {
         let read = self.attempt(|| Ok(bytes::examine(&self.session, &[blob])?.remove(&blob)))?;
         let subject = Subject::Blob(blob);
         Ok(match read {
@@ -193,7 +199,7 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn capture_row(row: &Row) -> Outcome<CaptureRow> {
+fn capture_row(row: &Row) -> PostgresResult<CaptureRow> {
     Ok(CaptureRow {
         id: CaptureId(value(row, 1)?),
         capture: capture(row, 2)?,
@@ -204,17 +210,17 @@ fn capture_row(row: &Row) -> Outcome<CaptureRow> {
     })
 }
 
-fn file(row: &Row) -> Outcome<File> {
-    Ok(File { name: text(row, 2)?, blob: blob(row, 3)? })
+fn file(row: &Row) -> PostgresResult<NamedBlob> {
+    Ok(NamedBlob { name: text(row, 2)?, blob: blob(row, 3)? })
 }
 
 /// Returns whether a capture is a single document, whose hash is that of the capture.
-fn is_document(row: &CaptureRow, files: &[File]) -> bool {
+fn is_document(row: &CaptureRow, files: &[NamedBlob]) -> bool {
     matches!(files, [only] if only.blob.0 == row.capture.0)
 }
 
 /// Compares the files of a capture with its hash.
-fn compare_files(row: &CaptureRow, files: &[File], found: &mut Vec<Finding>) {
+fn compare_files(row: &CaptureRow, files: &[NamedBlob], found: &mut Vec<Finding>) {
     let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.blob)).collect();
     let detail = if named.is_empty() {
         "it has no files"
@@ -229,7 +235,7 @@ fn compare_files(row: &CaptureRow, files: &[File], found: &mut Vec<Finding>) {
 }
 
 /// Returns the bytes of a blob, or `None` and a finding.
-fn intact(blob: BlobHash, examined: &Examined, findings: &mut Vec<Finding>) -> Option<Vec<u8>> {
+fn intact(blob: BlobHash, examined: &BlobExamination, findings: &mut Vec<Finding>) -> Option<Vec<u8>> {
     let subject = Subject::Blob(blob);
     match &examined.bytes {
         Ok(bytes) => {

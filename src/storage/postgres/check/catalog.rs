@@ -7,18 +7,18 @@ use super::{DatabaseInspection, ROWS, read_all, table};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::check::CatalogCounts;
 use crate::storage::check::comparison::{
-    AdditionFacts, ArtifactRow, Comparison, SignatureFacts, signature_facts,
+    AdditionFacts, JournalComparison, JournaledArtifactRow, SignatureFacts, signature_facts,
 };
 use crate::storage::check::finding::{Finding, Subject, TOMBSTONE_DIFFERS};
 use crate::storage::check::journal_state::JournalState;
-use crate::storage::entry::{Change, Entry};
+use crate::storage::entry::{EntryChange, EntryText};
 use crate::storage::postgres::columns::{capture, core, optional_text, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 use crate::storage::{Result, Tombstone};
 
 /// A capture as stored, as far as the journal determines it.
-struct CaptureRow {
+struct CatalogCapture {
     core: CoreHash,
     capture: CaptureHash,
     addition: AdditionFacts<String, String>,
@@ -49,7 +49,7 @@ impl DatabaseInspection<'_> {
         counts: &mut CatalogCounts,
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
-        let (mut compared, mut signed) = (Comparison::default(), Comparison::default());
+        let (mut compared, mut signed) = (JournalComparison::default(), JournalComparison::default());
         let read = self.look(table("capture"), findings, || {
             let sql = "SELECT a.core, c.digest, c.added_at, c.size, k.name, c.seen_at, c.signature, c.key_id, c.source_path
                          FROM capture c JOIN artifact a ON a.id = c.artifact LEFT JOIN kind k ON k.id = a.kind
@@ -92,13 +92,13 @@ impl DatabaseInspection<'_> {
 
     /// Compares the arrival times and the order of the artifacts with the journal.
     fn compare_artifacts(&self, state: &JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         self.look(table("artifact"), findings, || {
             let sql = "SELECT core, added_at, seen_at, arrival FROM artifact ORDER BY id";
             self.scan(sql, ROWS, &mut |rows| {
                 let rows = read_all(rows, &table("artifact"), &mut compared.found, |row| {
                     let (added_at, seen_at, arrival) = (value(row, 1)?, value(row, 2)?, value(row, 3)?);
-                    Ok(ArtifactRow { core: core(row, 0)?, added_at, seen_at, arrival })
+                    Ok(JournaledArtifactRow { core: core(row, 0)?, added_at, seen_at, arrival })
                 });
                 // The captures of those that the journal does not have are reported instead.
                 let rows: Vec<_> =
@@ -107,7 +107,8 @@ impl DatabaseInspection<'_> {
                     rows.iter().flat_map(|(entries, row)| state.additions(row.core).chain([entries.seen]));
                 let recorded = self.entries(seqs.collect())?;
                 for (entries, row) in rows {
-                    compared.artifact(state, entries, &row, |seq| Outcome::Ok(time_of(&recorded, seq)))?;
+                    compared
+                        .artifact(state, entries, &row, |seq| PostgresResult::Ok(time_of(&recorded, seq)))?;
                 }
                 Ok(())
             })
@@ -116,7 +117,7 @@ impl DatabaseInspection<'_> {
     }
 
     fn compare_tombstones(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         let read = self.look(table("tombstone"), findings, || {
             let sql = format!("SELECT {TOMBSTONE} FROM tombstone t ORDER BY t.entry, t.digest");
             self.scan(&sql, ROWS, &mut |rows| {
@@ -143,11 +144,11 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn capture_row(row: &Row) -> Outcome<CaptureRow> {
+fn capture_row(row: &Row) -> PostgresResult<CatalogCapture> {
     let signature = optional_text(row, 6)?;
     let key_id = optional_text(row, 7)?;
     let (at, size) = (value(row, 2)?, value(row, 3)?);
-    Ok(CaptureRow {
+    Ok(CatalogCapture {
         core: core(row, 0)?,
         capture: capture(row, 1)?,
         addition: AdditionFacts {
@@ -163,15 +164,15 @@ fn capture_row(row: &Row) -> Outcome<CaptureRow> {
 }
 
 /// Returns the addition that an entry records, if it records one.
-fn addition_facts(entry: &Entry) -> Option<AdditionFacts<String, String>> {
-    let Change::Add { kind, size, source_path, .. } = &entry.change else { return None };
+fn addition_facts(entry: &EntryText) -> Option<AdditionFacts<String, String>> {
+    let EntryChange::Add { kind, size, source_path, .. } = &entry.change else { return None };
     let (size, kind, source_path) = (i64::try_from(*size).ok(), Some(kind.clone()), source_path.clone());
     Some(AdditionFacts { at: entry.milliseconds(), size, kind, source_path })
 }
 
 /// Returns whether a tombstone has what the entry of the removal says.
-pub(in crate::storage::postgres) fn is_recorded(tombstone: &Tombstone, entry: &Entry) -> bool {
-    let Change::Remove { core, kind, left, reason, size, .. } = &entry.change else { return false };
+pub(in crate::storage::postgres) fn is_recorded(tombstone: &Tombstone, entry: &EntryText) -> bool {
+    let EntryChange::Remove { core, kind, left, reason, size, .. } = &entry.change else { return false };
     entry.milliseconds() == Some(tombstone.at.timestamp_millis())
         && *core == tombstone.core
         && *kind == tombstone.kind

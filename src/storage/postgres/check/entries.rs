@@ -3,35 +3,38 @@
 use std::collections::HashMap;
 
 use super::DatabaseInspection;
-use crate::storage::entry::Entry;
+use crate::storage::entry::EntryText;
 use crate::storage::postgres::columns::{text, value};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::session::DatabaseTransaction;
 
 /// Entries by their numbers.
-pub(in crate::storage::postgres) type Entries = HashMap<i64, Entry>;
+pub(in crate::storage::postgres) type EntriesByNumber = HashMap<i64, EntryText>;
 
 /// Returns the time of an entry.
-pub(in crate::storage::postgres) fn time_of(entries: &Entries, seq: i64) -> Option<i64> {
-    entries.get(&seq).and_then(Entry::milliseconds)
+pub(in crate::storage::postgres) fn time_of(entries: &EntriesByNumber, seq: i64) -> Option<i64> {
+    entries.get(&seq).and_then(EntryText::milliseconds)
 }
 
 impl DatabaseInspection<'_> {
     /// Returns the entries with these numbers, as far as they exist and can be parsed.
-    pub(super) fn entries(&self, seqs: Vec<i64>) -> Outcome<Entries> {
+    pub(super) fn entries(&self, seqs: Vec<i64>) -> PostgresResult<EntriesByNumber> {
         entries(&self.session, seqs)
     }
 }
 
 /// Returns the entries with these numbers, as far as they exist and can be parsed.
-pub(in crate::storage::postgres) fn entries(session: &Session<'_>, mut seqs: Vec<i64>) -> Outcome<Entries> {
+pub(in crate::storage::postgres) fn entries(
+    session: &DatabaseTransaction<'_>,
+    mut seqs: Vec<i64>,
+) -> PostgresResult<EntriesByNumber> {
     seqs.sort_unstable();
     seqs.dedup();
-    let mut entries = Entries::new();
+    let mut entries = EntriesByNumber::new();
     let sql = "SELECT seq, entry FROM journal WHERE seq = ANY($1)";
     session.each(sql, &[&seqs], &mut |row| {
         // What cannot be parsed is a finding about the entry.
-        if let Some(entry) = text(row, 1).ok().and_then(|text| Entry::parse(&text).ok()) {
+        if let Some(entry) = text(row, 1).ok().and_then(|text| EntryText::parse(&text).ok()) {
             entries.insert(value(row, 0)?, entry);
         }
         Ok(())

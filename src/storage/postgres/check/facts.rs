@@ -6,35 +6,37 @@ use std::sync::Arc;
 
 use postgres::Row;
 
-use super::ahead::{Ahead, Part};
+use super::ahead::{ArtifactTable, InspectionPrefetch};
 use super::{DatabaseInspection, read_all};
-use crate::artifact::Place;
+use crate::artifact::ArtifactLocation;
 use crate::storage::Result;
 use crate::storage::check::CheckedArtifact;
-use crate::storage::check::facts::{AttributeFact, Facts, MentionFact, Name, ReferenceFact, RoleFact};
+use crate::storage::check::facts::{
+    ArtifactFacts, AttributeFact, MentionFact, NameFact, ReferenceFact, RoleFact,
+};
 use crate::storage::check::finding::{
     Finding, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INDEX_UNREADABLE, Subject, UNREADABLE,
 };
 use crate::storage::postgres::columns::{digest, digests, optional_text, text, value};
-use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::keys::text_key;
-use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::lists::{self, ListedMention};
 
 /// The roles by their numbers.
-type Roles = HashMap<i32, Arc<RoleFact>>;
+type RoleFactsById = HashMap<i32, Arc<RoleFact>>;
 
 /// A list of mentions as stored.
-struct List {
+struct MentionListRow {
     key: (i64, i32),
-    entries: Vec<Entry>,
+    entries: Vec<ListedMention>,
     /// Whether the list is what the entries are encoded to.
     is_canonical: bool,
 }
 
 /// The derived rows of one artifact.
-struct Derived<'d> {
+struct DerivedRowReader<'d> {
     artifact: &'d CheckedArtifact,
-    ahead: &'d Ahead,
+    ahead: &'d InspectionPrefetch,
     findings: &'d mut Vec<Finding>,
     /// Whether everything could be read.
     is_complete: bool,
@@ -46,19 +48,19 @@ impl DatabaseInspection<'_> {
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
-    ) -> Result<Option<Facts>> {
+    ) -> Result<Option<ArtifactFacts>> {
         self.read_ahead(std::slice::from_ref(artifact))?;
         let Some(roles) = self.roles(findings)? else { return Ok(None) };
         let ahead = self.ahead.borrow();
-        let mut derived = Derived { artifact, ahead: &ahead, findings, is_complete: true };
+        let mut derived = DerivedRowReader { artifact, ahead: &ahead, findings, is_complete: true };
         let mentions = derived.mentions(&roles);
         let attributes = derived.attributes();
         let names = derived.names();
         let references = derived.references();
-        Ok(derived.is_complete.then_some(Facts { mentions, attributes, names, references }))
+        Ok(derived.is_complete.then_some(ArtifactFacts { mentions, attributes, names, references }))
     }
 
-    fn roles(&self, findings: &mut Vec<Finding>) -> Result<Option<Roles>> {
+    fn roles(&self, findings: &mut Vec<Finding>) -> Result<Option<RoleFactsById>> {
         if let Some(roles) = &*self.roles.borrow() {
             return Ok(Some(roles.clone()));
         }
@@ -66,14 +68,16 @@ impl DatabaseInspection<'_> {
             let sql = "SELECT r.id, k.name, r.name, r.role_group, r.unit, r.relation, r.dangles
                          FROM role r LEFT JOIN kind k ON k.id = r.kind";
             let rows = self.session.rows(sql, &[])?;
-            rows.iter().map(|row| Ok((value(row, 0)?, Arc::new(role(row)?)))).collect::<Outcome<Roles>>()
+            rows.iter()
+                .map(|row| Ok((value(row, 0)?, Arc::new(role(row)?))))
+                .collect::<PostgresResult<RoleFactsById>>()
         })?;
         self.roles.replace(read.clone());
         Ok(read)
     }
 }
 
-fn role(row: &Row) -> Outcome<RoleFact> {
+fn role(row: &Row) -> PostgresResult<RoleFact> {
     Ok(RoleFact {
         kind: optional_text(row, 1)?.unwrap_or_default(),
         name: text(row, 2)?,
@@ -85,7 +89,7 @@ fn role(row: &Row) -> Outcome<RoleFact> {
 }
 
 /// Returns a role, or one that says that there is none with the number.
-fn role_with(roles: &Roles, id: i32) -> Arc<RoleFact> {
+fn role_with(roles: &RoleFactsById, id: i32) -> Arc<RoleFact> {
     roles.get(&id).cloned().unwrap_or_else(|| {
         Arc::new(RoleFact {
             kind: String::new(),
@@ -98,7 +102,7 @@ fn role_with(roles: &Roles, id: i32) -> Arc<RoleFact> {
     })
 }
 
-fn list(row: &Row) -> Outcome<List> {
+fn list(row: &Row) -> PostgresResult<MentionListRow> {
     let (stored, entries): (&[u8], &[u8]) = (value(row, 3)?, value(row, 4)?);
     let firsts: Option<&[u8]> = value(row, 5)?;
     let decoded = lists::decode(stored, entries)?;
@@ -107,33 +111,33 @@ fn list(row: &Row) -> Outcome<List> {
         && encoded.entries == entries
         && lists::joined(&encoded.firsts) == firsts.unwrap_or_default()
         && encoded.firsts.is_empty() == firsts.is_none();
-    Ok(List { key: (value(row, 1)?, value(row, 2)?), entries: decoded, is_canonical })
+    Ok(MentionListRow { key: (value(row, 1)?, value(row, 2)?), entries: decoded, is_canonical })
 }
 
 /// Returns an edge as the entry that it is derived from.
-fn edge(row: &Row) -> Outcome<Entry> {
+fn edge(row: &Row) -> PostgresResult<ListedMention> {
     let (index, pointer) = (value::<Option<i64>>(row, 3)?, optional_text(row, 4)?);
     let place = match (index, pointer) {
-        (Some(index), None) => {
-            Place::Index(u32::try_from(index).map_err(|_| Failure::damaged("a place is out of range"))?)
-        }
-        (None, Some(pointer)) => Place::Pointer(pointer),
-        _ => return Err(Failure::damaged("an edge does not have one place")),
+        (Some(index), None) => ArtifactLocation::Index(
+            u32::try_from(index).map_err(|_| PostgresError::damaged("a place is out of range"))?,
+        ),
+        (None, Some(pointer)) => ArtifactLocation::Pointer(pointer),
+        _ => return Err(PostgresError::damaged("an edge does not have one place")),
     };
-    Ok(Entry { role: value(row, 2)?, place, digest: digest(row, 1)? })
+    Ok(ListedMention { role: value(row, 2)?, place, digest: digest(row, 1)? })
 }
 
 /// A row with a key that is derived from a text in it.
-struct Keyed<T> {
+struct KeyedFact<T> {
     fact: T,
     has_right_key: bool,
 }
 
-fn keyed<T>(row: &Row, text: &str, key: usize, fact: T) -> Outcome<Keyed<T>> {
-    Ok(Keyed { fact, has_right_key: value::<i64>(row, key)? == text_key(text) })
+fn keyed<T>(row: &Row, text: &str, key: usize, fact: T) -> PostgresResult<KeyedFact<T>> {
+    Ok(KeyedFact { fact, has_right_key: value::<i64>(row, key)? == text_key(text) })
 }
 
-impl Derived<'_> {
+impl DerivedRowReader<'_> {
     fn subject(&self) -> Subject {
         Subject::Artifact(self.artifact.core)
     }
@@ -143,7 +147,7 @@ impl Derived<'_> {
     }
 
     /// Returns what `read` makes of the rows of a part. Those that it cannot read are findings.
-    fn rows<T>(&mut self, part: Part, read: impl Fn(&Row) -> Outcome<T>) -> Vec<T> {
+    fn rows<T>(&mut self, part: ArtifactTable, read: impl Fn(&Row) -> PostgresResult<T>) -> Vec<T> {
         let rows = match self.ahead.rows(part, self.artifact.id) {
             Ok(rows) => rows,
             Err(damage) => {
@@ -161,11 +165,11 @@ impl Derived<'_> {
 
     /// Each capture has its own rows, so that none can be there more often than there are captures.
     fn captures(&self) -> usize {
-        self.ahead.rows(Part::Captures, self.artifact.id).map_or(usize::MAX, <[Row]>::len)
+        self.ahead.rows(ArtifactTable::Captures, self.artifact.id).map_or(usize::MAX, <[Row]>::len)
     }
 
-    fn mentions(&mut self, roles: &Roles) -> Vec<MentionFact> {
-        let lists = self.rows(Part::Lists, list);
+    fn mentions(&mut self, roles: &RoleFactsById) -> Vec<MentionFact> {
+        let lists = self.rows(ArtifactTable::Lists, list);
         if lists.iter().any(|list| !list.is_canonical) {
             self.report(INDEX_SURPLUS, "a list of mentions does not match its entries");
         }
@@ -174,19 +178,22 @@ impl Derived<'_> {
             self.report(INDEX_SURPLUS, "a list of mentions is there more than once");
         }
         self.compare_groups(&lists, roles);
-        let entries: Vec<Entry> = lists.into_iter().flat_map(|list| list.entries).collect();
+        let entries: Vec<ListedMention> = lists.into_iter().flat_map(|list| list.entries).collect();
         if self.is_complete {
             self.compare_edges(&entries, roles);
         }
-        let mention =
-            |Entry { role, place, digest }| MentionFact { role: role_with(roles, role), place, digest };
+        let mention = |ListedMention { role, place, digest }| MentionFact {
+            role: role_with(roles, role),
+            place,
+            digest,
+        };
         entries.into_iter().map(mention).collect()
     }
 
     /// Checks that the mentions of a list have roles of one group, the list's.
-    fn compare_groups(&mut self, lists: &[List], roles: &Roles) {
+    fn compare_groups(&mut self, lists: &[MentionListRow], roles: &RoleFactsById) {
         let mut groups: BTreeMap<i32, &str> = BTreeMap::new();
-        for List { key: (_, number), entries, .. } in lists {
+        for MentionListRow { key: (_, number), entries, .. } in lists {
             for entry in entries {
                 let Some(role) = roles.get(&entry.role) else { continue };
                 if *groups.entry(*number).or_insert(&role.group) != role.group {
@@ -210,12 +217,13 @@ impl Derived<'_> {
     }
 
     /// Compares the edges with the mentions in roles that relate an artifact to another.
-    fn compare_edges(&mut self, entries: &[Entry], roles: &Roles) {
-        let is_edge = |entry: &&Entry| roles.get(&entry.role).is_some_and(|role| role.relation.is_some());
-        let expected: BTreeSet<&Entry> = entries.iter().filter(is_edge).collect();
-        let stored = self.rows(Part::Edges, edge);
-        let edges: BTreeSet<&Entry> = stored.iter().collect();
-        let shown = |entry: &Entry| {
+    fn compare_edges(&mut self, entries: &[ListedMention], roles: &RoleFactsById) {
+        let is_edge =
+            |entry: &&ListedMention| roles.get(&entry.role).is_some_and(|role| role.relation.is_some());
+        let expected: BTreeSet<&ListedMention> = entries.iter().filter(is_edge).collect();
+        let stored = self.rows(ArtifactTable::Edges, edge);
+        let edges: BTreeSet<&ListedMention> = stored.iter().collect();
+        let shown = |entry: &ListedMention| {
             format!("link {} {} {}", role_with(roles, entry.role).name, entry.place, entry.digest)
         };
         let missing = expected.difference(&edges).next().map(|entry| shown(entry));
@@ -230,7 +238,7 @@ impl Derived<'_> {
     }
 
     fn attributes(&mut self) -> Vec<AttributeFact> {
-        let rows = self.rows(Part::Attributes, |row| {
+        let rows = self.rows(ArtifactTable::Attributes, |row| {
             let (name, value_of) = (text(row, 1)?, text(row, 2)?);
             let number = value(row, 3)?;
             keyed(row, &value_of.clone(), 4, AttributeFact { name, value: value_of, number })
@@ -238,16 +246,16 @@ impl Derived<'_> {
         self.facts("attribute", rows)
     }
 
-    fn names(&mut self) -> Vec<Name> {
-        let rows = self.rows(Part::Identities, |row| {
+    fn names(&mut self) -> Vec<NameFact> {
+        let rows = self.rows(ArtifactTable::Identities, |row| {
             let handle = text(row, 1)?;
-            keyed(row, &handle.clone(), 2, Name(handle))
+            keyed(row, &handle.clone(), 2, NameFact(handle))
         });
         self.facts("name", rows)
     }
 
     fn references(&mut self) -> Vec<ReferenceFact> {
-        let rows = self.rows(Part::References, |row| {
+        let rows = self.rows(ArtifactTable::References, |row| {
             let (relation, handle) = (text(row, 1)?, text(row, 2)?);
             let dangles = value(row, 3)?;
             keyed(row, &handle.clone(), 4, ReferenceFact { relation, handle, dangles })
@@ -256,7 +264,7 @@ impl Derived<'_> {
     }
 
     /// Returns the facts of rows, after checking their keys and how often each is there.
-    fn facts<T: Ord + Display>(&mut self, what: &str, rows: Vec<Keyed<T>>) -> Vec<T> {
+    fn facts<T: Ord + Display>(&mut self, what: &str, rows: Vec<KeyedFact<T>>) -> Vec<T> {
         if let Some(wrong) = rows.iter().find(|row| !row.has_right_key) {
             let detail = format!("{what} {} has a wrong key", shortened(&wrong.fact));
             self.report(INDEX_MISSING, detail);

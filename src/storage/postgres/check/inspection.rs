@@ -5,8 +5,8 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::check::journal::JournalReader;
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, DictionaryCopy, Facts, Finding, Inspection, Integrity, JournalInspection,
-    KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
+    ArtifactFacts, CaptureId, CheckedArtifact, DictionaryCopy, Finding, Inspection, IntegrityLevel,
+    JournalInspection, KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
 };
 use crate::storage::forward::forward_to_inherent;
 
@@ -31,14 +31,14 @@ impl Inspection for DatabaseInspection<'_> {
             id: CaptureId,
             findings: &mut Vec<Finding>,
         ) -> Result<Option<ReadCapture>>;
-        fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>>;
+        fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<ArtifactFacts>>;
         fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
         fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>>;
         fn recorded_signatures(&self) -> Result<RecordedSignatures>;
     }
 
     /// The files are the server's, whose own tools check them.
-    fn structures(&self, _: Integrity) -> Result<Vec<Finding>> {
+    fn structures(&self, _: IntegrityLevel) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         self.schema(&mut findings)?;
         self.structure(&mut findings)?;

@@ -9,21 +9,21 @@ use crate::storage::Result;
 use crate::storage::check::comparison::signature_facts;
 use crate::storage::check::finding::{ENTRY_DIFFERS, Finding, JOURNAL_BROKEN, Subject};
 use crate::storage::check::journal::JournalReader;
-use crate::storage::check::journal_state::{JournalRow, JournalState, Replay};
+use crate::storage::check::journal_state::{JournalReplay, JournalRow, JournalState};
 use crate::storage::check::{CatalogCounts, RecordedCapture, RecordedSignatures};
-use crate::storage::entry::{Change, Entry};
+use crate::storage::entry::{EntryChange, EntryText};
 use crate::storage::postgres::columns::{digest, text, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 
 /// The action in an entry's text.
 #[derive(Deserialize)]
-struct Action {
+struct EntryActionField {
     action: String,
 }
 
 /// The recorded end of the journal.
 #[derive(PartialEq, Eq)]
-struct End {
+struct JournalEndRow {
     id: i16,
     seq: i64,
     at: Option<i64>,
@@ -32,8 +32,8 @@ struct End {
 
 impl JournalReader for DatabaseInspection<'_> {
     /// Also compares what is stored beside the texts with them.
-    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<Replay>> {
-        let mut replay = Replay::begin(since);
+    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<JournalReplay>> {
+        let mut replay = JournalReplay::begin(since);
         let mut found = Vec::new();
         let mut at = None;
         let read = self.look(table("journal"), findings, || {
@@ -55,7 +55,10 @@ impl JournalReader for DatabaseInspection<'_> {
             return Ok(None);
         }
         let head = replay.check.head;
-        self.compare_head(&End { id: 1, seq: head.seq.cast_signed(), at, chain: head.chain }, findings)?;
+        self.compare_head(
+            &JournalEndRow { id: 1, seq: head.seq.cast_signed(), at, chain: head.chain },
+            findings,
+        )?;
         Ok(Some(replay))
     }
 
@@ -95,7 +98,7 @@ impl DatabaseInspection<'_> {
                 capture.0
             );
             self.scan(&sql, ROWS, &mut |rows| {
-                let seqs = rows.iter().map(|row| value(row, 0)).collect::<Outcome<_>>()?;
+                let seqs = rows.iter().map(|row| value(row, 0)).collect::<PostgresResult<_>>()?;
                 let recorded = self.entries(seqs)?.into_values().filter_map(recorded_capture);
                 found.extend(recorded.filter(|recorded| recorded.capture == capture));
                 Ok(())
@@ -109,7 +112,7 @@ impl DatabaseInspection<'_> {
     /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
     /// or it contains entries that this program does not understand.
     pub(super) fn recorded_signatures(&self) -> Result<RecordedSignatures> {
-        let replay = self.replay(None, &mut Vec::new())?.filter(Replay::is_proven);
+        let replay = self.replay(None, &mut Vec::new())?.filter(JournalReplay::is_proven);
         let keys: Vec<_> = replay.into_iter().flat_map(|replay| replay.state.signatures).collect();
         let mut signatures = RecordedSignatures::default();
         self.look(table("journal"), &mut Vec::new(), || {
@@ -127,13 +130,13 @@ impl DatabaseInspection<'_> {
     }
 
     /// Compares the recorded end of the journal with its last entry.
-    fn compare_head(&self, last: &End, findings: &mut Vec<Finding>) -> Result<()> {
+    fn compare_head(&self, last: &JournalEndRow, findings: &mut Vec<Finding>) -> Result<()> {
         let mut heads = Vec::new();
         let mut found = Vec::new();
         let read = self.look(table("head"), findings, || {
             self.scan("SELECT seq, at, chain, id FROM head", ROWS, &mut |rows| {
                 heads.extend(read_all(rows, &table("head"), &mut found, |row| {
-                    Ok(End {
+                    Ok(JournalEndRow {
                         id: value(row, 3)?,
                         seq: value(row, 0)?,
                         at: value(row, 1)?,
@@ -153,9 +156,9 @@ impl DatabaseInspection<'_> {
 }
 
 /// Returns the capture that an entry adds, if it adds one.
-fn recorded_capture(entry: Entry) -> Option<RecordedCapture> {
+fn recorded_capture(entry: EntryText) -> Option<RecordedCapture> {
     match entry.change {
-        Change::Add { capture, core, kind, source_path, .. } => {
+        EntryChange::Add { capture, core, kind, source_path, .. } => {
             Some(RecordedCapture { core, capture, kind: Some(kind), source_path })
         }
         _ => None,
@@ -164,7 +167,7 @@ fn recorded_capture(entry: Entry) -> Option<RecordedCapture> {
 
 /// Returns the action in the text of an entry.
 pub(in crate::storage::postgres) fn written_action(text: &str) -> Option<String> {
-    serde_json::from_str(text).ok().map(|Action { action }| action)
+    serde_json::from_str(text).ok().map(|EntryActionField { action }| action)
 }
 
 /// Compares the action that is stored beside an entry with the one in its text.

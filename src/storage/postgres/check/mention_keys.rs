@@ -7,16 +7,17 @@ use crate::digest::Digest;
 use crate::storage::Result;
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::finding::{Finding, MENTIONS_MISSING, MENTIONS_SURPLUS, Subject};
-use crate::storage::check::sum::Sum;
+use crate::storage::check::sum::IndexFingerprint;
 use crate::storage::postgres::columns::{digests, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 
 impl DatabaseInspection<'_> {
     /// Checks whether there is exactly one key for every beginning of a digest in a list. If the returned flag is false,
     /// [`DatabaseInspection::unlisted`] should be called for every artifact.
     pub(super) fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
-        let (mut listed, mut indexed, mut unread) = (Sum::default(), Sum::default(), 0);
+        let (mut listed, mut indexed, mut unread) =
+            (IndexFingerprint::default(), IndexFingerprint::default(), 0);
         let lists = self.look(table("mention_list"), &mut findings, || {
             self.scan("SELECT capture, group_id, digests FROM mention_list", LARGE_ROWS, &mut |rows| {
                 for row in rows {
@@ -61,7 +62,7 @@ impl DatabaseInspection<'_> {
         Ok(())
     }
 
-    fn count_unlisted(&self, artifact: i64) -> Outcome<usize> {
+    fn count_unlisted(&self, artifact: i64) -> PostgresResult<usize> {
         let mut expected = BTreeSet::new();
         let sql =
             "SELECT l.capture, l.group_id, l.digests FROM capture c JOIN mention_list l ON l.capture = c.id

@@ -27,13 +27,13 @@ use std::sync::Arc;
 
 use postgres::Row;
 
-use super::error::{Failure, Outcome};
-use super::pool::Server;
-use super::session::Session;
+use super::error::{PostgresError, PostgresResult};
+use super::pool::PostgresServer;
+use super::session::DatabaseTransaction;
 use crate::storage::Result;
 use crate::storage::check::facts::RoleFact;
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
-use ahead::Ahead;
+use ahead::InspectionPrefetch;
 
 /// The number of rows of a batch, and of one whose rows may be large.
 const ROWS: usize = 2_000;
@@ -41,17 +41,17 @@ const LARGE_ROWS: usize = 200;
 
 /// A vault at one point in time, for checking.
 pub(super) struct DatabaseInspection<'s> {
-    session: Session<'s>,
+    session: DatabaseTransaction<'s>,
     /// The number of cursors so far.
     cursors: Cell<u32>,
     /// The roles by number, once they were read.
     roles: RefCell<Option<HashMap<i32, Arc<RoleFact>>>>,
-    ahead: RefCell<Ahead>,
+    ahead: RefCell<InspectionPrefetch>,
 }
 
 impl<'s> DatabaseInspection<'s> {
-    pub(super) fn begin(server: &'s Server) -> Outcome<Self> {
-        let session = Session::to_inspect(server)?;
+    pub(super) fn begin(server: &'s PostgresServer) -> PostgresResult<Self> {
+        let session = DatabaseTransaction::to_inspect(server)?;
         Ok(Self { session, cursors: Cell::default(), roles: RefCell::default(), ahead: RefCell::default() })
     }
 
@@ -63,7 +63,7 @@ impl<'s> DatabaseInspection<'s> {
         &self,
         subject: Subject,
         findings: &mut Vec<Finding>,
-        look: impl FnOnce() -> Outcome<T>,
+        look: impl FnOnce() -> PostgresResult<T>,
     ) -> Result<Option<T>> {
         match self.attempt(look)? {
             Ok(seen) => Ok(Some(seen)),
@@ -75,7 +75,7 @@ impl<'s> DatabaseInspection<'s> {
     }
 
     /// Returns the result of `look`, or what is damaged.
-    fn attempt<T>(&self, look: impl FnOnce() -> Outcome<T>) -> Result<std::result::Result<T, String>> {
+    fn attempt<T>(&self, look: impl FnOnce() -> PostgresResult<T>) -> Result<std::result::Result<T, String>> {
         match look() {
             Ok(seen) => Ok(Ok(seen)),
             Err(failure) => self.recover(failure).map(Err),
@@ -83,7 +83,7 @@ impl<'s> DatabaseInspection<'s> {
     }
 
     /// Returns what is damaged, or an error if the reason is another one.
-    fn recover(&self, failure: Failure) -> Result<String> {
+    fn recover(&self, failure: PostgresError) -> Result<String> {
         let name = self.session.server().name();
         if !failure.is_damage() {
             return Err(failure.at(name));
@@ -95,7 +95,12 @@ impl<'s> DatabaseInspection<'s> {
     }
 
     /// Passes the rows of a query to `take`, at most `size` at a time. The query has no parameters and uses no index.
-    fn scan(&self, sql: &str, size: usize, take: &mut dyn FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
+    fn scan(
+        &self,
+        sql: &str,
+        size: usize,
+        take: &mut dyn FnMut(&[Row]) -> PostgresResult<()>,
+    ) -> PostgresResult<()> {
         let number = self.cursors.get();
         self.cursors.set(number.wrapping_add(1));
         self.session.batch(&format!(
@@ -124,7 +129,7 @@ fn read_all<T>(
     rows: &[Row],
     subject: &Subject,
     found: &mut Vec<Finding>,
-    read: impl Fn(&Row) -> Outcome<T>,
+    read: impl Fn(&Row) -> PostgresResult<T>,
 ) -> Vec<T> {
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
@@ -137,6 +142,6 @@ fn read_all<T>(
 }
 
 /// Returns the reason that a row cannot be read.
-fn of_row(failure: Failure) -> String {
+fn of_row(failure: PostgresError) -> String {
     format!("a row: {}", failure.at("the vault").cause())
 }

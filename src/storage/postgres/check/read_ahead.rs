@@ -5,13 +5,13 @@ use std::collections::{HashMap, HashSet};
 use postgres::Row;
 
 use super::DatabaseInspection;
-use super::ahead::{Ahead, Part};
+use super::ahead::{ArtifactTable, InspectionPrefetch};
 use crate::digest::BlobHash;
 use crate::storage::Result;
 use crate::storage::check::CheckedArtifact;
 use crate::storage::postgres::bytes;
 use crate::storage::postgres::columns::{blob, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 
 /// Maximum number of artifacts, and of bytes unless one artifact has more.
 const ARTIFACTS: usize = 200;
@@ -58,7 +58,7 @@ impl DatabaseInspection<'_> {
     }
 
     /// Returns how many of the artifacts fit into memory together.
-    fn fitting(&self, artifacts: &[CheckedArtifact]) -> Outcome<usize> {
+    fn fitting(&self, artifacts: &[CheckedArtifact]) -> PostgresResult<usize> {
         let mut sum = 0.0;
         let mut fitting = 0;
         for row in self.session.rows(SIZES, &[&ids(artifacts)])? {
@@ -72,15 +72,17 @@ impl DatabaseInspection<'_> {
     }
 
     /// Reads the rows of artifacts, and their bytes if that is wanted.
-    fn load(&self, artifacts: &[CheckedArtifact], with_bytes: bool) -> Result<Ahead> {
+    fn load(&self, artifacts: &[CheckedArtifact], with_bytes: bool) -> Result<InspectionPrefetch> {
         let ids = ids(artifacts);
-        let mut ahead = Ahead { artifacts: ids.iter().copied().collect(), ..Ahead::default() };
+        let mut ahead =
+            InspectionPrefetch { artifacts: ids.iter().copied().collect(), ..InspectionPrefetch::default() };
         for query in QUERIES {
             ahead.parts.push(self.attempt(|| self.by_artifact(query, &ids))?);
         }
         self.forget_replaced(artifacts, &mut ahead)?;
         if with_bytes {
-            let members = ahead.parts.get(Part::Members as usize).and_then(|rows| rows.as_ref().ok());
+            let members =
+                ahead.parts.get(ArtifactTable::Members as usize).and_then(|rows| rows.as_ref().ok());
             let blobs: HashSet<BlobHash> = members
                 .into_iter()
                 .flatten()
@@ -94,7 +96,7 @@ impl DatabaseInspection<'_> {
         Ok(ahead)
     }
 
-    fn by_artifact(&self, query: &str, ids: &[i64]) -> Outcome<HashMap<i64, Vec<Row>>> {
+    fn by_artifact(&self, query: &str, ids: &[i64]) -> PostgresResult<HashMap<i64, Vec<Row>>> {
         let mut found: HashMap<i64, Vec<Row>> = HashMap::new();
         for row in self.session.rows(query, &[&ids])? {
             found.entry(value(&row, 0)?).or_default().push(row);
@@ -103,7 +105,7 @@ impl DatabaseInspection<'_> {
     }
 
     /// Drops the rows of artifacts that were removed since they were listed, and whose numbers others got.
-    fn forget_replaced(&self, artifacts: &[CheckedArtifact], ahead: &mut Ahead) -> Result<()> {
+    fn forget_replaced(&self, artifacts: &[CheckedArtifact], ahead: &mut InspectionPrefetch) -> Result<()> {
         let sql = "SELECT id, core FROM artifact WHERE id = ANY($1)";
         let Ok(rows) = self.attempt(|| self.by_artifact(sql, &ids(artifacts)))? else { return Ok(()) };
         for artifact in artifacts {

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{DatabaseInspection, table};
 use crate::storage::check::finding::{Finding, SCHEMA_DIFFERS, UNREADABLE};
 use crate::storage::postgres::columns::value;
-use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::schema::MIGRATIONS;
-use crate::storage::postgres::session::Session;
-use crate::storage::{ErrorKind, PATIENCE, Result};
+use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result};
 
 /// The definitions of a table, an index or a view, by its name.
-type Objects = BTreeMap<String, BTreeSet<String>>;
+type RelationDefinitions = BTreeMap<String, BTreeSet<String>>;
 
 /// The table of the version is not part of a migration: there would be none without it.
 const OBJECTS: &str = "
@@ -91,10 +91,10 @@ impl DatabaseInspection<'_> {
 
     /// Returns the definitions of an empty vault, which is created in a transaction that is not committed: the server
     /// describes both in the same words.
-    fn expected(&self) -> Outcome<Objects> {
-        let session = Session::to_write(self.session.server(), PATIENCE)?;
+    fn expected(&self) -> PostgresResult<RelationDefinitions> {
+        let session = DatabaseTransaction::to_write(self.session.server(), BUSY_TIMEOUT)?;
         let row = session.row("SELECT pg_backend_pid()", &[])?;
-        let row = row.ok_or_else(|| Failure::damaged("a process has no number"))?;
+        let row = row.ok_or_else(|| PostgresError::damaged("a process has no number"))?;
         let schema = format!("runvault_check_{}", value::<i32>(&row, 0)?);
         session.batch(&format!("CREATE SCHEMA {schema}; SET LOCAL search_path TO {schema}"))?;
         for migration in MIGRATIONS {
@@ -104,8 +104,8 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn objects(session: &Session<'_>) -> Outcome<Objects> {
-    let mut objects = Objects::new();
+fn objects(session: &DatabaseTransaction<'_>) -> PostgresResult<RelationDefinitions> {
+    let mut objects = RelationDefinitions::new();
     for row in session.rows(OBJECTS, &[])? {
         let (name, definition): (String, Option<String>) = (value(&row, 0)?, value(&row, 1)?);
         objects.entry(name).or_default().insert(definition.unwrap_or_default());

@@ -13,7 +13,7 @@ use crate::storage::check::finding::{
     SCHEMA_DIFFERS, Subject,
 };
 use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 use crate::storage::{PayloadDefect, Tombstone};
 
@@ -227,7 +227,7 @@ impl DatabaseInspection<'_> {
         sql: &str,
         name: &str,
         findings: &mut Vec<Finding>,
-        finding: &dyn Fn(&Row) -> Outcome<Finding>,
+        finding: &dyn Fn(&Row) -> PostgresResult<Finding>,
     ) -> Result<()> {
         let (mut found, mut unreadable) = (Vec::new(), Vec::new());
         self.look(table(name), findings, || {
@@ -242,7 +242,7 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn removed(row: &Row) -> Outcome<(Tombstone, Finding)> {
+fn removed(row: &Row) -> PostgresResult<(Tombstone, Finding)> {
     let tombstone = tombstone(row)?;
     let place = match optional_text(row, 9)? {
         Some(kind) => format!("its bytes are in {kind} {}", core(row, 10)?),

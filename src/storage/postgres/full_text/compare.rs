@@ -8,14 +8,14 @@ use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};
 use crate::storage::postgres::columns::{count, value};
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::session::DatabaseTransaction;
 
 /// Number of rows between two reports of the progress.
 const STEP: u64 = 1 << 12;
 
 /// A comparison in progress.
-pub(super) struct Comparison {
+pub(super) struct VectorComparison {
     /// The number of passages of captures that were not compared yet.
     listed: HashMap<i64, i32>,
     /// The digest of the indexed rows of each capture.
@@ -25,9 +25,9 @@ pub(super) struct Comparison {
 
 /// The rows of a capture, in a form that can be hashed.
 #[derive(Default)]
-struct Content(Vec<u8>);
+struct PassageRowBytes(Vec<u8>);
 
-impl Content {
+impl PassageRowBytes {
     fn add(&mut self, number: i32, field: &str, vector: &Vector) {
         let Vector { words, rest } = vector;
         let parts = [Some(field.as_bytes()), words.as_deref().map(str::as_bytes), rest.as_deref()];
@@ -56,22 +56,29 @@ impl Content {
 }
 
 /// Reads the index; `None` if there is none, or one of another version.
-pub(super) fn begin(session: &Session<'_>, watch: &mut dyn FnMut(u64, u64)) -> Outcome<Option<Comparison>> {
+pub(super) fn begin(
+    session: &DatabaseTransaction<'_>,
+    watch: &mut dyn FnMut(u64, u64),
+) -> PostgresResult<Option<VectorComparison>> {
     if index::state(session)?.is_none_or(|state| state.version != VERSION) {
         return Ok(None);
     }
     let listed = session.rows("SELECT capture, passages FROM search_capture", &[])?;
-    let listed = listed.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect::<Outcome<_>>()?;
+    let listed =
+        listed.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect::<PostgresResult<_>>()?;
     let total = session.row("SELECT count(*) FROM search_passage", &[])?;
-    let total = count(&total.ok_or_else(|| Failure::damaged("a count has no row"))?, 0)?;
+    let total = count(&total.ok_or_else(|| PostgresError::damaged("a count has no row"))?, 0)?;
     let actual = read(session, &mut |done| watch(done, total))?;
-    Ok(Some(Comparison { listed, actual, differences: SearchDifferences::default() }))
+    Ok(Some(VectorComparison { listed, actual, differences: SearchDifferences::default() }))
 }
 
-fn read(session: &Session<'_>, watch: &mut dyn FnMut(u64)) -> Outcome<HashMap<i64, Digest>> {
+fn read(
+    session: &DatabaseTransaction<'_>,
+    watch: &mut dyn FnMut(u64),
+) -> PostgresResult<HashMap<i64, Digest>> {
     let sql = "SELECT capture, number, field, words::text, rest FROM search_passage ORDER BY capture, number";
     let mut actual = HashMap::new();
-    let mut current: Option<(i64, Content)> = None;
+    let mut current: Option<(i64, PassageRowBytes)> = None;
     let mut done = 0;
     session.each(sql, &[], &mut |row| {
         let capture: i64 = value(row, 0)?;
@@ -79,7 +86,7 @@ fn read(session: &Session<'_>, watch: &mut dyn FnMut(u64)) -> Outcome<HashMap<i6
         match &mut current {
             Some((last, content)) if *last == capture => content.add(value(row, 1)?, value(row, 2)?, &vector),
             _ => {
-                let mut content = Content::default();
+                let mut content = PassageRowBytes::default();
                 content.add(value(row, 1)?, value(row, 2)?, &vector);
                 let finished = current.replace((capture, content));
                 actual.extend(finished.map(|(capture, content)| (capture, content.digest())));
@@ -95,15 +102,15 @@ fn read(session: &Session<'_>, watch: &mut dyn FnMut(u64)) -> Outcome<HashMap<i6
     Ok(actual)
 }
 
-impl IndexComparison for Comparison {
+impl IndexComparison for VectorComparison {
     fn captures(&self) -> u64 {
         self.listed.len() as u64
     }
 
     fn take(&mut self, core: CoreHash, capture: &CapturePassages) -> Result<()> {
         let passages = self.listed.remove(&capture.id).and_then(|passages| usize::try_from(passages).ok());
-        let actual = self.actual.remove(&capture.id).unwrap_or_else(|| Content::default().digest());
-        if passages != Some(capture.passages().len()) || actual != Content::of(capture).digest() {
+        let actual = self.actual.remove(&capture.id).unwrap_or_else(|| PassageRowBytes::default().digest());
+        if passages != Some(capture.passages().len()) || actual != PassageRowBytes::of(capture).digest() {
             self.differences.artifacts.insert(core);
         }
         Ok(())

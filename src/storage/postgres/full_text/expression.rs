@@ -1,7 +1,7 @@
 //! Search terms as a `tsquery`.
 
 use super::vector::{MAX_LEXEME_BYTES, lexeme};
-use crate::storage::full_text::{Phrase, Query};
+use crate::storage::full_text::{FullTextQuery, Phrase};
 use crate::storage::{Result, StorageError};
 
 /// The number of words of a query. The server evaluates longer ones recursively, until its stack is full.
@@ -21,7 +21,7 @@ pub(super) struct Expressions {
 impl Expressions {
     /// # Errors
     /// Returns an error of the kind `Invalid` if the query is too long.
-    pub(super) fn new(query: &Query) -> Result<Self> {
+    pub(super) fn new(query: &FullTextQuery) -> Result<Self> {
         let words = || query.phrases().flat_map(|phrase| &phrase.words);
         if words().count() > MAX_WORDS || words().map(Vec::len).sum::<usize>() > MAX_BYTES {
             let message = format!("a query of more than {MAX_WORDS} words or {MAX_BYTES} bytes is too long");
@@ -72,7 +72,7 @@ mod tests {
             is_prefix: text.ends_with('*'),
         };
         let alternatives = alternatives.iter().map(|terms| terms.iter().map(term).collect()).collect();
-        let query = Query::new(&Terms { alternatives, fields: Vec::new() });
+        let query = FullTextQuery::new(&Terms { alternatives, fields: Vec::new() });
         Expressions::new(&query).map(|found| (found.exact, found.loose))
     }
 

@@ -6,39 +6,39 @@ use super::vector::Vector;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::interface::{CapturePassages, SearchIndex, SearchableCapture};
 use crate::storage::postgres::columns::{capture, core, count, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::schema::expect_current;
-use crate::storage::postgres::session::Session;
-use crate::storage::postgres::view::{ARTIFACT, View};
+use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
 
 /// The version of the content. It is increased when it changes, or when kinds produce different passages.
 pub(super) const VERSION: i32 = 1;
 
 /// The progress of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct State {
+pub(super) struct PostgresSearchState {
     pub(super) version: i32,
     /// The last indexed capture.
     pub(super) capture: i64,
 }
 
 /// Returns the state of the index, or `None` if there is none.
-pub(super) fn state(session: &Session<'_>) -> Outcome<Option<State>> {
+pub(super) fn state(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<PostgresSearchState>> {
     let row = session.row("SELECT version, capture FROM search_state", &[])?;
-    row.map(|row| Ok(State { version: value(&row, 0)?, capture: value(&row, 1)? })).transpose()
+    row.map(|row| Ok(PostgresSearchState { version: value(&row, 0)?, capture: value(&row, 1)? })).transpose()
 }
 
 /// Waits for others that change the index, and returns its state.
-fn lock(session: &Session<'_>) -> Outcome<Option<State>> {
+fn lock(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<PostgresSearchState>> {
     let sql =
         "SELECT s.version, s.capture, v.version FROM search_state s, vault v WHERE s.id = 1 AND v.id = 1
                   FOR UPDATE OF s FOR SHARE OF v";
     let Some(row) = session.row(sql, &[])? else { return Ok(None) };
     expect_current(session.server().name(), value(&row, 2)?)?;
-    Ok(Some(State { version: value(&row, 0)?, capture: value(&row, 1)? }))
+    Ok(Some(PostgresSearchState { version: value(&row, 0)?, capture: value(&row, 1)? }))
 }
 
-pub(super) fn describe(session: &Session<'_>) -> Outcome<Option<SearchIndex>> {
+pub(super) fn describe(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<SearchIndex>> {
     let sql = "SELECT s.version, (SELECT count(*) FROM capture c WHERE c.id > s.capture) FROM search_state s";
     let row = session.row(sql, &[])?;
     let index =
@@ -47,7 +47,7 @@ pub(super) fn describe(session: &Session<'_>) -> Outcome<Option<SearchIndex>> {
 }
 
 /// Begins an empty index.
-pub(super) fn begin(session: &Session<'_>) -> Outcome<()> {
+pub(super) fn begin(session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
     let update = "UPDATE search_state SET version = $1, capture = 0 WHERE id = 1";
     if session.execute(update, &[&VERSION])? == 0 {
         // Another process may create it at the same time.
@@ -59,14 +59,14 @@ pub(super) fn begin(session: &Session<'_>) -> Outcome<()> {
 }
 
 /// Removes the index, and returns whether there was one.
-pub(super) fn drop(session: &Session<'_>) -> Outcome<bool> {
+pub(super) fn drop(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
     let is_there = lock(session)?.is_some();
     session.batch("DELETE FROM search_passage; DELETE FROM search_capture; DELETE FROM search_state")?;
     Ok(is_there)
 }
 
 /// Adds the passages of captures. Returns false if they are not those that come next.
-pub(super) fn add(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<bool> {
+pub(super) fn add(session: &DatabaseTransaction<'_>, batch: &[CapturePassages]) -> PostgresResult<bool> {
     let Some(state) = lock(session)?.filter(|state| state.version == VERSION) else { return Ok(false) };
     let Some(first) = batch.first() else { return Ok(true) };
     let next = session.row("SELECT min(id) FROM capture WHERE id > $1", &[&state.capture])?;
@@ -76,7 +76,7 @@ pub(super) fn add(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<b
         return Ok(false);
     }
     let keys = keys(session, batch)?;
-    let mut rows = Rows::default();
+    let mut rows = PassageColumns::default();
     let mut last = state.capture;
     for capture in batch {
         match keys.get(&capture.id) {
@@ -95,7 +95,10 @@ pub(super) fn add(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<b
 }
 
 /// Returns the keys of those captures of a batch that exist.
-fn keys(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<HashMap<i64, (CoreHash, CaptureHash)>> {
+fn keys(
+    session: &DatabaseTransaction<'_>,
+    batch: &[CapturePassages],
+) -> PostgresResult<HashMap<i64, (CoreHash, CaptureHash)>> {
     let ids: Vec<i64> = batch.iter().map(|capture| capture.id).collect();
     let sql = "SELECT c.id, a.core, c.digest FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ANY($1)";
     let rows = session.rows(sql, &[&ids])?;
@@ -103,17 +106,23 @@ fn keys(session: &Session<'_>, batch: &[CapturePassages]) -> Outcome<HashMap<i64
 }
 
 /// Removes the passages of an artifact that is about to be removed.
-pub(in crate::storage::postgres) fn forget(session: &Session<'_>, artifact: i64) -> Outcome<()> {
+pub(in crate::storage::postgres) fn forget(
+    session: &DatabaseTransaction<'_>,
+    artifact: i64,
+) -> PostgresResult<()> {
     forget_captures(session, "artifact", artifact)
 }
 
 /// Removes the passages of a capture that is about to be removed.
-pub(in crate::storage::postgres) fn forget_capture(session: &Session<'_>, capture: i64) -> Outcome<()> {
+pub(in crate::storage::postgres) fn forget_capture(
+    session: &DatabaseTransaction<'_>,
+    capture: i64,
+) -> PostgresResult<()> {
     forget_captures(session, "id", capture)
 }
 
 /// Removes the passages of the captures whose column has this number.
-fn forget_captures(session: &Session<'_>, column: &str, number: i64) -> Outcome<()> {
+fn forget_captures(session: &DatabaseTransaction<'_>, column: &str, number: i64) -> PostgresResult<()> {
     // Who adds passages holds this lock, and finds out under it which captures exist.
     if lock(session)?.is_none() {
         return Ok(());
@@ -133,7 +142,7 @@ fn forget_captures(session: &Session<'_>, column: &str, number: i64) -> Outcome<
 }
 
 /// Returns whether any table of the index has rows.
-pub(super) fn has_rows(session: &Session<'_>) -> Outcome<bool> {
+pub(super) fn has_rows(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
     let sql = "SELECT EXISTS (SELECT 1 FROM search_state) OR EXISTS (SELECT 1 FROM search_capture)
                       OR EXISTS (SELECT 1 FROM search_passage)";
     session.row(sql, &[])?.map_or(Ok(false), |row| value(&row, 0))
@@ -141,7 +150,7 @@ pub(super) fn has_rows(session: &Session<'_>) -> Outcome<bool> {
 
 /// The rows of captures, by column.
 #[derive(Default)]
-struct Rows {
+struct PassageColumns {
     captures: Vec<i64>,
     counts: Vec<i32>,
     of: Vec<i64>,
@@ -151,7 +160,7 @@ struct Rows {
     rests: Vec<Option<Vec<u8>>>,
 }
 
-impl Rows {
+impl PassageColumns {
     fn add(&mut self, capture: &CapturePassages) {
         let passages = capture.passages();
         self.captures.push(capture.id);
@@ -167,7 +176,7 @@ impl Rows {
         }
     }
 
-    fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         session.execute(
             "INSERT INTO search_capture (capture, passages) SELECT * FROM unnest($1::bigint[], $2::integer[])",
             &[&self.captures, &self.counts],
@@ -183,9 +192,9 @@ impl Rows {
     }
 }
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     /// Returns the next captures that are not in the index; none if there is no index of this version.
-    pub(super) fn unindexed(&self, limit: u32) -> Outcome<Vec<SearchableCapture>> {
+    pub(super) fn unindexed(&self, limit: u32) -> PostgresResult<Vec<SearchableCapture>> {
         match state(&self.session)?.filter(|state| state.version == VERSION) {
             None => Ok(Vec::new()),
             Some(state) => self.captures_between(state.capture, i64::MAX, limit),
@@ -197,14 +206,14 @@ impl View<'_> {
         &self,
         after: Option<&SearchableCapture>,
         limit: u32,
-    ) -> Outcome<Vec<SearchableCapture>> {
+    ) -> PostgresResult<Vec<SearchableCapture>> {
         match state(&self.session)? {
             None => Ok(Vec::new()),
             Some(state) => self.captures_between(after.map_or(0, |after| after.id), state.capture, limit),
         }
     }
 
-    fn captures_between(&self, after: i64, last: i64, limit: u32) -> Outcome<Vec<SearchableCapture>> {
+    fn captures_between(&self, after: i64, last: i64, limit: u32) -> PostgresResult<Vec<SearchableCapture>> {
         let sql = format!(
             "SELECT {ARTIFACT}, c.id, c.digest, f.digest
                FROM capture c JOIN artifact a ON a.id = c.artifact

@@ -12,37 +12,37 @@ mod vector;
 use std::time::Duration;
 
 use super::columns::count;
-use super::error::{Failure, Outcome};
-use super::session::Session;
+use super::error::{PostgresError, PostgresResult};
+use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
-use super::view::{View, answer_with_inherent};
+use super::view::{PostgresSnapshot, answer_with_inherent};
 use crate::digest::CoreHash;
 use crate::storage::full_text::Matcher;
 use crate::storage::interface::{
-    CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
-    SearchIndex, SearchableCapture, Terms,
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
+    PassageMatcher, SearchIndex, SearchableCapture, Terms,
 };
-use crate::storage::{PATIENCE, Result};
+use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl FullText for PostgresStorage {
     fn matcher(&self) -> Result<Box<dyn PassageMatcher>> {
         Ok(Box::new(Matcher))
     }
 
-    fn begin_index(&self, patience: Duration) -> Result<()> {
-        self.change(patience, |session| index::begin(session).map(|()| true)).map(drop)
+    fn begin_index(&self, busy_timeout: Duration) -> Result<()> {
+        self.change(busy_timeout, |session| index::begin(session).map(|()| true)).map(drop)
     }
 
-    fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
-        self.change(patience, |session| index::add(session, batch))
+    fn index_passages(&self, batch: &[CapturePassages], busy_timeout: Duration) -> Result<bool> {
+        self.change(busy_timeout, |session| index::add(session, batch))
     }
 
     fn drop_index(&self) -> Result<bool> {
-        self.change(PATIENCE, index::drop)
+        self.change(BUSY_TIMEOUT, index::drop)
     }
 
     fn has_index_parts(&self) -> Result<bool> {
-        let session = Session::to_read(&self.server);
+        let session = DatabaseTransaction::to_read(&self.server);
         let has_rows = session.and_then(|session| index::has_rows(&session));
         has_rows.map_err(|failure| failure.at(self.server.name()))
     }
@@ -50,8 +50,12 @@ impl FullText for PostgresStorage {
 
 impl PostgresStorage {
     /// Makes a change of the index, and commits it if it returns true.
-    fn change(&self, patience: Duration, change: impl FnOnce(&Session<'_>) -> Outcome<bool>) -> Result<bool> {
-        let session = Session::to_write(&self.server, patience);
+    fn change(
+        &self,
+        busy_timeout: Duration,
+        change: impl FnOnce(&DatabaseTransaction<'_>) -> PostgresResult<bool>,
+    ) -> Result<bool> {
+        let session = DatabaseTransaction::to_write(&self.server, busy_timeout);
         let outcome = session.and_then(|session| {
             let is_changed = change(&session)?;
             if is_changed {
@@ -63,7 +67,7 @@ impl PostgresStorage {
     }
 }
 
-impl FullTextSnapshot for View<'_> {
+impl FullTextSnapshot for PostgresSnapshot<'_> {
     answer_with_inherent! {
         fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>>;
         fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>>;
@@ -71,7 +75,7 @@ impl FullTextSnapshot for View<'_> {
             &self,
             terms: &Terms,
             among: Option<&[CoreHash]>,
-            grouping: Grouping,
+            grouping: PassageGrouping,
             limit: usize,
         ) -> Result<Vec<FoundPassage>>;
     }
@@ -94,11 +98,11 @@ impl FullTextSnapshot for View<'_> {
 }
 
 /// Returns the number of bytes that the tables of an index take; 0 if there is none.
-fn size(session: &Session<'_>) -> Outcome<u64> {
+fn size(session: &DatabaseTransaction<'_>) -> PostgresResult<u64> {
     if index::state(session)?.is_none() {
         return Ok(0);
     }
     let sql = "SELECT pg_total_relation_size('search_passage') + pg_total_relation_size('search_capture')
                  + pg_total_relation_size('search_state')";
-    count(&session.row(sql, &[])?.ok_or_else(|| Failure::damaged("a size has no row"))?, 0)
+    count(&session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a size has no row"))?, 0)
 }

@@ -2,11 +2,11 @@
 
 use super::expression::Expressions;
 use crate::digest::CoreHash;
-use crate::storage::full_text::Query;
-use crate::storage::interface::{FoundPassage, Grouping, Terms};
+use crate::storage::full_text::FullTextQuery;
+use crate::storage::interface::{FoundPassage, PassageGrouping, Terms};
 use crate::storage::postgres::columns::{capture, core, count, limit as at_most, value};
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::view::View;
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::view::PostgresSnapshot;
 
 /// The matching passages with their scores: those that a complete vector shows, and those that were found by their words.
 /// Scores are those of `ts_rank`, divided by one plus the logarithm of the length.
@@ -25,15 +25,15 @@ const HITS: &str = "
        WHERE $6::bytea[] IS NULL OR c.artifact IN (SELECT id FROM artifact WHERE core = ANY($6))
     )";
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     pub(super) fn search(
         &self,
         terms: &Terms,
         among: Option<&[CoreHash]>,
-        grouping: Grouping,
+        grouping: PassageGrouping,
         limit: usize,
-    ) -> Outcome<Vec<FoundPassage>> {
-        let query = Query::new(terms);
+    ) -> PostgresResult<Vec<FoundPassage>> {
+        let query = FullTextQuery::new(terms);
         if query.is_empty() {
             return Ok(Vec::new());
         }
@@ -42,8 +42,8 @@ impl View<'_> {
         let fields = (!fields.is_empty()).then_some(fields);
         let (captures, numbers) = self.passages_by_words(&query, &expressions, fields.as_ref())?;
         let chosen = match grouping {
-            Grouping::Passage => "SELECT *, 0::bigint AS more FROM scored",
-            Grouping::Artifact => {
+            PassageGrouping::Passage => "SELECT *, 0::bigint AS more FROM scored",
+            PassageGrouping::Artifact => {
                 "SELECT DISTINCT ON (artifact) *, count(*) OVER (PARTITION BY artifact) - 1 AS more FROM scored
                   ORDER BY artifact, score DESC, capture, number"
             }
@@ -74,10 +74,10 @@ impl View<'_> {
     /// Returns the passages that match by their words, of those whose vectors are not complete.
     fn passages_by_words(
         &self,
-        query: &Query,
+        query: &FullTextQuery,
         expressions: &Expressions,
         fields: Option<&Vec<&str>>,
-    ) -> Outcome<(Vec<i64>, Vec<i32>)> {
+    ) -> PostgresResult<(Vec<i64>, Vec<i32>)> {
         let sql = "SELECT p.capture, p.number, p.rest FROM search_passage p
                     WHERE p.rest IS NOT NULL AND (p.words IS NULL OR p.words @@ $1::tsquery)
                       AND ($2::text[] IS NULL OR p.field = ANY($2))";
@@ -94,8 +94,9 @@ impl View<'_> {
     }
 }
 
-fn found(row: &postgres::Row) -> Outcome<FoundPassage> {
-    let number = usize::try_from(count(row, 2)?).map_err(|_| Failure::damaged("a number is too large"))?;
+fn found(row: &postgres::Row) -> PostgresResult<FoundPassage> {
+    let number =
+        usize::try_from(count(row, 2)?).map_err(|_| PostgresError::damaged("a number is too large"))?;
     Ok(FoundPassage {
         artifact: core(row, 0)?,
         capture: capture(row, 1)?,

@@ -25,7 +25,7 @@ pub(super) struct Vector {
 }
 
 /// The places of each word.
-type Places = BTreeMap<String, Vec<u16>>;
+type LexemePositions = BTreeMap<String, Vec<u16>>;
 
 impl Vector {
     /// Returns the words of a text, or `None` if it has none.
@@ -34,7 +34,7 @@ impl Vector {
         if all.is_empty() {
             return None;
         }
-        let mut places = Places::new();
+        let mut places = LexemePositions::new();
         let mut is_exact = all.len() <= usize::from(MAX_PLACE);
         for (place, word) in (1..).zip(&all) {
             let lexeme = lexeme(word);
@@ -69,7 +69,7 @@ pub(super) fn lexeme(word: &[u8]) -> &str {
 }
 
 /// Words have no quotation marks and no backslashes.
-fn written(places: &Places) -> String {
+fn written(places: &LexemePositions) -> String {
     let mut text = String::new();
     for (lexeme, places) in places {
         let separator = if text.is_empty() { "" } else { " " };
@@ -81,7 +81,7 @@ fn written(places: &Places) -> String {
     text
 }
 
-fn read(text: &str) -> Places {
+fn read(text: &str) -> LexemePositions {
     let word = |word: &str| {
         let (lexeme, places) = word.split_once(':').unwrap_or((word, ""));
         let places = places.split(',').filter_map(|place| place.parse().ok()).collect();

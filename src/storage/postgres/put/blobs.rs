@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
-use super::preparation::ForPostgres;
+use super::preparation::EncodedMembers;
 use crate::digest::BlobHash;
 use crate::storage::Prepared;
-use crate::storage::postgres::blob_store::{BlobStore, Part};
+use crate::storage::postgres::blob_store::{BlobStore, ObjectRange};
 use crate::storage::postgres::columns::blob;
-use crate::storage::postgres::encoding::Encoded;
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::pool::Server;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::encoding::EncodedMember;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::pool::PostgresServer;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::unreferenced;
 
 /// The size of a message with bytes, unless one blob is larger.
@@ -20,19 +20,19 @@ const MESSAGE: usize = 16 << 20;
 
 /// The bytes of all members of a batch, sorted by hash: who sends several takes their locks in one order.
 pub(in crate::storage::postgres) struct Blobs<'b> {
-    all: BTreeMap<BlobHash, (usize, &'b Encoded)>,
+    all: BTreeMap<BlobHash, (usize, &'b EncodedMember)>,
     /// Where those are that were stored beside the database. A batch that is stored again does not store them again.
-    stored: BTreeMap<BlobHash, Part>,
+    stored: BTreeMap<BlobHash, ObjectRange>,
 }
 
 /// The rows of blobs to be inserted.
 #[derive(Default)]
-struct Message<'b> {
+struct BlobColumns<'b> {
     blobs: Vec<BlobHash>,
     sizes: Vec<i64>,
     encodings: Vec<i16>,
     bytes: Vec<Option<&'b [u8]>>,
-    parts: Vec<Option<Part>>,
+    parts: Vec<Option<ObjectRange>>,
     length: usize,
 }
 
@@ -46,7 +46,7 @@ impl<'b> Blobs<'b> {
     }
 
     fn add(&mut self, prepared: &'b Prepared) {
-        let encoded = prepared.private::<ForPostgres>().map(|ForPostgres(encoded)| encoded);
+        let encoded = prepared.private::<EncodedMembers>().map(|EncodedMembers(encoded)| encoded);
         let members = prepared.admitted().members().iter();
         for (member, encoded) in members.zip(encoded.into_iter().flatten()) {
             self.all.insert(member.blob(), (member.bytes().len(), encoded));
@@ -57,31 +57,38 @@ impl<'b> Blobs<'b> {
     }
 
     /// Returns those of `wanted` that the vault does not have.
-    pub(super) fn missing(session: &Session<'_>, wanted: &BTreeSet<BlobHash>) -> Outcome<BTreeSet<BlobHash>> {
+    pub(super) fn missing(
+        session: &DatabaseTransaction<'_>,
+        wanted: &BTreeSet<BlobHash>,
+    ) -> PostgresResult<BTreeSet<BlobHash>> {
         if wanted.is_empty() {
             return Ok(BTreeSet::new());
         }
         let sql = "SELECT digest FROM blob WHERE digest = ANY($1)";
         let rows = session.rows(sql, &[&Vec::from_iter(wanted)])?;
-        let stored: BTreeSet<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
+        let stored: BTreeSet<BlobHash> =
+            rows.iter().map(|row| blob(row, 0)).collect::<PostgresResult<_>>()?;
         Ok(wanted.difference(&stored).copied().collect())
     }
 
     /// Stores those bytes that belong beside the database and that the vault does not have.
-    pub(in crate::storage::postgres) fn store_beside(&mut self, server: &Server) -> Outcome<()> {
+    pub(in crate::storage::postgres) fn store_beside(
+        &mut self,
+        server: &PostgresServer,
+    ) -> PostgresResult<()> {
         let beside = server.blobs();
         if !beside.is_beside() {
             return Ok(());
         }
         let all = self.all.keys().copied().collect();
-        let missing = Self::missing(&Session::to_read(server)?, &all)?;
+        let missing = Self::missing(&DatabaseTransaction::to_read(server)?, &all)?;
         self.store(beside, &missing)
     }
 
     /// Stores the bytes of blobs where the vault has them, except in rows.
-    pub(super) fn store(&mut self, to: &dyn BlobStore, missing: &BTreeSet<BlobHash>) -> Outcome<()> {
+    pub(super) fn store(&mut self, to: &dyn BlobStore, missing: &BTreeSet<BlobHash>) -> PostgresResult<()> {
         let waiting = missing.iter().filter(|blob| !self.stored.contains_key(blob));
-        let waiting: Vec<(BlobHash, &Encoded)> =
+        let waiting: Vec<(BlobHash, &EncodedMember)> =
             waiting.filter_map(|blob| Some((*blob, self.all.get(blob)?.1))).collect();
         let parts = to.store(&waiting)?;
         let stored = waiting.iter().zip(parts).filter_map(|((blob, _), part)| Some((*blob, part?)));
@@ -92,12 +99,12 @@ impl<'b> Blobs<'b> {
     /// Sends those of `wanted` that the vault does not have, and returns them.
     pub(super) fn send(
         &mut self,
-        session: &Session<'_>,
+        session: &DatabaseTransaction<'_>,
         wanted: &BTreeSet<BlobHash>,
-    ) -> Outcome<BTreeSet<BlobHash>> {
+    ) -> PostgresResult<BTreeSet<BlobHash>> {
         let missing = Self::missing(session, wanted)?;
         self.store(session.server().blobs(), &missing)?;
-        let mut message = Message::default();
+        let mut message = BlobColumns::default();
         for blob in &missing {
             let Some((size, encoded)) = self.all.get(blob) else { continue };
             let part = self.stored.get(blob);
@@ -117,8 +124,8 @@ impl<'b> Blobs<'b> {
     }
 }
 
-impl Message<'_> {
-    fn insert(self, session: &Session<'_>) -> Outcome<()> {
+impl BlobColumns<'_> {
+    fn insert(self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         if self.blobs.is_empty() {
             return Ok(());
         }
@@ -138,7 +145,7 @@ impl Message<'_> {
     }
 
     /// Inserts the objects that have the blobs.
-    fn insert_objects(&self, session: &Session<'_>) -> Outcome<()> {
+    fn insert_objects(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         let mut sizes: BTreeMap<&[u8], i64> = BTreeMap::new();
         for part in self.parts.iter().flatten() {
             let size = sizes.entry(&part.object[..]).or_default();
@@ -159,7 +166,7 @@ impl Message<'_> {
 }
 
 /// Cancels the pending deletion of blobs that a batch needs. The session must hold the writer lock.
-pub(super) fn reprieve(session: &Session<'_>, needed: &BTreeSet<BlobHash>) -> Outcome<()> {
+pub(super) fn reprieve(session: &DatabaseTransaction<'_>, needed: &BTreeSet<BlobHash>) -> PostgresResult<()> {
     if needed.is_empty() || !session.server().blobs().is_beside() {
         return Ok(());
     }
@@ -170,11 +177,11 @@ pub(super) fn reprieve(session: &Session<'_>, needed: &BTreeSet<BlobHash>) -> Ou
 
 /// Discards those of `sent` that are not `needed` any more.
 pub(super) fn discard(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     sent: &BTreeSet<BlobHash>,
     needed: &BTreeSet<BlobHash>,
     at: DateTime<Utc>,
-) -> Outcome<()> {
+) -> PostgresResult<()> {
     let unneeded: Vec<BlobHash> = sent.difference(needed).copied().collect();
     unreferenced::discard(session, &unneeded, at)
 }

@@ -17,20 +17,20 @@ mod writer;
 use std::time::{Duration, Instant};
 
 use crate::storage::interface::PutOptions;
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::journal::{Recorder, has_entry};
-use crate::storage::postgres::names::{NameCache, Names};
-use crate::storage::postgres::pool::Server;
-use crate::storage::postgres::session::Session;
-use crate::storage::{Actor, Head, Prepared, Put};
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::journal::{PostgresJournalWriter, has_entry};
+use crate::storage::postgres::names::{NameCache, NameRegistry};
+use crate::storage::postgres::pool::PostgresServer;
+use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::{Actor, Head, Prepared, PutResult};
 pub(super) use adopted::adopt_additions;
 pub(super) use blobs::Blobs;
-use state::State;
-use writer::{RecordedSignature, Writer};
+use state::BatchState;
+use writer::{BatchWriter, RecordedSignature};
 
 /// A batch to be stored.
-pub(super) struct Batch<'b> {
-    pub(super) server: &'b Server,
+pub(super) struct PostgresPutBatch<'b> {
+    pub(super) server: &'b PostgresServer,
     pub(super) names: &'b NameCache,
     pub(super) actor: Option<&'b Actor>,
     pub(super) prepared: &'b [&'b Prepared],
@@ -40,21 +40,21 @@ pub(super) struct Batch<'b> {
 }
 
 /// A commit whose answer was lost, with what it would return.
-type Lost = (Head, Vec<Put>);
+type UnconfirmedCommit = (Head, Vec<PutResult>);
 
 /// The pause before a batch that others interfered with is stored again, for each attempt so far.
 const PAUSE: Duration = Duration::from_millis(20);
 
-impl Batch<'_> {
+impl PostgresPutBatch<'_> {
     /// Stores the batch, again from the beginning if another transaction interfered or the connection was lost.
-    pub(super) fn put(&self) -> Outcome<Vec<Put>> {
+    pub(super) fn put(&self) -> PostgresResult<Vec<PutResult>> {
         let begun = Instant::now();
         let mut lost = None;
         let mut blobs = Blobs::new(self.prepared);
         for attempt in 1.. {
-            let left = self.options.patience.saturating_sub(begun.elapsed());
+            let left = self.options.busy_timeout.saturating_sub(begun.elapsed());
             match self.try_put(left, &mut blobs, &mut lost) {
-                Err(failure) if failure.can_be_retried() && begun.elapsed() < self.options.patience => {
+                Err(failure) if failure.can_be_retried() && begun.elapsed() < self.options.busy_timeout => {
                     std::thread::sleep(PAUSE.saturating_mul(attempt).min(Duration::from_secs(1)));
                 }
                 outcome => return outcome,
@@ -65,23 +65,26 @@ impl Batch<'_> {
 
     fn try_put(
         &self,
-        patience: Duration,
+        busy_timeout: Duration,
         blobs: &mut Blobs<'_>,
-        lost: &mut Option<Lost>,
-    ) -> Outcome<Vec<Put>> {
+        lost: &mut Option<UnconfirmedCommit>,
+    ) -> PostgresResult<Vec<PutResult>> {
         self.store_beside(blobs)?;
-        let session = Session::to_write(self.server, patience)?;
-        let expected =
-            self.plan(&session, Recorder::without_lock(&session, self.actor, self.options.at)?, None)?;
+        let session = DatabaseTransaction::to_write(self.server, busy_timeout)?;
+        let expected = self.plan(
+            &session,
+            PostgresJournalWriter::without_lock(&session, self.actor, self.options.at)?,
+            None,
+        )?;
         let sent = blobs.send(&session, expected.blobs())?;
-        let recorder = Recorder::lock(&session, self.actor, self.options.at)?;
+        let recorder = PostgresJournalWriter::lock(&session, self.actor, self.options.at)?;
         if let Some((head, outcomes)) = lost.as_ref() {
             // The lock was free, so that the server has ended the transaction whose answer was lost.
             if has_entry(&session, *head)? {
                 return Ok(outcomes.clone());
             }
         }
-        let names = Names::with_all(self.names.get(), &session, self.prepared)?;
+        let names = NameRegistry::with_all(self.names.get(), &session, self.prepared)?;
         let writer = self.plan(&session, recorder, Some(&names))?;
         // Others may have removed what was there, and stored or removed what this batch has.
         blobs.send(&session, writer.blobs())?;
@@ -103,23 +106,31 @@ impl Batch<'_> {
 
     /// Stores bytes that belong beside the database. Nothing is locked and no transaction waits meanwhile, however long it
     /// takes.
-    fn store_beside(&self, blobs: &mut Blobs<'_>) -> Outcome<()> {
+    fn store_beside(&self, blobs: &mut Blobs<'_>) -> PostgresResult<()> {
         let beside = self.server.blobs();
         if !beside.is_beside() {
             return Ok(());
         }
-        let session = Session::to_read(self.server)?;
-        let expected =
-            self.plan(&session, Recorder::without_lock(&session, self.actor, self.options.at)?, None)?;
+        let session = DatabaseTransaction::to_read(self.server)?;
+        let expected = self.plan(
+            &session,
+            PostgresJournalWriter::without_lock(&session, self.actor, self.options.at)?,
+            None,
+        )?;
         let missing = Blobs::missing(&session, expected.blobs())?;
         drop(session);
         blobs.store(beside, &missing)
     }
 
     /// Returns what storing the batch changes, as far as can be seen now.
-    fn plan(&self, session: &Session<'_>, recorder: Recorder, names: Option<&Names>) -> Outcome<Writer> {
-        let state = State::load(session, self.names, self.prepared)?;
-        let mut writer = Writer::new(state, recorder, self.options.policy);
+    fn plan(
+        &self,
+        session: &DatabaseTransaction<'_>,
+        recorder: PostgresJournalWriter,
+        names: Option<&NameRegistry>,
+    ) -> PostgresResult<BatchWriter> {
+        let state = BatchState::load(session, self.names, self.prepared)?;
+        let mut writer = BatchWriter::new(state, recorder, self.options.policy);
         writer.recorded = self.recorded.cloned();
         writer.put_all(self.prepared, names)?;
         Ok(writer)

@@ -7,22 +7,22 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, Utc};
 
-use super::rows::{Rows, warnings};
+use super::rows::{BatchRows, warnings};
 use super::writer::created_at;
 use crate::artifact::{Admitted, Signature, SignatureState};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::check::{Readmitted, Reindexed};
-use crate::storage::journal::Event;
+use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
+use crate::storage::journal::JournalEvent;
 use crate::storage::postgres::columns::{digests, value};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::journal::Recorder;
-use crate::storage::postgres::names::{NameCache, Names};
-use crate::storage::postgres::pool::Server;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::journal::PostgresJournalWriter;
+use crate::storage::postgres::names::{NameCache, NameRegistry};
+use crate::storage::postgres::pool::PostgresServer;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::seal::seal;
-use crate::storage::{Actor, PATIENCE};
+use crate::storage::{Actor, BUSY_TIMEOUT};
 
 /// Rows of tables without references that belong to nothing, and keys of lists that do not have the digest.
 const STRAYS: &str = "
@@ -48,37 +48,40 @@ const OBJECTS: &str = "
 
 /// Rebuilding in a vault.
 pub(in crate::storage::postgres) struct Rebuild<'r> {
-    pub(in crate::storage::postgres) server: &'r Server,
+    pub(in crate::storage::postgres) server: &'r PostgresServer,
     pub(in crate::storage::postgres) names: &'r NameCache,
     pub(in crate::storage::postgres) actor: Option<&'r Actor>,
     pub(in crate::storage::postgres) at: DateTime<Utc>,
 }
 
 /// A stored capture: its number and the state of its signature.
-type Stored = (i64, Option<Signature>);
+type CaptureSignatureRow = (i64, Option<Signature>);
 
 impl Rebuild<'_> {
     /// Replaces the derived rows of each artifact of `batch`, in one transaction.
-    pub(in crate::storage::postgres) fn artifacts(&self, batch: &[Readmitted]) -> Outcome<Vec<Reindexed>> {
-        let session = Session::to_write(self.server, PATIENCE)?;
-        let mut recorder = Recorder::lock(&session, self.actor, self.at)?;
+    pub(in crate::storage::postgres) fn artifacts(
+        &self,
+        batch: &[ReadmittedArtifact],
+    ) -> PostgresResult<Vec<ReindexOutcome>> {
+        let session = DatabaseTransaction::to_write(self.server, BUSY_TIMEOUT)?;
+        let mut recorder = PostgresJournalWriter::lock(&session, self.actor, self.at)?;
         let all: Vec<&Admitted> = batch.iter().flat_map(admitted).map(|(_, admitted)| admitted).collect();
-        let names = Names::corrected(&session, &all)?;
+        let names = NameRegistry::corrected(&session, &all)?;
         let stored = stored_captures(&session, batch)?;
-        let mut rows = Rows::default();
+        let mut rows = BatchRows::default();
         let mut outcomes = Vec::new();
         for readmitted in batch {
             let stored = stored.get(&readmitted.artifact.id).map_or(&[][..], Vec::as_slice);
             let given = readmitted.captures.iter().map(|(id, _)| id.number());
             if !stored.iter().map(|(id, _)| *id).eq(given) {
-                outcomes.push(Reindexed::Changed);
+                outcomes.push(ReindexOutcome::Changed);
                 continue;
             }
             take_out(&session, readmitted)?;
             add(&mut rows, readmitted, &names)?;
             describe(&session, readmitted, stored, &mut recorder)?;
             correct_artifact(&session, readmitted, &names)?;
-            outcomes.push(Reindexed::Done);
+            outcomes.push(ReindexOutcome::Done);
         }
         rows.write_derived(&session)?;
         correct_sizes(&session, &all)?;
@@ -89,34 +92,37 @@ impl Rebuild<'_> {
     }
 
     /// Removes derived rows without an owner, and records the rebuild.
-    pub(in crate::storage::postgres) fn finish(&self, indexed: u64, not_admitted: u64) -> Outcome<()> {
-        let session = Session::to_write(self.server, PATIENCE)?;
-        let mut recorder = Recorder::lock(&session, self.actor, self.at)?;
+    pub(in crate::storage::postgres) fn finish(&self, indexed: u64, not_admitted: u64) -> PostgresResult<()> {
+        let session = DatabaseTransaction::to_write(self.server, BUSY_TIMEOUT)?;
+        let mut recorder = PostgresJournalWriter::lock(&session, self.actor, self.at)?;
         session.batch(STRAYS)?;
         session.batch(OBJECTS)?;
-        recorder.append(&Event::Reindex { indexed, not_admitted })?;
+        recorder.append(&JournalEvent::Reindex { indexed, not_admitted })?;
         recorder.flush(&session)?;
         session.commit()
     }
 }
 
 /// Returns the captures that were admitted again, with their numbers.
-fn admitted(readmitted: &Readmitted) -> impl Iterator<Item = (i64, &Admitted)> {
+fn admitted(readmitted: &ReadmittedArtifact) -> impl Iterator<Item = (i64, &Admitted)> {
     readmitted.captures.iter().filter_map(|(id, admitted)| Some((id.number(), admitted.as_ref()?)))
 }
 
 /// Returns whether all captures were admitted, so that the rows of the artifact follow from them.
-fn is_complete(readmitted: &Readmitted) -> bool {
+fn is_complete(readmitted: &ReadmittedArtifact) -> bool {
     readmitted.captures.iter().all(|(_, admitted)| admitted.is_some())
 }
 
-fn stored_captures(session: &Session<'_>, batch: &[Readmitted]) -> Outcome<HashMap<i64, Vec<Stored>>> {
+fn stored_captures(
+    session: &DatabaseTransaction<'_>,
+    batch: &[ReadmittedArtifact],
+) -> PostgresResult<HashMap<i64, Vec<CaptureSignatureRow>>> {
     let ids: Vec<i64> = batch.iter().map(|readmitted| readmitted.artifact.id).collect();
     let cores: Vec<CoreHash> = batch.iter().map(|readmitted| readmitted.artifact.core).collect();
     let sql =
         "SELECT c.artifact, c.id, c.signature, c.key_id FROM capture c JOIN artifact a ON a.id = c.artifact
                 WHERE (a.id, a.core) IN (SELECT * FROM unnest($1::bigint[], $2::bytea[])) ORDER BY c.id";
-    let mut stored: HashMap<i64, Vec<Stored>> = HashMap::new();
+    let mut stored: HashMap<i64, Vec<CaptureSignatureRow>> = HashMap::new();
     for row in session.rows(sql, &[&ids, &cores])? {
         // A state that cannot be read is replaced.
         let signature = signature(&row, 2).unwrap_or_default();
@@ -126,7 +132,7 @@ fn stored_captures(session: &Session<'_>, batch: &[Readmitted]) -> Outcome<HashM
 }
 
 /// Deletes the derived rows of an artifact, except those of captures that were not admitted.
-fn take_out(session: &Session<'_>, readmitted: &Readmitted) -> Outcome<()> {
+fn take_out(session: &DatabaseTransaction<'_>, readmitted: &ReadmittedArtifact) -> PostgresResult<()> {
     let captures: Vec<i64> = admitted(readmitted).map(|(id, _)| id).collect();
     // Keys can be left of lists that were lost.
     let mentions = admitted(readmitted).flat_map(|(_, admitted)| &admitted.draft().mentions);
@@ -149,7 +155,7 @@ fn take_out(session: &Session<'_>, readmitted: &Readmitted) -> Outcome<()> {
     Ok(())
 }
 
-fn add(rows: &mut Rows, readmitted: &Readmitted, names: &Names) -> Outcome<()> {
+fn add(rows: &mut BatchRows, readmitted: &ReadmittedArtifact, names: &NameRegistry) -> PostgresResult<()> {
     let artifact = readmitted.artifact.id;
     for (capture, admitted) in admitted(readmitted) {
         if is_complete(readmitted) {
@@ -163,11 +169,11 @@ fn add(rows: &mut Rows, readmitted: &Readmitted, names: &Names) -> Outcome<()> {
 
 /// Corrects what is stored with captures.
 fn describe(
-    session: &Session<'_>,
-    readmitted: &Readmitted,
-    stored: &[Stored],
-    recorder: &mut Recorder,
-) -> Outcome<()> {
+    session: &DatabaseTransaction<'_>,
+    readmitted: &ReadmittedArtifact,
+    stored: &[CaptureSignatureRow],
+    recorder: &mut PostgresJournalWriter,
+) -> PostgresResult<()> {
     let known: BTreeMap<i64, Option<&Signature>> =
         stored.iter().map(|(id, signature)| (*id, signature.as_ref())).collect();
     for (id, admitted) in admitted(readmitted) {
@@ -183,7 +189,7 @@ fn describe(
         if let Some(news) = news.as_ref().filter(|news| known != Some(*news)) {
             let (key_id, state) = (news.key_id.as_deref(), news.state.name());
             let (capture, core) = (admitted.capture(), admitted.core());
-            recorder.append(&Event::Signature { capture, core, key_id, state })?;
+            recorder.append(&JournalEvent::Signature { capture, core, key_id, state })?;
         }
         let state = news.as_ref().map(|signature| signature.state.name());
         let key_id = news.as_ref().and_then(|signature| signature.key_id.as_deref().map(to_stored));
@@ -205,7 +211,7 @@ fn describe(
 }
 
 /// Corrects the sizes of blobs, which were hashed. If the size is wrong of one that is compressed, it cannot be read.
-fn correct_sizes(session: &Session<'_>, all: &[&Admitted]) -> Outcome<()> {
+fn correct_sizes(session: &DatabaseTransaction<'_>, all: &[&Admitted]) -> PostgresResult<()> {
     let members: Vec<_> = all.iter().flat_map(|admitted| admitted.members()).collect();
     let blobs: Vec<_> = members.iter().map(|member| member.blob()).collect();
     let lengths = members.iter().map(|member| i64::try_from(member.bytes().len()).unwrap_or(i64::MAX));
@@ -218,7 +224,11 @@ fn correct_sizes(session: &Session<'_>, all: &[&Admitted]) -> Outcome<()> {
 }
 
 /// Corrects the kind of an artifact and the time of its creation: admission proves them.
-fn correct_artifact(session: &Session<'_>, readmitted: &Readmitted, names: &Names) -> Outcome<()> {
+fn correct_artifact(
+    session: &DatabaseTransaction<'_>,
+    readmitted: &ReadmittedArtifact,
+    names: &NameRegistry,
+) -> PostgresResult<()> {
     let Some((_, first)) = admitted(readmitted).next() else { return Ok(()) };
     let id = readmitted.artifact.id;
     let kind = names.kind_id(first.kind());

@@ -2,37 +2,40 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::state::State;
-use super::tables::{Attributes, Edges, Identities, Keys, Lists, Members, NameMentions};
+use super::state::BatchState;
+use super::tables::{
+    AttributeColumns, EdgeColumns, IdentityColumns, MemberColumns, MentionKeyColumns, MentionListColumns,
+    NameMentionColumns,
+};
 use super::updates::{update_artifacts, update_captures};
 use crate::artifact::{Admitted, NameHandle};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Prepared;
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::lists::{self, Entry};
-use crate::storage::postgres::names::Names;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::lists::{self, ListedMention};
+use crate::storage::postgres::names::NameRegistry;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::seal::seal;
 
 /// The rows that a batch adds.
 #[derive(Default)]
-pub(super) struct Rows {
+pub(super) struct BatchRows {
     /// New artifacts, with the numbers of their kinds.
     pub(super) artifacts: Vec<(CoreHash, Option<i16>)>,
     /// Artifacts whose removal is taken back.
     pub(super) taken_back: Vec<CoreHash>,
-    captures: Vec<CaptureRow>,
-    members: Members,
-    lists: Lists,
-    keys: Keys,
-    edges: Edges,
-    attributes: Attributes,
-    identities: Identities,
-    name_mentions: NameMentions,
+    captures: Vec<NewCaptureRow>,
+    members: MemberColumns,
+    lists: MentionListColumns,
+    keys: MentionKeyColumns,
+    edges: EdgeColumns,
+    attributes: AttributeColumns,
+    identities: IdentityColumns,
+    name_mentions: NameMentionColumns,
 }
 
-struct CaptureRow {
+struct NewCaptureRow {
     artifact: i64,
     core: CoreHash,
     capture: CaptureHash,
@@ -42,17 +45,17 @@ struct CaptureRow {
     source_path: Option<String>,
 }
 
-impl Rows {
+impl BatchRows {
     /// Adds the rows of a new capture of an artifact, given by their numbers. Without `names`, adds none.
     pub(super) fn add_capture(
         &mut self,
         (artifact, capture): (i64, i64),
         prepared: &Prepared,
-        names: Option<&Names>,
-    ) -> Outcome<()> {
+        names: Option<&NameRegistry>,
+    ) -> PostgresResult<()> {
         let Some(names) = names else { return Ok(()) };
         let admitted = prepared.admitted();
-        self.captures.push(CaptureRow {
+        self.captures.push(NewCaptureRow {
             artifact,
             core: admitted.core(),
             capture: admitted.capture(),
@@ -72,8 +75,8 @@ impl Rows {
         &mut self,
         (artifact, capture): (i64, i64),
         admitted: &Admitted,
-        names: &Names,
-    ) -> Outcome<()> {
+        names: &NameRegistry,
+    ) -> PostgresResult<()> {
         self.add_mentions((Some(artifact), capture), admitted, names)?;
         self.add_attributes(artifact, admitted);
         self.add_names(artifact, admitted);
@@ -81,7 +84,12 @@ impl Rows {
     }
 
     /// Adds the lists of mentions of a capture, and nothing that belongs to its artifact.
-    pub(super) fn add_lists(&mut self, capture: i64, admitted: &Admitted, names: &Names) -> Outcome<()> {
+    pub(super) fn add_lists(
+        &mut self,
+        capture: i64,
+        admitted: &Admitted,
+        names: &NameRegistry,
+    ) -> PostgresResult<()> {
         self.add_mentions((None, capture), admitted, names)
     }
 
@@ -89,13 +97,13 @@ impl Rows {
         &mut self,
         (artifact, capture): (Option<i64>, i64),
         admitted: &Admitted,
-        names: &Names,
-    ) -> Outcome<()> {
-        let mut groups: BTreeMap<i32, Vec<Entry>> = BTreeMap::new();
+        names: &NameRegistry,
+    ) -> PostgresResult<()> {
+        let mut groups: BTreeMap<i32, Vec<ListedMention>> = BTreeMap::new();
         for mention in admitted.draft().mentions.iter().collect::<BTreeSet<_>>() {
-            let missing = || Failure::damaged("a role was not added");
+            let missing = || PostgresError::damaged("a role was not added");
             let (role, group) = names.role_id(admitted.kind(), mention.role).ok_or_else(missing)?;
-            let entry = Entry { role, place: mention.place.clone(), digest: mention.digest };
+            let entry = ListedMention { role, place: mention.place.clone(), digest: mention.digest };
             if let (Some(artifact), true) = (artifact, mention.role.relation.is_some()) {
                 self.edges.add(artifact, &entry);
             }
@@ -128,7 +136,7 @@ impl Rows {
     }
 
     /// Writes the rows, and what changed of those that are in the database.
-    pub(super) fn write(&self, session: &Session<'_>, state: &State) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>, state: &BatchState) -> PostgresResult<()> {
         if !self.taken_back.is_empty() {
             session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[&self.taken_back])?;
         }
@@ -144,7 +152,7 @@ impl Rows {
     }
 
     /// Writes the rows that are derived from captures.
-    pub(super) fn write_derived(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write_derived(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         self.lists.write(session)?;
         self.keys.write(session)?;
         self.edges.write(session)?;
@@ -153,7 +161,7 @@ impl Rows {
         self.name_mentions.write(session)
     }
 
-    fn write_artifacts(&self, session: &Session<'_>, state: &State) -> Outcome<()> {
+    fn write_artifacts(&self, session: &DatabaseTransaction<'_>, state: &BatchState) -> PostgresResult<()> {
         if self.artifacts.is_empty() {
             return Ok(());
         }
@@ -178,7 +186,7 @@ impl Rows {
         Ok(())
     }
 
-    fn write_captures(&self, session: &Session<'_>, state: &State) -> Outcome<()> {
+    fn write_captures(&self, session: &DatabaseTransaction<'_>, state: &BatchState) -> PostgresResult<()> {
         let rows: Vec<_> = self
             .captures
             .iter()
@@ -215,8 +223,8 @@ impl Rows {
 }
 
 /// Returns the warnings of a capture as they are stored; nothing if there are none.
-pub(super) fn warnings(admitted: &Admitted) -> Outcome<Option<String>> {
+pub(super) fn warnings(admitted: &Admitted) -> PostgresResult<Option<String>> {
     let violations = admitted.report().violations();
     let warnings = (!violations.is_empty()).then(|| serde_json::to_string(violations)).transpose();
-    warnings.map_err(Failure::damaged)
+    warnings.map_err(PostgresError::damaged)
 }

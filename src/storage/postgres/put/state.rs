@@ -5,41 +5,41 @@ use std::collections::HashMap;
 use crate::artifact::Signature;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::postgres::columns::{capture, core, count, value};
-use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::names::NameCache;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 use crate::storage::{CaptureTarget, Prepared, Tombstone};
 
 /// An artifact that is stored, or will be.
-pub(super) struct StoredArtifact {
+pub(super) struct BatchArtifact {
     pub(super) id: i64,
     pub(super) kind: String,
     pub(super) added_at: i64,
     pub(super) seen_at: i64,
     pub(super) arrival: u64,
     pub(super) created_at: Option<i64>,
-    pub(super) change: Change,
+    pub(super) change: RowChange,
 }
 
 /// A capture that is stored, or will be.
-pub(super) struct StoredCapture {
+pub(super) struct BatchCapture {
     pub(super) id: i64,
     pub(super) seen_at: i64,
     pub(super) signature: Option<Signature>,
-    pub(super) change: Change,
+    pub(super) change: RowChange,
 }
 
 /// How a row differs from what is in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum RowChange {
     None,
     New,
     Updated,
 }
 
-impl Change {
+impl RowChange {
     /// Records that the row was changed.
     pub(super) fn update(&mut self) {
         if *self == Self::None {
@@ -49,31 +49,35 @@ impl Change {
 }
 
 /// The part of the vault that a batch concerns.
-pub(super) struct State {
-    pub(super) artifacts: HashMap<CoreHash, StoredArtifact>,
-    pub(super) captures: HashMap<(CoreHash, CaptureHash), StoredCapture>,
+pub(super) struct BatchState {
+    pub(super) artifacts: HashMap<CoreHash, BatchArtifact>,
+    pub(super) captures: HashMap<(CoreHash, CaptureHash), BatchCapture>,
     /// Those of digests of the batch whose artifacts were not stored before it.
     tombstones: Vec<Tombstone>,
     last_artifact: i64,
     last_capture: i64,
 }
 
-impl State {
+impl BatchState {
     /// Reads what the vault has of a batch.
-    pub(super) fn load(session: &Session<'_>, names: &NameCache, batch: &[&Prepared]) -> Outcome<Self> {
+    pub(super) fn load(
+        session: &DatabaseTransaction<'_>,
+        names: &NameCache,
+        batch: &[&Prepared],
+    ) -> PostgresResult<Self> {
         let targets: Vec<CaptureTarget> = batch.iter().flat_map(|prepared| prepared.targets()).collect();
         let cores: Vec<CoreHash> = targets.iter().map(|target| target.artifact).collect();
         let mut state = Self::last_numbers(session)?;
         let sql = "SELECT core, id, kind, added_at, seen_at, arrival, created_at FROM artifact WHERE core = ANY($1)";
         for row in session.rows(sql, &[&cores])? {
-            let stored = StoredArtifact {
+            let stored = BatchArtifact {
                 id: value(&row, 1)?,
                 kind: names.kind(session, value(&row, 2)?)?,
                 added_at: value(&row, 3)?,
                 seen_at: value(&row, 4)?,
                 arrival: count(&row, 5)?,
                 created_at: value(&row, 6)?,
-                change: Change::None,
+                change: RowChange::None,
             };
             state.artifacts.insert(core(&row, 0)?, stored);
         }
@@ -83,7 +87,8 @@ impl State {
         let captures: Vec<CaptureHash> = targets.iter().map(|target| target.capture).collect();
         for row in session.rows(sql, &[&captures, &cores])? {
             let (id, seen_at) = (value(&row, 2)?, value(&row, 3)?);
-            let stored = StoredCapture { id, seen_at, signature: signature(&row, 4)?, change: Change::None };
+            let stored =
+                BatchCapture { id, seen_at, signature: signature(&row, 4)?, change: RowChange::None };
             state.captures.insert((core(&row, 0)?, capture(&row, 1)?), stored);
         }
         let sql = format!(
@@ -93,14 +98,14 @@ impl State {
         );
         let digests: Vec<&Digest> = batch.iter().flat_map(|prepared| prepared.digests()).collect();
         let rows = session.rows(&sql, &[&digests])?;
-        state.tombstones = rows.iter().map(tombstone).collect::<Outcome<_>>()?;
+        state.tombstones = rows.iter().map(tombstone).collect::<PostgresResult<_>>()?;
         Ok(state)
     }
 
-    fn last_numbers(session: &Session<'_>) -> Outcome<Self> {
+    fn last_numbers(session: &DatabaseTransaction<'_>) -> PostgresResult<Self> {
         let sql =
             "SELECT coalesce((SELECT max(id) FROM artifact), 0), coalesce((SELECT max(id) FROM capture), 0)";
-        let row = session.row(sql, &[])?.ok_or_else(|| Failure::damaged("a count has no row"))?;
+        let row = session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a count has no row"))?;
         Ok(Self {
             artifacts: HashMap::new(),
             captures: HashMap::new(),

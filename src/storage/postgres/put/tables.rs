@@ -2,23 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use crate::artifact::{Attribute, Member, Place};
+use crate::artifact::{ArtifactLocation, Attribute, Member};
 use crate::digest::{BlobHash, Digest};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::keys::text_key;
-use crate::storage::postgres::lists::{self, EncodedList, Entry};
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::lists::{self, EncodedList, ListedMention};
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
 
 #[derive(Default)]
-pub(super) struct Members {
+pub(super) struct MemberColumns {
     captures: Vec<i64>,
     names: Vec<String>,
     blobs: Vec<BlobHash>,
 }
 
 #[derive(Default)]
-pub(super) struct Lists {
+pub(super) struct MentionListColumns {
     captures: Vec<i64>,
     groups: Vec<i32>,
     digests: Vec<Vec<u8>>,
@@ -27,14 +27,14 @@ pub(super) struct Lists {
 }
 
 #[derive(Default)]
-pub(super) struct Keys {
+pub(super) struct MentionKeyColumns {
     beginnings: Vec<i64>,
     captures: Vec<i64>,
     groups: Vec<i32>,
 }
 
 #[derive(Default)]
-pub(super) struct Edges {
+pub(super) struct EdgeColumns {
     artifacts: Vec<i64>,
     targets: Vec<Digest>,
     roles: Vec<i32>,
@@ -43,7 +43,7 @@ pub(super) struct Edges {
 }
 
 #[derive(Default)]
-pub(super) struct Attributes {
+pub(super) struct AttributeColumns {
     artifacts: Vec<i64>,
     names: Vec<&'static str>,
     values: Vec<String>,
@@ -52,14 +52,14 @@ pub(super) struct Attributes {
 }
 
 #[derive(Default)]
-pub(super) struct Identities {
+pub(super) struct IdentityColumns {
     artifacts: Vec<i64>,
     handles: Vec<String>,
     keys: Vec<i64>,
 }
 
 #[derive(Default)]
-pub(super) struct NameMentions {
+pub(super) struct NameMentionColumns {
     artifacts: Vec<i64>,
     relations: Vec<&'static str>,
     handles: Vec<String>,
@@ -67,14 +67,14 @@ pub(super) struct NameMentions {
     keys: Vec<i64>,
 }
 
-impl Members {
+impl MemberColumns {
     pub(super) fn add(&mut self, capture: i64, member: &Member) {
         self.captures.push(capture);
         self.names.push(to_stored(member.name()).into_owned());
         self.blobs.push(member.blob());
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         session.execute(
             "INSERT INTO member (capture, name, blob) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[])",
             &[&self.captures, &self.names, &self.blobs],
@@ -83,7 +83,7 @@ impl Members {
     }
 }
 
-impl Lists {
+impl MentionListColumns {
     pub(super) fn add(&mut self, capture: i64, group: i32, list: EncodedList) {
         self.captures.push(capture);
         self.groups.push(group);
@@ -92,7 +92,7 @@ impl Lists {
         self.firsts.push((!list.firsts.is_empty()).then(|| lists::joined(&list.firsts)));
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         if self.captures.is_empty() {
             return Ok(());
         }
@@ -105,7 +105,7 @@ impl Lists {
     }
 }
 
-impl Keys {
+impl MentionKeyColumns {
     /// Adds the keys of digests. Digests with the same first eight bytes share one key.
     pub(super) fn add(&mut self, capture: i64, group: i32, digests: &[Digest]) {
         for key in digests.iter().map(Digest::key).collect::<BTreeSet<_>>() {
@@ -115,7 +115,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         if self.beginnings.is_empty() {
             return Ok(());
         }
@@ -128,20 +128,20 @@ impl Keys {
     }
 }
 
-impl Edges {
-    pub(super) fn add(&mut self, artifact: i64, entry: &Entry) {
+impl EdgeColumns {
+    pub(super) fn add(&mut self, artifact: i64, entry: &ListedMention) {
         self.artifacts.push(artifact);
         self.targets.push(entry.digest);
         self.roles.push(entry.role);
         let (index, pointer) = match &entry.place {
-            Place::Index(index) => (Some(i64::from(*index)), None),
-            Place::Pointer(pointer) => (None, Some(to_stored(pointer).into_owned())),
+            ArtifactLocation::Index(index) => (Some(i64::from(*index)), None),
+            ArtifactLocation::Pointer(pointer) => (None, Some(to_stored(pointer).into_owned())),
         };
         self.indexes.push(index);
         self.pointers.push(pointer);
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         if self.artifacts.is_empty() {
             return Ok(());
         }
@@ -154,7 +154,7 @@ impl Edges {
     }
 }
 
-impl Attributes {
+impl AttributeColumns {
     pub(super) fn add(&mut self, artifact: i64, attribute: &Attribute) {
         self.artifacts.push(artifact);
         self.names.push(attribute.name);
@@ -163,7 +163,7 @@ impl Attributes {
         self.keys.push(text_key(&attribute.value));
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         if self.artifacts.is_empty() {
             return Ok(());
         }
@@ -176,14 +176,14 @@ impl Attributes {
     }
 }
 
-impl Identities {
+impl IdentityColumns {
     pub(super) fn add(&mut self, artifact: i64, handle: &str) {
         self.artifacts.push(artifact);
         self.handles.push(to_stored(handle).into_owned());
         self.keys.push(text_key(handle));
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         if self.artifacts.is_empty() {
             return Ok(());
         }
@@ -195,7 +195,7 @@ impl Identities {
     }
 }
 
-impl NameMentions {
+impl NameMentionColumns {
     pub(super) fn add(&mut self, artifact: i64, relation: &'static str, handle: &str, dangles: bool) {
         self.artifacts.push(artifact);
         self.relations.push(relation);
@@ -204,7 +204,7 @@ impl NameMentions {
         self.keys.push(text_key(handle));
     }
 
-    pub(super) fn write(&self, session: &Session<'_>) -> Outcome<()> {
+    pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         if self.artifacts.is_empty() {
             return Ok(());
         }

@@ -1,13 +1,13 @@
 //! Changes of rows that are in the database.
 
-use super::state::{Change, State};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Session;
+use super::state::{BatchState, RowChange};
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
 
 /// Updates the artifacts that were seen again or have further captures.
-pub(super) fn update_artifacts(session: &Session<'_>, state: &State) -> Outcome<()> {
-    let updated = state.artifacts.values().filter(|stored| stored.change == Change::Updated);
+pub(super) fn update_artifacts(session: &DatabaseTransaction<'_>, state: &BatchState) -> PostgresResult<()> {
+    let updated = state.artifacts.values().filter(|stored| stored.change == RowChange::Updated);
     let updated: Vec<_> = updated.collect();
     if updated.is_empty() {
         return Ok(());
@@ -26,8 +26,8 @@ pub(super) fn update_artifacts(session: &Session<'_>, state: &State) -> Outcome<
 }
 
 /// Updates the captures that were seen again or whose signatures were checked again.
-pub(super) fn update_captures(session: &Session<'_>, state: &State) -> Outcome<()> {
-    let updated = state.captures.values().filter(|stored| stored.change == Change::Updated);
+pub(super) fn update_captures(session: &DatabaseTransaction<'_>, state: &BatchState) -> PostgresResult<()> {
+    let updated = state.captures.values().filter(|stored| stored.change == RowChange::Updated);
     let updated: Vec<_> = updated.collect();
     if updated.is_empty() {
         return Ok(());

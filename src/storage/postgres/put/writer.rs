@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::rows::Rows;
-use super::state::{Change, State, StoredArtifact, StoredCapture};
+use super::rows::BatchRows;
+use super::state::{BatchArtifact, BatchCapture, BatchState, RowChange};
 use crate::artifact::{Admitted, CREATED_AT, Signature, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::storage::journal::Event;
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::journal::Recorder;
-use crate::storage::postgres::names::Names;
-use crate::storage::postgres::session::Session;
-use crate::storage::{Head, KindConflict, Prepared, Put, PutOutcome, RemovedPolicy};
+use crate::storage::journal::JournalEvent;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::journal::PostgresJournalWriter;
+use crate::storage::postgres::names::NameRegistry;
+use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::{Head, KindConflict, Prepared, PutOutcome, PutResult, RemovedPolicy};
 
 /// Maximum number of captures in a journal entry of captures that were seen again.
 const MAX_SEEN: usize = 1_000;
@@ -24,10 +24,10 @@ pub(super) fn arrival(entry: u64, position: usize) -> u64 {
 /// A capture, and the state of its signature.
 pub(in crate::storage::postgres) type RecordedSignature = ((CoreHash, CaptureHash), Signature);
 
-/// A writer of one batch. It writes nothing before [`Writer::write`].
-pub(super) struct Writer {
-    state: State,
-    recorder: Recorder,
+/// A writer of one batch. It writes nothing before [`BatchWriter::write`].
+pub(super) struct BatchWriter {
+    state: BatchState,
+    recorder: PostgresJournalWriter,
     policy: RemovedPolicy,
     /// The state of the signature of a capture that had been lost.
     pub(super) recorded: Option<RecordedSignature>,
@@ -35,14 +35,14 @@ pub(super) struct Writer {
     before: u64,
     /// Captures that were seen again and are not in the journal yet.
     seen: Vec<(CoreHash, CaptureHash)>,
-    rows: Rows,
+    rows: BatchRows,
     /// The blobs of new captures.
     blobs: BTreeSet<BlobHash>,
-    outcomes: Vec<Put>,
+    outcomes: Vec<PutResult>,
 }
 
-impl Writer {
-    pub(super) fn new(state: State, recorder: Recorder, policy: RemovedPolicy) -> Self {
+impl BatchWriter {
+    pub(super) fn new(state: BatchState, recorder: PostgresJournalWriter, policy: RemovedPolicy) -> Self {
         let before = recorder.head().seq;
         Self {
             state,
@@ -51,7 +51,7 @@ impl Writer {
             recorded: None,
             before,
             seen: Vec::new(),
-            rows: Rows::default(),
+            rows: BatchRows::default(),
             blobs: BTreeSet::new(),
             outcomes: Vec::new(),
         }
@@ -64,7 +64,11 @@ impl Writer {
 
     /// Decides what happens to artifacts, in order, and stops at the first rejected one if the policy requires it. Without
     /// `names`, no rows are made, because they refer to names by number.
-    pub(super) fn put_all(&mut self, batch: &[&Prepared], names: Option<&Names>) -> Outcome<()> {
+    pub(super) fn put_all(
+        &mut self,
+        batch: &[&Prepared],
+        names: Option<&NameRegistry>,
+    ) -> PostgresResult<()> {
         for prepared in batch {
             let put = self.put_unless_removed(prepared, names)?;
             let is_refused = put.outcome.is_refused();
@@ -77,7 +81,10 @@ impl Writer {
     }
 
     /// Writes everything. Returns the outcomes, the last journal entry, and whether anything was written.
-    pub(super) fn write(mut self, session: &Session<'_>) -> Outcome<(Vec<Put>, Head, bool)> {
+    pub(super) fn write(
+        mut self,
+        session: &DatabaseTransaction<'_>,
+    ) -> PostgresResult<(Vec<PutResult>, Head, bool)> {
         let is_changed = !self.recorder.is_empty();
         if is_changed {
             self.rows.write(session, &self.state)?;
@@ -88,17 +95,21 @@ impl Writer {
 
     /// Stores an artifact, unless it or an artifact or file in it was removed, or the vault has its core hash for an
     /// artifact of another kind.
-    fn put_unless_removed(&mut self, prepared: &Prepared, names: Option<&Names>) -> Outcome<Put> {
+    fn put_unless_removed(
+        &mut self,
+        prepared: &Prepared,
+        names: Option<&NameRegistry>,
+    ) -> PostgresResult<PutResult> {
         let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
         if let Some(conflict) = self.conflict(prepared) {
-            return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+            return Ok(PutResult { core, capture, outcome: PutOutcome::KindConflict(conflict) });
         }
         let removed = self.state.tombstones_with(prepared.digests());
-        if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
-            return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });
+        if !removed.is_empty() && self.policy != RemovedPolicy::Readmit {
+            return Ok(PutResult { core, capture, outcome: PutOutcome::Refused(removed) });
         }
         for tombstone in removed {
-            let event = Event::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
+            let event = JournalEvent::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
             self.recorder.append(&event)?;
             self.state.forget_removal(tombstone.core);
             self.rows.taken_back.push(tombstone.core);
@@ -116,7 +127,7 @@ impl Writer {
     }
 
     /// Stores an artifact after those embedded in it.
-    fn put(&mut self, prepared: &Prepared, names: Option<&Names>) -> Outcome<Put> {
+    fn put(&mut self, prepared: &Prepared, names: Option<&NameRegistry>) -> PostgresResult<PutResult> {
         for embedded in prepared.embedded() {
             self.put(embedded, names)?;
         }
@@ -130,11 +141,11 @@ impl Writer {
             self.add(prepared, names)?
         };
         self.record_signature(admitted)?;
-        Ok(Put { core, capture, outcome })
+        Ok(PutResult { core, capture, outcome })
     }
 
     /// Adds a capture, and its artifact if it is new.
-    fn add(&mut self, prepared: &Prepared, names: Option<&Names>) -> Outcome<PutOutcome> {
+    fn add(&mut self, prepared: &Prepared, names: Option<&NameRegistry>) -> PostgresResult<PutOutcome> {
         let (admitted, source_path) = (prepared.admitted(), prepared.source_path());
         let (core, capture, kind) = (admitted.core(), admitted.capture(), admitted.kind().name());
         let at = self.recorder.at().timestamp_millis();
@@ -147,32 +158,32 @@ impl Writer {
             PutOutcome::NewCapture
         } else {
             let id = self.state.next_artifact();
-            let stored = StoredArtifact {
+            let stored = BatchArtifact {
                 id,
                 kind: kind.to_owned(),
                 added_at: at,
                 seen_at: at,
                 arrival,
                 created_at,
-                change: Change::New,
+                change: RowChange::New,
             };
             self.state.artifacts.insert(core, stored);
             self.rows.artifacts.push((core, names.and_then(|names| names.kind_id(admitted.kind()))));
             PutOutcome::Added
         };
         let id = self.state.next_capture();
-        let stored = StoredCapture { id, seen_at: at, signature: None, change: Change::New };
+        let stored = BatchCapture { id, seen_at: at, signature: None, change: RowChange::New };
         self.state.captures.insert((core, capture), stored);
         let artifact = self.state.artifacts.get(&core).map_or(0, |stored| stored.id);
         self.rows.add_capture((artifact, id), prepared, names)?;
         self.blobs.extend(admitted.members().iter().map(crate::artifact::Member::blob));
         let size = admitted.size();
-        self.recorder.append(&Event::Add { capture, core, kind, size, source_path })?;
+        self.recorder.append(&JournalEvent::Add { capture, core, kind, size, source_path })?;
         Ok(outcome)
     }
 
     /// Records that a capture was seen again, unless its artifact arrived in this batch.
-    fn see(&mut self, core: CoreHash, capture: CaptureHash) -> Outcome<()> {
+    fn see(&mut self, core: CoreHash, capture: CaptureHash) -> PostgresResult<()> {
         let last = self.state.artifacts.get(&core).map_or(0, |stored| stored.arrival);
         if last >= arrival(self.before + 1, 0) || self.seen.contains(&(core, capture)) {
             return Ok(());
@@ -182,13 +193,13 @@ impl Writer {
     }
 
     /// Appends the captures seen since the last entry of this action to the journal.
-    fn record_seen(&mut self) -> Outcome<()> {
+    fn record_seen(&mut self) -> PostgresResult<()> {
         let seen = std::mem::take(&mut self.seen);
         if seen.is_empty() {
             return Ok(());
         }
         let (cores, captures): (Vec<CoreHash>, Vec<CaptureHash>) = seen.iter().copied().unzip();
-        self.recorder.append(&Event::Seen { captures: &captures, cores: &cores })?;
+        self.recorder.append(&JournalEvent::Seen { captures: &captures, cores: &cores })?;
         let (entry, at) = (self.recorder.head().seq, self.recorder.at().timestamp_millis());
         for (position, (core, capture)) in seen.into_iter().enumerate() {
             if let Some(stored) = self.state.artifacts.get_mut(&core) {
@@ -205,7 +216,7 @@ impl Writer {
 
     /// Records the result of checking a signature, in the journal only if it changed. A signature that was not checked
     /// this time does not replace the result of an earlier check.
-    fn record_signature(&mut self, admitted: &Admitted) -> Outcome<()> {
+    fn record_signature(&mut self, admitted: &Admitted) -> PostgresResult<()> {
         let (core, capture) = (admitted.core(), admitted.capture());
         let Some(found) = admitted.signature() else { return Ok(()) };
         let Some(stored) = self.state.captures.get_mut(&(core, capture)) else { return Ok(()) };
@@ -221,7 +232,7 @@ impl Writer {
         stored.signature = Some(news.clone());
         stored.change.update();
         let (key_id, state) = (news.key_id.as_deref(), state.name());
-        self.recorder.append(&Event::Signature { capture, core, key_id, state })
+        self.recorder.append(&JournalEvent::Signature { capture, core, key_id, state })
     }
 }
 

@@ -6,16 +6,16 @@ use postgres::Row;
 use crate::digest::CoreHash;
 use crate::storage::check::journal_state::{JournalState, LabelEntry};
 use crate::storage::check::{Repair, Subject};
-use crate::storage::entry::Change;
+use crate::storage::entry::EntryChange;
 use crate::storage::postgres::check::entries::entries;
 use crate::storage::postgres::columns::{core, text};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
 
 /// The rows of a table, by column: only some tables have all of them.
 #[derive(Default)]
-struct Rows {
+struct AnnotationColumns {
     cores: Vec<CoreHash>,
     targets: Vec<CoreHash>,
     /// Names, keys or relations.
@@ -25,7 +25,7 @@ struct Rows {
     times: Vec<i64>,
 }
 
-impl Rows {
+impl AnnotationColumns {
     fn add(&mut self, (core, target): (CoreHash, CoreHash), name: &str, text: Option<&str>, at: i64) {
         self.cores.push(core);
         self.targets.push(target);
@@ -39,11 +39,11 @@ impl Rows {
     /// `subject` reads.
     fn restore(
         &self,
-        session: &Session<'_>,
+        session: &DatabaseTransaction<'_>,
         sql: &str,
-        subject: impl Fn(&Row) -> Outcome<Subject>,
+        subject: impl Fn(&Row) -> PostgresResult<Subject>,
         repaired: &mut Vec<Repair>,
-    ) -> Outcome<()> {
+    ) -> PostgresResult<()> {
         if self.cores.is_empty() {
             return Ok(());
         }
@@ -64,10 +64,10 @@ impl Rows {
 
 /// Restores what the journal records.
 pub(super) fn restore(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     state: &JournalState,
     repaired: &mut Vec<Repair>,
-) -> Outcome<()> {
+) -> PostgresResult<()> {
     rows(session, state.tags.values())?.restore(
         session,
         "INSERT INTO tag AS t (name, artifact, at) SELECT name, artifact, at FROM n
@@ -117,16 +117,19 @@ pub(super) fn restore(
 }
 
 /// Returns the rows that entries set.
-fn rows<'s>(session: &Session<'_>, seqs: impl Iterator<Item = &'s i64>) -> Outcome<Rows> {
-    let mut rows = Rows::default();
+fn rows<'s>(
+    session: &DatabaseTransaction<'_>,
+    seqs: impl Iterator<Item = &'s i64>,
+) -> PostgresResult<AnnotationColumns> {
+    let mut rows = AnnotationColumns::default();
     for entry in entries(session, seqs.copied().collect())?.into_values() {
         let Some(at) = entry.milliseconds() else { continue };
         match &entry.change {
-            Change::Tag { core, name } => rows.add((*core, *core), name, None, at),
-            Change::Note { core, note } | Change::Pin { core, note } => {
+            EntryChange::Tag { core, name } => rows.add((*core, *core), name, None, at),
+            EntryChange::Note { core, note } | EntryChange::Pin { core, note } => {
                 rows.add((*core, *core), "", note.as_deref(), at);
             }
-            Change::Link { source, relation, target, note } => {
+            EntryChange::Link { source, relation, target, note } => {
                 rows.add((*source, *target), relation, note.as_deref(), at);
             }
             _ => {}
@@ -135,8 +138,8 @@ fn rows<'s>(session: &Session<'_>, seqs: impl Iterator<Item = &'s i64>) -> Outco
     Ok(rows)
 }
 
-fn labels(state: &JournalState) -> Rows {
-    let mut rows = Rows::default();
+fn labels(state: &JournalState) -> AnnotationColumns {
+    let mut rows = AnnotationColumns::default();
     for ((core, key), LabelEntry { value, at, .. }) in &state.labels {
         if let Some(at) = at {
             rows.add((*core, *core), key, Some(value), *at);

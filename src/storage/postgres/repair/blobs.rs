@@ -4,12 +4,12 @@ use super::repaired_if_changed;
 use crate::clock;
 use crate::digest::{BlobHash, Digest};
 use crate::storage::check::{Repair, Subject};
-use crate::storage::postgres::blob_store::Part;
+use crate::storage::postgres::blob_store::ObjectRange;
 use crate::storage::postgres::bytes::examine;
 use crate::storage::postgres::columns::blob;
-use crate::storage::postgres::encoding::{Encoded, encoded};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::encoding::{EncodedMember, encoded};
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::unreferenced::{UNREFERENCED, discard};
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::{PayloadDefect, Result};
@@ -28,7 +28,7 @@ impl PostgresStorage {
         let encoded = encoded(bytes);
         // Nothing is locked while it is uploaded.
         let store = || {
-            let is_known = is_known(&Session::to_read(&self.server)?, blob)?;
+            let is_known = is_known(&DatabaseTransaction::to_read(&self.server)?, blob)?;
             if is_known { self.server.blobs().store(&[(blob, &encoded)]) } else { Ok(Vec::new()) }
         };
         let stored = store().map_err(|failure| failure.at(self.server.name()))?;
@@ -72,7 +72,7 @@ impl PostgresStorage {
                 "SELECT b.digest FROM blob b WHERE b.condemned_at IS NULL AND {UNREFERENCED} ORDER BY b.digest"
             );
             let rows = session.rows(&sql, &[])?;
-            let blobs: Vec<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<Outcome<_>>()?;
+            let blobs: Vec<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<PostgresResult<_>>()?;
             discard(session, &blobs, clock::now())?;
             let dropped = |blob| Repair { subject: Subject::Blob(blob), did: "dropped" };
             Ok(blobs.into_iter().map(dropped).collect())
@@ -80,7 +80,7 @@ impl PostgresStorage {
     }
 }
 
-fn is_known(session: &Session<'_>, blob: BlobHash) -> Outcome<bool> {
+fn is_known(session: &DatabaseTransaction<'_>, blob: BlobHash) -> PostgresResult<bool> {
     let sql = format!("SELECT 1 WHERE {IS_KNOWN}");
     Ok(session.row(&sql, &[&blob])?.is_some())
 }
@@ -96,11 +96,11 @@ fn actual(defect: PayloadDefect) -> Option<BlobHash> {
 
 /// Records where the bytes of a blob are.
 fn replace(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     (blob, size): (BlobHash, usize),
-    encoded: &Encoded,
-    part: Option<Part>,
-) -> Outcome<()> {
+    encoded: &EncodedMember,
+    part: Option<ObjectRange>,
+) -> PostgresResult<()> {
     let object = part.as_ref().map(|part| &part.object[..]);
     let (start, length) = (
         part.as_ref().map(|part| part.start.cast_signed()),

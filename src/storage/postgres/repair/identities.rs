@@ -7,13 +7,13 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Result;
 use crate::storage::annotations::ENDS;
 use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
-use crate::storage::entry::Change;
+use crate::storage::entry::EntryChange;
 use crate::storage::postgres::check::entries::entries;
 use crate::storage::postgres::columns::{capture, core, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::full_text::index;
-use crate::storage::postgres::names::Names;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::names::NameRegistry;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::seal::seal;
 
@@ -30,7 +30,7 @@ impl PostgresStorage {
     ) -> Result<Vec<Repair>> {
         self.repair_sealed((artifact, capture, admitted), |session| {
             let core = admitted.core();
-            let names = Names::corrected(session, &[admitted])?;
+            let names = NameRegistry::corrected(session, &[admitted])?;
             let sql = "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival)
                        SELECT $1, $2, $3, min(added_at), max(seen_at), 0 FROM capture WHERE artifact = $1
                        HAVING count(*) > 0 ON CONFLICT (id) DO NOTHING";
@@ -69,7 +69,7 @@ impl PostgresStorage {
     fn repair_sealed(
         &self,
         (artifact, capture, admitted): (&CheckedArtifact, CaptureId, &Admitted),
-        without: impl FnOnce(&Session<'_>) -> Outcome<Vec<Repair>>,
+        without: impl FnOnce(&DatabaseTransaction<'_>) -> PostgresResult<Vec<Repair>>,
     ) -> Result<Vec<Repair>> {
         self.repair(|session| {
             if !is_sealed_as(session, capture, admitted)? {
@@ -117,14 +117,18 @@ impl PostgresStorage {
     }
 }
 
-fn artifact_id(session: &Session<'_>, core: CoreHash) -> Outcome<Option<i64>> {
+fn artifact_id(session: &DatabaseTransaction<'_>, core: CoreHash) -> PostgresResult<Option<i64>> {
     let sql = "SELECT id FROM artifact WHERE core = $1";
     let row = session.row(sql, &[&core])?;
     row.map(|row| value(&row, 0)).transpose()
 }
 
 /// Returns whether the seal of a capture proves that it was stored as `admitted`.
-fn is_sealed_as(session: &Session<'_>, capture: CaptureId, admitted: &Admitted) -> Outcome<bool> {
+fn is_sealed_as(
+    session: &DatabaseTransaction<'_>,
+    capture: CaptureId,
+    admitted: &Admitted,
+) -> PostgresResult<bool> {
     let expected = seal(admitted.core(), admitted.capture());
     let sql = "SELECT 1 FROM capture WHERE id = $1 AND seal = $2";
     let row = session.row(sql, &[&capture.number(), &&expected[..]])?;
@@ -132,7 +136,7 @@ fn is_sealed_as(session: &Session<'_>, capture: CaptureId, admitted: &Admitted) 
 }
 
 /// Returns whether a capture of the artifact is sealed with the artifact's core hash.
-fn has_sealed(session: &Session<'_>, artifact: &CheckedArtifact) -> Outcome<bool> {
+fn has_sealed(session: &DatabaseTransaction<'_>, artifact: &CheckedArtifact) -> PostgresResult<bool> {
     let sql = "SELECT digest, seal FROM capture WHERE artifact = $1";
     for row in session.rows(sql, &[&artifact.id])? {
         if value::<&[u8]>(&row, 1)? == seal(artifact.core, capture(&row, 0)?) {
@@ -144,10 +148,10 @@ fn has_sealed(session: &Session<'_>, artifact: &CheckedArtifact) -> Outcome<bool
 
 /// Assigns a capture to an artifact, unless that has the capture already.
 fn assign(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     (id, admitted): (CaptureId, &Admitted),
     artifact: i64,
-) -> Outcome<Vec<Repair>> {
+) -> PostgresResult<Vec<Repair>> {
     let hash = admitted.capture();
     let sql = "UPDATE capture SET artifact = $2 WHERE id = $1
                   AND NOT EXISTS (SELECT 1 FROM capture WHERE artifact = $2 AND digest = $3)";
@@ -156,7 +160,7 @@ fn assign(
 }
 
 /// Gives captures the hash that the journal has with their seal.
-fn restore_hashes(session: &Session<'_>) -> Outcome<Vec<Repair>> {
+fn restore_hashes(session: &DatabaseTransaction<'_>) -> PostgresResult<Vec<Repair>> {
     let Some(replay) = proven(session)? else { return Ok(Vec::new()) };
     let mut sealed: Vec<(i64, i64)> = Vec::new();
     let sql = "SELECT c.id, c.digest, c.seal, a.core FROM capture c JOIN artifact a ON a.id = c.artifact";
@@ -171,7 +175,8 @@ fn restore_hashes(session: &Session<'_>) -> Outcome<Vec<Repair>> {
     let mut repaired = Vec::new();
     let entries = entries(session, sealed.iter().map(|(_, seq)| *seq).collect())?;
     for (id, seq) in sealed {
-        let Some(Change::Add { core, capture, .. }) = entries.get(&seq).map(|entry| &entry.change) else {
+        let Some(EntryChange::Add { core, capture, .. }) = entries.get(&seq).map(|entry| &entry.change)
+        else {
             continue;
         };
         let sql = "UPDATE capture c SET digest = $2 FROM artifact a WHERE c.id = $1 AND a.id = c.artifact AND a.core = $3

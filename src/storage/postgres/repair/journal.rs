@@ -6,18 +6,18 @@ use super::{annotations, record, tombstones};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::check::comparison::{SignatureFacts, signature_facts};
-use crate::storage::check::journal_state::{EntryDefect, JournalRow, JournalState, Replay};
-use crate::storage::check::{Repair, Restored, Subject};
-use crate::storage::entry::{Change, Entry};
+use crate::storage::check::journal_state::{EntryDefect, JournalReplay, JournalRow, JournalState};
+use crate::storage::check::{JournalRestoreResult, Repair, Subject};
+use crate::storage::entry::{EntryChange, EntryText};
 use crate::storage::postgres::check::entries::{entries, time_of};
 use crate::storage::postgres::check::journal::written_action;
 use crate::storage::postgres::columns::{capture, core, digest, optional_text, text, value};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::journal::Recorder;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::journal::PostgresJournalWriter;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::vault::PostgresStorage;
-use crate::storage::{PATIENCE, Result};
+use crate::storage::{BUSY_TIMEOUT, Result};
 
 /// The number of rows that are compared at once.
 const ROWS: i64 = 2_000;
@@ -26,7 +26,7 @@ impl PostgresStorage {
     /// Restores everything that the journal determines, except the order of row numbers. Other rows that the journal does
     /// not know are kept. Changes nothing if the journal's chain is broken, its end is lost, or it contains entries that
     /// this program does not understand.
-    pub(super) fn restore_from_journal(&self) -> Result<Restored> {
+    pub(super) fn restore_from_journal(&self) -> Result<JournalRestoreResult> {
         let repaired = self.repair(|session| {
             let Some(replay) = proven(session)? else { return Ok(Vec::new()) };
             let mut repaired = Vec::new();
@@ -38,14 +38,14 @@ impl PostgresStorage {
             entry_actions(session, &mut repaired)?;
             Ok(repaired)
         })?;
-        Ok(Restored { repaired, is_reordered: false })
+        Ok(JournalRestoreResult { repaired, is_reordered: false })
     }
 
     /// Restores the row that says where the journal ends, if the journal goes on beyond it, or has another chain value
     /// there. A row that names a later entry stays: the end of the journal is lost.
     pub(super) fn repair_end(&self) -> Result<Vec<Repair>> {
         let repair = || {
-            let session = Session::to_write(&self.server, PATIENCE)?;
+            let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
             session.rows("SELECT seq FROM head WHERE id = 1 FOR UPDATE", &[])?;
             let Some(replay) = replay(&session)?.filter(|replay| replay.check.defect.is_none()) else {
                 return Ok(Vec::new());
@@ -59,17 +59,18 @@ impl PostgresStorage {
             }
             let repaired =
                 vec![Repair { subject: Subject::Table("head".to_owned()), did: "set to the last entry" }];
-            record(&session, Recorder::lock(&session, self.actor(), clock::now())?, &repaired)?;
+            record(&session, PostgresJournalWriter::lock(&session, self.actor(), clock::now())?, &repaired)?;
             session.commit()?;
             Ok(repaired)
         };
-        repair().map_err(|failure: crate::storage::postgres::error::Failure| failure.at(self.server.name()))
+        repair()
+            .map_err(|failure: crate::storage::postgres::error::PostgresError| failure.at(self.server.name()))
     }
 }
 
 /// Reads the whole journal, or returns `None` if an entry cannot be read.
-fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
-    let mut replay = Replay::begin(None);
+fn replay(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<JournalReplay>> {
+    let mut replay = JournalReplay::begin(None);
     let mut is_readable = true;
     session.each("SELECT seq, at, entry, chain FROM journal ORDER BY seq", &[], &mut |row| {
         match (value(row, 0), value(row, 1), digest(row, 3)) {
@@ -85,8 +86,8 @@ fn replay(session: &Session<'_>) -> Outcome<Option<Replay>> {
 }
 
 /// Returns the state that the journal proves: every entry chains and is understood, and none is missing at the end.
-pub(super) fn proven(session: &Session<'_>) -> Outcome<Option<Replay>> {
-    let Some(replay) = replay(session)?.filter(Replay::is_proven) else { return Ok(None) };
+pub(super) fn proven(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<JournalReplay>> {
+    let Some(replay) = replay(session)?.filter(JournalReplay::is_proven) else { return Ok(None) };
     let head = replay.check.head;
     let is_whole = session
         .row("SELECT 1 FROM head WHERE seq = $1 AND chain = $2", &[&head.seq.cast_signed(), &head.chain])?
@@ -95,7 +96,11 @@ pub(super) fn proven(session: &Session<'_>) -> Outcome<Option<Replay>> {
 }
 
 /// Calls `take` with the rows of a query that has a number after `$1` first, and is ordered by it, some at a time.
-fn in_parts(session: &Session<'_>, sql: &str, take: &mut dyn FnMut(&[Row]) -> Outcome<()>) -> Outcome<()> {
+fn in_parts(
+    session: &DatabaseTransaction<'_>,
+    sql: &str,
+    take: &mut dyn FnMut(&[Row]) -> PostgresResult<()>,
+) -> PostgresResult<()> {
     let mut last = i64::MIN;
     loop {
         let rows = session.rows(sql, &[&last, &ROWS])?;
@@ -106,7 +111,7 @@ fn in_parts(session: &Session<'_>, sql: &str, take: &mut dyn FnMut(&[Row]) -> Ou
 }
 
 /// A capture that the journal has, as stored.
-struct StoredCapture {
+struct JournaledCaptureRow {
     id: i64,
     core: CoreHash,
     hash: CaptureHash,
@@ -115,9 +120,9 @@ struct StoredCapture {
     signature: Option<SignatureFacts>,
 }
 
-fn stored_capture(row: &Row) -> Outcome<StoredCapture> {
+fn stored_capture(row: &Row) -> PostgresResult<JournaledCaptureRow> {
     let (state, key_id) = (optional_text(row, 6)?, optional_text(row, 7)?);
-    Ok(StoredCapture {
+    Ok(JournaledCaptureRow {
         id: value(row, 0)?,
         core: core(row, 1)?,
         hash: capture(row, 2)?,
@@ -129,13 +134,18 @@ fn stored_capture(row: &Row) -> Outcome<StoredCapture> {
 }
 
 /// Restores the times, the source paths and the states of signatures of captures.
-fn captures(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repair>) -> Outcome<()> {
+fn captures(
+    session: &DatabaseTransaction<'_>,
+    state: &JournalState,
+    repaired: &mut Vec<Repair>,
+) -> PostgresResult<()> {
     let sql = "SELECT c.id, a.core, c.digest, c.added_at, c.seen_at, c.source_path, c.signature, c.key_id
                  FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id > $1 ORDER BY c.id LIMIT $2";
     in_parts(session, sql, &mut |rows| {
-        let stored = rows.iter().map(stored_capture).collect::<Outcome<Vec<_>>>()?;
-        let known = |stored: &StoredCapture| state.capture(stored.core, stored.hash);
-        let signed = |stored: &StoredCapture| state.signatures.get(&(stored.core, stored.hash)).copied();
+        let stored = rows.iter().map(stored_capture).collect::<PostgresResult<Vec<_>>>()?;
+        let known = |stored: &JournaledCaptureRow| state.capture(stored.core, stored.hash);
+        let signed =
+            |stored: &JournaledCaptureRow| state.signatures.get(&(stored.core, stored.hash)).copied();
         let seqs = stored.iter().filter_map(|stored| Some((known(stored)?, signed(stored))));
         let seqs = seqs.flat_map(|(entries, signed)| [entries.added, entries.seen].into_iter().chain(signed));
         let entries = entries(session, seqs.collect())?;
@@ -145,11 +155,11 @@ fn captures(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repa
             let times = (time_of(&entries, recorded.added), time_of(&entries, recorded.seen));
             let (Some(added), Some(seen)) = times else { continue };
             let source_path = entries.get(&recorded.added).and_then(source_path);
-            let news = StoredCapture {
+            let news = JournaledCaptureRow {
                 times: (added, seen),
                 source_path,
                 signature,
-                ..StoredCapture { source_path: None, signature: None, ..*stored }
+                ..JournaledCaptureRow { source_path: None, signature: None, ..*stored }
             };
             restore_capture(session, stored, &news, repaired)?;
         }
@@ -157,19 +167,19 @@ fn captures(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repa
     })
 }
 
-fn source_path(entry: &Entry) -> Option<String> {
+fn source_path(entry: &EntryText) -> Option<String> {
     match &entry.change {
-        Change::Add { source_path, .. } => source_path.clone(),
+        EntryChange::Add { source_path, .. } => source_path.clone(),
         _ => None,
     }
 }
 
 fn restore_capture(
-    session: &Session<'_>,
-    stored: &StoredCapture,
-    news: &StoredCapture,
+    session: &DatabaseTransaction<'_>,
+    stored: &JournaledCaptureRow,
+    news: &JournaledCaptureRow,
     repaired: &mut Vec<Repair>,
-) -> Outcome<()> {
+) -> PostgresResult<()> {
     let differences = [
         (stored.times != news.times, "given the journal's time"),
         (stored.source_path != news.source_path, "given the source path in the journal"),
@@ -197,7 +207,11 @@ fn restore_capture(
 }
 
 /// Restores the times and the positions of artifacts.
-fn artifacts(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Repair>) -> Outcome<()> {
+fn artifacts(
+    session: &DatabaseTransaction<'_>,
+    state: &JournalState,
+    repaired: &mut Vec<Repair>,
+) -> PostgresResult<()> {
     let sql = "SELECT id, core, added_at, seen_at, arrival FROM artifact WHERE id > $1 ORDER BY id LIMIT $2";
     in_parts(session, sql, &mut |rows| {
         let mut stored = Vec::new();
@@ -229,13 +243,21 @@ fn artifacts(session: &Session<'_>, state: &JournalState, repaired: &mut Vec<Rep
     })
 }
 
-fn restore_artifact(session: &Session<'_>, id: i64, (added, seen, arrival): (i64, i64, i64)) -> Outcome<()> {
+fn restore_artifact(
+    session: &DatabaseTransaction<'_>,
+    id: i64,
+    (added, seen, arrival): (i64, i64, i64),
+) -> PostgresResult<()> {
     let sql = "UPDATE artifact SET added_at = $2, seen_at = $3, arrival = $4 WHERE id = $1";
     session.execute(sql, &[&id, &added, &seen, &arrival]).map(drop)
 }
 
 /// Sets the time beside an entry to that in its text, which is chained.
-fn entry_times(session: &Session<'_>, replay: &Replay, repaired: &mut Vec<Repair>) -> Outcome<()> {
+fn entry_times(
+    session: &DatabaseTransaction<'_>,
+    replay: &JournalReplay,
+    repaired: &mut Vec<Repair>,
+) -> PostgresResult<()> {
     let defects = replay.defects.iter().filter(|(_, defect)| matches!(defect, EntryDefect::Time));
     let seqs: Vec<i64> = defects.map(|(seq, _)| *seq).collect();
     let recorded = entries(session, seqs.clone())?;
@@ -249,7 +271,7 @@ fn entry_times(session: &Session<'_>, replay: &Replay, repaired: &mut Vec<Repair
 }
 
 /// Sets the action beside an entry to that in its text.
-fn entry_actions(session: &Session<'_>, repaired: &mut Vec<Repair>) -> Outcome<()> {
+fn entry_actions(session: &DatabaseTransaction<'_>, repaired: &mut Vec<Repair>) -> PostgresResult<()> {
     let mut different: Vec<(i64, String)> = Vec::new();
     session.each("SELECT seq, action, entry FROM journal ORDER BY seq", &[], &mut |row| {
         let written = text(row, 2).ok().and_then(|text| written_action(&text));

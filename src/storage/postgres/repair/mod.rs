@@ -11,54 +11,61 @@ mod journal;
 mod steps;
 mod tombstones;
 
-use super::error::Outcome;
-use super::journal::Recorder;
+use super::error::PostgresResult;
+use super::journal::PostgresJournalWriter;
 use super::parameter::Parameter;
-use super::session::Session;
+use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
 use crate::clock;
 use crate::storage::check::{Repair, Subject};
-use crate::storage::journal::Event;
-use crate::storage::{PATIENCE, Result};
+use crate::storage::journal::JournalEvent;
+use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl PostgresStorage {
     /// Runs `work` and records its repairs in the journal, in one transaction.
-    fn repair(&self, work: impl FnOnce(&Session<'_>) -> Outcome<Vec<Repair>>) -> Result<Vec<Repair>> {
+    fn repair(
+        &self,
+        work: impl FnOnce(&DatabaseTransaction<'_>) -> PostgresResult<Vec<Repair>>,
+    ) -> Result<Vec<Repair>> {
         let repair = || {
-            let session = Session::to_write(&self.server, PATIENCE)?;
-            let recorder = Recorder::lock(&session, self.actor(), clock::now())?;
+            let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
+            let recorder = PostgresJournalWriter::lock(&session, self.actor(), clock::now())?;
             let repaired = work(&session)?;
             record(&session, recorder, &repaired)?;
             session.commit()?;
             Ok(repaired)
         };
-        repair().map_err(|failure: super::error::Failure| failure.at(self.server.name()))
+        repair().map_err(|failure: super::error::PostgresError| failure.at(self.server.name()))
     }
 }
 
 /// Appends an entry for each repair to the journal.
-fn record(session: &Session<'_>, mut recorder: Recorder, repaired: &[Repair]) -> Outcome<()> {
+fn record(
+    session: &DatabaseTransaction<'_>,
+    mut recorder: PostgresJournalWriter,
+    repaired: &[Repair],
+) -> PostgresResult<()> {
     for Repair { subject, did } in repaired {
-        recorder.append(&Event::Repair { did, subject: &subject.to_string() })?;
+        recorder.append(&JournalEvent::Repair { did, subject: &subject.to_string() })?;
     }
     recorder.flush(session)
 }
 
 /// Runs a statement. Returns a repair if it changed anything.
 fn repaired_if_changed(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     (sql, parameters): (&str, &[&dyn Parameter]),
     (subject, did): (Subject, &'static str),
-) -> Outcome<Option<Repair>> {
+) -> PostgresResult<Option<Repair>> {
     Ok((session.execute(sql, parameters)? > 0).then_some(Repair { subject, did }))
 }
 
 /// Deletes the rows of each table whose column refers to a row of `parent` that does not exist.
 fn delete_strays(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     tables: &[(&str, &str)],
     (parent, did): (&str, &'static str),
-) -> Outcome<Vec<Repair>> {
+) -> PostgresResult<Vec<Repair>> {
     let mut repaired = Vec::new();
     for (table, column) in tables {
         let sql = format!(

@@ -4,12 +4,12 @@ use chrono::{DateTime, Utc};
 
 use crate::artifact::{Admitted, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Repairs, Restored, Subject};
+use crate::storage::check::{CaptureId, CheckedArtifact, JournalRestoreResult, Repair, Repairs, Subject};
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::PutOptions;
-use crate::storage::postgres::put::Batch;
+use crate::storage::postgres::put::PostgresPutBatch;
 use crate::storage::postgres::vault::PostgresStorage;
-use crate::storage::{PATIENCE, Prepared, Put, RemovedPolicy, Result};
+use crate::storage::{BUSY_TIMEOUT, Prepared, PutResult, RemovedPolicy, Result};
 
 impl Repairs for PostgresStorage {
     forward_to_inherent! {
@@ -30,15 +30,20 @@ impl Repairs for PostgresStorage {
         ) -> Result<Vec<Repair>>;
         fn repair_captures(&self) -> Result<Vec<Repair>>;
         fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>>;
-        fn restore_from_journal(&self) -> Result<Restored>;
+        fn restore_from_journal(&self) -> Result<JournalRestoreResult>;
         fn drop_unreferenced(&self) -> Result<Vec<Repair>>;
     }
 
-    fn put_again(&self, artifact: &Prepared, recorded: Option<Signature>, at: DateTime<Utc>) -> Result<Put> {
+    fn put_again(
+        &self,
+        artifact: &Prepared,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<PutResult> {
         let key = (artifact.admitted().core(), artifact.admitted().capture());
         let recorded = recorded.map(|signature| (key, signature));
-        let options = PutOptions { policy: RemovedPolicy::default(), at, patience: PATIENCE };
-        let batch = Batch {
+        let options = PutOptions { policy: RemovedPolicy::default(), at, busy_timeout: BUSY_TIMEOUT };
+        let batch = PostgresPutBatch {
             server: &self.server,
             names: &self.names,
             actor: self.actor(),

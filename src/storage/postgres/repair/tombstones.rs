@@ -5,24 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::digest::{CaptureHash, Digest};
 use crate::storage::check::journal_state::JournalState;
 use crate::storage::check::{Repair, Subject};
-use crate::storage::entry::{Change, Entry};
+use crate::storage::entry::{EntryChange, EntryText};
 use crate::storage::postgres::change::removal::Removal;
 use crate::storage::postgres::check::catalog::is_recorded;
 use crate::storage::postgres::check::entries::entries;
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 
 /// A removed digest and the entry that removed it.
-type Key = (Digest, i64);
+type TombstoneRowKey = (Digest, i64);
 
 /// Replaces the tombstones that are not what the journal says, and those that are missing.
 pub(super) fn restore(
-    session: &Session<'_>,
+    session: &DatabaseTransaction<'_>,
     state: &JournalState,
     repaired: &mut Vec<Repair>,
-) -> Outcome<()> {
-    let recorded: BTreeSet<Key> = state.tombstones.iter().map(|((digest, _), seq)| (*digest, *seq)).collect();
+) -> PostgresResult<()> {
+    let recorded: BTreeSet<TombstoneRowKey> =
+        state.tombstones.iter().map(|((digest, _), seq)| (*digest, *seq)).collect();
     let entries = entries(session, recorded.iter().map(|(_, seq)| *seq).collect())?;
     let (mut right, mut wrong) = (BTreeSet::new(), BTreeSet::new());
     for row in session.rows(&format!("SELECT {TOMBSTONE} FROM tombstone t"), &[])? {
@@ -56,8 +57,13 @@ pub(super) fn restore(
 }
 
 /// Adds the tombstones of some of the digests that an entry removed.
-fn add(session: &Session<'_>, (seq, entry): (i64, &Entry), digests: &[Digest]) -> Outcome<()> {
-    let (Change::Remove { core, kind, reason, size, .. }, Some(at)) = (&entry.change, entry.milliseconds())
+fn add(
+    session: &DatabaseTransaction<'_>,
+    (seq, entry): (i64, &EntryText),
+    digests: &[Digest],
+) -> PostgresResult<()> {
+    let (EntryChange::Remove { core, kind, reason, size, .. }, Some(at)) =
+        (&entry.change, entry.milliseconds())
     else {
         return Ok(());
     };

@@ -11,8 +11,8 @@ use crate::storage::postgres::bytes;
 use crate::storage::postgres::columns::{
     blob, capture, core, count, limit as limit_of, optional_text, text, time, value,
 };
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::view::{View, in_order};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::view::{PostgresSnapshot, in_order};
 use crate::storage::seal::seal;
 use crate::storage::{PayloadDefect, StorageError, preference};
 
@@ -21,14 +21,14 @@ const CAPTURE: &str = "a.core, c.digest, c.size, c.added_at, c.seen_at, c.warnin
                              c.source_path";
 
 /// Returns the signature in two columns from `first` on.
-pub(in crate::storage::postgres) fn signature(row: &Row, first: usize) -> Outcome<Option<Signature>> {
+pub(in crate::storage::postgres) fn signature(row: &Row, first: usize) -> PostgresResult<Option<Signature>> {
     let Some(state) = value::<Option<&str>>(row, first)? else { return Ok(None) };
-    let state =
-        SignatureState::named(state).ok_or_else(|| Failure::damaged("a signature has no such state"))?;
+    let state = SignatureState::named(state)
+        .ok_or_else(|| PostgresError::damaged("a signature has no such state"))?;
     Ok(Some(Signature { state, key_id: optional_text(row, first + 1)? }))
 }
 
-fn capture_record(row: &Row) -> Outcome<CaptureRecord> {
+fn capture_record(row: &Row) -> PostgresResult<CaptureRecord> {
     let warnings: Option<&str> = value(row, 5)?;
     let warnings = warnings.map(serde_json::from_str).transpose();
     Ok(CaptureRecord {
@@ -37,14 +37,14 @@ fn capture_record(row: &Row) -> Outcome<CaptureRecord> {
         size: count(row, 2)?,
         added_at: time(row, 3)?,
         seen_at: time(row, 4)?,
-        warnings: warnings.map_err(Failure::damaged)?.unwrap_or_default(),
+        warnings: warnings.map_err(PostgresError::damaged)?.unwrap_or_default(),
         signature: signature(row, 6)?,
         source_path: optional_text(row, 8)?,
     })
 }
 
-impl View<'_> {
-    pub(super) fn captures(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<CaptureRecord>>> {
+impl PostgresSnapshot<'_> {
+    pub(super) fn captures(&self, of: &[CoreHash]) -> PostgresResult<Vec<Vec<CaptureRecord>>> {
         let sql = format!(
             "SELECT {CAPTURE} FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = ANY($1) ORDER BY c.id"
         );
@@ -56,7 +56,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn preferred_captures(&self, of: &[CoreHash]) -> Outcome<Vec<Option<CaptureRecord>>> {
+    pub(super) fn preferred_captures(&self, of: &[CoreHash]) -> PostgresResult<Vec<Option<CaptureRecord>>> {
         // Of equal ones, this is the first.
         let preferred = |captures: Vec<CaptureRecord>| {
             captures.into_iter().min_by_key(|capture| preference(capture.signature.as_ref()))
@@ -64,7 +64,10 @@ impl View<'_> {
         Ok(self.captures(of)?.into_iter().map(preferred).collect())
     }
 
-    pub(super) fn captures_with(&self, targets: &[CaptureTarget]) -> Outcome<Vec<Option<CaptureRecord>>> {
+    pub(super) fn captures_with(
+        &self,
+        targets: &[CaptureTarget],
+    ) -> PostgresResult<Vec<Option<CaptureRecord>>> {
         let sql = format!(
             "SELECT {CAPTURE} FROM capture c JOIN artifact a ON a.id = c.artifact
               WHERE (c.digest, a.core) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))"
@@ -81,12 +84,12 @@ impl View<'_> {
     }
 
     /// Returns the members of a capture, after checking that they belong to it and it to its artifact.
-    pub(super) fn members(&self, core: CoreHash, capture: CaptureHash) -> Outcome<Vec<MemberRecord>> {
+    pub(super) fn members(&self, core: CoreHash, capture: CaptureHash) -> PostgresResult<Vec<MemberRecord>> {
         let sql = "SELECT m.name, m.blob, b.size, c.seal FROM artifact a JOIN capture c ON c.artifact = a.id
                      JOIN member m ON m.capture = c.id JOIN blob b ON b.digest = m.blob
                     WHERE a.core = $1 AND c.digest = $2 ORDER BY m.name";
         let rows = self.session.rows(sql, &[&core, &capture])?;
-        let damaged = |defect| Failure::from(StorageError::damaged(core, capture, defect));
+        let damaged = |defect| PostgresError::from(StorageError::damaged(core, capture, defect));
         let mut members = Vec::new();
         for row in &rows {
             if value::<&[u8]>(row, 3)? != seal(core, capture) {
@@ -102,12 +105,17 @@ impl View<'_> {
     }
 
     /// Returns the bytes of a member, hashed again.
-    pub(super) fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Outcome<Vec<u8>> {
+    pub(super) fn read(
+        &self,
+        core: CoreHash,
+        capture: CaptureHash,
+        blob: BlobHash,
+    ) -> PostgresResult<Vec<u8>> {
         let read = bytes::read_of_capture(&self.session, blob, core, capture)?;
-        read.map_err(|defect| Failure::from(StorageError::damaged(core, capture, defect)))
+        read.map_err(|defect| PostgresError::from(StorageError::damaged(core, capture, defect)))
     }
 
-    pub(super) fn files(&self, blobs: &[BlobHash]) -> Outcome<Vec<Option<FileRecord>>> {
+    pub(super) fn files(&self, blobs: &[BlobHash]) -> PostgresResult<Vec<Option<FileRecord>>> {
         let sql = "SELECT DISTINCT ON (m.blob) m.blob, a.core, c.digest, m.name
                      FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
                      JOIN kind k ON k.id = a.kind
@@ -122,7 +130,7 @@ impl View<'_> {
     }
 
     /// Returns the files of artifacts whose bytes artifacts other than these also have.
-    pub(super) fn shared_files(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<SharedFile>>> {
+    pub(super) fn shared_files(&self, of: &[CoreHash]) -> PostgresResult<Vec<Vec<SharedFile>>> {
         let sql = "WITH file AS
                      (SELECT DISTINCT a.core, m.name, m.blob
                         FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id

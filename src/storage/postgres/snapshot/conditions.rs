@@ -4,7 +4,7 @@ use super::mentions::list_has;
 use super::times::column;
 use crate::artifact::relation;
 use crate::digest::Digest;
-use crate::storage::interface::{Condition, Filter, Period};
+use crate::storage::interface::{Condition, Filter, TimePeriod};
 use crate::storage::postgres::columns::ceil_millis;
 use crate::storage::postgres::keys::text_key;
 use crate::storage::postgres::parameter::Parameter;
@@ -12,11 +12,11 @@ use crate::storage::postgres::text::to_stored;
 
 /// The parameters of a statement while its text is written.
 #[derive(Default)]
-pub(super) struct Selection {
+pub(super) struct StatementParameters {
     values: Vec<Box<dyn Parameter>>,
 }
 
-impl Selection {
+impl StatementParameters {
     /// Adds a parameter, and returns how the statement names it.
     pub(super) fn bind(&mut self, value: impl Parameter + 'static) -> String {
         self.values.push(Box::new(value));
@@ -57,7 +57,7 @@ impl Selection {
         all.join(" AND ")
     }
 
-    fn within(&mut self, period: &Period) -> String {
+    fn within(&mut self, period: &TimePeriod) -> String {
         let time = column(period.basis);
         let mut all = vec![format!("{time} IS NOT NULL")];
         if let Some(since) = period.since {

@@ -4,17 +4,17 @@ use std::collections::{BTreeSet, HashMap};
 
 use postgres::Row;
 
-use crate::artifact::{Place, relation};
+use crate::artifact::{ArtifactLocation, relation};
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
     sort_references,
 };
 use crate::storage::postgres::columns::{core, digest, optional_text, text, value};
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::lists::Entry;
-use crate::storage::postgres::snapshot::conditions::Selection;
-use crate::storage::postgres::view::{View, in_order};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::lists::ListedMention;
+use crate::storage::postgres::snapshot::conditions::StatementParameters;
+use crate::storage::postgres::view::{PostgresSnapshot, in_order};
 
 /// Two artifacts `t` and `f` have a value of the attribute that the third parameter names in common.
 const SHARE_ATTRIBUTE: &str = "EXISTS (SELECT 1 FROM attribute x JOIN attribute y
@@ -22,20 +22,20 @@ const SHARE_ATTRIBUTE: &str = "EXISTS (SELECT 1 FROM attribute x JOIN attribute 
    WHERE x.artifact = t.id AND y.artifact = f.id AND x.name = $3)";
 
 /// Returns the place in two columns from `first` on.
-fn place(row: &Row, first: usize) -> Outcome<Place> {
+fn place(row: &Row, first: usize) -> PostgresResult<ArtifactLocation> {
     if let Some(index) = value::<Option<i64>>(row, first)? {
-        let index = u32::try_from(index).map_err(|_| Failure::damaged("a place is out of range"))?;
-        return Ok(Place::Index(index));
+        let index = u32::try_from(index).map_err(|_| PostgresError::damaged("a place is out of range"))?;
+        return Ok(ArtifactLocation::Index(index));
     }
-    Ok(Place::Pointer(text(row, first + 1)?))
+    Ok(ArtifactLocation::Pointer(text(row, first + 1)?))
 }
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     /// Returns the reference in the columns from `first` on: the artifact, the role, the place in two columns, the digest, the
     /// inverse relation, and whether the digest is that of an artifact.
-    pub(super) fn reference(&self, row: &Row, first: usize) -> Outcome<ReferenceEdge> {
+    pub(super) fn reference(&self, row: &Row, first: usize) -> PostgresResult<ReferenceEdge> {
         let role: i32 = value(row, first + 1)?;
-        let entry = Entry { role, place: place(row, first + 2)?, digest: digest(row, first + 4)? };
+        let entry = ListedMention { role, place: place(row, first + 2)?, digest: digest(row, first + 4)? };
         let relation = self.names.role(&self.session, role)?.relation.clone();
         Ok(ReferenceEdge {
             mention: self.mention(core(row, first)?, &entry)?,
@@ -49,7 +49,7 @@ impl View<'_> {
         &self,
         of: &[CoreHash],
         direction: Direction,
-    ) -> Outcome<Vec<Vec<ReferenceEdge>>> {
+    ) -> PostgresResult<Vec<Vec<ReferenceEdge>>> {
         let (of_asked, condition) = match direction {
             Direction::Out => {
                 ("f.core", "f.core = ANY($1) AND e.target <> f.core AND (t.id IS NOT NULL OR r.dangles)")
@@ -73,7 +73,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn manual_links(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<ManualLink>>> {
+    pub(super) fn manual_links(&self, of: &[CoreHash]) -> PostgresResult<Vec<Vec<ManualLink>>> {
         let sql = "SELECT a.core, l.relation, s.core, t.core, l.note FROM artifact a
                      JOIN link l ON l.source = a.id OR l.target = a.id
                      JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
@@ -91,7 +91,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn containers(&self, of: &[CoreHash], by: Containment) -> Outcome<Vec<Vec<CoreHash>>> {
+    pub(super) fn containers(&self, of: &[CoreHash], by: Containment) -> PostgresResult<Vec<Vec<CoreHash>>> {
         let stated = "SELECT a.core, f.core FROM artifact a JOIN edge e ON e.target = a.core
                         JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
                        WHERE a.core = ANY($1) AND r.relation = $2 AND f.id <> a.id";
@@ -102,7 +102,7 @@ impl View<'_> {
                         JOIN artifact f ON f.id = d.artifact
                        WHERE a.core = ANY($1) AND NOT k.is_directory AND f.id <> a.id";
         let sql = match by {
-            Containment::Stated => format!("SELECT DISTINCT * FROM ({stated}) x ORDER BY 1, 2"),
+            Containment::Declared => format!("SELECT DISTINCT * FROM ({stated}) x ORDER BY 1, 2"),
             Containment::Bytes => format!("{stated} {bytes} ORDER BY 1, 2"),
         };
         // Both have the same names for their columns.
@@ -119,7 +119,7 @@ impl View<'_> {
         among: &[CoreHash],
         relation: &str,
         attribute: &str,
-    ) -> Outcome<BTreeSet<CoreHash>> {
+    ) -> PostgresResult<BTreeSet<CoreHash>> {
         let sql = format!(
             "SELECT DISTINCT t.core FROM edge e JOIN role r ON r.id = e.role
                JOIN artifact t ON t.core = e.target JOIN artifact f ON f.id = e.artifact
@@ -134,8 +134,8 @@ impl View<'_> {
         filter: &Filter,
         relation: &str,
         attribute: &str,
-    ) -> Outcome<BTreeSet<CoreHash>> {
-        let mut selection = Selection::default();
+    ) -> PostgresResult<BTreeSet<CoreHash>> {
+        let mut selection = StatementParameters::default();
         selection.bind(of.to_vec());
         selection.bind(relation.to_owned());
         selection.bind(attribute.to_owned());
@@ -150,7 +150,7 @@ impl View<'_> {
     }
 
     /// Returns the references to digests and names that the vault does not have.
-    pub(super) fn unresolved(&self) -> Outcome<Vec<UnresolvedReference>> {
+    pub(super) fn unresolved(&self) -> PostgresResult<Vec<UnresolvedReference>> {
         let mut unresolved = BTreeSet::new();
         let sql = "SELECT DISTINCT e.target, f.core, e.role, e.index, e.pointer FROM edge e
                      JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact

@@ -1,32 +1,32 @@
 //! Pages of artifacts that match a filter.
 
-use super::conditions::Selection;
+use super::conditions::StatementParameters;
 use super::mentioned::only_mention;
-use super::sorting::{Sorting, cursor};
-use crate::storage::interface::{ArtifactRecord, Filter, Hit, Order, Page, Paged};
+use super::sorting::{SortExpression, cursor};
+use crate::storage::interface::{ArtifactRecord, Filter, Hit, HitPage, Order, Page};
 use crate::storage::postgres::columns::{count, limit as limit_of};
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::view::{ARTIFACT, View};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
 
-impl View<'_> {
-    pub(super) fn count(&self, filter: &Filter) -> Outcome<u64> {
-        let mut selection = Selection::default();
+impl PostgresSnapshot<'_> {
+    pub(super) fn count(&self, filter: &Filter) -> PostgresResult<u64> {
+        let mut selection = StatementParameters::default();
         let sql = format!("SELECT count(*) FROM artifact a WHERE {}", selection.matching(filter));
         let row = self.session.rows_planned_for(&sql, &selection.parameters())?.into_iter().next();
-        count(&row.ok_or_else(|| Failure::damaged("a count has no row"))?, 0)
+        count(&row.ok_or_else(|| PostgresError::damaged("a count has no row"))?, 0)
     }
 
-    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Outcome<Paged<Hit>> {
+    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> PostgresResult<HitPage<Hit>> {
         if page.limit == 0 {
-            return Ok(Paged { items: Vec::new(), next: None });
+            return Ok(HitPage { items: Vec::new(), next: None });
         }
         if let Some(mention) = only_mention(filter, order)
             && let Some(found) = self.page_mentioning(mention, order, page)?
         {
             return Ok(found);
         }
-        let mut selection = Selection::default();
-        let sorting = Sorting::new(order, &mut selection);
+        let mut selection = StatementParameters::default();
+        let sorting = SortExpression::new(order, &mut selection);
         let mut condition = selection.matching(filter);
         if let Some(after) = &page.after {
             let after = sorting.after(after, order, &mut selection);
@@ -43,13 +43,13 @@ impl View<'_> {
         let is_more = rows.len() > page.limit;
         rows.truncate(page.limit);
         let artifacts: Vec<ArtifactRecord> =
-            rows.iter().map(|row| self.artifact_record(row, 0)).collect::<Outcome<_>>()?;
+            rows.iter().map(|row| self.artifact_record(row, 0)).collect::<PostgresResult<_>>()?;
         let next = match rows.last().zip(artifacts.last()).filter(|_| is_more) {
             Some((row, artifact)) => Some(cursor(row, 6, artifact, order)?),
             None => None,
         };
         let matches = self.matches(&artifacts, filter)?;
         let items = artifacts.into_iter().zip(matches).map(|(artifact, matches)| Hit { artifact, matches });
-        Ok(Paged { items: items.collect(), next })
+        Ok(HitPage { items: items.collect(), next })
     }
 }

@@ -5,21 +5,21 @@ use postgres::Row;
 use crate::digest::Digest;
 use crate::storage::interface::JournalRecord;
 use crate::storage::postgres::columns::{ceil_millis, count, digest, limit as limit_of, text, time, value};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::view::View;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::view::PostgresSnapshot;
 use crate::storage::{Head, JournalCheck, JournalQuery};
 
-fn record(row: &Row) -> Outcome<JournalRecord> {
+fn record(row: &Row) -> PostgresResult<JournalRecord> {
     Ok(JournalRecord { seq: count(row, 0)?, at: time(row, 1)?, entry: text(row, 2)?, chain: digest(row, 3)? })
 }
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     pub(super) fn journal(
         &self,
         query: &JournalQuery,
         from: u64,
         limit: usize,
-    ) -> Outcome<Vec<JournalRecord>> {
+    ) -> PostgresResult<Vec<JournalRecord>> {
         // Without a number of last entries, the page is a range of the primary key.
         let (order, selected) = if query.limit.is_some() { ("DESC", "$4") } else { ("ASC", "$6") };
         let range = if query.limit.is_some() { "$5::bigint IS NOT NULL" } else { "seq >= $5" };
@@ -49,7 +49,7 @@ impl View<'_> {
             .collect()
     }
 
-    pub(super) fn check_journal(&self, since: Option<Digest>) -> Outcome<JournalCheck> {
+    pub(super) fn check_journal(&self, since: Option<Digest>) -> PostgresResult<JournalCheck> {
         let mut check = JournalCheck::begin(since);
         self.session.each("SELECT seq, entry, chain FROM journal ORDER BY seq", &[], &mut |row| {
             let entry: &str = value(row, 1)?;
@@ -59,7 +59,7 @@ impl View<'_> {
         Ok(check)
     }
 
-    pub(super) fn journal_head(&self) -> Outcome<Head> {
+    pub(super) fn journal_head(&self) -> PostgresResult<Head> {
         let row = self.session.row("SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1", &[])?;
         let Some(row) = row else { return Ok(Head { seq: 0, chain: Digest::from_bytes([0; 32]) }) };
         Ok(Head { seq: count(&row, 0)?, chain: digest(&row, 1)? })

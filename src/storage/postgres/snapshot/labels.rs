@@ -4,12 +4,12 @@ use postgres::Row;
 
 use crate::storage::interface::{LabelKey, LabelValue};
 use crate::storage::postgres::columns::{count, limit as limit_of, text};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::view::View;
+use crate::storage::postgres::view::PostgresSnapshot;
 
-impl View<'_> {
-    pub(super) fn label_keys(&self) -> Outcome<Vec<LabelKey>> {
+impl PostgresSnapshot<'_> {
+    pub(super) fn label_keys(&self) -> PostgresResult<Vec<LabelKey>> {
         let sql = "SELECT key, count(*), count(DISTINCT value) FROM label GROUP BY key ORDER BY key";
         let key = |row: &Row| {
             Ok(LabelKey { key: text(row, 0)?, artifacts: count(row, 1)?, values: count(row, 2)? })
@@ -17,7 +17,12 @@ impl View<'_> {
         self.session.rows(sql, &[])?.iter().map(key).collect()
     }
 
-    pub(super) fn label_values(&self, key: &str, start: &str, limit: usize) -> Outcome<Vec<LabelValue>> {
+    pub(super) fn label_values(
+        &self,
+        key: &str,
+        start: &str,
+        limit: usize,
+    ) -> PostgresResult<Vec<LabelValue>> {
         let sql = "SELECT l.value, count(DISTINCT l.artifact), count(c.id), coalesce(sum(c.size), 0)::bigint
                      FROM label l LEFT JOIN capture c ON c.artifact = l.artifact
                     WHERE l.key = $1 AND l.value >= $2 AND starts_with(l.value, $2)

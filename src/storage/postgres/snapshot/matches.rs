@@ -7,17 +7,21 @@ use postgres::Row;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{ArtifactRecord, Condition, Filter, Match};
 use crate::storage::postgres::columns::{capture, core, text, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::view::View;
+use crate::storage::postgres::view::PostgresSnapshot;
 
 /// The matches of one condition by artifact.
-type Found = BTreeMap<CoreHash, Vec<Match>>;
+type MatchesByArtifact = BTreeMap<CoreHash, Vec<Match>>;
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     /// Returns the matches of each artifact, in the order of the conditions; those of one condition by artifact.
-    pub(super) fn matches(&self, artifacts: &[ArtifactRecord], filter: &Filter) -> Outcome<Vec<Vec<Match>>> {
+    pub(super) fn matches(
+        &self,
+        artifacts: &[ArtifactRecord],
+        filter: &Filter,
+    ) -> PostgresResult<Vec<Vec<Match>>> {
         let mut matches = vec![Vec::new(); artifacts.len()];
         if artifacts.is_empty() || filter.conditions.is_empty() {
             return Ok(matches);
@@ -40,7 +44,7 @@ impl View<'_> {
         Ok(matches)
     }
 
-    fn matches_of(&self, of: &[CoreHash], condition: &Condition) -> Outcome<Found> {
+    fn matches_of(&self, of: &[CoreHash], condition: &Condition) -> PostgresResult<MatchesByArtifact> {
         match condition {
             Condition::Mention { group, digest } => self.mention_matches(of, group.as_deref(), *digest),
             Condition::Attribute { name, value } => {
@@ -60,9 +64,14 @@ impl View<'_> {
         }
     }
 
-    fn mention_matches(&self, of: &[CoreHash], group: Option<&str>, digest: Digest) -> Outcome<Found> {
+    fn mention_matches(
+        &self,
+        of: &[CoreHash],
+        group: Option<&str>,
+        digest: Digest,
+    ) -> PostgresResult<MatchesByArtifact> {
         let mentions = self.mentions_with(&[digest], group, Some(of))?.remove(&digest);
-        let mut found = Found::new();
+        let mut found = MatchesByArtifact::new();
         for mention in mentions.unwrap_or_default() {
             found.entry(mention.artifact).or_default().push(Match::Mention(mention));
         }
@@ -76,8 +85,8 @@ impl View<'_> {
         name: &str,
         wanted: Option<&str>,
         (least, most): (Option<i64>, Option<i64>),
-    ) -> Outcome<Found> {
-        let mut found = Found::new();
+    ) -> PostgresResult<MatchesByArtifact> {
+        let mut found = MatchesByArtifact::new();
         for (core, attributes) in of.iter().zip(self.attributes(of)?) {
             let mut attributes: Vec<_> =
                 attributes.into_iter().filter(|attribute| attribute.name == name).collect();
@@ -99,10 +108,10 @@ impl View<'_> {
         Ok(found)
     }
 
-    fn signature_matches(&self, of: &[CoreHash], condition: &Condition) -> Outcome<Found> {
+    fn signature_matches(&self, of: &[CoreHash], condition: &Condition) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, c.digest, c.signature, c.key_id FROM artifact a JOIN capture c ON c.artifact = a.id
                     WHERE a.core = ANY($1) ORDER BY c.id";
-        let mut found = Found::new();
+        let mut found = MatchesByArtifact::new();
         for row in self.session.rows(sql, &[&of])? {
             let matches = found.entry(core(&row, 0)?).or_default();
             match (condition, signature(&row, 2)?) {
@@ -118,7 +127,7 @@ impl View<'_> {
         Ok(found)
     }
 
-    fn note_matches(&self, of: &[CoreHash], wanted: &str) -> Outcome<Found> {
+    fn note_matches(&self, of: &[CoreHash], wanted: &str) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, n.text FROM note n JOIN artifact a ON a.id = n.artifact
                     WHERE a.core = ANY($1) AND position($2 IN n.folded) > 0";
         let folded = wanted.to_lowercase().into_bytes();
@@ -126,20 +135,26 @@ impl View<'_> {
         rows.iter().map(|row| Ok((core(row, 0)?, vec![Match::Note(text(row, 1)?)]))).collect()
     }
 
-    fn label_matches(&self, of: &[CoreHash], key: &str, wanted: Option<&str>) -> Outcome<Found> {
+    fn label_matches(
+        &self,
+        of: &[CoreHash],
+        key: &str,
+        wanted: Option<&str>,
+    ) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, l.value FROM label l JOIN artifact a ON a.id = l.artifact
                     WHERE a.core = ANY($1) AND l.key = $2 AND ($3::text IS NULL OR l.value = $3)";
         let (key_stored, wanted) = (to_stored(key), wanted.map(to_stored));
         let rows = self.session.rows(sql, &[&of, &key_stored, &wanted])?;
-        let label =
-            |row: &Row| -> Outcome<Match> { Ok(Match::Label { key: key.to_owned(), value: text(row, 1)? }) };
+        let label = |row: &Row| -> PostgresResult<Match> {
+            Ok(Match::Label { key: key.to_owned(), value: text(row, 1)? })
+        };
         rows.iter().map(|row| Ok((core(row, 0)?, vec![label(row)?]))).collect()
     }
 
-    fn tag_matches(&self, of: &[CoreHash], name: Option<&str>) -> Outcome<Found> {
+    fn tag_matches(&self, of: &[CoreHash], name: Option<&str>) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, t.name FROM tag t JOIN artifact a ON a.id = t.artifact
                     WHERE a.core = ANY($1) AND ($2::text IS NULL OR t.name = $2) ORDER BY t.name";
-        let mut found = Found::new();
+        let mut found = MatchesByArtifact::new();
         for row in self.session.rows(sql, &[&of, &name])? {
             let name: String = value(&row, 1)?;
             found.entry(core(&row, 0)?).or_default().push(Match::Tag(name));

@@ -9,18 +9,18 @@ use std::collections::BTreeSet;
 
 use postgres::Row;
 
-use super::conditions::Selection;
+use super::conditions::StatementParameters;
 use super::mentions::list_has;
-use super::sorting::{Sorting, cursor};
+use super::sorting::{SortExpression, cursor};
 use crate::digest::Digest;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    ArtifactRecord, Condition, Filter, Hit, Match, Order, Page, Paged, sort_mentions_by_artifact,
+    ArtifactRecord, Condition, Filter, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
 };
 use crate::storage::postgres::columns::value;
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::lists::{self, Entry};
-use crate::storage::postgres::view::{ARTIFACT, View};
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::lists::{self, ListedMention};
+use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
 
 /// The column with the value by which artifacts are sorted, and those with a list and its entries.
 const SORT_VALUE: usize = 6;
@@ -52,7 +52,7 @@ pub(super) fn only_mention(filter: &Filter, order: Order) -> Option<(Option<&str
     }
 }
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     /// Returns a page of the artifacts that mention a digest in the roles of a group, or of any; `None` if they are many and
     /// the page is large.
     pub(super) fn page_mentioning(
@@ -60,15 +60,15 @@ impl View<'_> {
         (group, digest): (Option<&str>, Digest),
         order: Order,
         page: &Page,
-    ) -> Outcome<Option<Paged<Hit>>> {
+    ) -> PostgresResult<Option<HitPage<Hit>>> {
         let group = match group {
             None => None,
             Some(group) => match self.names.group(&self.session, group)? {
-                None => return Ok(Some(Paged { items: Vec::new(), next: None })),
+                None => return Ok(Some(HitPage { items: Vec::new(), next: None })),
                 found => found,
             },
         };
-        let mut selection = Selection::default();
+        let mut selection = StatementParameters::default();
         let sql = of_few(&mut selection, (group, digest), order, page);
         let mut rows = self.session.rows(&sql, &selection.parameters())?;
         let are_many = rows.first().map(|row| value(row, ARE_MANY)).transpose()?.unwrap_or(false);
@@ -76,7 +76,7 @@ impl View<'_> {
             return Ok(None);
         }
         if are_many {
-            let mut selection = Selection::default();
+            let mut selection = StatementParameters::default();
             let sql = of_many(&mut selection, (group, digest), order, page);
             rows = self.session.rows(&sql, &selection.parameters())?;
         }
@@ -84,8 +84,8 @@ impl View<'_> {
     }
 
     /// Returns the page in rows, of which an artifact has one for each of its lists.
-    fn hits(&self, rows: &[Row], digest: Digest, order: Order, page: &Page) -> Outcome<Paged<Hit>> {
-        let mut found: Vec<Found<'_>> = Vec::new();
+    fn hits(&self, rows: &[Row], digest: Digest, order: Order, page: &Page) -> PostgresResult<HitPage<Hit>> {
+        let mut found: Vec<MentionPageArtifact<'_>> = Vec::new();
         for row in rows {
             // There is a row without an artifact if there is none.
             let Some(digests) = value::<Option<&[u8]>>(row, DIGESTS)? else { continue };
@@ -97,7 +97,7 @@ impl View<'_> {
             }
             let artifact = self.artifact_record(row, 0)?;
             if found.last().is_none_or(|last| last.artifact.core != artifact.core) {
-                found.push(Found { artifact, row, entries: BTreeSet::new() });
+                found.push(MentionPageArtifact { artifact, row, entries: BTreeSet::new() });
             }
             if let Some(last) = found.last_mut() {
                 last.entries.extend(entries);
@@ -107,30 +107,30 @@ impl View<'_> {
         found.truncate(page.limit);
         let last = found.last().filter(|_| is_more);
         let next = last.map(|last| cursor(last.row, SORT_VALUE, &last.artifact, order)).transpose()?;
-        let items = found.into_iter().map(|found| self.hit(found)).collect::<Outcome<_>>()?;
-        Ok(Paged { items, next })
+        let items = found.into_iter().map(|found| self.hit(found)).collect::<PostgresResult<_>>()?;
+        Ok(HitPage { items, next })
     }
 
-    fn hit(&self, found: Found<'_>) -> Outcome<Hit> {
-        let Found { artifact, entries, .. } = found;
+    fn hit(&self, found: MentionPageArtifact<'_>) -> PostgresResult<Hit> {
+        let MentionPageArtifact { artifact, entries, .. } = found;
         let mentions = entries.iter().map(|entry| self.mention(artifact.core, entry));
-        let mut mentions = mentions.collect::<Outcome<Vec<_>>>()?;
+        let mut mentions = mentions.collect::<PostgresResult<Vec<_>>>()?;
         sort_mentions_by_artifact(&mut mentions);
         Ok(Hit { artifact, matches: mentions.into_iter().map(Match::Mention).collect() })
     }
 }
 
 /// An artifact of a page.
-struct Found<'r> {
+struct MentionPageArtifact<'r> {
     artifact: ArtifactRecord,
     /// Its first row.
     row: &'r Row,
     /// Where it mentions the digest.
-    entries: BTreeSet<Entry>,
+    entries: BTreeSet<ListedMention>,
 }
 
 /// The terms that the statements for a page share.
-struct Terms {
+struct MentionSqlTerms {
     /// The parameter with the key of the digest.
     key: String,
     /// The condition that the list `l` is of the group.
@@ -142,14 +142,14 @@ struct Terms {
     order_by: String,
 }
 
-impl Terms {
+impl MentionSqlTerms {
     fn new(
-        selection: &mut Selection,
+        selection: &mut StatementParameters,
         (group, digest): (Option<i32>, Digest),
         order: Order,
         page: &Page,
     ) -> Self {
-        let sorting = Sorting::new(order, selection);
+        let sorting = SortExpression::new(order, selection);
         let key = selection.bind(digest.key());
         let of_group = group.map(|group| format!("AND l.group_id = {}", selection.bind(group)));
         let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
@@ -168,12 +168,13 @@ impl Terms {
 /// Returns the statement for all artifacts after the beginning of a page, if the digest has few keys. There is a row for each
 /// list that a key leads to, and one without an artifact if there is none.
 fn of_few(
-    selection: &mut Selection,
+    selection: &mut StatementParameters,
     (group, digest): (Option<i32>, Digest),
     order: Order,
     page: &Page,
 ) -> String {
-    let Terms { key, of_group, after, value, order_by } = Terms::new(selection, (group, digest), order, page);
+    let MentionSqlTerms { key, of_group, after, value, order_by } =
+        MentionSqlTerms::new(selection, (group, digest), order, page);
     // The server guesses the same number of elements for all arrays, so that a plan that it makes once costs no more than one
     // for the digest, and it makes no others. `OFFSET 0` keeps the subquery from being read if the keys are many.
     format!(
@@ -190,12 +191,13 @@ fn of_few(
 
 /// Returns the statement for a page and one artifact more. An artifact has a row for each list with the digest.
 fn of_many(
-    selection: &mut Selection,
+    selection: &mut StatementParameters,
     (group, digest): (Option<i32>, Digest),
     order: Order,
     page: &Page,
 ) -> String {
-    let Terms { key, of_group, after, value, order_by } = Terms::new(selection, (group, digest), order, page);
+    let MentionSqlTerms { key, of_group, after, value, order_by } =
+        MentionSqlTerms::new(selection, (group, digest), order, page);
     let has_digest = list_has(&selection.bind(digest));
     // As a part of the text: a plan for any limit is one for a large part of the vault.
     let limit = page.limit.saturating_add(1);

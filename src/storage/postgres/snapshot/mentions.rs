@@ -7,12 +7,12 @@ use postgres::Row;
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::RoleCount;
-use crate::storage::interface::{Mention, sort_mentions, sort_mentions_by_artifact};
+use crate::storage::interface::{MentionRecord, sort_mentions, sort_mentions_by_artifact};
 use crate::storage::postgres::columns::{core, digest, limit as limit_of, value};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::view::{View, in_order, texts};
+use crate::storage::postgres::view::{PostgresSnapshot, in_order, texts};
 
 /// The number of a group, whose name is the second parameter; any list matches if that is NULL.
 const IN_GROUP: &str =
@@ -29,11 +29,11 @@ pub(super) fn list_has(digest: &str) -> String {
     )
 }
 
-impl View<'_> {
+impl PostgresSnapshot<'_> {
     /// Returns the mention of an artifact in the form of the interface.
-    pub(super) fn mention(&self, artifact: CoreHash, entry: &Entry) -> Outcome<Mention> {
+    pub(super) fn mention(&self, artifact: CoreHash, entry: &ListedMention) -> PostgresResult<MentionRecord> {
         let role = self.names.role(&self.session, entry.role)?;
-        Ok(Mention {
+        Ok(MentionRecord {
             artifact,
             role: role.name.clone(),
             unit: role.unit.clone(),
@@ -49,8 +49,8 @@ impl View<'_> {
         sql: &str,
         parameters: &[&dyn Parameter],
         is_wanted: impl Fn(&Digest) -> bool,
-    ) -> Outcome<BTreeMap<CoreHash, BTreeSet<Entry>>> {
-        let mut found: BTreeMap<CoreHash, BTreeSet<Entry>> = BTreeMap::new();
+    ) -> PostgresResult<BTreeMap<CoreHash, BTreeSet<ListedMention>>> {
+        let mut found: BTreeMap<CoreHash, BTreeSet<ListedMention>> = BTreeMap::new();
         let mut take = |row: &Row| {
             let entries = lists::decode(value(row, 1)?, value(row, 2)?)?;
             let entries = entries.into_iter().filter(|entry| is_wanted(&entry.digest));
@@ -65,7 +65,7 @@ impl View<'_> {
         &self,
         of: &[CoreHash],
         group: Option<&str>,
-    ) -> Outcome<BTreeMap<CoreHash, BTreeSet<Entry>>> {
+    ) -> PostgresResult<BTreeMap<CoreHash, BTreeSet<ListedMention>>> {
         let sql = format!(
             "SELECT a.core, l.digests, l.entries
                FROM artifact a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
@@ -74,18 +74,22 @@ impl View<'_> {
         self.entries_by_artifact(&sql, &[&of, &group], |_| true)
     }
 
-    pub(super) fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Outcome<Vec<Vec<Mention>>> {
+    pub(super) fn mentions(
+        &self,
+        of: &[CoreHash],
+        group: Option<&str>,
+    ) -> PostgresResult<Vec<Vec<MentionRecord>>> {
         let mut found = HashMap::new();
         for (core, entries) in self.entries_of(of, group)? {
             let mentions = entries.iter().map(|entry| self.mention(core, entry));
-            let mut mentions: Vec<Mention> = mentions.collect::<Outcome<_>>()?;
+            let mut mentions: Vec<MentionRecord> = mentions.collect::<PostgresResult<_>>()?;
             sort_mentions(&mut mentions);
             found.insert(core, mentions);
         }
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn mention_counts(&self, of: &[CoreHash]) -> Outcome<Vec<Vec<RoleCount>>> {
+    pub(super) fn mention_counts(&self, of: &[CoreHash]) -> PostgresResult<Vec<Vec<RoleCount>>> {
         let mut found = HashMap::new();
         for (core, entries) in self.entries_of(of, None)? {
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
@@ -105,7 +109,7 @@ impl View<'_> {
         digests: &[Digest],
         group: Option<&str>,
         among: Option<&[CoreHash]>,
-    ) -> Outcome<HashMap<Digest, Vec<Mention>>> {
+    ) -> PostgresResult<HashMap<Digest, Vec<MentionRecord>>> {
         let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
         let mut parameters: Vec<&dyn Parameter> = vec![&keys, &group];
         let sql = if let Some(among) = &among {
@@ -129,7 +133,7 @@ impl View<'_> {
         };
         let wanted: BTreeSet<&Digest> = digests.iter().collect();
         let found = self.entries_by_artifact(&sql, &parameters, |digest| wanted.contains(digest))?;
-        let mut mentions: HashMap<Digest, Vec<Mention>> = HashMap::new();
+        let mut mentions: HashMap<Digest, Vec<MentionRecord>> = HashMap::new();
         for (core, entries) in found {
             for entry in &entries {
                 mentions.entry(entry.digest).or_default().push(self.mention(core, entry)?);
@@ -141,12 +145,20 @@ impl View<'_> {
         Ok(mentions)
     }
 
-    pub(super) fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Outcome<Vec<Vec<Mention>>> {
+    pub(super) fn mentioning(
+        &self,
+        digests: &[Digest],
+        group: Option<&str>,
+    ) -> PostgresResult<Vec<Vec<MentionRecord>>> {
         Ok(in_order(digests, &self.mentions_with(digests, group, None)?))
     }
 
     /// Returns the artifacts of these kinds with a list that is found by the key of each digest.
-    pub(super) fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Outcome<Vec<Vec<CoreHash>>> {
+    pub(super) fn candidates(
+        &self,
+        digests: &[Digest],
+        kinds: &[String],
+    ) -> PostgresResult<Vec<Vec<CoreHash>>> {
         let sql = "SELECT DISTINCT m.key, a.core FROM mention_key m JOIN capture c ON c.id = m.capture
                      JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                     WHERE m.key = ANY($1) AND k.name = ANY($2) ORDER BY a.core";
@@ -159,7 +171,7 @@ impl View<'_> {
     }
 
     /// Returns the kinds with a role of a group: artifacts with such roles may have been removed.
-    pub(super) fn kinds_with_group(&self, group: &str) -> Outcome<Vec<String>> {
+    pub(super) fn kinds_with_group(&self, group: &str) -> PostgresResult<Vec<String>> {
         // Others may have added kinds since the names were read.
         let sql = "SELECT DISTINCT k.name FROM kind k JOIN role r ON r.kind = k.id WHERE r.role_group = $1 ORDER BY k.name";
         texts(&self.session.rows(sql, &[&group])?, 0)
@@ -170,7 +182,7 @@ impl View<'_> {
         prefix: &DigestPrefix,
         group: Option<&str>,
         limit: usize,
-    ) -> Outcome<Vec<Digest>> {
+    ) -> PostgresResult<Vec<Digest>> {
         let sql = format!(
             "SELECT DISTINCT d.digest
                FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i,
@@ -188,7 +200,7 @@ impl View<'_> {
             .collect()
     }
 
-    pub(super) fn shared_first_mentions(&self, group: &str) -> Outcome<Vec<Digest>> {
+    pub(super) fn shared_first_mentions(&self, group: &str) -> PostgresResult<Vec<Digest>> {
         let sql = "SELECT substr(l.firsts, i, 32)
                      FROM mention_list l JOIN capture c ON c.id = l.capture,
                           generate_series(1, octet_length(l.firsts), 32) AS i
@@ -199,7 +211,10 @@ impl View<'_> {
     }
 
     /// Returns the artifacts, of those with these numbers, and the ones that they contain.
-    pub(super) fn with_contained(&self, of: &[CoreHash]) -> Outcome<BTreeMap<CoreHash, BTreeSet<CoreHash>>> {
+    pub(super) fn with_contained(
+        &self,
+        of: &[CoreHash],
+    ) -> PostgresResult<BTreeMap<CoreHash, BTreeSet<CoreHash>>> {
         let sql = "SELECT DISTINCT a.core, e.target FROM artifact a JOIN edge e ON e.artifact = a.id
                      JOIN role r ON r.id = e.role JOIN artifact t ON t.core = e.target
                     WHERE a.core = ANY($1) AND r.relation = $2 AND t.id <> a.id";

@@ -24,34 +24,34 @@ use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
-use super::view::{View, answer_with_inherent};
+use super::view::{PostgresSnapshot, answer_with_inherent};
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
-    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
-    ManualLink, MemberRecord, Mention, NameUse, Names, Neighborhood, NeighborsQuery, Order, Page, Paged,
-    ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Snapshot, Statistics,
+    Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, Direction,
+    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
+    LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, NeighborsQuery, Order,
+    Page, ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Snapshot, Statistics,
     UnresolvedReference,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
 
-impl Snapshot for View<'_> {
+impl Snapshot for PostgresSnapshot<'_> {
     answer_with_inherent! {
         fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>>;
         fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>>;
         fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>>;
         fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>>;
-        fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>>;
+        fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>>;
         fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>>;
         fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution>;
-        fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>>;
+        fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
         fn count(&self, filter: &Filter) -> Result<u64>;
         fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
-        fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>>;
+        fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
         fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>>;
-        fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<Mention>>>;
+        fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
         fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>>;
         fn kinds_with_group(&self, group: &str) -> Result<Vec<String>>;
         fn mentioned_with_prefix(

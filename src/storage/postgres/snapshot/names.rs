@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use crate::digest::CoreHash;
 use crate::storage::interface::{NameMention, NameUse, Names};
 use crate::storage::postgres::columns::{core, text, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::keys::text_key;
 use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::view::{View, in_order, texts};
+use crate::storage::postgres::view::{PostgresSnapshot, in_order, texts};
 
 /// The artifact of the name `i` does not refer to it, as redacted copies of a run do.
 pub(super) const IS_ORIGINAL: &str = "NOT EXISTS
@@ -24,8 +24,8 @@ pub(super) const HAS_NAMESAKE: &str = "(EXISTS
        JOIN artifact b ON b.id = m.artifact
       WHERE n.artifact = a.id AND b.id <> a.id AND b.kind = a.kind))";
 
-impl View<'_> {
-    pub(super) fn names(&self, of: &[CoreHash]) -> Outcome<Vec<Names>> {
+impl PostgresSnapshot<'_> {
+    pub(super) fn names(&self, of: &[CoreHash]) -> PostgresResult<Vec<Names>> {
         let sql = format!(
             "SELECT DISTINCT a.core, 0, '', i.handle, {IS_ORIGINAL}
                FROM artifact a JOIN identity i ON i.artifact = a.id WHERE a.core = ANY($1)
@@ -49,7 +49,7 @@ impl View<'_> {
         Ok(in_order(of, &found))
     }
 
-    pub(super) fn named(&self, names: &[String]) -> Outcome<Vec<NameUse>> {
+    pub(super) fn named(&self, names: &[String]) -> PostgresResult<Vec<NameUse>> {
         let sql = format!(
             "SELECT DISTINCT i.handle, 0, '' COLLATE \"C\", a.id, a.core, {IS_ORIGINAL}
                FROM identity i JOIN artifact a ON a.id = i.artifact WHERE i.key = ANY($1) AND i.handle = ANY($2)
@@ -75,7 +75,7 @@ impl View<'_> {
         Ok(in_order(names, &found))
     }
 
-    pub(super) fn shared_names(&self, group: &str) -> Outcome<Vec<String>> {
+    pub(super) fn shared_names(&self, group: &str) -> PostgresResult<Vec<String>> {
         let sql = format!(
             "SELECT i.handle FROM identity i JOIN artifact a ON a.id = i.artifact
               WHERE a.kind IN (SELECT r.kind FROM role r WHERE r.role_group = $1) AND {IS_ORIGINAL}
@@ -84,10 +84,10 @@ impl View<'_> {
         texts(&self.session.rows(&sql, &[&group])?, 0)
     }
 
-    pub(super) fn has_namesake(&self, of: &[CoreHash]) -> Outcome<Vec<bool>> {
+    pub(super) fn has_namesake(&self, of: &[CoreHash]) -> PostgresResult<Vec<bool>> {
         let sql = format!("SELECT a.core FROM artifact a WHERE a.core = ANY($1) AND {HAS_NAMESAKE}");
         let rows = self.session.rows(&sql, &[&of])?;
-        let found: HashSet<CoreHash> = rows.iter().map(|row| core(row, 0)).collect::<Outcome<_>>()?;
+        let found: HashSet<CoreHash> = rows.iter().map(|row| core(row, 0)).collect::<PostgresResult<_>>()?;
         Ok(of.iter().map(|core| found.contains(core)).collect())
     }
 }

@@ -6,15 +6,15 @@ use postgres::Row;
 
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Direction, ManualLink, Mention, NameMention, Neighborhood, Neighbors, NeighborsQuery, sort_manual_links,
-    sort_mentions, sort_references,
+    Direction, ManualLink, MentionRecord, NameMention, Neighborhood, Neighbors, NeighborsQuery,
+    sort_manual_links, sort_mentions, sort_references,
 };
 use crate::storage::postgres::columns::{core, optional_text, text, value};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::lists::{self, Entry};
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::snapshot::names::{HAS_NAMESAKE, IS_ORIGINAL};
 use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::view::View;
+use crate::storage::postgres::view::PostgresSnapshot;
 
 /// The parts of the answer, whose number is the first column. The columns of artifacts are next, and those of references after
 /// them; the other parts use those that have the types which they need.
@@ -104,25 +104,25 @@ fn statement() -> String {
 
 /// The facts read so far.
 #[derive(Default)]
-struct Found {
+struct NeighborhoodFacts {
     neighborhood: Neighborhood,
     manual_links: Vec<ManualLink>,
     /// The entries of lists, without those that several captures have in common.
-    entries: BTreeMap<CoreHash, BTreeSet<Entry>>,
+    entries: BTreeMap<CoreHash, BTreeSet<ListedMention>>,
     /// The artifacts that use a name, with the numbers by which they are ordered.
     identified: HashMap<String, BTreeMap<i64, (CoreHash, bool)>>,
     referring: HashMap<String, BTreeSet<(String, i64, CoreHash)>>,
 }
 
-impl View<'_> {
-    pub(super) fn neighborhood(&self, query: &NeighborsQuery<'_>) -> Outcome<Neighborhood> {
+impl PostgresSnapshot<'_> {
+    pub(super) fn neighborhood(&self, query: &NeighborsQuery<'_>) -> PostgresResult<Neighborhood> {
         let known: Vec<_> = query.known.iter().map(|name| to_stored(name)).collect();
-        let mut found = Found::default();
+        let mut found = NeighborhoodFacts::default();
         // The names of kinds and roles that others have added are read when all rows are there.
         for row in self.session.rows(&statement(), &[&query.of, &known, &query.groups, &query.namesakes])? {
             self.take(&mut found, &row)?;
         }
-        let Found { mut neighborhood, manual_links, entries, identified, referring } = found;
+        let NeighborhoodFacts { mut neighborhood, manual_links, entries, identified, referring } = found;
         add_manual_links(&mut neighborhood, &manual_links);
         for (name, users) in identified {
             let uses = neighborhood.uses.entry(name).or_default();
@@ -141,7 +141,7 @@ impl View<'_> {
     }
 
     /// Adds a row to what was found.
-    fn take(&self, found: &mut Found, row: &Row) -> Outcome<()> {
+    fn take(&self, found: &mut NeighborhoodFacts, row: &Row) -> PostgresResult<()> {
         let part: i32 = value(row, 0)?;
         let artifact = core(row, 1)?;
         let neighbors = found.neighborhood.neighbors.entry(artifact);
@@ -191,9 +191,9 @@ impl View<'_> {
     pub(super) fn by_group(
         &self,
         artifact: CoreHash,
-        entries: Option<&BTreeSet<Entry>>,
+        entries: Option<&BTreeSet<ListedMention>>,
         groups: &[&str],
-    ) -> Outcome<Vec<Vec<Mention>>> {
+    ) -> PostgresResult<Vec<Vec<MentionRecord>>> {
         let mut all = vec![Vec::new(); groups.len()];
         for entry in entries.into_iter().flatten() {
             let group = &self.names.role(&self.session, entry.role)?.group;

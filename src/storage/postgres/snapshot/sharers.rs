@@ -7,9 +7,9 @@ use postgres::Row;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{Sharers, SharersQuery};
 use crate::storage::postgres::columns::{core, limit as limit_of, value};
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::lists::{self, Entry};
-use crate::storage::postgres::view::{ARTIFACT, View};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::lists::{self, ListedMention};
+use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
 
 /// The parts of the answer, whose number is the first column: artifacts, the pairs that they share, and their lists.
 const SHARER: i32 = 0;
@@ -46,15 +46,15 @@ fn statement() -> String {
     )
 }
 
-impl View<'_> {
-    pub(super) fn sharers(&self, query: &SharersQuery<'_>) -> Outcome<Option<Sharers>> {
+impl PostgresSnapshot<'_> {
+    pub(super) fn sharers(&self, query: &SharersQuery<'_>) -> PostgresResult<Option<Sharers>> {
         let keys = |which: fn([Digest; 2]) -> Digest| -> Vec<i64> {
             query.pairs.iter().map(|pair| which(pair.digests).key()).collect()
         };
         let kinds: Vec<&str> = query.pairs.iter().map(|pair| pair.other_than.as_str()).collect();
         let [first_group, _] = query.groups;
         let mut sharers = Sharers { candidates: vec![Vec::new(); query.pairs.len()], ..Sharers::default() };
-        let mut entries: BTreeMap<CoreHash, BTreeSet<Entry>> = BTreeMap::new();
+        let mut entries: BTreeMap<CoreHash, BTreeSet<ListedMention>> = BTreeMap::new();
         for row in self.session.rows(
             &statement(),
             &[
@@ -88,8 +88,8 @@ impl View<'_> {
 }
 
 /// Returns the artifacts that share the pair whose number, from 1, is in a row.
-fn candidates_of<'s>(sharers: &'s mut Sharers, row: &Row) -> Outcome<&'s mut Vec<CoreHash>> {
+fn candidates_of<'s>(sharers: &'s mut Sharers, row: &Row) -> PostgresResult<&'s mut Vec<CoreHash>> {
     let number: i64 = value(row, 7)?;
     let candidates = usize::try_from(number - 1).ok().and_then(|number| sharers.candidates.get_mut(number));
-    candidates.ok_or_else(|| Failure::damaged("a pair has no number"))
+    candidates.ok_or_else(|| PostgresError::damaged("a pair has no number"))
 }

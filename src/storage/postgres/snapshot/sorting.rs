@@ -2,15 +2,15 @@
 
 use postgres::Row;
 
-use super::conditions::Selection;
+use super::conditions::StatementParameters;
 use super::times::column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{ArtifactRecord, Cursor, Order};
 use crate::storage::postgres::columns::{from_millis, value};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 
 /// How an order is expressed: the values by which artifacts are sorted, all descending but the last.
-pub(super) struct Sorting {
+pub(super) struct SortExpression {
     /// An expression whose largest values come first, of the time or number of the artifact `a`. `None` if the order has
     /// none. Artifacts without one have the smallest value, which no time has.
     value: Option<String>,
@@ -23,8 +23,8 @@ pub(super) struct Sorting {
 /// The sort value of an artifact without the time or number.
 const NONE: &str = "'-9223372036854775808'::bigint";
 
-impl Sorting {
-    pub(super) fn new(order: Order, selection: &mut Selection) -> Self {
+impl SortExpression {
+    pub(super) fn new(order: Order, selection: &mut StatementParameters) -> Self {
         let sorted =
             |value: Option<String>, position| Self { value, position: Some(position), is_by_kind: false };
         match order {
@@ -64,7 +64,7 @@ impl Sorting {
     }
 
     /// Returns the condition that an artifact comes after the one that a cursor describes.
-    pub(super) fn after(&self, cursor: &Cursor, order: Order, selection: &mut Selection) -> String {
+    pub(super) fn after(&self, cursor: &Cursor, order: Order, selection: &mut StatementParameters) -> String {
         let core = selection.bind(cursor.core);
         let Some(position) = self.position else { return format!("a.core > {core}") };
         let known = selection.bind(cursor.position.cast_signed());
@@ -91,7 +91,7 @@ impl Sorting {
 }
 
 /// Returns the value by which a row is sorted, in the column `index`, if the artifact has it.
-fn stated(row: &Row, index: usize) -> Outcome<Option<i64>> {
+fn optional_sort_value(row: &Row, index: usize) -> PostgresResult<Option<i64>> {
     let number: i64 = value(row, index)?;
     Ok(Some(number).filter(|number| *number != i64::MIN))
 }
@@ -102,7 +102,7 @@ pub(super) fn cursor(
     sort_value: usize,
     artifact: &ArtifactRecord,
     order: Order,
-) -> Outcome<Cursor> {
+) -> PostgresResult<Cursor> {
     let core = artifact.core;
     let plain = Cursor { kind: None, time: None, number: None, position: artifact.arrival, core };
     Ok(match order {
@@ -111,9 +111,9 @@ pub(super) fn cursor(
             Cursor { time: Some(artifact.added_at), position: artifact.addition, ..plain }
         }
         Order::Newest(TimeBasis::Created | TimeBasis::Finished) => {
-            Cursor { time: stated(row, sort_value)?.map(from_millis).transpose()?, ..plain }
+            Cursor { time: optional_sort_value(row, sort_value)?.map(from_millis).transpose()?, ..plain }
         }
-        Order::Largest(_) => Cursor { number: stated(row, sort_value)?, ..plain },
+        Order::Largest(_) => Cursor { number: optional_sort_value(row, sort_value)?, ..plain },
         Order::Core => Cursor { position: 0, ..plain },
         Order::Kind => Cursor { kind: Some(artifact.kind.clone()), ..plain },
     })

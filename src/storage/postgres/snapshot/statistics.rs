@@ -3,25 +3,25 @@
 use chrono::NaiveDate;
 use postgres::Row;
 
-use super::conditions::Selection;
+use super::conditions::StatementParameters;
 use super::times::column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    BlobCounts, Dated, Day, EngineStatistics, Extremes, Filter, KindStats, Sized, Statistics,
+    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, Filter, KindTotals, Statistics,
 };
 use crate::storage::postgres::columns::{count, from_millis, limit as limit_of, text, time, value};
-use crate::storage::postgres::error::{Failure, Outcome};
-use crate::storage::postgres::view::{ARTIFACT, View};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
 
 /// The length of a day in milliseconds.
 const DAY: i64 = 86_400_000;
 
-impl View<'_> {
-    fn only_row(&self, sql: &str) -> Outcome<Row> {
-        self.session.row(sql, &[])?.ok_or_else(|| Failure::damaged("a count has no row"))
+impl PostgresSnapshot<'_> {
+    fn only_row(&self, sql: &str) -> PostgresResult<Row> {
+        self.session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a count has no row"))
     }
 
-    pub(super) fn statistics(&self, by: TimeBasis) -> Outcome<Statistics> {
+    pub(super) fn statistics(&self, by: TimeBasis) -> PostgresResult<Statistics> {
         let counts = self.only_row(&format!(
             "SELECT (SELECT count(*) FROM link), (SELECT count(*) FROM tag), (SELECT count(*) FROM pin),
                     (SELECT count(*) FROM note), (SELECT count(*) FROM journal),
@@ -44,12 +44,12 @@ impl View<'_> {
         })
     }
 
-    fn kind_statistics(&self) -> Outcome<Vec<KindStats>> {
+    fn kind_statistics(&self) -> PostgresResult<Vec<KindTotals>> {
         let sql = "SELECT k.name, count(DISTINCT a.id), count(*), sum(c.size)::bigint
                      FROM artifact a JOIN kind k ON k.id = a.kind JOIN capture c ON c.artifact = a.id
                     GROUP BY k.name ORDER BY k.name";
         let stats = |row: &Row| {
-            Ok(KindStats {
+            Ok(KindTotals {
                 kind: text(row, 0)?,
                 artifacts: count(row, 1)?,
                 captures: count(row, 2)?,
@@ -59,7 +59,7 @@ impl View<'_> {
         self.session.rows(sql, &[])?.iter().map(stats).collect()
     }
 
-    fn blob_counts(&self) -> Outcome<BlobCounts> {
+    fn blob_counts(&self) -> PostgresResult<BlobCounts> {
         let row = self.only_row(
             "SELECT count(*), coalesce(sum(size), 0)::bigint, count(*) FILTER (WHERE captures > 1) FROM
                (SELECT b.size, count(DISTINCT m.capture) AS captures FROM blob b JOIN member m ON m.blob = b.digest
@@ -68,7 +68,7 @@ impl View<'_> {
         Ok(BlobCounts { blobs: count(&row, 0)?, bytes: count(&row, 1)?, shared: count(&row, 2)? })
     }
 
-    fn extremes(&self, by: TimeBasis) -> Outcome<Extremes> {
+    fn extremes(&self, by: TimeBasis) -> PostgresResult<Extremes> {
         let sql = format!(
             "SELECT {ARTIFACT}, s.size, s.captures FROM
                (SELECT artifact, sum(size)::bigint AS size, count(*) AS captures FROM capture GROUP BY artifact
@@ -77,18 +77,18 @@ impl View<'_> {
         );
         let rows = self.session.rows(&sql, &[&limit_of(Extremes::LARGEST)])?;
         let sized = |row: &Row| {
-            Ok(Sized {
+            Ok(ArtifactSize {
                 artifact: self.artifact_record(row, 0)?,
                 bytes: count(row, 6)?,
                 captures: count(row, 7)?,
             })
         };
-        let largest = rows.iter().map(sized).collect::<Outcome<_>>()?;
+        let largest = rows.iter().map(sized).collect::<PostgresResult<_>>()?;
         Ok(Extremes { largest, oldest: self.first_by(by, "ASC")?, newest: self.first_by(by, "DESC")? })
     }
 
     /// Returns the first artifact in the order of a time.
-    fn first_by(&self, by: TimeBasis, direction: &str) -> Outcome<Option<Dated>> {
+    fn first_by(&self, by: TimeBasis, direction: &str) -> PostgresResult<Option<ArtifactTime>> {
         let order = match by {
             TimeBasis::LastSeen => format!("a.arrival {direction}"),
             TimeBasis::FirstSeen => format!("a.added_at {direction}, a.id {direction}"),
@@ -99,10 +99,11 @@ impl View<'_> {
             "SELECT {ARTIFACT}, {at} AS at FROM artifact a WHERE {at} IS NOT NULL ORDER BY {order} LIMIT 1"
         );
         let row = self.session.row(&sql, &[])?;
-        row.map(|row| Ok(Dated { artifact: self.artifact_record(&row, 0)?, at: time(&row, 6)? })).transpose()
+        row.map(|row| Ok(ArtifactTime { artifact: self.artifact_record(&row, 0)?, at: time(&row, 6)? }))
+            .transpose()
     }
 
-    fn days(&self, by: TimeBasis) -> Outcome<Vec<Day>> {
+    fn days(&self, by: TimeBasis) -> PostgresResult<Vec<Day>> {
         let of_capture = match by {
             TimeBasis::FirstSeen => "c.added_at",
             TimeBasis::LastSeen => "c.seen_at",
@@ -126,8 +127,12 @@ impl View<'_> {
     }
 
     /// Returns the number of artifacts that match on each day that has any.
-    pub(super) fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Outcome<Vec<(NaiveDate, u64)>> {
-        let mut selection = Selection::default();
+    pub(super) fn count_by_day(
+        &self,
+        filter: &Filter,
+        by: TimeBasis,
+    ) -> PostgresResult<Vec<(NaiveDate, u64)>> {
+        let mut selection = StatementParameters::default();
         let (at, matching) = (column(by), selection.matching(filter));
         let sql = format!(
             "SELECT floor({at} / {DAY}.0)::bigint * {DAY}, count(*) FROM artifact a
@@ -138,7 +143,7 @@ impl View<'_> {
     }
 
     /// Returns the size of the tables, and of the bytes wherever they are.
-    pub(super) fn engine_statistics(&self) -> Outcome<Option<EngineStatistics>> {
+    pub(super) fn engine_statistics(&self) -> PostgresResult<Option<EngineStatistics>> {
         let row = self.only_row(
             "SELECT (SELECT coalesce(sum(coalesce(length, octet_length(bytes))), 0)::bigint FROM blob),
                     (SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint FROM pg_class c

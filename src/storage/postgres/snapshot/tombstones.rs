@@ -5,14 +5,14 @@ use postgres::Row;
 use crate::digest::Digest;
 use crate::storage::Tombstone;
 use crate::storage::postgres::columns::{core, count, digest, optional_text, text, time};
-use crate::storage::postgres::error::Outcome;
-use crate::storage::postgres::view::View;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::view::PostgresSnapshot;
 
 /// The columns of a tombstone `t`, in the order that [`tombstone`] reads.
 pub(in crate::storage::postgres) const TOMBSTONE: &str =
     "t.digest, t.entry, t.at, t.core, t.kind, t.actor, t.reason, t.remaining, t.size";
 
-pub(in crate::storage::postgres) fn tombstone(row: &Row) -> Outcome<Tombstone> {
+pub(in crate::storage::postgres) fn tombstone(row: &Row) -> PostgresResult<Tombstone> {
     Ok(Tombstone {
         digest: digest(row, 0)?,
         entry: count(row, 1)?,
@@ -26,8 +26,8 @@ pub(in crate::storage::postgres) fn tombstone(row: &Row) -> Outcome<Tombstone> {
     })
 }
 
-impl View<'_> {
-    pub(super) fn tombstones(&self, kind: Option<&str>) -> Outcome<Vec<Tombstone>> {
+impl PostgresSnapshot<'_> {
+    pub(super) fn tombstones(&self, kind: Option<&str>) -> PostgresResult<Vec<Tombstone>> {
         let sql = format!(
             "SELECT {TOMBSTONE} FROM tombstone t
               WHERE t.digest = t.core AND ($1::text IS NULL OR t.kind = $1)
@@ -43,7 +43,7 @@ impl View<'_> {
     pub(in crate::storage::postgres) fn tombstones_with(
         &self,
         digests: &[Digest],
-    ) -> Outcome<Vec<Tombstone>> {
+    ) -> PostgresResult<Vec<Tombstone>> {
         let sql = format!(
             "SELECT DISTINCT ON (t.core) {TOMBSTONE} FROM tombstone t
               WHERE t.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)

@@ -7,12 +7,12 @@ use postgres::Row;
 use postgres::types::{FromSql, IsNull, ToSql, Type};
 
 use crate::artifact::Cell;
-use crate::storage::postgres::error::Outcome;
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::{from_stored, to_stored};
 
 /// A value as a cell.
-struct Decoded(Cell);
+struct DecodedCell(Cell);
 
 /// Returns whether values of a type can be decoded. Others are converted to text by the server.
 pub(super) fn is_decoded(of: &Type) -> bool {
@@ -25,7 +25,7 @@ fn is_text(of: &Type) -> bool {
     [Type::TEXT, Type::VARCHAR, Type::BPCHAR, Type::NAME, Type::UNKNOWN, Type::JSON].contains(of)
 }
 
-impl<'a> FromSql<'a> for Decoded {
+impl<'a> FromSql<'a> for DecodedCell {
     fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(Self(match *of {
             _ if is_text(of) => Cell::Text(<&str>::from_sql(of, raw)?.to_owned()),
@@ -81,9 +81,9 @@ fn numeric(raw: &[u8]) -> Result<Cell, Box<dyn Error + Sync + Send>> {
 }
 
 /// Returns the cells of a row.
-pub(super) fn cells(row: &Row) -> Outcome<Vec<Cell>> {
+pub(super) fn cells(row: &Row) -> PostgresResult<Vec<Cell>> {
     let cell = |index| {
-        let Decoded(cell) = row.try_get(index)?;
+        let DecodedCell(cell) = row.try_get(index)?;
         Ok(match cell {
             // A query may also make texts that look like stored ones.
             Cell::Text(text) => Cell::Text(from_stored(text.clone()).unwrap_or(text)),
@@ -95,9 +95,9 @@ pub(super) fn cells(row: &Row) -> Outcome<Vec<Cell>> {
 
 /// A cell as the value of a parameter.
 #[derive(Debug)]
-pub(super) struct Bound<'c>(pub(super) &'c Cell);
+pub(super) struct CellParameter<'c>(pub(super) &'c Cell);
 
-impl ToSql for Bound<'_> {
+impl ToSql for CellParameter<'_> {
     fn to_sql(&self, of: &Type, out: &mut bytes::BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self.0 {
             Cell::Null => Ok(IsNull::Yes),
@@ -115,7 +115,7 @@ impl ToSql for Bound<'_> {
     postgres::types::to_sql_checked!();
 }
 
-impl Parameter for Bound<'_> {
+impl Parameter for CellParameter<'_> {
     fn value(&self) -> &(dyn ToSql + Sync) {
         self
     }

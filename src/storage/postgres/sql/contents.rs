@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use crate::artifact::{Cell, Cells, Column, ColumnType};
+use crate::artifact::{Cell, Column, ColumnType, TableRow};
 use crate::storage::StorageError;
-use crate::storage::interface::{ArtifactRecord, Computed, KindView, SqlError};
-use crate::storage::postgres::error::Outcome;
+use crate::storage::interface::{ArtifactRecord, ComputedView, KindView, SqlError};
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::view::{ARTIFACT, View};
+use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
 use crate::storage::views::attribute_value;
 
 /// Number of artifacts that are read in one step, and of rows that are written in one.
@@ -34,7 +34,7 @@ pub(super) fn view_of_kind(of_kind: &KindView) -> String {
 }
 
 /// Returns the statement that creates the table of contents, which is empty.
-pub(super) fn table_of_contents(computed: &Computed) -> String {
+pub(super) fn table_of_contents(computed: &ComputedView) -> String {
     let columns = computed.columns.iter().map(|column| format!(", \"{}\" {}", column.name, type_of(*column)));
     format!(
         "CREATE TEMPORARY TABLE \"{}\" (artifact bigint, core_hash text COLLATE \"C\"{}) ON COMMIT DROP",
@@ -55,9 +55,9 @@ fn type_of(column: Column) -> &'static str {
 }
 
 /// Fills the table of contents.
-pub(super) fn fill(view: &View<'_>, computed: &Computed) -> Result<(), SqlError> {
+pub(super) fn fill(view: &PostgresSnapshot<'_>, computed: &ComputedView) -> Result<(), SqlError> {
     let name = view.session.server().name();
-    let mut rows = Rows::default();
+    let mut rows = ComputedRowColumns::default();
     let mut last = 0;
     loop {
         let artifacts = artifacts(view, computed.kind, last).map_err(|failure| failure.at(name))?;
@@ -76,7 +76,11 @@ pub(super) fn fill(view: &View<'_>, computed: &Computed) -> Result<(), SqlError>
 }
 
 /// Returns the next artifacts of a kind, or of all, in the order of their numbers.
-fn artifacts(view: &View<'_>, kind: Option<&str>, after: i64) -> Outcome<Vec<ArtifactRecord>> {
+fn artifacts(
+    view: &PostgresSnapshot<'_>,
+    kind: Option<&str>,
+    after: i64,
+) -> PostgresResult<Vec<ArtifactRecord>> {
     let sql = format!(
         "SELECT {ARTIFACT} FROM artifact a JOIN kind k ON k.id = a.kind
           WHERE a.id > $1 AND ($2::text IS NULL OR k.name = $2) ORDER BY a.id LIMIT $3"
@@ -87,20 +91,20 @@ fn artifacts(view: &View<'_>, kind: Option<&str>, after: i64) -> Outcome<Vec<Art
 
 /// Rows that are not written yet.
 #[derive(Default)]
-struct Rows {
+struct ComputedRowColumns {
     artifacts: Vec<i64>,
     hashes: Vec<String>,
-    cells: Vec<Cells>,
+    cells: Vec<TableRow>,
 }
 
-impl Rows {
-    fn add(&mut self, artifact: &ArtifactRecord, cells: Cells) {
+impl ComputedRowColumns {
+    fn add(&mut self, artifact: &ArtifactRecord, cells: TableRow) {
         self.artifacts.push(artifact.addition.cast_signed());
         self.hashes.push(artifact.core.to_string());
         self.cells.push(cells);
     }
 
-    fn write(&mut self, view: &View<'_>, computed: &Computed) -> Result<(), SqlError> {
+    fn write(&mut self, view: &PostgresSnapshot<'_>, computed: &ComputedView) -> Result<(), SqlError> {
         let Self { artifacts, hashes, cells } = std::mem::take(self);
         if artifacts.is_empty() {
             return Ok(());

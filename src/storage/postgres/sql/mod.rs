@@ -9,17 +9,17 @@ mod contents;
 mod query;
 mod reader;
 
-use crate::storage::interface::{Computed, KindView, SqlError, SqlQueries, SqlReader};
+use crate::storage::interface::{ComputedView, KindView, SqlError, SqlQueries, SqlReader};
 use crate::storage::postgres::vault::PostgresStorage;
-use reader::Reader;
+use reader::PostgresSqlReader;
 
 impl SqlQueries for PostgresStorage {
     fn reader(
         &self,
         of_kinds: &[KindView],
-        computed: Vec<Computed>,
+        computed: Vec<ComputedView>,
     ) -> Result<Box<dyn SqlReader + '_>, SqlError> {
-        let reader = Reader::begin(self, of_kinds, computed);
+        let reader = PostgresSqlReader::begin(self, of_kinds, computed);
         Ok(Box::new(reader.map_err(|failure| failure.at(self.address()))?))
     }
 }

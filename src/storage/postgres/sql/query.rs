@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::cells::Bound;
+use super::cells::CellParameter;
 use crate::artifact::Cell;
 use crate::storage::interface::SqlError;
 use crate::storage::postgres::parameter::Parameter as _;
 
 /// A query in the form that the server takes.
 #[derive(Debug, PartialEq)]
-pub(super) struct Query {
+pub(super) struct PostgresQuery {
     /// The text, with `$1` and a type for `:name`.
     pub(super) sql: String,
     /// The values of the parameters.
@@ -18,7 +18,7 @@ pub(super) struct Query {
     pub(super) is_explanation: bool,
 }
 
-impl Query {
+impl PostgresQuery {
     /// # Errors
     /// Returns an error if it does not begin as a query, or its parameters are not those that are given.
     pub(super) fn new(text: &str, parameters: &[(&str, Cell)]) -> Result<Self, SqlError> {
@@ -37,7 +37,7 @@ impl Query {
         let mut query = Self { sql: String::new(), values: Vec::new(), is_explanation: first == "EXPLAIN" };
         let mut used: Vec<&str> = Vec::new();
         for part in parts(text) {
-            let Part { sort: Sort::Parameter, text: name } = part else {
+            let SqlFragment { sort: SqlFragmentKind::Parameter, text: name } = part else {
                 query.sql.push_str(part.text);
                 continue;
             };
@@ -52,7 +52,7 @@ impl Query {
                 used.len() - 1
             });
             // Writing to a string cannot fail.
-            let _ = write!(query.sql, "(${}::{})", number + 1, Bound(value).type_of().name());
+            let _ = write!(query.sql, "(${}::{})", number + 1, CellParameter(value).type_of().name());
         }
         match names.into_iter().find(|name| !used.contains(name)) {
             Some(name) => Err(SqlError::Parameter(format!("the query has no parameter :{name}"))),
@@ -63,13 +63,13 @@ impl Query {
 
 /// A part of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Part<'q> {
-    sort: Sort,
+struct SqlFragment<'q> {
+    sort: SqlFragmentKind,
     text: &'q str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sort {
+enum SqlFragmentKind {
     /// A colon and the name of a parameter.
     Parameter,
     Comment,
@@ -77,7 +77,7 @@ enum Sort {
 }
 
 fn first_word(text: &str) -> Option<&str> {
-    let other = parts(text).into_iter().filter(|part| part.sort != Sort::Comment);
+    let other = parts(text).into_iter().filter(|part| part.sort != SqlFragmentKind::Comment);
     let mut texts = other.map(|part| part.text.trim_start_matches([' ', '\t', '\r', '\n', '\x0c', '(', ';']));
     let text = texts.find(|text| !text.is_empty())?;
     Some(
@@ -86,13 +86,13 @@ fn first_word(text: &str) -> Option<&str> {
 }
 
 /// Divides a query at comments, quoted texts and parameters.
-fn parts(text: &str) -> Vec<Part<'_>> {
+fn parts(text: &str) -> Vec<SqlFragment<'_>> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (length, sort) = special(rest).unwrap_or_else(|| (plain(rest), Sort::Other));
+        let (length, sort) = special(rest).unwrap_or_else(|| (plain(rest), SqlFragmentKind::Other));
         let (text, after) = rest.split_at_checked(length.max(1)).unwrap_or((rest, ""));
-        parts.push(Part { sort, text });
+        parts.push(SqlFragment { sort, text });
         rest = after;
     }
     parts
@@ -118,34 +118,34 @@ fn plain(text: &str) -> usize {
 }
 
 /// Returns the length and the type of the special part with which a text begins.
-fn special(text: &str) -> Option<(usize, Sort)> {
+fn special(text: &str) -> Option<(usize, SqlFragmentKind)> {
     let until = |end: &str, from: usize| {
         text.get(from..).and_then(|rest| rest.find(end)).map_or(text.len(), |at| from + at + end.len())
     };
     if text.starts_with("--") {
-        return Some((until("\n", 2), Sort::Comment));
+        return Some((until("\n", 2), SqlFragmentKind::Comment));
     }
     if text.starts_with("/*") {
-        return Some((comment(text), Sort::Comment));
+        return Some((comment(text), SqlFragmentKind::Comment));
     }
     if let Some(rest) = text.strip_prefix(':') {
         let length = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
         let is_name = rest.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        return is_name.then_some((1 + length, Sort::Parameter));
+        return is_name.then_some((1 + length, SqlFragmentKind::Parameter));
     }
     if text.starts_with(['e', 'E']) && text.get(1..2) == Some("'") {
-        return Some((escaped(text), Sort::Other));
+        return Some((escaped(text), SqlFragmentKind::Other));
     }
     if text.starts_with('\'') {
-        return Some((until("'", 1), Sort::Other));
+        return Some((until("'", 1), SqlFragmentKind::Other));
     }
     if text.starts_with('"') {
-        return Some((until("\"", 1), Sort::Other));
+        return Some((until("\"", 1), SqlFragmentKind::Other));
     }
     let tag = text.strip_prefix('$')?;
     let (tag, _) = tag.split_once('$')?;
     let is_tag = tag.chars().all(|c| c.is_alphanumeric() || c == '_') && !tag.starts_with(char::is_numeric);
-    is_tag.then(|| (until(&format!("${tag}$"), tag.len() + 2), Sort::Other))
+    is_tag.then(|| (until(&format!("${tag}$"), tag.len() + 2), SqlFragmentKind::Other))
 }
 
 /// Returns the length of the comment with which a text begins. Comments can be nested.
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn sql(text: &str) -> Result<String, String> {
-        Query::new(text, &[("a", Cell::Text("x".to_owned())), ("b_1", Cell::Integer(2))])
+        PostgresQuery::new(text, &[("a", Cell::Text("x".to_owned())), ("b_1", Cell::Integer(2))])
             .map(|query| query.sql)
             .map_err(|error| error.to_string())
     }
@@ -208,13 +208,13 @@ mod tests {
     fn parameters_and_values_must_agree() {
         assert_eq!(sql("SELECT :a, :c").unwrap_err(), "the parameter :c has no value");
         assert_eq!(sql("SELECT :a").unwrap_err(), "the query has no parameter :b_1");
-        let twice = Query::new("SELECT :a", &[("a", Cell::Null), ("a", Cell::Null)]).unwrap_err();
+        let twice = PostgresQuery::new("SELECT :a", &[("a", Cell::Null), ("a", Cell::Null)]).unwrap_err();
         assert_eq!(twice.to_string(), "the parameter :a has two values");
     }
 
     #[test]
     fn what_is_not_a_query_is_refused() {
-        let first = |text: &str| Query::new(text, &[]);
+        let first = |text: &str| PostgresQuery::new(text, &[]);
         for query in ["select 1", " /* x */ (SELECT 1)", "-- x\nVALUES (1)", "with x AS (SELECT 1) TABLE x"] {
             assert!(!first(query).unwrap().is_explanation, "{query}");
         }
@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn unfinished_texts_are_left_to_the_server() {
         for text in ["SELECT 'a", "SELECT \"a", "SELECT $a$ x", "SELECT E'\\", "SELECT :", "SELECT $1 é:"] {
-            assert_eq!(Query::new(text, &[]).unwrap().sql, text);
+            assert_eq!(PostgresQuery::new(text, &[]).unwrap().sql, text);
         }
     }
 }

@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use postgres::error::{ErrorPosition, SqlState};
 
-use super::cells::{Bound, cells, is_decoded};
+use super::cells::{CellParameter, cells, is_decoded};
 use super::contents::{fill, table_of_contents, view_of_kind};
-use super::query::Query;
+use super::query::PostgresQuery;
 use crate::artifact::Cell;
 use crate::storage::interface::{
-    Computed, KindView, Saved, SavedTable, SqlError, SqlReader, SqlRows, SqlStatement, View as Described,
-    Watch,
+    ComputedView, KindView, RowProgress, SaveSummary, SavedTable, SqlError, SqlReader, SqlRows, SqlStatement,
+    SqlView as Described,
 };
-use crate::storage::postgres::error::{Failure, Outcome};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::session::Session;
+use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::vault::PostgresStorage;
-use crate::storage::postgres::view::View;
+use crate::storage::postgres::view::PostgresSnapshot;
 use crate::storage::sqlite::write_file;
 use crate::storage::views::{is_named, known_columns, known_tables};
 
@@ -27,10 +27,10 @@ use crate::storage::views::{is_named, known_columns, known_tables};
 const STEP: usize = 1_000;
 
 /// A reader. Its transaction can only read, except that it fills its temporary tables.
-pub(super) struct Reader<'s> {
-    view: View<'s>,
+pub(super) struct PostgresSqlReader<'s> {
+    view: PostgresSnapshot<'s>,
     views: Vec<Described>,
-    computed: Vec<Computed>,
+    computed: Vec<ComputedView>,
     /// The tables that are filled.
     filled: RefCell<BTreeSet<&'static str>>,
     /// The number of cursors so far.
@@ -38,21 +38,21 @@ pub(super) struct Reader<'s> {
     name: PathBuf,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> PostgresSqlReader<'s> {
     pub(super) fn begin(
         storage: &'s PostgresStorage,
         of_kinds: &[KindView],
-        computed: Vec<Computed>,
-    ) -> Outcome<Self> {
+        computed: Vec<ComputedView>,
+    ) -> PostgresResult<Self> {
         let mut views = Described::plain();
         views.extend(of_kinds.iter().map(Described::from));
         views.extend(computed.iter().map(Described::from));
-        let session = Session::to_query(&storage.server)?;
+        let session = DatabaseTransaction::to_query(&storage.server)?;
         let statements = of_kinds.iter().map(view_of_kind).chain(computed.iter().map(table_of_contents));
         // Nothing can be created after this. Temporary tables can be filled.
         let statements = statements.chain(["SET TRANSACTION READ ONLY".to_owned()]);
         session.batch(&statements.collect::<Vec<_>>().join("; "))?;
-        let view = View { session, names: &storage.names };
+        let view = PostgresSnapshot { session, names: &storage.names };
         let (filled, cursors) = (RefCell::default(), Shared::default());
         Ok(Self { view, views, computed, filled, cursors, name: storage.address().into() })
     }
@@ -69,7 +69,10 @@ impl<'s> Reader<'s> {
     }
 
     /// Runs statements. If they fail, the transaction continues as if they had not been run.
-    fn attempt<T>(&self, run: impl FnOnce(&Session<'s>) -> Outcome<T>) -> Outcome<T> {
+    fn attempt<T>(
+        &self,
+        run: impl FnOnce(&DatabaseTransaction<'s>) -> PostgresResult<T>,
+    ) -> PostgresResult<T> {
         let session = &self.view.session;
         session.batch("SAVEPOINT runvault_attempt")?;
         let outcome = run(session);
@@ -77,8 +80,12 @@ impl<'s> Reader<'s> {
         session.batch(&format!("{end} SAVEPOINT runvault_attempt")).and(outcome)
     }
 
-    fn statement(&self, text: &str, parameters: &[(&str, Cell)]) -> Result<Statement<'_>, SqlError> {
-        let mut query = Query::new(text, parameters)?;
+    fn statement(
+        &self,
+        text: &str,
+        parameters: &[(&str, Cell)],
+    ) -> Result<PostgresSqlStatement<'_>, SqlError> {
+        let mut query = PostgresQuery::new(text, parameters)?;
         let described = self.attempt(|session| session.describe(&query.sql));
         let described = described.map_err(|failure| self.failed(failure, text, parameters.is_empty()))?;
         if described.is_empty() {
@@ -89,11 +96,11 @@ impl<'s> Reader<'s> {
             query.sql = with_texts(&query.sql, described.iter().map(|(_, of)| is_decoded(of)));
         }
         let columns = described.into_iter().map(|(name, _)| name).collect();
-        Ok(Statement { reader: self, text: text.to_owned(), query, columns })
+        Ok(PostgresSqlStatement { reader: self, text: text.to_owned(), query, columns })
     }
 
     /// Converts a failure of a query.
-    fn failed(&self, failure: Failure, text: &str, is_unchanged: bool) -> SqlError {
+    fn failed(&self, failure: PostgresError, text: &str, is_unchanged: bool) -> SqlError {
         let Some(error) = failure.reported() else {
             return failure.at(self.view.session.server().name()).into();
         };
@@ -143,7 +150,7 @@ fn with_texts(query: &str, are_decoded: impl Iterator<Item = bool>) -> String {
     format!("SELECT {} FROM ({query}\n) AS q ({})", values.join(", "), names.join(", "))
 }
 
-impl SqlReader for Reader<'_> {
+impl SqlReader for PostgresSqlReader<'_> {
     fn views(&self) -> &[Described] {
         &self.views
     }
@@ -164,8 +171,8 @@ impl SqlReader for Reader<'_> {
         tables: &[SavedTable],
         path: &Path,
         force: bool,
-        watch: &mut Watch<'_>,
-    ) -> Result<Saved, SqlError> {
+        watch: &mut RowProgress<'_>,
+    ) -> Result<SaveSummary, SqlError> {
         write_file(self, tables, path, force, watch)
     }
 
@@ -175,21 +182,21 @@ impl SqlReader for Reader<'_> {
 }
 
 /// A prepared query.
-struct Statement<'r> {
-    reader: &'r Reader<'r>,
+struct PostgresSqlStatement<'r> {
+    reader: &'r PostgresSqlReader<'r>,
     /// The query as it was given.
     text: String,
-    query: Query,
+    query: PostgresQuery,
     columns: Vec<String>,
 }
 
-impl Statement<'_> {
-    fn failed(&self, failure: Failure) -> SqlError {
+impl PostgresSqlStatement<'_> {
+    fn failed(&self, failure: PostgresError) -> SqlError {
         self.reader.failed(failure, &self.text, false)
     }
 
-    fn run(&self, sql: &str) -> Outcome<VecDeque<Vec<Cell>>> {
-        let values: Vec<Bound<'_>> = self.query.values.iter().map(Bound).collect();
+    fn run(&self, sql: &str) -> PostgresResult<VecDeque<Vec<Cell>>> {
+        let values: Vec<CellParameter<'_>> = self.query.values.iter().map(CellParameter).collect();
         let parameters: Vec<&dyn Parameter> = values.iter().map(|value| value as _).collect();
         let rows = self.reader.attempt(|session| session.rows(sql, &parameters))?;
         rows.iter().map(cells).collect()
@@ -206,7 +213,7 @@ impl Statement<'_> {
     }
 }
 
-impl SqlStatement for Statement<'_> {
+impl SqlStatement for PostgresSqlStatement<'_> {
     fn columns(&self) -> &[String] {
         &self.columns
     }
@@ -220,29 +227,31 @@ impl SqlStatement for Statement<'_> {
             };
         }
         match self.open() {
-            Ok(cursor) => {
-                Box::new(Rows { statement: self, cursor: Some(cursor), fetched: VecDeque::new().into_iter() })
-            }
+            Ok(cursor) => Box::new(PostgresSqlRows {
+                statement: self,
+                cursor: Some(cursor),
+                fetched: VecDeque::new().into_iter(),
+            }),
             Err(error) => Box::new(std::iter::once(Err(error))),
         }
     }
 }
 
 /// The rows of a cursor, fetched a number at a time. The first error is the last item.
-struct Rows<'q> {
-    statement: &'q Statement<'q>,
+struct PostgresSqlRows<'q> {
+    statement: &'q PostgresSqlStatement<'q>,
     /// The cursor, until its last row is fetched.
     cursor: Option<String>,
     fetched: IntoIter<Vec<Cell>>,
 }
 
-impl Rows<'_> {
+impl PostgresSqlRows<'_> {
     fn fetch(&mut self) -> Result<(), SqlError> {
         let Some(cursor) = &self.cursor else { return Ok(()) };
         let session = &self.statement.reader.view.session;
         let rows =
             self.statement.reader.attempt(|_| session.rows(&format!("FETCH {STEP} FROM {cursor}"), &[]));
-        let rows = rows.and_then(|rows| rows.iter().map(cells).collect::<Outcome<VecDeque<_>>>());
+        let rows = rows.and_then(|rows| rows.iter().map(cells).collect::<PostgresResult<VecDeque<_>>>());
         let is_end = rows.as_ref().map_or(true, |rows| rows.len() < STEP);
         if is_end {
             self.close();
@@ -259,7 +268,7 @@ impl Rows<'_> {
     }
 }
 
-impl Iterator for Rows<'_> {
+impl Iterator for PostgresSqlRows<'_> {
     type Item = Result<Vec<Cell>, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -273,7 +282,7 @@ impl Iterator for Rows<'_> {
     }
 }
 
-impl Drop for Rows<'_> {
+impl Drop for PostgresSqlRows<'_> {
     fn drop(&mut self) {
         self.close();
     }

@@ -7,11 +7,11 @@ use crate::storage::check::journal::JournalReader;
 use crate::storage::check::{CatalogCounts, Finding, JournalInspection};
 use crate::storage::interface::{BackupError, BackupProgress};
 use crate::storage::sqlite::error::ReadFailure;
-use crate::storage::sqlite::{Snapshot, Store};
+use crate::storage::sqlite::{SqliteSnapshot, Store};
 use crate::storage::{Head, Result, StorageError};
 
 /// The result of verifying a copy.
-pub(super) struct Verified {
+pub(super) struct BackupVerification {
     pub(super) artifacts: u64,
     pub(super) captures: u64,
     pub(super) blobs: u64,
@@ -28,7 +28,7 @@ pub(super) fn verify(
     head: Head,
     sample: f64,
     watch: &mut dyn FnMut(BackupProgress),
-) -> std::result::Result<Verified, BackupError> {
+) -> std::result::Result<BackupVerification, BackupError> {
     let unsound = |defect: String| BackupError::Unsound { path: original.to_owned(), defect };
     let store = Store::open(path).map_err(|error| unsound(error.to_string()))?;
     let snapshot = store.snapshot()?;
@@ -54,7 +54,7 @@ pub(super) fn verify(
     }
     let (artifacts, captures) = snapshot.counts()?;
     let JournalInspection { counts: catalog, findings, .. } = store.inspect()?.inspect_journal(None)?;
-    Ok(Verified { artifacts, captures, blobs: of, checked, catalog, findings })
+    Ok(BackupVerification { artifacts, captures, blobs: of, checked, catalog, findings })
 }
 
 /// Whether a payload is in the sample to check. The sample changes with every change of the vault.
@@ -65,7 +65,7 @@ fn is_in_sample(blob: BlobHash, head: Head, percent: f64) -> bool {
 }
 
 fn check(
-    snapshot: &Snapshot<'_>,
+    snapshot: &SqliteSnapshot<'_>,
     original: &Path,
     id: i64,
     blob: BlobHash,
@@ -80,7 +80,7 @@ fn check(
     }
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the first defect that SQLite finds in the file, if any.
     fn database_defect(&self) -> Result<Option<String>> {
         let found = self.rows("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))?;

@@ -6,13 +6,13 @@ use rusqlite::Row;
 
 use super::FileInspection;
 use super::replay::entry;
-use crate::storage::check::comparison::{AnnotationFacts, Comparison, link_subject, signature_facts};
+use crate::storage::check::comparison::{AnnotationFacts, JournalComparison, link_subject, signature_facts};
 use crate::storage::check::finding::{Finding, Subject};
 use crate::storage::check::journal_state::JournalState;
 use crate::storage::sqlite::Result;
 
 /// The query and the keys for comparing annotations of one type.
-struct Annotations<K> {
+struct SqliteAnnotationQuery<K> {
     sql: &'static str,
     table: &'static str,
     key: fn(&Row<'_>) -> rusqlite::Result<Option<K>>,
@@ -21,7 +21,7 @@ struct Annotations<K> {
 
 impl FileInspection<'_> {
     pub(super) fn compare_tags(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let tags = Annotations {
+        let tags = SqliteAnnotationQuery {
             sql: "SELECT a.core, NULL, t.at, t.name FROM tag t NOT INDEXED LEFT JOIN artifact a ON a.id = t.artifact",
             table: "tag",
             key: |row| row.get(3).map(Some),
@@ -31,7 +31,7 @@ impl FileInspection<'_> {
     }
 
     pub(super) fn compare_notes(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let notes = Annotations {
+        let notes = SqliteAnnotationQuery {
             sql: "SELECT a.core, n.text, n.at FROM note n NOT INDEXED LEFT JOIN artifact a ON a.id = n.artifact",
             table: "note",
             key: |row| row.get(0),
@@ -41,7 +41,7 @@ impl FileInspection<'_> {
     }
 
     pub(super) fn compare_pins(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let pins = Annotations {
+        let pins = SqliteAnnotationQuery {
             sql: "SELECT a.core, p.note, p.at FROM pin p NOT INDEXED LEFT JOIN artifact a ON a.id = p.artifact",
             table: "pin",
             key: |row| row.get(0),
@@ -51,7 +51,7 @@ impl FileInspection<'_> {
     }
 
     pub(super) fn compare_links(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let links = Annotations {
+        let links = SqliteAnnotationQuery {
             sql: "SELECT s.core, l.note, l.stated_at, l.relation, t.core FROM link l NOT INDEXED
                     LEFT JOIN artifact s ON s.id = l.source LEFT JOIN artifact t ON t.id = l.target",
             table: "link",
@@ -71,7 +71,7 @@ impl FileInspection<'_> {
         state: &mut JournalState,
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         let read = self.look(Subject::Table("signature".to_owned()), findings, || {
             let mut statement = self.connection.prepare(
                 "SELECT coalesce(c.digest, b.digest), s.state, s.key_id, a.core FROM signature s NOT INDEXED
@@ -100,11 +100,11 @@ impl FileInspection<'_> {
     /// Compares the rows of a table with the entries that `expected` names for their keys.
     fn compare_annotations<K: Ord>(
         &self,
-        annotations: &Annotations<K>,
+        annotations: &SqliteAnnotationQuery<K>,
         expected: &mut BTreeMap<K, i64>,
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         let read = self.look(Subject::Table(annotations.table.to_owned()), findings, || {
             let mut statement = self.connection.prepare(annotations.sql)?;
             let mut rows = statement.query([])?;

@@ -12,7 +12,7 @@ use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::{Result, StorageError};
 
 /// A named blob.
-pub(super) struct File {
+pub(super) struct NamedBlobRow {
     pub(super) name: String,
     pub(super) blob: i64,
     pub(super) digest: BlobHash,
@@ -21,7 +21,11 @@ pub(super) struct File {
 
 impl FileInspection<'_> {
     /// Returns the bytes of a file, or adds a finding.
-    pub(super) fn bytes(&self, file: &File, findings: &mut Vec<Finding>) -> Result<Option<StoredMember>> {
+    pub(super) fn bytes(
+        &self,
+        file: &NamedBlobRow,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<StoredMember>> {
         let subject = Subject::Blob(file.digest);
         match self.payloads().bytes(file.blob, file.digest) {
             Ok(bytes) => {
@@ -105,6 +109,11 @@ impl FileInspection<'_> {
 }
 
 /// Reads a row of a name and a blob's row id, digest and size.
-pub(super) fn file(row: &Row<'_>) -> rusqlite::Result<File> {
-    Ok(File { name: row.get(0)?, blob: row.get(1)?, digest: BlobHash(row.get(2)?), size: row.get(3)? })
+pub(super) fn file(row: &Row<'_>) -> rusqlite::Result<NamedBlobRow> {
+    Ok(NamedBlobRow {
+        name: row.get(0)?,
+        blob: row.get(1)?,
+        digest: BlobHash(row.get(2)?),
+        size: row.get(3)?,
+    })
 }

@@ -1,7 +1,7 @@
 //! Captures as stored, read without trusting the rows that refer to them.
 
 use super::FileInspection;
-use super::blobs::{File, file};
+use super::blobs::{NamedBlobRow, file};
 use crate::artifact::is_capture_of;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::check::capture::CaptureRow;
@@ -111,7 +111,7 @@ impl FileInspection<'_> {
         })
     }
 
-    fn files_of(&self, capture: CaptureId, blob: Option<i64>) -> rusqlite::Result<Vec<File>> {
+    fn files_of(&self, capture: CaptureId, blob: Option<i64>) -> rusqlite::Result<Vec<NamedBlobRow>> {
         let (sql, id) = match blob {
             Some(blob) => ("SELECT '', id, digest, size FROM blob WHERE id = ?1", blob),
             None => (

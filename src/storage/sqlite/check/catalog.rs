@@ -6,7 +6,7 @@ use super::FileInspection;
 use super::replay::entry;
 use crate::digest::{CaptureHash, Digest};
 use crate::storage::check::CatalogCounts;
-use crate::storage::check::comparison::{AdditionFacts, ArtifactRow, Comparison};
+use crate::storage::check::comparison::{AdditionFacts, JournalComparison, JournaledArtifactRow};
 use crate::storage::check::finding::{Finding, Subject};
 use crate::storage::check::journal_state::JournalState;
 use crate::storage::sqlite::Result;
@@ -35,7 +35,7 @@ impl FileInspection<'_> {
 
     /// Compares the captures in the vault with the journal.
     fn compare_captures(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         self.look(Subject::Table("capture".to_owned()), findings, || {
             let mut statement = self.connection.prepare(
                 "SELECT a.core, coalesce(c.digest, b.digest), c.added_at, c.size, a.kind, c.seen_at,
@@ -64,7 +64,7 @@ impl FileInspection<'_> {
 
     /// Compares the arrival times and the order of the artifacts with the journal.
     fn compare_artifacts(&self, state: &JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         self.look(Subject::Table("artifact".to_owned()), findings, || {
             let mut statement = self
                 .connection
@@ -72,7 +72,7 @@ impl FileInspection<'_> {
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
                 let (core, added_at) = (row.get(0)?, row.get(1)?);
-                let row = ArtifactRow { core, added_at, seen_at: row.get(2)?, arrival: row.get(3)? };
+                let row = JournaledArtifactRow { core, added_at, seen_at: row.get(2)?, arrival: row.get(3)? };
                 // The captures of those that the journal does not have are reported instead.
                 if let Some(entries) = state.artifact(core) {
                     compared.artifact(state, entries, &row, |seq| time_of(&self.connection, seq))?;
@@ -84,7 +84,7 @@ impl FileInspection<'_> {
     }
 
     fn compare_tombstones(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         let read = self.look(Subject::Table("tombstone".to_owned()), findings, || {
             let mut statement = self.connection.prepare("SELECT digest, entry FROM tombstone")?;
             let mut rows = statement.query([])?;

@@ -7,9 +7,11 @@ use rusqlite::Row;
 
 use super::FileInspection;
 use crate::storage::check::CheckedArtifact;
-use crate::storage::check::facts::{AttributeFact, Facts, MentionFact, Name, ReferenceFact, RoleFact};
+use crate::storage::check::facts::{
+    ArtifactFacts, AttributeFact, MentionFact, NameFact, ReferenceFact, RoleFact,
+};
 use crate::storage::check::finding::{Finding, MENTIONS_MISSING, Subject};
-use crate::storage::sqlite::lists::Stated;
+use crate::storage::sqlite::lists::MentionRow;
 use crate::storage::sqlite::{Result, mention_index};
 
 impl FileInspection<'_> {
@@ -18,7 +20,7 @@ impl FileInspection<'_> {
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
-    ) -> Result<Option<Facts>> {
+    ) -> Result<Option<ArtifactFacts>> {
         let id = artifact.id;
         let attribute =
             |row: &Row<'_>| Ok(AttributeFact { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? });
@@ -26,7 +28,7 @@ impl FileInspection<'_> {
             Ok(ReferenceFact { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
         };
         self.look(Subject::Artifact(artifact.core), findings, || {
-            Ok(Facts {
+            Ok(ArtifactFacts {
                 mentions: self.mentions(id)?,
                 attributes: self.all(
                     "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
@@ -35,7 +37,7 @@ impl FileInspection<'_> {
                     attribute,
                 )?,
                 names: self
-                    .all("SELECT handle FROM identity WHERE artifact = ?1", id, |row| row.get(0).map(Name))?,
+                    .all("SELECT handle FROM identity WHERE artifact = ?1", id, |row| row.get(0).map(NameFact))?,
                 references: self.all(
                     "SELECT relation, handle, dangles FROM name_mention WHERE artifact = ?1",
                     id,
@@ -87,7 +89,7 @@ impl FileInspection<'_> {
     fn mentions(&self, artifact: i64) -> rusqlite::Result<Vec<MentionFact>> {
         let mut roles: BTreeMap<i64, Arc<RoleFact>> = BTreeMap::new();
         let mut mentions = Vec::new();
-        for Stated { role, place, digest } in self.lists().for_artifact(artifact)? {
+        for MentionRow { role, place, digest } in self.lists().for_artifact(artifact)? {
             let role = if let Some(known) = roles.get(&role) {
                 known.clone()
             } else {

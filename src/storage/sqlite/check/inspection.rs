@@ -4,8 +4,8 @@ use super::FileInspection;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::check::journal::JournalReader;
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, DictionaryCopy, Facts, Finding, Inspection, Integrity, JournalInspection,
-    KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
+    ArtifactFacts, CaptureId, CheckedArtifact, DictionaryCopy, Finding, Inspection, IntegrityLevel,
+    JournalInspection, KindFacts, ReadCapture, RecordedCapture, RecordedSignatures, Removals,
 };
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::sqlite::dictionaries;
@@ -31,7 +31,7 @@ impl Inspection for FileInspection<'_> {
             id: CaptureId,
             findings: &mut Vec<Finding>,
         ) -> Result<Option<ReadCapture>>;
-        fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<Facts>>;
+        fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<ArtifactFacts>>;
         fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
         fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>>;
         fn recorded_signatures(&self) -> Result<RecordedSignatures>;
@@ -39,7 +39,7 @@ impl Inspection for FileInspection<'_> {
         fn is_difference(&self, blob: BlobHash) -> Result<bool>;
     }
 
-    fn structures(&self, integrity: Integrity) -> Result<Vec<Finding>> {
+    fn structures(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>> {
         let mut findings = self.permissions();
         findings.append(&mut self.integrity(integrity)?);
         findings.append(&mut self.structure()?);

@@ -10,11 +10,11 @@ use crate::storage::Result;
 use crate::storage::check::comparison::signature_facts;
 use crate::storage::check::finding::{Finding, Subject};
 use crate::storage::check::journal::JournalReader;
-use crate::storage::check::journal_state::{JournalState, Replay};
+use crate::storage::check::journal_state::{JournalReplay, JournalState};
 use crate::storage::check::{CatalogCounts, RecordedCapture, RecordedSignatures};
 
 impl JournalReader for FileInspection<'_> {
-    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<Replay>> {
+    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<JournalReplay>> {
         self.look(journal(), findings, || replay(&self.connection, since))
     }
 
@@ -71,7 +71,7 @@ impl FileInspection<'_> {
     /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
     /// or it contains entries that this program does not understand.
     pub(super) fn recorded_signatures(&self) -> Result<RecordedSignatures> {
-        let replay = self.replay(None, &mut Vec::new())?.filter(Replay::is_proven);
+        let replay = self.replay(None, &mut Vec::new())?.filter(JournalReplay::is_proven);
         let recorded = self.look(journal(), &mut Vec::new(), || {
             let mut recorded = RecordedSignatures::default();
             for (key, seq) in replay.iter().flat_map(|replay| &replay.state.signatures) {

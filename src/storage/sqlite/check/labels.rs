@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::FileInspection;
 use crate::digest::CoreHash;
-use crate::storage::check::comparison::Comparison;
+use crate::storage::check::comparison::JournalComparison;
 use crate::storage::check::finding::{Finding, Subject};
 use crate::storage::check::journal_state::JournalState;
 use crate::storage::sqlite::Result;
@@ -15,7 +15,7 @@ impl FileInspection<'_> {
         state: &mut JournalState,
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
-        let mut compared = Comparison::default();
+        let mut compared = JournalComparison::default();
         let read = self.look(Subject::Table("label".to_owned()), findings, || {
             let mut statement = self.connection.prepare(
                 "SELECT a.core, v.key, v.value, l.at FROM label l NOT INDEXED

@@ -7,7 +7,7 @@ use crate::storage::interface::LogDamage;
 use crate::storage::sqlite::connection::real;
 use crate::storage::sqlite::store::Store;
 use crate::storage::sqlite::wal::copies::{self, beside};
-use crate::storage::sqlite::wal::{Sight, describe};
+use crate::storage::sqlite::wal::{WalSnapshot, describe};
 use crate::storage::sqlite::{Result, StorageError};
 
 impl Store {
@@ -30,7 +30,7 @@ impl Store {
             findings.push(finding(&beside(&vault, "-wal"), damage));
         }
         for copy in copies::pending(&vault).map_err(failed)? {
-            let sight = Sight::of_copy(&copy, &vault).map_err(failed)?;
+            let sight = WalSnapshot::of_copy(&copy, &vault).map_err(failed)?;
             let defect = sight.defect_of_copy();
             findings
                 .push(finding(&copy.path, &describe(&sight, defect, &copy.path, Some(&copy), &connection)));

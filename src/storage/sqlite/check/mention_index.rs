@@ -2,7 +2,7 @@
 
 use super::FileInspection;
 use crate::storage::check::finding::{Finding, MENTION_INDEX_UNSORTED, MENTIONS_SURPLUS, Subject};
-use crate::storage::check::sum::Sum;
+use crate::storage::check::sum::IndexFingerprint;
 use crate::storage::sqlite::{Result, mention_index};
 
 impl FileInspection<'_> {
@@ -19,7 +19,7 @@ impl FileInspection<'_> {
     pub(super) fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
         let mut captures: Vec<i64> = Vec::new();
-        let mut listed = Sum::default();
+        let mut listed = IndexFingerprint::default();
         let table = |name: &str| Subject::Table(name.to_owned());
         self.look(table("capture"), &mut findings, || {
             let mut statement = self.connection.prepare("SELECT id FROM capture NOT INDEXED ORDER BY id")?;
@@ -49,7 +49,7 @@ impl FileInspection<'_> {
             }
             Ok(())
         })?;
-        let mut indexed = Sum::default();
+        let mut indexed = IndexFingerprint::default();
         self.segments(&mut findings, |key, capture| {
             // Entries of missing captures do no harm.
             if captures.binary_search(&capture).is_ok() {

@@ -22,11 +22,11 @@ mod unresolved;
 
 use std::path::Path;
 
-use super::dictionaries::Readers;
+use super::dictionaries::DecompressionDictionaryCache;
 use super::error::{index_damage_in, is_damage};
-use super::lists::Lists;
-use super::payload::Payloads;
-use super::pool::Lease;
+use super::lists::MentionListReader;
+use super::payload::PayloadReader;
+use super::pool::SqlitePooledConnection;
 use super::store::Store;
 use super::{Result, StorageError};
 use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
@@ -37,28 +37,28 @@ pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
 /// A vault at one point in time, for checking.
 pub(in crate::storage::sqlite) struct FileInspection<'s> {
-    connection: Lease<'s>,
+    connection: SqlitePooledConnection<'s>,
     /// Not shared with the store: the check must see what is on disk.
-    readers: Readers,
+    readers: DecompressionDictionaryCache,
     path: &'s Path,
 }
 
 impl<'s> FileInspection<'s> {
-    pub(super) fn begin(connection: Lease<'s>, path: &'s Path) -> Result<Self> {
+    pub(super) fn begin(connection: SqlitePooledConnection<'s>, path: &'s Path) -> Result<Self> {
         let begin = || {
             connection.execute_batch("BEGIN DEFERRED")?;
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         };
         begin().map_err(|error| StorageError::from_sqlite(path, error))?;
-        Ok(Self { connection, readers: Readers::default(), path })
+        Ok(Self { connection, readers: DecompressionDictionaryCache::default(), path })
     }
 
-    fn payloads(&self) -> Payloads<'_> {
-        Payloads { connection: &self.connection, readers: &self.readers }
+    fn payloads(&self) -> PayloadReader<'_> {
+        PayloadReader { connection: &self.connection, readers: &self.readers }
     }
 
-    fn lists(&self) -> Lists<'_> {
-        Lists { payloads: self.payloads() }
+    fn lists(&self) -> MentionListReader<'_> {
+        MentionListReader { payloads: self.payloads() }
     }
 
     /// Returns the result of `look`, or `None` and a finding about `subject` if it fails because of damage.

@@ -3,15 +3,16 @@
 use super::FileInspection;
 use crate::storage::check::finding::{Finding, REMOVED_PRESENT, Subject};
 use crate::storage::sqlite::Result;
-use crate::storage::sqlite::tombstones::{self, NotGone};
+use crate::storage::sqlite::tombstones::{self, UndeletedArtifact};
 
 impl FileInspection<'_> {
     /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
     pub(super) fn removed(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let table = Subject::Table("tombstone".to_owned());
-        let present = self.look(table, &mut findings, || tombstones::not_gone(&self.connection))?;
-        for NotGone { tombstone, holder } in present.unwrap_or_default() {
+        let present =
+            self.look(table, &mut findings, || tombstones::undeleted_artifacts(&self.connection))?;
+        for UndeletedArtifact { tombstone, holder } in present.unwrap_or_default() {
             let place = match holder {
                 Some((kind, core)) => format!("its bytes are in {kind} {core}"),
                 None => "its bytes are in the vault, but no artifact has them".to_owned(),

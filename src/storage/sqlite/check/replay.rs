@@ -3,16 +3,16 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::digest::Digest;
-use crate::storage::check::journal_state::{JournalRow, Replay};
-use crate::storage::entry::Entry;
+use crate::storage::check::journal_state::{JournalReplay, JournalRow};
+use crate::storage::entry::EntryText;
 use crate::storage::sqlite::schema;
 
 /// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`.
 pub(in crate::storage::sqlite) fn replay(
     connection: &Connection,
     since: Option<Digest>,
-) -> rusqlite::Result<Replay> {
-    let mut replay = Replay::begin(since);
+) -> rusqlite::Result<JournalReplay> {
+    let mut replay = JournalReplay::begin(since);
     schema::expect_journal_view(connection)?;
     let mut statement = connection.prepare(
         "SELECT j.seq, e.entry, j.chain, j.at, j.core, j.capture
@@ -38,10 +38,10 @@ pub(in crate::storage::sqlite) fn replay(
 pub(in crate::storage::sqlite) fn entry(
     connection: &Connection,
     seq: i64,
-) -> rusqlite::Result<Option<Entry>> {
+) -> rusqlite::Result<Option<EntryText>> {
     let text: Option<Option<String>> = connection
         .prepare_cached("SELECT entry FROM journal WHERE seq = ?1")?
         .query_row([seq], |row| row.get(0))
         .optional()?;
-    Ok(text.flatten().and_then(|text| Entry::parse(&text).ok()))
+    Ok(text.flatten().and_then(|text| EntryText::parse(&text).ok()))
 }

@@ -55,7 +55,7 @@ impl FileInspection<'_> {
     /// Compares the tables of the index with those expected, either all or none, and removes them from `found`.
     pub(super) fn search_schema(
         &self,
-        found: &mut schema::Objects,
+        found: &mut schema::SchemaObjects,
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
         let expected = schema::expected_for_search(self.path)?;

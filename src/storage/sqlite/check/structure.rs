@@ -11,8 +11,8 @@ use crate::storage::check::finding::{
     DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
     SCHEMA_DIFFERS, Subject,
 };
-use crate::storage::check::{Integrity, KindFacts};
-use crate::storage::sqlite::dictionaries::Sealed;
+use crate::storage::check::{IntegrityLevel, KindFacts};
+use crate::storage::sqlite::dictionaries::DictionarySeal;
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::schema;
 use crate::storage::{PayloadDefect, Result, StorageError};
@@ -35,10 +35,10 @@ pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND
 
 impl FileInspection<'_> {
     /// Checks SQLite's own structures, the schema, the foreign keys and the search index.
-    pub(super) fn integrity(&self, integrity: Integrity) -> Result<Vec<Finding>> {
+    pub(super) fn integrity(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>> {
         let pragma = match integrity {
-            Integrity::Quick => "quick_check",
-            Integrity::Full => "integrity_check",
+            IntegrityLevel::Quick => "quick_check",
+            IntegrityLevel::Full => "integrity_check",
         };
         let file = || Subject::File("database".to_owned());
         let mut findings = Vec::new();
@@ -224,7 +224,7 @@ impl FileInspection<'_> {
             while let Some(row) = rows.next()? {
                 let (id, digest): (i64, Digest) = (row.get(0)?, row.get(1)?);
                 let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
-                let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+                let sealed = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
                 let actual = sealed.digest(&content);
                 if actual != digest {
                     let detail = format!("its digest should be {digest} but is {actual}");

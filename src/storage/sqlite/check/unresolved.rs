@@ -3,11 +3,11 @@
 use super::FileInspection;
 use crate::storage::check::finding::{Finding, FindingInfo, Subject, UNRESOLVED_MISSING, UNRESOLVED_SURPLUS};
 use crate::storage::sqlite::Result;
-use crate::storage::sqlite::unresolved::References;
+use crate::storage::sqlite::unresolved::ReferenceReader;
 
 /// Numbers of rows: those that should be in the table and are not, those that should and are, and all that are.
 #[derive(Default)]
-struct Rows {
+struct UnresolvedRowCounts {
     missing: u64,
     present: u64,
     all: u64,
@@ -19,7 +19,7 @@ impl FileInspection<'_> {
     /// Adds a finding if the table lacks references to artifacts that the vault does not have, and one if it has others.
     pub(super) fn unresolved_references(&self, findings: &mut Vec<Finding>) -> Result<()> {
         let subject = || Subject::Table("unresolved_reference".to_owned());
-        let mut rows = Rows::default();
+        let mut rows = UnresolvedRowCounts::default();
         self.look(subject(), findings, || {
             rows = self.compare_references()?;
             Ok(())
@@ -36,12 +36,15 @@ impl FileInspection<'_> {
         Ok(())
     }
 
-    fn compare_references(&self) -> rusqlite::Result<Rows> {
-        let references = References::new(self.lists())?;
+    fn compare_references(&self) -> rusqlite::Result<UnresolvedRowCounts> {
+        let references = ReferenceReader::new(self.lists())?;
         let mut stored =
             self.connection.prepare("SELECT 1 FROM unresolved_reference WHERE key = ?1 AND capture = ?2")?;
         let all = "SELECT count(*) FROM unresolved_reference";
-        let mut rows = Rows { all: self.connection.query_row(all, [], |row| row.get(0))?, ..Rows::default() };
+        let mut rows = UnresolvedRowCounts {
+            all: self.connection.query_row(all, [], |row| row.get(0))?,
+            ..UnresolvedRowCounts::default()
+        };
         let mut captures = self.connection.prepare("SELECT capture FROM mention_list ORDER BY capture")?;
         let mut captures = captures.query([])?;
         while let Some(row) = captures.next()? {

@@ -13,11 +13,11 @@ use std::cmp::{Ordering, Reverse};
 
 use chrono::{DateTime, Utc};
 
-use super::super::read::Snapshot;
+use super::super::read::SqliteSnapshot;
 use super::super::rows::{ArtifactId, ArtifactRow};
-use crate::storage::interface::{Cursor, Filter, Hit, Match, Order, Page, Paged};
+use crate::storage::interface::{Cursor, Filter, Hit, HitPage, Match, Order, Page};
 use crate::storage::{Result, TimeBasis};
-use conditions::Known;
+use conditions::ResolvedCondition;
 
 /// Maximum number of artifacts that are all examined for one page.
 const FEW: usize = 2_000;
@@ -29,25 +29,25 @@ const BUDGET: usize = 100_000;
 const READ: (usize, usize) = (64, 4_096);
 
 /// An artifact with its place in the order of the answer.
-struct Placed {
+struct PositionedArtifact {
     row: ArtifactRow,
     place: Cursor,
 }
 
 /// A query with what was looked up for it.
-struct Finder<'q, 's> {
-    snapshot: &'q Snapshot<'s>,
+struct ResolvedQuery<'q, 's> {
+    snapshot: &'q SqliteSnapshot<'s>,
     filter: &'q Filter,
     order: Order,
     /// The row ids of the kinds, by name; all if `None`.
     kinds: Option<Vec<i64>>,
-    conditions: Vec<Known<'q>>,
+    conditions: Vec<ResolvedCondition<'q>>,
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns a page of the artifacts that match `filter`.
-    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>> {
-        let finder = Finder::new(self, filter, order)?;
+    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
+        let finder = ResolvedQuery::new(self, filter, order)?;
         let wanted = page.limit.saturating_add(1);
         let mut found = match finder.few(if page.limit > BUDGET { usize::MAX } else { FEW })? {
             Some(ids) => finder.examine(ids, page.after.as_ref(), wanted)?,
@@ -56,20 +56,20 @@ impl Snapshot<'_> {
         let is_more = found.len() > page.limit;
         found.truncate(page.limit);
         let next = found.last().filter(|_| is_more).map(|(_, place)| place.clone());
-        Ok(Paged { items: found.into_iter().map(|(hit, _)| hit).collect(), next })
+        Ok(HitPage { items: found.into_iter().map(|(hit, _)| hit).collect(), next })
     }
 
     /// Returns the number of artifacts that match `filter`.
     pub(super) fn count(&self, filter: &Filter) -> Result<u64> {
         if filter.conditions.is_empty() && filter.among.is_none() {
-            return Finder::new(self, filter, Order::Core)?.count();
+            return ResolvedQuery::new(self, filter, Order::Core)?.count();
         }
         Ok(self.find(filter, Order::Core, &Page::all())?.items.len() as u64)
     }
 }
 
-impl<'q, 's> Finder<'q, 's> {
-    fn new(snapshot: &'q Snapshot<'s>, filter: &'q Filter, order: Order) -> Result<Self> {
+impl<'q, 's> ResolvedQuery<'q, 's> {
+    fn new(snapshot: &'q SqliteSnapshot<'s>, filter: &'q Filter, order: Order) -> Result<Self> {
         let mut kinds = None;
         if !filter.kinds.is_empty() {
             let mut names = filter.kinds.clone();
@@ -77,7 +77,8 @@ impl<'q, 's> Finder<'q, 's> {
             names.dedup();
             kinds = Some(snapshot.kind_ids(&names)?);
         }
-        let conditions = filter.conditions.iter().map(|condition| Known::new(snapshot, condition));
+        let conditions =
+            filter.conditions.iter().map(|condition| ResolvedCondition::new(snapshot, condition));
         Ok(Self { snapshot, filter, order, kinds, conditions: conditions.collect::<Result<_>>()? })
     }
 
@@ -182,7 +183,7 @@ impl<'q, 's> Finder<'q, 's> {
     }
 
     /// Adds an artifact to `found` if it matches all conditions.
-    fn take(&self, placed: Placed, found: &mut Vec<(Hit, Cursor)>) -> Result<()> {
+    fn take(&self, placed: PositionedArtifact, found: &mut Vec<(Hit, Cursor)>) -> Result<()> {
         let mut matches: Vec<Match> = Vec::new();
         if !self.conditions.is_empty() {
             let parts = self.parts(&placed.row)?;
@@ -244,7 +245,7 @@ impl<'q, 's> Finder<'q, 's> {
     }
 
     /// Returns an artifact with its place in the order.
-    fn place(&self, row: ArtifactRow) -> Result<Placed> {
+    fn place(&self, row: ArtifactRow) -> Result<PositionedArtifact> {
         let (kind, time, number, position) = match self.order {
             Order::Core => (None, None, None, 0),
             Order::Kind => (Some(row.kind.clone()), None, None, row.arrival),
@@ -253,7 +254,7 @@ impl<'q, 's> Finder<'q, 's> {
             Order::Largest(name) => (None, None, self.snapshot.number_of(row.id, name)?, row.arrival),
         };
         let place = Cursor { kind, time, number, position: position.cast_unsigned(), core: row.core };
-        Ok(Placed { row, place })
+        Ok(PositionedArtifact { row, place })
     }
 
     /// Compares two places.

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 
 use crate::storage::Result;
-use crate::storage::check::{Finding, Inspection, Readmitted, Reindexed, Repairs};
+use crate::storage::check::{Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
-    Backup, BackupError, BackupOptions, BackupProgress, Erasure, LogDamage, Maintenance, Reclaimable,
-    Reclaimed,
+    Backup, BackupError, BackupOptions, BackupProgress, Erasure, LogDamage, Maintenance, ReclaimResult,
+    ReclaimableSpace,
 };
 use crate::storage::sqlite::Store;
 
@@ -19,10 +19,10 @@ impl Maintenance for Store {
         fn check_logs(&self) -> Result<Vec<Finding>>;
         fn log_copies(&self) -> Result<Vec<PathBuf>>;
         fn upgrade_copies(&self) -> Vec<PathBuf>;
-        fn reindex(&self, batch: &[Readmitted]) -> Result<Vec<Reindexed>>;
+        fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>>;
         fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()>;
-        fn reclaimable(&self) -> Result<Reclaimable>;
-        fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<Reclaimed>>;
+        fn reclaimable(&self) -> Result<ReclaimableSpace>;
+        fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>>;
         fn erase(&self) -> Erasure;
         fn backup(
             &self,

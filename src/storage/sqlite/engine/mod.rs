@@ -12,7 +12,7 @@ use chrono::{DateTime, Utc};
 use super::delta_bases::RecentBases;
 use super::dictionaries::Dictionaries;
 use super::store::Store;
-use super::write::Putting;
+use super::write::PutContext;
 use super::{payload, write};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
@@ -20,8 +20,8 @@ use crate::storage::interface::{
     Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries,
     Storage, Transaction,
 };
-use crate::storage::{Actor, Prepared, Put, Result, StorageError};
-use transaction::Change;
+use crate::storage::{Actor, Prepared, PutResult, Result, StorageError};
+use transaction::SqliteTransaction;
 
 impl Storage for Store {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
@@ -29,7 +29,7 @@ impl Storage for Store {
     }
 
     fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
-        Ok(Box::new(Change::begin(self, at)?))
+        Ok(Box::new(SqliteTransaction::begin(self, at)?))
     }
 
     fn preparer(&self) -> Result<Box<dyn Preparer>> {
@@ -39,15 +39,15 @@ impl Storage for Store {
         } else {
             Dictionaries::default()
         };
-        Ok(Box::new(Compressor { dictionaries: Arc::new(dictionaries), bases: RecentBases::default() }))
+        Ok(Box::new(SqlitePreparer { dictionaries: Arc::new(dictionaries), bases: RecentBases::default() }))
     }
 
-    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<Put>> {
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>> {
         let Some(first) = batch.first() else { return Ok(Vec::new()) };
         let dictionaries = payload::dictionaries(first)?;
         self.create_now()?;
-        let PutOptions { policy, at, patience } = *options;
-        let putting = Putting { dictionaries, actor: self.actor.as_ref(), at, policy, patience };
+        let PutOptions { policy, at, busy_timeout } = *options;
+        let putting = PutContext { dictionaries, actor: self.actor.as_ref(), at, policy, busy_timeout };
         let mut connection = self.connection()?;
         write::put(&mut connection, batch.iter().copied(), &putting)
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
@@ -87,12 +87,12 @@ impl Storage for Store {
 }
 
 /// A preparer that compresses artifacts with the dictionaries of their kinds, or encodes them as deltas.
-struct Compressor {
+struct SqlitePreparer {
     dictionaries: Arc<Dictionaries>,
     bases: RecentBases,
 }
 
-impl Preparer for Compressor {
+impl Preparer for SqlitePreparer {
     fn prepare(&self, admitted: Admitted) -> Prepared {
         payload::prepare(admitted, &self.dictionaries, &self.bases)
     }

@@ -11,14 +11,15 @@ use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
-    Annotations, ArtifactRecord, Attribute, CaptureRecord, CaptureTarget, Containment, Direction,
-    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, JournalRecord, LabelKey, LabelValue,
-    ManualLink, MemberRecord, Mention, NameUse, Names, Order, Page, Paged, ReferenceEdge, Resolution,
-    RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, sort_mentions, sort_references,
+    Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, Direction,
+    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
+    LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge,
+    Resolution, RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, sort_mentions,
+    sort_references,
 };
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
-impl read::Snapshot<'_> {
+impl read::SqliteSnapshot<'_> {
     /// Returns the row id of an artifact.
     pub(super) fn id_of(&self, core: CoreHash) -> Result<Option<ArtifactId>> {
         let id = artifact_id(self.connection(), core).map_err(|error| self.failed(error))?;
@@ -49,9 +50,9 @@ impl read::Snapshot<'_> {
     }
 }
 
-impl Snapshot for read::Snapshot<'_> {
+impl Snapshot for read::SqliteSnapshot<'_> {
     forward_to_inherent! {
-        fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<Paged<Hit>>;
+        fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
         fn count(&self, filter: &Filter) -> Result<u64>;
         fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
         fn shared_names(&self, group: &str) -> Result<Vec<String>>;
@@ -86,7 +87,7 @@ impl Snapshot for read::Snapshot<'_> {
         self.each(of, |core, id| self.preferred_capture(core, id))
     }
 
-    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<Attribute>>> {
+    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>> {
         self.each(of, |_, id| self.attributes(id))
     }
 
@@ -119,7 +120,7 @@ impl Snapshot for read::Snapshot<'_> {
         }
     }
 
-    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
         self.each(of, |core, id| {
             let mut mentions = self.mentions(core, id, group)?;
             sort_mentions(&mut mentions);
@@ -131,7 +132,7 @@ impl Snapshot for read::Snapshot<'_> {
         self.each(of, |_, id| self.role_counts(id))
     }
 
-    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<Mention>>> {
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
         digests.iter().map(|digest| self.mentioning(*digest, group)).collect()
     }
 
@@ -236,8 +237,8 @@ impl Snapshot for read::Snapshot<'_> {
 
     fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {
         self.each(of, |_, id| match by {
-            Containment::Stated => self.sorted_cores(self.containers_of(id)?),
-            Containment::Bytes => self.sorted_cores(self.holders_of_bytes(id)?),
+            Containment::Declared => self.sorted_cores(self.containers_of(id)?),
+            Containment::Bytes => self.sorted_cores(self.artifacts_with_bytes(id)?),
         })
     }
 

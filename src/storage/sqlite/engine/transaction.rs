@@ -6,25 +6,25 @@ use chrono::{DateTime, Utc};
 
 use crate::digest::CoreHash;
 use crate::storage::interface::{Annotation, Snapshot, Transaction};
-use crate::storage::sqlite::edit::Edit;
-use crate::storage::sqlite::release::Heirs;
+use crate::storage::sqlite::edit::WriteTransaction;
+use crate::storage::sqlite::release::BaseReplacements;
 use crate::storage::sqlite::store::Store;
-use crate::storage::{Head, Result, StatedLink};
+use crate::storage::{Head, ManualLinkKey, Result};
 
 /// A transaction of a vault file.
-pub(super) struct Change<'s> {
+pub(super) struct SqliteTransaction<'s> {
     store: &'s Store,
-    edit: Edit<'s>,
+    edit: WriteTransaction<'s>,
     removes: bool,
 }
 
-impl<'s> Change<'s> {
+impl<'s> SqliteTransaction<'s> {
     pub(super) fn begin(store: &'s Store, at: DateTime<Utc>) -> Result<Self> {
         Ok(Self { store, edit: store.edit(at)?, removes: false })
     }
 }
 
-impl Transaction for Change<'_> {
+impl Transaction for SqliteTransaction<'_> {
     fn snapshot(&self) -> &dyn Snapshot {
         self.edit.snapshot()
     }
@@ -50,10 +50,10 @@ impl Transaction for Change<'_> {
             Annotation::SetLabels { cores, labels } => self.edit.set_labels(cores, labels),
             Annotation::RemoveLabels { cores, keys } => self.edit.remove_labels(cores, keys),
             Annotation::AddLink { source, relation, target, note } => {
-                self.edit.state_link(StatedLink { source, relation, target }, note)
+                self.edit.add_link(ManualLinkKey { source, relation, target }, note)
             }
             Annotation::RemoveLink { source, relation, target } => {
-                self.edit.take_back_link(StatedLink { source, relation, target })
+                self.edit.remove_link(ManualLinkKey { source, relation, target })
             }
         }
     }
@@ -62,7 +62,7 @@ impl Transaction for Change<'_> {
         let Self { store, edit, removes } = *self;
         let head = edit.commit()?;
         if removes {
-            *store.heirs.lock().unwrap_or_else(PoisonError::into_inner) = Heirs::default();
+            *store.heirs.lock().unwrap_or_else(PoisonError::into_inner) = BaseReplacements::default();
         }
         Ok(head)
     }

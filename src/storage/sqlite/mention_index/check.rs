@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 
-use super::{BUCKET_NUMBER_BITS, Bucket, Entry, KEY_BITS, Segment};
+use super::{BUCKET_NUMBER_BITS, BucketEntries, KEY_BITS, MentionIndexEntry, Segment};
 
 /// Returns a description of each defect, and calls `visit` with every entry that a lookup of its key finds.
 pub(in crate::storage) fn check(
     connection: &Connection,
-    mut visit: impl FnMut(Entry),
+    mut visit: impl FnMut(MentionIndexEntry),
 ) -> rusqlite::Result<Vec<String>> {
     let mut problems = Vec::new();
     let segments: BTreeMap<i64, Segment> =
@@ -44,9 +44,9 @@ pub(in crate::storage) fn check(
     Ok(problems)
 }
 
-fn entries(bytes: &[u8], mut is_there: impl FnMut(Entry) -> bool) -> Result<(), &'static str> {
-    let mut last: Option<Entry> = None;
-    for entry in Bucket::new(bytes) {
+fn entries(bytes: &[u8], mut is_there: impl FnMut(MentionIndexEntry) -> bool) -> Result<(), &'static str> {
+    let mut last: Option<MentionIndexEntry> = None;
+    for entry in BucketEntries::new(bytes) {
         let entry = entry.map_err(|_| "cannot be read")?;
         if last.is_some_and(|last| entry <= last) {
             return Err("is not in order");

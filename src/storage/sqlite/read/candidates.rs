@@ -1,9 +1,9 @@
 //! Completion candidates for partial input.
 
 use super::super::Result;
-use super::Snapshot;
+use super::SqliteSnapshot;
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
     pub(crate) fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
         let sql = "SELECT value FROM attribute_value WHERE name = ?1 AND value >= ?2 ORDER BY value LIMIT ?3";

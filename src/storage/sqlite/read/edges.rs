@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rusqlite::OptionalExtension;
 
-use super::Snapshot;
-use super::mentions::{Roles, mention};
+use super::SqliteSnapshot;
+use super::mentions::{RoleCache, mention};
 use crate::artifact::relation;
 use crate::digest::CoreHash;
 use crate::storage::interface::{sort_manual_links, sort_unresolved};
@@ -17,11 +17,11 @@ use crate::storage::{ManualLink, NameMention, ReferenceEdge, Result, UnresolvedR
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = relation::CONTAINS;
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
     pub(crate) fn references_from(&self, artifact: ArtifactId) -> Result<Vec<ReferenceEdge>> {
         let mut edges = Vec::new();
-        let mut roles = Roles::default();
+        let mut roles = RoleCache::default();
         for stated in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
             let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
             let Some(relation) = role.relation.clone() else { continue };
@@ -29,7 +29,8 @@ impl Snapshot<'_> {
             if target.as_ref().map_or(!role.dangles, |target| target.id == artifact) {
                 continue;
             }
-            let inverse = target.as_ref().map(|target| self.stated_by(&target.kind)).transpose()?.flatten();
+            let inverse =
+                target.as_ref().map(|target| self.inverse_relation(&target.kind)).transpose()?.flatten();
             let mention = mention(self.core_of(artifact)?, stated, role);
             edges.push(ReferenceEdge { mention, relation, inverse, is_resolved: target.is_some() });
         }
@@ -39,8 +40,8 @@ impl Snapshot<'_> {
     /// Returns the mentions that relate other artifacts to this one.
     pub(crate) fn references_to(&self, artifact: &ArtifactRow) -> Result<Vec<ReferenceEdge>> {
         let mut edges = Vec::new();
-        let mut roles = Roles::default();
-        let inverse = self.stated_by(&artifact.kind)?;
+        let mut roles = RoleCache::default();
+        let inverse = self.inverse_relation(&artifact.kind)?;
         for (from, stated) in self.stating(artifact.core.0).map_err(|error| self.failed(error))? {
             let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
             let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
@@ -51,7 +52,7 @@ impl Snapshot<'_> {
     }
 
     /// Returns the relation of artifacts of a kind to those that state their core hash, if it has a name.
-    fn stated_by(&self, kind: &str) -> Result<Option<String>> {
+    fn inverse_relation(&self, kind: &str) -> Result<Option<String>> {
         let sql = "SELECT stated_by FROM kind WHERE name = ?1";
         Ok(self.rows(sql, [kind], |row| row.get(0))?.pop().flatten())
     }
@@ -61,7 +62,7 @@ impl Snapshot<'_> {
         let core = self.artifact_by_id(artifact)?.core.0;
         let find = || {
             let mut containers = BTreeSet::new();
-            let mut roles = Roles::default();
+            let mut roles = RoleCache::default();
             // Most captures that mention an artifact are of kinds without members, so their lists need not be read.
             let mut may_contain = self.connection().prepare_cached(
                 "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1
@@ -85,7 +86,7 @@ impl Snapshot<'_> {
     pub(crate) fn contained_in(&self, artifact: ArtifactId) -> Result<Vec<ArtifactId>> {
         let find = || {
             let mut contained = BTreeSet::new();
-            let mut roles = Roles::default();
+            let mut roles = RoleCache::default();
             for stated in self.lists().for_artifact(artifact.0)? {
                 if roles.get(self, stated.role)?.relation.as_deref() == Some(CONTAINS) {
                     contained
@@ -101,7 +102,7 @@ impl Snapshot<'_> {
     /// Returns the other artifacts that have the bytes of an artifact: those that have one of its
     /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
     /// such as a policy, do not make one pack part of another.
-    pub(crate) fn holders_of_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
+    pub(crate) fn artifacts_with_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
         let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
                    UNION
                    SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture

@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-use super::Snapshot;
+use super::SqliteSnapshot;
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::seal::seal;
@@ -11,7 +11,7 @@ use crate::storage::sqlite::ids::{beginning, blob_id};
 use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::{FileRecord, MemberRecord, Result, StorageError};
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the names and blob hashes of the members of a capture, sorted by name. Their bindings to the capture and
     /// to its artifact are hashed again; the bytes are not read.
     ///
@@ -55,7 +55,7 @@ impl Snapshot<'_> {
     }
 
     /// Returns the members of a capture after checking that they belong to it and that it belongs to its artifact.
-    fn own_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
+    fn own_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<UnreadMember>> {
         let damaged = |defect| StorageError::damaged(core, capture, defect);
         let members = self.stored_members(core, capture)?;
         if members.is_empty() {
@@ -69,10 +69,10 @@ impl Snapshot<'_> {
         Ok(members)
     }
 
-    fn stored_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Member>> {
+    fn stored_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<UnreadMember>> {
         let expected_seal = seal(core, capture);
         let member = |row: &Row<'_>| {
-            Ok(Member {
+            Ok(UnreadMember {
                 row: MemberRecord { name: row.get(0)?, blob: BlobHash(row.get(1)?), size: row.get(3)? },
                 sealed: row.get_ref(2)?.as_blob()? == expected_seal.as_slice(),
             })
@@ -95,7 +95,7 @@ impl Snapshot<'_> {
 }
 
 /// A member of a capture whose bytes have not been read.
-struct Member {
+struct UnreadMember {
     row: MemberRecord,
     /// Whether the capture's seal matches its artifact.
     sealed: bool,

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use super::{Snapshot, time};
+use super::{SqliteSnapshot, time};
 use crate::digest::Digest;
 use crate::storage::journal::{Head, JournalCheck, JournalQuery};
 use crate::storage::sqlite::journal::AT;
@@ -17,7 +17,7 @@ fn matches() -> String {
     )
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the last entry of the journal.
     pub(crate) fn journal_head(&self) -> Result<Head> {
         let sql = "SELECT seq, chain FROM journal ORDER BY seq DESC LIMIT 1";

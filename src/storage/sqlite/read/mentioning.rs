@@ -1,7 +1,7 @@
 //! The artifacts of the captures that may mention a digest. Very many artifacts may mention the same digest, and queries
 //! along links ask for each of them, so the answers are remembered.
 
-use super::Snapshot;
+use super::SqliteSnapshot;
 use super::owners::Owners;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
@@ -13,7 +13,7 @@ const MANY: usize = 1_000;
 /// Maximum number of captures that are remembered.
 const MOST: usize = 1 << 20;
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the row ids of kinds by their names; unknown ones are skipped.
     pub(in crate::storage::sqlite) fn kind_ids(&self, names: &[String]) -> Result<Vec<i64>> {
         let mut ids = Vec::new();

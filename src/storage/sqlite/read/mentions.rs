@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::OptionalExtension;
 
-use super::Snapshot;
-use crate::artifact::Place;
+use super::SqliteSnapshot;
+use crate::artifact::ArtifactLocation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
-use crate::storage::interface::{Mention, sort_mentions_by_artifact};
-use crate::storage::sqlite::lists::Stated;
+use crate::storage::interface::{MentionRecord, sort_mentions_by_artifact};
+use crate::storage::sqlite::lists::MentionRow;
 use crate::storage::sqlite::mention_index;
-use crate::storage::sqlite::mention_index::Segments;
+use crate::storage::sqlite::mention_index::MentionIndexReader;
 use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::{Result, RoleCount};
 
@@ -27,10 +27,10 @@ pub(super) struct RoleRow {
 
 /// The roles read so far, by row id.
 #[derive(Default)]
-pub(super) struct Roles(BTreeMap<i64, RoleRow>);
+pub(super) struct RoleCache(BTreeMap<i64, RoleRow>);
 
-impl Roles {
-    pub(super) fn get(&mut self, snapshot: &Snapshot<'_>, id: i64) -> rusqlite::Result<&RoleRow> {
+impl RoleCache {
+    pub(super) fn get(&mut self, snapshot: &SqliteSnapshot<'_>, id: i64) -> rusqlite::Result<&RoleRow> {
         if let Entry::Vacant(unknown) = self.0.entry(id) {
             let sql = "SELECT name, role_group, unit, relation, dangles FROM role WHERE id = ?1";
             let role = snapshot.connection.prepare_cached(sql)?.query_row([id], |row| {
@@ -48,9 +48,9 @@ impl Roles {
     }
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the mentions of `digest`, in any role or in those of one group, ordered by artifact, role and place.
-    pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<Mention>> {
+    pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRecord>> {
         self.in_group(self.stating(digest).map_err(|error| self.failed(error))?, group)
     }
 
@@ -62,7 +62,7 @@ impl Snapshot<'_> {
         captures: &[i64],
         digest: Digest,
         group: Option<&str>,
-    ) -> Result<Vec<Mention>> {
+    ) -> Result<Vec<MentionRecord>> {
         let find = || {
             let mut found = Vec::new();
             let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
@@ -88,7 +88,7 @@ impl Snapshot<'_> {
     ) -> Result<Vec<Digest>> {
         let find = || {
             let mut found = BTreeSet::new();
-            let mut roles = Roles::default();
+            let mut roles = RoleCache::default();
             for capture in mention_index::captures_beginning(&self.connection, prefix)? {
                 for stated in self.lists().with(capture, |digest| prefix.matches(digest))? {
                     if group.is_none_or(|group| {
@@ -110,10 +110,10 @@ impl Snapshot<'_> {
         core: CoreHash,
         artifact: ArtifactId,
         group: Option<&str>,
-    ) -> Result<Vec<Mention>> {
+    ) -> Result<Vec<MentionRecord>> {
         let find = || {
             let mut found = Vec::new();
-            let mut roles = Roles::default();
+            let mut roles = RoleCache::default();
             for stated in self.lists().for_artifact(artifact.0)? {
                 let role = roles.get(self, stated.role)?;
                 if group.is_none_or(|group| role.group == group) {
@@ -128,7 +128,7 @@ impl Snapshot<'_> {
     /// Returns the number of mentions of an artifact, by role.
     pub(crate) fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
         let find = || {
-            let mut roles = Roles::default();
+            let mut roles = RoleCache::default();
             let mut counts: BTreeMap<String, u64> = BTreeMap::new();
             for run in self.lists().for_artifact(artifact.0)?.chunk_by(|one, other| one.role == other.role) {
                 if let Some(first) = run.first() {
@@ -148,7 +148,7 @@ impl Snapshot<'_> {
                     WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
         for (core, artifact) in self.rows(sql, [group], |row| Ok((row.get(0)?, row.get(1)?)))? {
             for mention in self.mentions(core, artifact, Some(group))? {
-                if mention.place == Place::Index(0) {
+                if mention.place == ArtifactLocation::Index(0) {
                     beginnings.entry(mention.digest).or_default().insert(core);
                 }
             }
@@ -173,7 +173,7 @@ impl Snapshot<'_> {
         let index = if let Some(index) = known.get() {
             index
         } else {
-            let now = Segments::load(&self.connection)?;
+            let now = MentionIndexReader::load(&self.connection)?;
             known.get_or_init(|| now)
         };
         index.captures(&self.connection, key)
@@ -181,7 +181,7 @@ impl Snapshot<'_> {
 
     /// Returns the mentions of `digest` with their artifacts. The index only selects the lists to read; the lists
     /// decide.
-    pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, Stated)>> {
+    pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, MentionRow)>> {
         let mut found = Vec::new();
         for capture in self.captures_stating(mention_index::key(&digest))? {
             let list = self.lists().with(capture, |stated| *stated == digest)?;
@@ -196,9 +196,13 @@ impl Snapshot<'_> {
     }
 
     /// Returns those mentions that have a role of the group, or all of them, ordered by artifact, role and place.
-    fn in_group(&self, stated: Vec<(ArtifactId, Stated)>, group: Option<&str>) -> Result<Vec<Mention>> {
+    fn in_group(
+        &self,
+        stated: Vec<(ArtifactId, MentionRow)>,
+        group: Option<&str>,
+    ) -> Result<Vec<MentionRecord>> {
         let mut found = Vec::new();
-        let mut roles = Roles::default();
+        let mut roles = RoleCache::default();
         for (artifact, stated) in stated {
             let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
             if group.is_none_or(|group| group == role.group) {
@@ -211,7 +215,7 @@ impl Snapshot<'_> {
     }
 }
 
-pub(super) fn mention(artifact: CoreHash, stated: Stated, role: &RoleRow) -> Mention {
-    let Stated { place, digest, .. } = stated;
-    Mention { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
+pub(super) fn mention(artifact: CoreHash, stated: MentionRow, role: &RoleRow) -> MentionRecord {
+    let MentionRow { place, digest, .. } = stated;
+    MentionRecord { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
 }

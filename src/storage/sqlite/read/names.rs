@@ -1,7 +1,7 @@
 //! Names of runs that several artifacts have. Artifacts that refer to their own name, as redacted copies of a run do,
 //! are copies; the others are originals.
 
-use super::Snapshot;
+use super::SqliteSnapshot;
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::rows::ArtifactId;
 
@@ -13,7 +13,7 @@ const IS_OF_GROUP: &str = "EXISTS (SELECT 1 FROM artifact a JOIN role r ON r.kin
 const REFERS_NOT: &str =
     "NOT EXISTS (SELECT 1 FROM name_mention n WHERE n.artifact = i.artifact AND n.handle = i.handle)";
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the names that several originals have, of kinds with mentions in one group, sorted.
     pub(crate) fn shared_names(&self, group: &str) -> Result<Vec<String>> {
         let sql = format!(

@@ -1,12 +1,12 @@
 //! The preferred capture of an artifact.
 
-use super::{Snapshot, capture_record, captures};
+use super::{SqliteSnapshot, capture_record, captures};
 use crate::digest::CoreHash;
 use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::sqlite::signatures::preference;
 use crate::storage::{CaptureRecord, Result};
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the preferred capture of an artifact: captures with a verified signature come first, then unsigned ones,
     /// then those with an unchecked signature, and those with a wrong signature last; among equals, the one that was
     /// added first.

@@ -1,13 +1,13 @@
 //! Queries of tombstones.
 
-use super::Snapshot;
+use super::SqliteSnapshot;
 use crate::artifact::Admitted;
 use crate::digest::DigestPrefix;
 use crate::storage::prepared::removal_digests;
 use crate::storage::sqlite::tombstones::{columns, for_digests, tombstone};
 use crate::storage::{Result, StorageError, Tombstone};
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns up to 100 tombstones of core hashes and capture hashes that begin with `prefix`, the latest first.
     pub(crate) fn tombstones(&self, prefix: &DigestPrefix) -> Result<Vec<Tombstone>> {
         let (low, high) = prefix.range();

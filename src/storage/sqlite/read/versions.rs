@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::Snapshot;
-use super::mentions::Roles;
+use super::SqliteSnapshot;
+use super::mentions::RoleCache;
 use crate::digest::Digest;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
 use crate::storage::sqlite::{Result, mention_index};
@@ -11,7 +11,7 @@ use crate::storage::sqlite::{Result, mention_index};
 /// Maximum number of artifacts whose attributes are looked up one by one; those of more are looked up all at once.
 const MANY: usize = 1_000;
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns those of `artifacts` that another one of them relates to by `relation`, which holds only between
     /// artifacts that have the same value of `attribute`. For each, only as much of the index is read as is needed to
     /// find one that does.
@@ -28,7 +28,7 @@ impl Snapshot<'_> {
             let captures = self.rows(sql, [artifact.id.0], |row| row.get(0))?;
             of_capture.extend(captures.into_iter().map(|capture: i64| (capture, artifact.id)));
         }
-        let mut roles = Roles::default();
+        let mut roles = RoleCache::default();
         let mut related = BTreeSet::new();
         for artifact in candidates {
             if self
@@ -54,7 +54,7 @@ impl Snapshot<'_> {
         attribute: &str,
         is_other: &mut dyn FnMut(ArtifactId) -> Result<bool>,
     ) -> Result<BTreeSet<ArtifactId>> {
-        let mut roles = Roles::default();
+        let mut roles = RoleCache::default();
         let mut related = BTreeSet::new();
         for artifact in artifacts {
             let own = self.values_of(artifact.id, attribute)?;
@@ -87,7 +87,7 @@ impl Snapshot<'_> {
         artifact: &ArtifactRow,
         relation: &str,
         of_capture: &HashMap<i64, ArtifactId>,
-        roles: &mut Roles,
+        roles: &mut RoleCache,
     ) -> rusqlite::Result<bool> {
         let digest = artifact.core.0;
         for capture in self.captures_stating(mention_index::key(&digest))? {
@@ -107,7 +107,7 @@ impl Snapshot<'_> {
         capture: i64,
         digest: &Digest,
         relation: &str,
-        roles: &mut Roles,
+        roles: &mut RoleCache,
     ) -> rusqlite::Result<bool> {
         for stated in self.lists().with(capture, |stated| stated == digest)? {
             if roles.get(self, stated.role)?.relation.as_deref() == Some(relation) {

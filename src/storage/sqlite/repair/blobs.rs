@@ -8,10 +8,10 @@ use crate::storage::check::{DictionaryCopy, Inspection, Repair, Subject};
 use crate::storage::seal::seal;
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 use crate::storage::sqlite::content::as_bytes;
-use crate::storage::sqlite::dictionaries::{Readers, Sealed};
+use crate::storage::sqlite::dictionaries::{DecompressionDictionaryCache, DictionarySeal};
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::ids::blob_id;
-use crate::storage::sqlite::payload::{self, Body, Payload, Payloads};
+use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader};
 use crate::storage::sqlite::{Store, digest_stripping};
 use crate::storage::{PayloadDefect, Result};
 
@@ -40,8 +40,8 @@ impl Store {
     pub fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
         self.repair(|transaction| {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
-            let readers = Readers::default();
-            let payloads = Payloads { connection: transaction, readers: &readers };
+            let readers = DecompressionDictionaryCache::default();
+            let payloads = PayloadReader { connection: transaction, readers: &readers };
             let Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) = payloads.bytes(id, blob)
             else {
                 return Ok(Vec::new());
@@ -154,13 +154,13 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
     let stripped = Payload::new(bytes, digest_stripping::strip(bytes).as_ref(), None);
     write_payload(transaction, blob, bytes, &stripped)?;
     let readable = || -> rusqlite::Result<usize> {
-        let readers = Readers::default();
-        let payloads = Payloads { connection: transaction, readers: &readers };
+        let readers = DecompressionDictionaryCache::default();
+        let payloads = PayloadReader { connection: transaction, readers: &readers };
         Ok(dependents.iter().filter(|(id, digest)| payloads.bytes(*id, BlobHash(*digest)).is_ok()).count())
     };
     let with_cuts = readable()?;
     if with_cuts < dependents.len() {
-        write_payload(transaction, blob, bytes, &Payload { digests: Vec::new(), body: Body::Raw })?;
+        write_payload(transaction, blob, bytes, &Payload { digests: Vec::new(), body: PayloadBody::Raw })?;
         if readable()? < with_cuts {
             write_payload(transaction, blob, bytes, &stripped)?;
         }
@@ -176,9 +176,9 @@ fn write_payload(
 ) -> rusqlite::Result<()> {
     let digests = (!payload.digests.is_empty()).then(|| as_bytes(&payload.digests));
     let (encoding, stored) = match &payload.body {
-        Body::Frame { frame, .. } if digests.is_some() => (payload::CUT, frame.as_slice()),
-        Body::Frame { frame, .. } => (payload::FRAME, frame.as_slice()),
-        Body::Raw => (payload::RAW, bytes),
+        PayloadBody::Frame { frame, .. } if digests.is_some() => (payload::STRIPPED_FRAME, frame.as_slice()),
+        PayloadBody::Frame { frame, .. } => (payload::FRAME, frame.as_slice()),
+        PayloadBody::Raw => (payload::RAW, bytes),
     };
     // Not replaced: other rows may refer to it.
     transaction.execute(
@@ -231,7 +231,7 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
     while let Some(row) = rows.next()? {
         let digest: Digest = row.get(1)?;
         let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
-        let sealed = Sealed { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+        let sealed = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
         if sealed.digest(&content) != digest {
             damaged.push((row.get(0)?, digest));
         }
@@ -250,7 +250,7 @@ fn proven_beside(connection: &Connection, id: i64, digest: &Digest) -> rusqlite:
     let mut kinds = kinds.query([])?;
     while let Some(row) = kinds.next()? {
         let kind = row.get_ref(1)?.as_str()?;
-        let is_proven = |begun: &i64| Sealed { begun: *begun, kind }.digest(&content) == *digest;
+        let is_proven = |begun: &i64| DictionarySeal { begun: *begun, kind }.digest(&content) == *digest;
         if let Some(begun) = (0..=last.unwrap_or(0)).find(is_proven) {
             return Ok(Some((begun, row.get(0)?)));
         }

@@ -10,10 +10,10 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::annotations::ENDS;
 use crate::storage::check::comparison::signature_facts;
 use crate::storage::check::journal_state::{
-    ArtifactEntries, CaptureEntries, EntryDefect, JournalState, Replay,
+    ArtifactEntries, CaptureEntries, EntryDefect, JournalReplay, JournalState,
 };
-use crate::storage::check::{Repair, Restored, Subject};
-use crate::storage::entry::Change;
+use crate::storage::check::{JournalRestoreResult, Repair, Subject};
+use crate::storage::entry::EntryChange;
 use crate::storage::sqlite::check::{journal_entry, replay};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::journal;
@@ -46,7 +46,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    pub fn restore_from_journal(&self) -> Result<Restored> {
+    pub fn restore_from_journal(&self) -> Result<JournalRestoreResult> {
         let mut is_reordered = false;
         let repaired = self.repair(|transaction| {
             let replay = replay(transaction, None)?;
@@ -66,7 +66,7 @@ impl Store {
             strays(transaction, &mut repaired)?;
             Ok(repaired)
         })?;
-        Ok(Restored { repaired, is_reordered })
+        Ok(JournalRestoreResult { repaired, is_reordered })
     }
 }
 
@@ -118,7 +118,7 @@ fn captures_added(
 }
 
 /// An artifact that is recorded in the journal.
-struct Known {
+struct JournaledArtifact {
     id: i64,
     core: CoreHash,
     added_at: i64,
@@ -127,7 +127,7 @@ struct Known {
     additions: Vec<i64>,
 }
 
-fn artifacts(connection: &Connection, state: &JournalState) -> rusqlite::Result<Vec<Known>> {
+fn artifacts(connection: &Connection, state: &JournalState) -> rusqlite::Result<Vec<JournaledArtifact>> {
     let mut statement = connection.prepare("SELECT id, core, added_at FROM artifact ORDER BY id")?;
     let mut rows = statement.query([])?;
     let mut artifacts = Vec::new();
@@ -136,7 +136,13 @@ fn artifacts(connection: &Connection, state: &JournalState) -> rusqlite::Result<
         let Some(entries) = state.artifact(core) else { continue };
         let again = state.added_again.get(&core).into_iter().flatten();
         let additions = std::iter::once(entries.added).chain(again.copied()).collect();
-        artifacts.push(Known { id: row.get(0)?, core, added_at: row.get(2)?, entries, additions });
+        artifacts.push(JournaledArtifact {
+            id: row.get(0)?,
+            core,
+            added_at: row.get(2)?,
+            entries,
+            additions,
+        });
     }
     Ok(artifacts)
 }
@@ -146,7 +152,7 @@ fn artifact_times(
     state: &JournalState,
     repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
-    for Known { id, core, added_at, entries, additions } in artifacts(transaction, state)? {
+    for JournaledArtifact { id, core, added_at, entries, additions } in artifacts(transaction, state)? {
         let times = additions.iter().map(|seq| time_of(transaction, *seq));
         let times: Vec<i64> = times.collect::<rusqlite::Result<_>>()?;
         let added_at =
@@ -169,7 +175,7 @@ fn order(
     // Rows that refer to a number are updated in a later statement.
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     let mut arrived = Vec::new();
-    for Known { id, added_at, entries, additions, .. } in artifacts(transaction, state)? {
+    for JournaledArtifact { id, added_at, entries, additions, .. } in artifacts(transaction, state)? {
         let mut latest = entries.added;
         for seq in additions {
             if time_of(transaction, seq)? == added_at {
@@ -230,28 +236,28 @@ fn annotations(
         let Some(entry) = journal_entry(transaction, *seq)? else { continue };
         let Some(at) = entry.milliseconds() else { continue };
         let subject = match entry.change {
-            Change::Tag { core, name } => {
+            EntryChange::Tag { core, name } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET artifact = excluded.artifact, at = excluded.at
                             WHERE artifact <> excluded.artifact OR at <> excluded.at";
                 changed(transaction, sql, (&name, id, at))?.then_some(Subject::Tag(name))
             }
-            Change::Note { core, note: Some(note) } => {
+            EntryChange::Note { core, note: Some(note) } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET text = excluded.text, at = excluded.at
                             WHERE text <> excluded.text OR at <> excluded.at";
                 changed(transaction, sql, (id, note, at))?.then_some(Subject::Note(core))
             }
-            Change::Pin { core, note } => {
+            EntryChange::Pin { core, note } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET note = excluded.note, at = excluded.at
                             WHERE note IS NOT excluded.note OR at <> excluded.at";
                 changed(transaction, sql, (id, note, at))?.then_some(Subject::Pin(core))
             }
-            Change::Link { source, relation, target, note } => {
+            EntryChange::Link { source, relation, target, note } => {
                 let ends = (artifact_id(transaction, source)?, artifact_id(transaction, target)?);
                 let (Some(from), Some(to)) = ends else { continue };
                 let sql =
@@ -345,7 +351,7 @@ fn signatures(
 /// Sets the `at` column of an entry to the time in its text, which is chained.
 fn entry_times(
     transaction: &Transaction<'_>,
-    replay: &Replay,
+    replay: &JournalReplay,
     repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     for (seq, defect) in &replay.defects {

@@ -14,15 +14,15 @@ use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
 use crate::storage::check::{RecordedCapture, Repair, SalvagedLog, Subject};
-use crate::storage::entry::{Change, Entry};
+use crate::storage::entry::{EntryChange, EntryText};
 use crate::storage::interface::LogDefect;
 use crate::storage::sqlite::connection::{self, real};
 use crate::storage::sqlite::store::Store;
 use crate::storage::sqlite::wal::copies::{self, LogCopy};
 use crate::storage::sqlite::wal::rows;
-use crate::storage::sqlite::wal::{LoggedEntry, Sight, missing_entries};
+use crate::storage::sqlite::wal::{LoggedEntry, WalSnapshot, missing_entries};
 use crate::storage::sqlite::{Result, StorageError};
-use crate::storage::{StatedLink, Storage};
+use crate::storage::{ManualLinkKey, Storage};
 
 /// The tables whose rows are recovered from a log.
 const TABLES: [&str; 7] = ["kind", "artifact", "blob", "dictionary", "payload", "capture", "member"];
@@ -42,7 +42,7 @@ const NEEDED: [(&str, &str, &str, &str); 6] = [
 const ROUNDS: usize = 4;
 
 /// The recoverable content of a damaged log.
-struct Salvaged<'s> {
+struct RecoverableLogContent<'s> {
     store: &'s Store,
     captures: Vec<RecordedCapture>,
     /// The temporary vault.
@@ -54,7 +54,7 @@ struct Salvaged<'s> {
     _directory: Option<StagingDir>,
 }
 
-impl SalvagedLog for Salvaged<'_> {
+impl SalvagedLog for RecoverableLogContent<'_> {
     fn captures(&self) -> &[RecordedCapture] {
         &self.captures
     }
@@ -84,10 +84,10 @@ impl Store {
         copies.into_iter().try_for_each(|copy| each(Box::new(self.salvage_copy(copy)?)))
     }
 
-    fn salvage_copy(&self, copy: LogCopy) -> Result<Salvaged<'_>> {
-        let sight = Sight::of_copy(&copy, &real(&self.path))
+    fn salvage_copy(&self, copy: LogCopy) -> Result<RecoverableLogContent<'_>> {
+        let sight = WalSnapshot::of_copy(&copy, &real(&self.path))
             .map_err(|source| StorageError::io(&copy.path, source))?;
-        let nothing = |copy| Salvaged {
+        let nothing = |copy| RecoverableLogContent {
             store: self,
             captures: Vec::new(),
             scratch: None,
@@ -119,24 +119,31 @@ impl Store {
         let changes = missing.iter().filter(|entry| entry.added.is_none());
         let changes = changes.map(|entry| (entry.seq, entry.text.clone())).collect();
         let scratch = Some(scratch);
-        Ok(Salvaged { store: self, captures, scratch, changes, copy, _directory: Some(directory) })
+        Ok(RecoverableLogContent {
+            store: self,
+            captures,
+            scratch,
+            changes,
+            copy,
+            _directory: Some(directory),
+        })
     }
 
     /// Restores the changes in `log` that the vault does not have: tags, pins, notes, labels and manual links. Then renames
     /// the copy, so that it is no longer reported. `added` are the captures recovered from it.
     ///
     /// # Errors
-    /// As [`Storage::put`](crate::storage::Storage::put).
+    /// As [`Storage::put`].
     fn finish_salvage(
         &self,
-        log: Salvaged<'_>,
+        log: RecoverableLogContent<'_>,
         added: &HashSet<(CoreHash, CaptureHash)>,
     ) -> Result<Vec<Repair>> {
-        let Salvaged { captures, scratch, changes, copy, _directory, .. } = log;
+        let RecoverableLogContent { captures, scratch, changes, copy, _directory, .. } = log;
         drop(scratch);
         let mut done = Vec::new();
         for (seq, text) in changes {
-            let change = text.and_then(|text| Entry::parse(&text).ok()).map(|entry| entry.change);
+            let change = text.and_then(|text| EntryText::parse(&text).ok()).map(|entry| entry.change);
             let is_set = change.map_or(Ok(false), |change| self.set_again(&change))?;
             let did = if is_set { "done again" } else { "not done again: do it again if it is still wanted" };
             done.append(&mut self.record_repair(Subject::Entry(seq), did)?);
@@ -156,28 +163,28 @@ impl Store {
     }
 
     /// Restores the change of an entry if nothing else was set since.
-    fn set_again(&self, change: &Change) -> Result<bool> {
+    fn set_again(&self, change: &EntryChange) -> Result<bool> {
         let mut edit = self.edit(clock::now())?;
         let did = match change {
-            Change::Tag { core, name } => {
+            EntryChange::Tag { core, name } => {
                 match (edit.snapshot().artifact(*core)?, edit.snapshot().tagged(name)?) {
                     (Some(artifact), None) => edit.tag(artifact.core, name)?,
                     _ => false,
                 }
             }
-            Change::Pin { core, note } => match edit.snapshot().artifact(*core)? {
+            EntryChange::Pin { core, note } => match edit.snapshot().artifact(*core)? {
                 Some(artifact) if edit.snapshot().pin_of(artifact.id)?.is_none() => {
                     edit.pin(artifact.core, note.as_deref())?
                 }
                 _ => false,
             },
-            Change::Note { core, note: Some(text) } => match edit.snapshot().artifact(*core)? {
+            EntryChange::Note { core, note: Some(text) } => match edit.snapshot().artifact(*core)? {
                 Some(artifact) if edit.snapshot().note_of(artifact.id)?.is_none() => {
                     edit.set_note(artifact.core, text)?
                 }
                 _ => false,
             },
-            Change::Label { cores, labels } => {
+            EntryChange::Label { cores, labels } => {
                 let mut is_set = false;
                 for core in cores {
                     let Some(artifact) = edit.snapshot().artifact(*core)? else { continue };
@@ -189,11 +196,11 @@ impl Store {
                 }
                 is_set
             }
-            Change::Link { source, relation, target, note } => {
+            EntryChange::Link { source, relation, target, note } => {
                 let ends = edit.snapshot().artifact(*source)?.zip(edit.snapshot().artifact(*target)?);
                 match &ends {
-                    Some((source, target)) => edit.state_link(
-                        StatedLink { source: source.core, relation, target: target.core },
+                    Some((source, target)) => edit.add_link(
+                        ManualLinkKey { source: source.core, relation, target: target.core },
                         note.as_deref(),
                     )?,
                     None => false,
@@ -218,8 +225,8 @@ fn lost(entries: &[LoggedEntry]) -> Vec<((CoreHash, CaptureHash), Option<String>
             }
             continue;
         }
-        let change = entry.text.as_deref().and_then(|text| Entry::parse(text).ok());
-        if let Some(Change::Remove { captures, .. }) = change.map(|entry| entry.change) {
+        let change = entry.text.as_deref().and_then(|text| EntryText::parse(text).ok());
+        if let Some(EntryChange::Remove { captures, .. }) = change.map(|entry| entry.change) {
             let captures: HashSet<CaptureHash> = captures.into_iter().collect();
             lost.retain(|((_, capture), _)| !captures.contains(capture));
         }
@@ -228,7 +235,7 @@ fn lost(entries: &[LoggedEntry]) -> Vec<((CoreHash, CaptureHash), Option<String>
 }
 
 /// The temporary vault that rows are inserted into.
-struct Scratch<'c> {
+struct TemporaryVault<'c> {
     connection: &'c Connection,
     /// Statements that insert a row into a table, each with the number of columns: one for rows that replace others,
     /// and one for those that do not.
@@ -240,7 +247,7 @@ struct Scratch<'c> {
 fn fill<T>(
     to: &Connection,
     from: &Connection,
-    read: impl FnOnce(&mut Scratch<'_>) -> T,
+    read: impl FnOnce(&mut TemporaryVault<'_>) -> T,
 ) -> rusqlite::Result<T> {
     to.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA synchronous = OFF; BEGIN")?;
     let mut kinds = from.prepare("SELECT id FROM kind")?;
@@ -259,7 +266,7 @@ fn fill<T>(
         let insert = |or: &str| format!("INSERT OR {or} INTO {table} VALUES ({marks})");
         inserts.push((columns, is_numbered, insert("REPLACE"), insert("IGNORE")));
     }
-    let outcome = read(&mut Scratch { connection: to, inserts });
+    let outcome = read(&mut TemporaryVault { connection: to, inserts });
     for _ in 0..ROUNDS {
         for (table, column, needed, key) in NEEDED {
             let sql = format!(
@@ -293,7 +300,7 @@ fn copy_row(from: &Connection, to: &Connection, table: &str, key: &str, number: 
     Ok(())
 }
 
-impl Scratch<'_> {
+impl TemporaryVault<'_> {
     /// Inserts `row` into every table whose types and checks it satisfies. A row that satisfies none belongs to another
     /// table or is damaged. A row of the frame `broken` does not replace another.
     fn take(&mut self, row: &rows::LoggedRow, broken: u64) {

@@ -5,11 +5,11 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Admitted, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, Repair, Repairs, Restored, SalvagedLog, Subject,
+    CaptureId, CheckedArtifact, Inspection, JournalRestoreResult, Repair, Repairs, SalvagedLog, Subject,
 };
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::sqlite::Store;
-use crate::storage::{Prepared, Put, Result};
+use crate::storage::{Prepared, PutResult, Result};
 
 impl Repairs for Store {
     forward_to_inherent! {
@@ -38,8 +38,8 @@ impl Repairs for Store {
             artifact: &Prepared,
             recorded: Option<Signature>,
             at: DateTime<Utc>,
-        ) -> Result<Put>;
-        fn restore_from_journal(&self) -> Result<Restored>;
+        ) -> Result<PutResult>;
+        fn restore_from_journal(&self) -> Result<JournalRestoreResult>;
         fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>>;
         fn drop_unreferenced(&self) -> Result<Vec<Repair>>;
     }

@@ -12,7 +12,7 @@ use rusqlite::types::ToSqlOutput;
 use rusqlite::{Connection, ErrorCode};
 
 use super::highlight::temporary;
-use super::{SEARCH, Snapshot, VERSION, indexer, pages, state};
+use super::{SEARCH, SqliteSnapshot, VERSION, indexer, pages, state};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};
 use crate::storage::sqlite::{Result, StorageError};
@@ -29,7 +29,7 @@ const STEP: u64 = 1 << 12;
 
 /// The rows of an index that belong to a capture.
 #[derive(Clone, Copy)]
-struct Range {
+struct IndexRowRange {
     first: i64,
     passages: i64,
 }
@@ -37,19 +37,19 @@ struct Range {
 /// A comparison in progress.
 pub(super) struct SearchComparison {
     /// The rows of captures that were not compared yet, by capture row id.
-    ranges: HashMap<i64, Range>,
+    ranges: HashMap<i64, IndexRowRange>,
     /// The vault's index.
     actual: Connection,
     /// The expected index.
     expected: Connection,
-    taken: Vec<(Range, CoreHash)>,
+    taken: Vec<(IndexRowRange, CoreHash)>,
     /// Rows of captures that cannot be read.
-    passed_over: Vec<Range>,
+    passed_over: Vec<IndexRowRange>,
     differences: SearchDifferences,
     path: PathBuf,
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Begins to compare the index with the captures that are in it. Returns `None` if there is no index, or one of
     /// another version. Calls `watch` with the number of index rows that were read, and their total.
     ///
@@ -131,7 +131,7 @@ impl SearchComparison {
             return Ok(());
         }
         self.taken.sort_unstable_by_key(|(range, _)| range.first);
-        let ranges: Vec<Range> = self.taken.iter().map(|(range, _)| *range).collect();
+        let ranges: Vec<IndexRowRange> = self.taken.iter().map(|(range, _)| *range).collect();
         let (actual, strays) = sums(&self.actual, &ranges)?;
         let (expected, _) = sums(&self.expected, &ranges)?;
         self.differences.strays += strays;
@@ -144,10 +144,11 @@ impl SearchComparison {
     }
 }
 
-fn ranges(connection: &Connection) -> rusqlite::Result<HashMap<i64, Range>> {
+fn ranges(connection: &Connection) -> rusqlite::Result<HashMap<i64, IndexRowRange>> {
     let mut statement = connection.prepare("SELECT capture, first, passages FROM search_capture")?;
-    let range =
-        |row: &rusqlite::Row<'_>| Ok((row.get(0)?, Range { first: row.get(1)?, passages: row.get(2)? }));
+    let range = |row: &rusqlite::Row<'_>| {
+        Ok((row.get(0)?, IndexRowRange { first: row.get(1)?, passages: row.get(2)? }))
+    };
     statement.query_map([], range)?.collect()
 }
 
@@ -233,7 +234,7 @@ fn have_same_pages(one: &Connection, other: &Connection) -> rusqlite::Result<boo
 }
 
 /// Returns the rows of the range that an index has.
-fn rows_of(index: &Connection, range: Range) -> rusqlite::Result<Vec<i64>> {
+fn rows_of(index: &Connection, range: IndexRowRange) -> rusqlite::Result<Vec<i64>> {
     index
         .prepare_cached("SELECT id FROM search_text_docsize WHERE id >= ?1 AND id < ?2")?
         .query_map([range.first, range.first.saturating_add(range.passages)], |row| row.get(0))?
@@ -241,8 +242,8 @@ fn rows_of(index: &Connection, range: Range) -> rusqlite::Result<Vec<i64>> {
 }
 
 /// Returns a sum of the index content of each range, and the number of rows and words outside all ranges.
-fn sums(index: &Connection, ranges: &[Range]) -> rusqlite::Result<(Vec<u64>, u64)> {
-    let mut adding = Adding { ranges, words: vec![0; ranges.len()], strays: 0, bytes: Vec::new() };
+fn sums(index: &Connection, ranges: &[IndexRowRange]) -> rusqlite::Result<(Vec<u64>, u64)> {
+    let mut adding = WordHashSums { ranges, words: vec![0; ranges.len()], strays: 0, bytes: Vec::new() };
     // The number of words in each field, which FTS5 uses to weigh matches.
     let mut sizes = index.prepare("SELECT id, sz FROM search_text_docsize")?;
     let mut sizes = sizes.query([])?;
@@ -261,8 +262,8 @@ fn sums(index: &Connection, ranges: &[Range]) -> rusqlite::Result<(Vec<u64>, u64
 }
 
 /// Sums of hashes of words and their places, by range, independent of their order.
-struct Adding<'r> {
-    ranges: &'r [Range],
+struct WordHashSums<'r> {
+    ranges: &'r [IndexRowRange],
     /// The sums, in the order of the ranges.
     words: Vec<u64>,
     strays: u64,
@@ -270,7 +271,7 @@ struct Adding<'r> {
     bytes: Vec<u8>,
 }
 
-impl Adding<'_> {
+impl WordHashSums<'_> {
     /// Adds the content of a row of the index.
     fn add(&mut self, row: i64, parts: &[&[u8]]) {
         if row == LAST_ROW {

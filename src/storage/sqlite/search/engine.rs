@@ -2,26 +2,26 @@
 
 use std::time::Duration;
 
-use super::highlight::Matcher;
+use super::highlight::Fts5Matcher;
 use crate::digest::CoreHash;
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
-    CapturePassages, FoundPassage, FullText, FullTextSnapshot, Grouping, IndexComparison, PassageMatcher,
-    SearchIndex, SearchableCapture, Terms,
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
+    PassageMatcher, SearchIndex, SearchableCapture, Terms,
 };
-use crate::storage::sqlite::{Result, Snapshot, Store};
+use crate::storage::sqlite::{Result, SqliteSnapshot, Store};
 
 impl FullText for Store {
     fn matcher(&self) -> Result<Box<dyn PassageMatcher>> {
-        Ok(Box::new(Matcher::new(&self.path)?))
+        Ok(Box::new(Fts5Matcher::new(&self.path)?))
     }
 
-    fn begin_index(&self, patience: Duration) -> Result<()> {
-        self.begin_search_index(patience)
+    fn begin_index(&self, busy_timeout: Duration) -> Result<()> {
+        self.begin_search_index(busy_timeout)
     }
 
-    fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
-        Self::index_passages(self, batch, patience)
+    fn index_passages(&self, batch: &[CapturePassages], busy_timeout: Duration) -> Result<bool> {
+        Self::index_passages(self, batch, busy_timeout)
     }
 
     fn drop_index(&self) -> Result<bool> {
@@ -33,7 +33,7 @@ impl FullText for Store {
     }
 }
 
-impl FullTextSnapshot for Snapshot<'_> {
+impl FullTextSnapshot for SqliteSnapshot<'_> {
     forward_to_inherent! {
         fn search_index(&self) -> Result<Option<SearchIndex>>;
         fn search_index_size(&self) -> Result<u64>;
@@ -43,7 +43,7 @@ impl FullTextSnapshot for Snapshot<'_> {
             &self,
             terms: &Terms,
             among: Option<&[CoreHash]>,
-            grouping: Grouping,
+            grouping: PassageGrouping,
             limit: usize,
         ) -> Result<Vec<FoundPassage>>;
     }

@@ -21,12 +21,12 @@ fn table() -> String {
 }
 
 /// A matcher that finds the matching parts of a text.
-pub(super) struct Matcher {
+pub(super) struct Fts5Matcher {
     connection: Connection,
     path: PathBuf,
 }
 
-impl Matcher {
+impl Fts5Matcher {
     /// Creates a matcher for the vault at `path`, which errors name.
     pub(super) fn new(path: &Path) -> Result<Self> {
         let connection =
@@ -59,7 +59,7 @@ impl Matcher {
     }
 }
 
-impl PassageMatcher for Matcher {
+impl PassageMatcher for Fts5Matcher {
     fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
         let marked =
             self.marked(terms, field, text).map_err(|error| StorageError::from_sqlite(&self.path, error))?;
@@ -124,7 +124,7 @@ mod tests {
             is_prefix: word.ends_with('*'),
         };
         let terms = Terms { alternatives: vec![words.iter().map(term).collect()], fields: Vec::new() };
-        let matcher = Matcher::new(Path::new("v.vault")).unwrap();
+        let matcher = Fts5Matcher::new(Path::new("v.vault")).unwrap();
         let ranges = matcher.matches(&terms, Field::TOOL, text).unwrap()?;
         Some(ranges.into_iter().map(|range| text[range].to_owned()).collect())
     }
@@ -220,7 +220,7 @@ mod tests {
             let terms = Terms { alternatives, fields };
             prop_assert_eq!(words_in_sqlite(std::slice::from_ref(&text)).remove(0), ours(&text));
             if !terms.is_empty() {
-                let expected = Matcher::new(Path::new("v.vault")).unwrap();
+                let expected = Fts5Matcher::new(Path::new("v.vault")).unwrap();
                 let expected = expected.matches(&terms, Field::TOOL, &text).unwrap();
                 prop_assert_eq!(full_text::Matcher.matches(&terms, Field::TOOL, &text).unwrap(), expected);
             }

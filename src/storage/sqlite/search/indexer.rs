@@ -5,20 +5,22 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::totals::Totals;
-use super::{Snapshot, State, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
+use super::{
+    SearchIndexProgress, SqliteSnapshot, VERSION, drop_tables, has_tables, index_damage, is_damage, state,
+};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::interface::{CapturePassages, SearchableCapture};
 use crate::storage::sqlite::error::out_of_order;
 use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
     /// none if there is no index, or one of another version.
     pub(crate) fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
         match state.filter(|state| state.version == VERSION) {
             None => Ok(Vec::new()),
-            Some(State { capture: after, .. }) => self.captures_between(after, i64::MAX, limit),
+            Some(SearchIndexProgress { capture: after, .. }) => self.captures_between(after, i64::MAX, limit),
         }
     }
 
@@ -30,7 +32,7 @@ impl Snapshot<'_> {
         limit: u32,
     ) -> Result<Vec<SearchableCapture>> {
         let state = state(self.connection()).map_err(|error| self.failed(error))?;
-        let Some(State { capture: last, .. }) = state else { return Ok(Vec::new()) };
+        let Some(SearchIndexProgress { capture: last, .. }) = state else { return Ok(Vec::new()) };
         self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)
     }
 
@@ -64,14 +66,14 @@ impl Snapshot<'_> {
 impl Store {
     /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come
     /// next; returns false and changes nothing if another process has already indexed them. Waits for other writers no
-    /// longer than `patience`.
+    /// longer than `busy_timeout`.
     ///
     /// # Errors
     /// Same as [`Storage::put`](crate::storage::Storage::put).
-    pub(super) fn index_passages(&self, batch: &[CapturePassages], patience: Duration) -> Result<bool> {
+    pub(super) fn index_passages(&self, batch: &[CapturePassages], busy_timeout: Duration) -> Result<bool> {
         let connection = self.connection()?;
         let index = || {
-            let transaction = write_lock::begin_within(&connection, patience)?;
+            let transaction = write_lock::begin_within(&connection, busy_timeout)?;
             let Some(state) = state(&transaction)?.filter(|state| state.version == VERSION) else {
                 return Ok(false);
             };
@@ -94,7 +96,7 @@ impl Store {
 }
 
 /// Returns whether the capture with this row id is the next one that the index should have.
-fn follows(connection: &Connection, state: State, capture: i64) -> rusqlite::Result<bool> {
+fn follows(connection: &Connection, state: SearchIndexProgress, capture: i64) -> rusqlite::Result<bool> {
     let next: Option<i64> = connection
         .prepare_cached(
             "SELECT min(c.id) FROM capture c LEFT JOIN blob b ON b.id = c.blob
@@ -114,7 +116,11 @@ fn key_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<(Cor
 }
 
 /// Inserts the passages of those captures that still exist, and returns the resulting state.
-fn insert(connection: &Connection, batch: &[CapturePassages], mut state: State) -> rusqlite::Result<State> {
+fn insert(
+    connection: &Connection,
+    batch: &[CapturePassages],
+    mut state: SearchIndexProgress,
+) -> rusqlite::Result<SearchIndexProgress> {
     for capture @ CapturePassages { id, core, hash, passages } in batch {
         match key_of(connection, *id)? {
             Some(stored) if stored == (*core, *hash) => {}

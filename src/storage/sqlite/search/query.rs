@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Error, OptionalExtension};
 
-use super::{ArtifactId, Snapshot, hash_of, index_damage};
+use super::{ArtifactId, SqliteSnapshot, hash_of, index_damage};
 use crate::digest::CoreHash;
-use crate::storage::interface::{FoundPassage, Grouping, Terms};
+use crate::storage::interface::{FoundPassage, PassageGrouping, Terms};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::ids::artifact_id;
 
 /// A passage, identified by row.
 #[derive(Clone, Copy)]
-struct Row {
+struct RankedPassage {
     artifact: ArtifactId,
     capture: i64,
     number: usize,
@@ -22,20 +22,20 @@ struct Row {
 }
 
 /// The rows of `search_text` that belong to one capture.
-struct Range {
+struct CaptureRowRange {
     first: i64,
     passages: i64,
     capture: i64,
     artifact: ArtifactId,
 }
 
-impl Range {
+impl CaptureRowRange {
     fn has(&self, row: i64) -> bool {
         (self.first..self.first.saturating_add(self.passages)).contains(&row)
     }
 }
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns up to `limit` matching passages, the best first; only those of `among`, if it is given. Equal scores are
     /// ordered by arrival, newest artifact first, and then by the order within the artifact.
     ///
@@ -45,7 +45,7 @@ impl Snapshot<'_> {
         &self,
         terms: &Terms,
         among: Option<&[CoreHash]>,
-        grouping: Grouping,
+        grouping: PassageGrouping,
         limit: usize,
     ) -> Result<Vec<FoundPassage>> {
         if terms.is_empty() {
@@ -70,7 +70,7 @@ impl Snapshot<'_> {
             ranked.push((self.artifact_by_id(row.artifact)?, row));
         }
         ranked.sort_by(|(one, first), (other, second)| {
-            let place = |row: &Row| (row.capture, row.number);
+            let place = |row: &RankedPassage| (row.capture, row.number);
             by_score(first, second)
                 .then_with(|| other.arrival.cmp(&one.arrival))
                 .then_with(|| one.core.cmp(&other.core))
@@ -80,16 +80,16 @@ impl Snapshot<'_> {
         ranked.into_iter().map(|(_, row)| self.found(row)).collect()
     }
 
-    fn found(&self, row: Row) -> Result<FoundPassage> {
+    fn found(&self, row: RankedPassage) -> Result<FoundPassage> {
         let hash = || hash_of(self.connection(), row.capture)?.ok_or(Error::QueryReturnedNoRows);
         let capture = hash().map_err(|error| self.failed(error))?;
-        let Row { artifact, number, score, more, .. } = row;
+        let RankedPassage { artifact, number, score, more, .. } = row;
         let artifact = self.core_of(artifact)?;
         Ok(FoundPassage { artifact, capture, number, score, more })
     }
 }
 
-fn by_score(one: &Row, other: &Row) -> Ordering {
+fn by_score(one: &RankedPassage, other: &RankedPassage) -> Ordering {
     other.score.total_cmp(&one.score)
 }
 
@@ -98,29 +98,29 @@ fn matches(
     connection: &Connection,
     expression: &str,
     among: Option<&BTreeSet<ArtifactId>>,
-    grouping: Grouping,
-) -> rusqlite::Result<Vec<Row>> {
+    grouping: PassageGrouping,
+) -> rusqlite::Result<Vec<RankedPassage>> {
     let mut statement = connection
         .prepare_cached("SELECT rowid, bm25(search_text) FROM search_text WHERE search_text MATCH ?1")?;
     let mut found = statement.query([expression])?;
-    let mut range: Option<Range> = None;
-    let mut best: BTreeMap<ArtifactId, Row> = BTreeMap::new();
+    let mut range: Option<CaptureRowRange> = None;
+    let mut best: BTreeMap<ArtifactId, RankedPassage> = BTreeMap::new();
     let mut all = Vec::new();
     while let Some(row) = found.next()? {
         let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
         if !range.as_ref().is_some_and(|range| range.has(number)) {
             range = Some(range_of(connection, number)?);
         }
-        let Some(Range { first, capture, artifact, .. }) = range else { continue };
+        let Some(CaptureRowRange { first, capture, artifact, .. }) = range else { continue };
         if among.is_some_and(|among| !among.contains(&artifact)) {
             continue;
         }
         let number = usize::try_from(number - first).unwrap_or(usize::MAX);
         // FTS5 assigns lower scores to better matches.
-        let row = Row { artifact, capture, number, score: -score, more: 0 };
+        let row = RankedPassage { artifact, capture, number, score: -score, more: 0 };
         match grouping {
-            Grouping::Passage => all.push(row),
-            Grouping::Artifact => {
+            PassageGrouping::Passage => all.push(row),
+            PassageGrouping::Artifact => {
                 best.entry(artifact).and_modify(|best| *best = better(*best, row)).or_insert(row);
             }
         }
@@ -130,12 +130,16 @@ fn matches(
 }
 
 /// Returns the better of two passages of an artifact, the first if their scores are equal, and counts the other one.
-fn better(one: Row, other: Row) -> Row {
+fn better(one: RankedPassage, other: RankedPassage) -> RankedPassage {
     let more = one.more + 1;
-    if by_score(&one, &other) == Ordering::Greater { Row { more, ..other } } else { Row { more, ..one } }
+    if by_score(&one, &other) == Ordering::Greater {
+        RankedPassage { more, ..other }
+    } else {
+        RankedPassage { more, ..one }
+    }
 }
 
-fn range_of(connection: &Connection, row: i64) -> rusqlite::Result<Range> {
+fn range_of(connection: &Connection, row: i64) -> rusqlite::Result<CaptureRowRange> {
     let range = connection
         .prepare_cached(
             "SELECT s.first, s.passages, s.capture, c.artifact
@@ -143,7 +147,7 @@ fn range_of(connection: &Connection, row: i64) -> rusqlite::Result<Range> {
               WHERE s.first = (SELECT max(first) FROM search_capture WHERE first <= ?1)",
         )?
         .query_row([row], |row| {
-            Ok(Range {
+            Ok(CaptureRowRange {
                 first: row.get(0)?,
                 passages: row.get(1)?,
                 capture: row.get(2)?,

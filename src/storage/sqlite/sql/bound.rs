@@ -5,9 +5,9 @@ use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use crate::artifact::Cell;
 
 /// A cell to be bound to a statement.
-pub(super) struct Bound<'c>(pub(super) &'c Cell);
+pub(super) struct BoundCell<'c>(pub(super) &'c Cell);
 
-impl ToSql for Bound<'_> {
+impl ToSql for BoundCell<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self.0 {
             Cell::Null => ValueRef::Null,

@@ -10,29 +10,29 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Error};
 
-use crate::artifact::{Cell, Cells};
+use crate::artifact::{Cell, TableRow};
 use crate::files::open_vaults::Registration;
-use crate::storage::interface::{Computed, SqlError};
+use crate::storage::interface::{ComputedView, SqlError};
 use crate::storage::sqlite::rows::ArtifactId;
-use crate::storage::sqlite::{Snapshot, StorageError, Store};
+use crate::storage::sqlite::{SqliteSnapshot, StorageError, Store};
 
 /// Maximum size in bytes of the cached rows, which joins read repeatedly.
-const KEPT_BYTES: usize = 64 << 20;
+const MAX_CACHE_BYTES: usize = 64 << 20;
 
 /// Number of row requests, with [`OFTEN_FOR_EACH`] per artifact on average, that indicates a query that joins contents
 /// with each other.
 const OFTEN: u64 = 100_000;
 const OFTEN_FOR_EACH: u64 = 20;
 
-type Kept = HashMap<(usize, i64), Arc<Vec<Cells>>>;
+type ComputedRowCache = HashMap<(usize, i64), Arc<Vec<TableRow>>>;
 
 /// The source of the rows of computed views.
-pub(super) struct Source {
+pub(super) struct ComputedRowSource {
     /// A store with a single connection, which is in a transaction.
     store: Store,
-    views: Vec<Computed>,
+    views: Vec<ComputedView>,
     /// The cached rows, by view and artifact, and their size in bytes.
-    kept: Mutex<(Kept, usize)>,
+    kept: Mutex<(ComputedRowCache, usize)>,
     /// The error that made a function fail: SQLite only passes on a message.
     failure: Mutex<Option<SqlError>>,
     /// Number of times that rows were requested.
@@ -41,9 +41,9 @@ pub(super) struct Source {
     told: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
-impl Source {
+impl ComputedRowSource {
     /// Creates a source that reads on `connection`, which is in a transaction.
-    pub(super) fn new(path: &Path, connection: Connection, views: Vec<Computed>) -> Self {
+    pub(super) fn new(path: &Path, connection: Connection, views: Vec<ComputedView>) -> Self {
         Self {
             store: Store::with_connection_to(path, connection, Registration::new(path)),
             views,
@@ -113,9 +113,9 @@ impl Source {
     }
 
     /// Returns the rows that the first two arguments identify: the number of a view and the row id of an artifact.
-    fn rows(&self, context: &Context<'_>) -> rusqlite::Result<Option<Arc<Vec<Cells>>>> {
+    fn rows(&self, context: &Context<'_>) -> rusqlite::Result<Option<Arc<Vec<TableRow>>>> {
         let key: (usize, i64) = (context.get(0)?, context.get(1)?);
-        if let Some(rows) = self.kept().0.get(&key) {
+        if let Some(rows) = self.lock_cache().0.get(&key) {
             return Ok(Some(rows.clone()));
         }
         let Some(view) = self.views.get(key.0) else { return Ok(None) };
@@ -124,23 +124,23 @@ impl Source {
             self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             Error::UserFunctionError(message.into())
         })?;
-        self.keep(key, &rows);
+        self.insert_into_cache(key, &rows);
         Ok(Some(rows))
     }
 
-    fn make(&self, view: &Computed, artifact: ArtifactId) -> Result<Vec<Cells>, SqlError> {
+    fn make(&self, view: &ComputedView, artifact: ArtifactId) -> Result<Vec<TableRow>, SqlError> {
         let connection = self.store.connection()?;
-        let snapshot = Snapshot::resume(connection, &self.store.readers, &self.store.path);
+        let snapshot = SqliteSnapshot::resume(connection, &self.store.readers, &self.store.path);
         let artifact = snapshot.artifact_by_id(artifact)?.record();
         (view.rows)(&snapshot, &artifact)
     }
 
     /// Caches rows until they are too large. The next request is usually for another artifact, so all entries are
     /// equally useful.
-    fn keep(&self, key: (usize, i64), rows: &Arc<Vec<Cells>>) {
+    fn insert_into_cache(&self, key: (usize, i64), rows: &Arc<Vec<TableRow>>) {
         let bytes: usize = rows.iter().flatten().map(|cell| size_of::<Cell>() + size(cell)).sum();
-        let (kept, kept_bytes) = &mut *self.kept();
-        if *kept_bytes + bytes > KEPT_BYTES {
+        let (kept, kept_bytes) = &mut *self.lock_cache();
+        if *kept_bytes + bytes > MAX_CACHE_BYTES {
             kept.clear();
             *kept_bytes = 0;
         }
@@ -148,7 +148,7 @@ impl Source {
         *kept_bytes += bytes;
     }
 
-    fn kept(&self) -> MutexGuard<'_, (Kept, usize)> {
+    fn lock_cache(&self) -> MutexGuard<'_, (ComputedRowCache, usize)> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -163,7 +163,7 @@ fn size(cell: &Cell) -> usize {
 
 /// Returns the statement that creates a view. The condition on the kind applies to the artifact, as those of queries on
 /// `artifact` and `core_hash` do: they are evaluated before the functions are called.
-fn statement(number: usize, view: &Computed) -> String {
+fn statement(number: usize, view: &ComputedView) -> String {
     let mut columns = String::new();
     for (index, column) in view.columns.iter().enumerate() {
         // Writing to a string cannot fail.

@@ -16,9 +16,9 @@ const OWN: &str = "runvault_";
 
 /// An authorizer that restricts the queries of one connection, and records what it rejected.
 #[derive(Clone, Default)]
-pub(super) struct Guard(Arc<Mutex<Option<String>>>);
+pub(super) struct QueryAuthorizer(Arc<Mutex<Option<String>>>);
 
-impl Guard {
+impl QueryAuthorizer {
     /// Allows only reading on `connection` from now on.
     pub(super) fn watch(&self, connection: &Connection) -> rusqlite::Result<()> {
         let guard = self.clone();

@@ -7,17 +7,17 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode};
 
-use super::bound::Bound;
-use super::computed::Source;
-use super::guard::Guard;
+use super::bound::BoundCell;
+use super::computed::ComputedRowSource;
+use super::guard::QueryAuthorizer;
 use super::of_kind;
 use super::save::write_file;
 use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
 use crate::storage::interface::{
-    Computed, KindView, Saved, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, View,
-    Watch,
+    ComputedView, KindView, RowProgress, SaveSummary, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows,
+    SqlStatement, SqlView,
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::{Store, connection, schema};
@@ -26,11 +26,11 @@ use crate::storage::views::{is_plain, known_columns, known_tables};
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
 /// It cannot write. Until it is dropped, concurrent writes stay in the vault's write-ahead log, which grows.
-pub(super) struct Reader<'s> {
+pub(super) struct SqliteQueryReader<'s> {
     connection: Connection,
-    source: Arc<Source>,
-    guard: Guard,
-    views: Vec<View>,
+    source: Arc<ComputedRowSource>,
+    guard: QueryAuthorizer,
+    views: Vec<SqlView>,
     /// Borrowed from the store, which must outlive the reader: the last connection to close leaves the log behind if it
     /// is read-only.
     path: &'s Path,
@@ -43,24 +43,28 @@ impl Store {
     /// # Errors
     /// Returns [`Busy`](crate::storage::ErrorKind::Busy) if others write so often that no state of the vault could be held, and another
     /// error if the vault cannot be read.
-    fn sql_reader(&self, of_kinds: &[KindView], computed: Vec<Computed>) -> Result<Reader<'_>, SqlError> {
+    fn sql_reader(
+        &self,
+        of_kinds: &[KindView],
+        computed: Vec<ComputedView>,
+    ) -> Result<SqliteQueryReader<'_>, SqlError> {
         let failed = |error| StorageError::from_sqlite(self.path(), error);
-        let mut views = View::plain();
+        let mut views = SqlView::plain();
         let [connection, other] = connect_twice(self.path())?;
         schema::expect_views(&connection, is_plain).map_err(failed)?;
         for view in of_kinds {
             connection.execute_batch(&of_kind::statement(view)).map_err(failed)?;
         }
-        views.extend(of_kinds.iter().map(View::from));
-        views.extend(computed.iter().map(View::from));
-        let source = Arc::new(Source::new(self.path(), other, computed));
+        views.extend(of_kinds.iter().map(SqlView::from));
+        views.extend(computed.iter().map(SqlView::from));
+        let source = Arc::new(ComputedRowSource::new(self.path(), other, computed));
         source.offer(&connection).map_err(failed)?;
         connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
         // An unknown name in double quotes would be a string: a misspelt column would be compared as text.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
-        let guard = Guard::default();
+        let guard = QueryAuthorizer::default();
         guard.watch(&connection).map_err(failed)?;
-        Ok(Reader { connection, source, guard, views, path: self.path() })
+        Ok(SqliteQueryReader { connection, source, guard, views, path: self.path() })
     }
 }
 
@@ -95,14 +99,14 @@ impl SqlQueries for Store {
     fn reader(
         &self,
         of_kinds: &[KindView],
-        computed: Vec<Computed>,
+        computed: Vec<ComputedView>,
     ) -> Result<Box<dyn SqlReader + '_>, SqlError> {
         Ok(Box::new(self.sql_reader(of_kinds, computed)?))
     }
 }
 
-impl SqlReader for Reader<'_> {
-    fn views(&self) -> &[View] {
+impl SqlReader for SqliteQueryReader<'_> {
+    fn views(&self) -> &[SqlView] {
         &self.views
     }
 
@@ -123,8 +127,8 @@ impl SqlReader for Reader<'_> {
         tables: &[SavedTable],
         path: &Path,
         force: bool,
-        watch: &mut Watch<'_>,
-    ) -> Result<Saved, SqlError> {
+        watch: &mut RowProgress<'_>,
+    ) -> Result<SaveSummary, SqlError> {
         write_file(self, tables, path, force, watch)
     }
 
@@ -133,8 +137,8 @@ impl SqlReader for Reader<'_> {
     }
 }
 
-impl Reader<'_> {
-    fn statement(&self, query: &str, parameters: &[(&str, Cell)]) -> Result<Statement<'_>, SqlError> {
+impl SqliteQueryReader<'_> {
+    fn statement(&self, query: &str, parameters: &[(&str, Cell)]) -> Result<SqliteStatement<'_>, SqlError> {
         if query.contains('\0') {
             return Err(SqlError::Query("the query has a NUL character".to_owned()));
         }
@@ -151,7 +155,7 @@ impl Reader<'_> {
         }
         bind(&mut statement, parameters, |error| self.failed(error, query))?;
         let columns = statement.column_names().into_iter().map(str::to_owned).collect();
-        Ok(Statement { reader: self, query: query.to_owned(), prepared: statement, columns })
+        Ok(SqliteStatement { reader: self, query: query.to_owned(), prepared: statement, columns })
     }
 
     /// Converts `error`, which occurred in `query`, into an error for the caller.
@@ -224,7 +228,7 @@ fn bind(
             return Err(SqlError::Parameter(format!("the parameter {name} has no value")));
         };
         left.retain(|name| name != known);
-        statement.raw_bind_parameter(index, Bound(value)).map_err(&failed)?;
+        statement.raw_bind_parameter(index, BoundCell(value)).map_err(&failed)?;
     }
     match left.first() {
         None => Ok(()),
@@ -233,14 +237,14 @@ fn bind(
 }
 
 /// A prepared query.
-pub(super) struct Statement<'r> {
-    reader: &'r Reader<'r>,
+pub(super) struct SqliteStatement<'r> {
+    reader: &'r SqliteQueryReader<'r>,
     query: String,
     prepared: rusqlite::Statement<'r>,
     columns: Vec<String>,
 }
 
-impl SqlStatement for Statement<'_> {
+impl SqlStatement for SqliteStatement<'_> {
     fn columns(&self) -> &[String] {
         &self.columns
     }
@@ -248,19 +252,19 @@ impl SqlStatement for Statement<'_> {
     fn rows(&mut self) -> SqlRows<'_> {
         let width = self.columns.len();
         let found = self.prepared.raw_query();
-        Box::new(Rows { reader: self.reader, query: &self.query, width, found })
+        Box::new(SqliteRows { reader: self.reader, query: &self.query, width, found })
     }
 }
 
 /// The rows of a result, each with a cell for every column. The first error is the last item.
-pub(super) struct Rows<'q> {
-    reader: &'q Reader<'q>,
+pub(super) struct SqliteRows<'q> {
+    reader: &'q SqliteQueryReader<'q>,
     query: &'q str,
     width: usize,
     found: rusqlite::Rows<'q>,
 }
 
-impl Iterator for Rows<'_> {
+impl Iterator for SqliteRows<'_> {
     type Item = Result<Vec<Cell>, SqlError>;
 
     fn next(&mut self) -> Option<Self::Item> {

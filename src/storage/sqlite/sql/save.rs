@@ -4,18 +4,18 @@ use std::path::Path;
 
 use rusqlite::{Connection, Statement, Transaction, params_from_iter};
 
-use super::bound::Bound;
+use super::bound::BoundCell;
 use crate::artifact::{Cell, Column, ColumnType};
-use crate::storage::interface::{Saved, SavedTable, SqlError, SqlReader, Watch};
-use crate::storage::sqlite::staging::{PlaceError, StagedFile};
+use crate::storage::interface::{RowProgress, SaveSummary, SavedTable, SqlError, SqlReader};
+use crate::storage::sqlite::staging::{CreateDatabaseError, StagedDatabase};
 use crate::storage::sqlite::{StorageError, connection};
 
-impl From<PlaceError> for SqlError {
-    fn from(error: PlaceError) -> Self {
+impl From<CreateDatabaseError> for SqlError {
+    fn from(error: CreateDatabaseError) -> Self {
         match error {
-            PlaceError::Exists(path) => Self::Exists { path },
-            PlaceError::Refused { path, reason } => Self::Place { path, reason },
-            PlaceError::Store(error) => Self::Store(error),
+            CreateDatabaseError::Exists(path) => Self::Exists { path },
+            CreateDatabaseError::Refused { path, reason } => Self::Place { path, reason },
+            CreateDatabaseError::Store(error) => Self::Store(error),
         }
     }
 }
@@ -26,9 +26,9 @@ pub(in crate::storage) fn write_file(
     tables: &[SavedTable],
     path: &Path,
     force: bool,
-    watch: &mut Watch<'_>,
-) -> Result<Saved, SqlError> {
-    let place = StagedFile::at(path, reader.vault_path(), force)?;
+    watch: &mut RowProgress<'_>,
+) -> Result<SaveSummary, SqlError> {
+    let place = StagedDatabase::at(path, reader.vault_path(), force)?;
     let unfinished = place.temp_path().to_owned();
     connection::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
     let failed = |error| StorageError::from_sqlite(path, error);
@@ -43,7 +43,7 @@ pub(in crate::storage) fn write_file(
     }
     transaction.commit().map_err(failed)?;
     close(target).map_err(failed)?;
-    Ok(Saved { bytes: place.finish()?, rows })
+    Ok(SaveSummary { bytes: place.finish()?, rows })
 }
 
 fn copy(
@@ -51,10 +51,10 @@ fn copy(
     table: &SavedTable,
     target: &Transaction<'_>,
     path: &Path,
-    watch: &mut Watch<'_>,
+    watch: &mut RowProgress<'_>,
 ) -> Result<u64, SqlError> {
     let failed = |error| SqlError::from(StorageError::from_sqlite(path, error));
-    let mut inserts = Inserts::new(table, target).map_err(failed)?;
+    let mut inserts = InsertStatements::new(table, target).map_err(failed)?;
     let mut copied = 0;
     for row in reader.prepare(&table.query, &[])?.rows() {
         copied += 1;
@@ -77,13 +77,13 @@ fn copy(
 }
 
 /// The statements that insert the rows of a table.
-struct Inserts<'t> {
+struct InsertStatements<'t> {
     row: Statement<'t>,
     /// The one for the full-text index, if columns are searched, and the positions of their cells, after that of the key.
     words: Option<(Statement<'t>, Vec<usize>)>,
 }
 
-impl<'t> Inserts<'t> {
+impl<'t> InsertStatements<'t> {
     /// Creates the table and its full-text index. Datasette finds the index by its `content`.
     fn new(table: &SavedTable, target: &'t Transaction<'_>) -> rusqlite::Result<Self> {
         target.execute_batch(&definition(table))?;
@@ -116,10 +116,10 @@ impl<'t> Inserts<'t> {
     }
 
     fn insert(&mut self, cells: &[Cell]) -> rusqlite::Result<()> {
-        self.row.execute(params_from_iter(cells.iter().map(Bound)))?;
+        self.row.execute(params_from_iter(cells.iter().map(BoundCell)))?;
         if let Some((words, positions)) = &mut self.words {
             let cells = positions.iter().filter_map(|position| cells.get(*position));
-            words.execute(params_from_iter(cells.map(Bound)))?;
+            words.execute(params_from_iter(cells.map(BoundCell)))?;
         }
         Ok(())
     }

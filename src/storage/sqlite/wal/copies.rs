@@ -6,9 +6,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::index::Index;
-use super::scan::Scan;
-use crate::files::{self, Replace, StagingDir, sync_directory};
+use super::index::WalIndex;
+use super::scan::WalScan;
+use crate::files::{self, ReplacePolicy, StagingDir, sync_directory};
 use crate::storage::sqlite::connection;
 
 /// Suffix of the names of copies, after the name of the vault; a number follows it.
@@ -38,12 +38,12 @@ impl LogCopy {
     }
 
     /// Scans the copy. Returns `None` if the log was missing.
-    pub(in crate::storage::sqlite) fn scan(&self, vault: &Path) -> io::Result<Option<Scan>> {
-        Scan::read(&self.path, vault)
+    pub(in crate::storage::sqlite) fn scan(&self, vault: &Path) -> io::Result<Option<WalScan>> {
+        WalScan::read(&self.path, vault)
     }
 
-    pub(in crate::storage::sqlite) fn index(&self) -> io::Result<Option<Index>> {
-        Index::read_copy(&self.index_path())
+    pub(in crate::storage::sqlite) fn index(&self) -> io::Result<Option<WalIndex>> {
+        WalIndex::read_copy(&self.index_path())
     }
 
     /// Renames the copy to mark it as no longer needed.
@@ -96,14 +96,14 @@ fn sort(copies: &mut [LogCopy]) {
 
 /// Copies the log of `vault` and its index, and syncs the copy to disk. If `moves`, the log is moved instead, so that
 /// it is no longer in its place.
-pub(in crate::storage::sqlite) fn keep(vault: &Path, moves: bool) -> io::Result<LogCopy> {
+pub(in crate::storage::sqlite) fn copy_or_move(vault: &Path, moves: bool) -> io::Result<LogCopy> {
     let number = all(vault)?.last().map_or(1, |last| last.number.saturating_add(1));
     let path = beside(vault, &format!("{DAMAGED}{number}"));
     let copy = LogCopy { path, number };
     // Copies the index first, so that a copy of a log is never without its index. An index that is not trusted now is
     // not copied, because it would be trusted later.
     let index = beside(vault, "-shm");
-    if Index::read(&index)?.is_some() {
+    if WalIndex::read(&index)?.is_some() {
         copy_file(&index, &copy.index_path())?;
     }
     let log = beside(vault, "-wal");
@@ -139,5 +139,5 @@ fn write(source: &mut impl Read, to: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(&staged)?;
     io::copy(source, &mut file)?;
     file.sync_all()?;
-    files::place(&staging, &staged, to, Replace::Existing)
+    files::place(&staging, &staged, to, ReplacePolicy::Existing)
 }

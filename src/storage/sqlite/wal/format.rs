@@ -33,9 +33,9 @@ impl WordOrder {
 
 /// A checksum of everything from the beginning of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Checksum(u32, u32);
+pub(super) struct WalChecksum(u32, u32);
 
-impl Checksum {
+impl WalChecksum {
     /// Reads a stored checksum. Its byte order does not depend on the word order.
     pub(super) fn stored(bytes: &[u8]) -> Self {
         Self(big_endian(bytes, 0), big_endian(bytes, 4))
@@ -68,15 +68,15 @@ fn salts(bytes: &[u8], offset: usize) -> Salts {
 
 /// The header of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct WalHeader {
     pub(super) order: WordOrder,
     pub(super) page_size: usize,
     pub(super) salts: Salts,
     /// Initial value of the checksums of the frames.
-    pub(super) checksum: Checksum,
+    pub(super) checksum: WalChecksum,
 }
 
-impl Header {
+impl WalHeader {
     /// Parses a header. Returns `None` if it is not valid; SQLite then treats the log as empty.
     pub(super) fn parse(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
         let order = match big_endian(bytes, 0) {
@@ -86,8 +86,8 @@ impl Header {
         };
         let page_size = page_size(big_endian(bytes, 8))?;
         let (covered, stored) = bytes.split_at(24);
-        let checksum = Checksum::default().extended(covered, order);
-        let is_whole = checksum == Checksum::stored(stored) && big_endian(bytes, 4) == VERSION;
+        let checksum = WalChecksum::default().extended(covered, order);
+        let is_whole = checksum == WalChecksum::stored(stored) && big_endian(bytes, 4) == VERSION;
         is_whole.then(|| Self { order, page_size, salts: salts(bytes, 16), checksum })
     }
 }
@@ -100,11 +100,11 @@ pub(super) fn page_size(size: u32) -> Option<usize> {
 
 /// A frame: a header and the image of a page.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Frame {
+pub(super) struct WalFrame {
     bytes: Vec<u8>,
 }
 
-impl Frame {
+impl WalFrame {
     /// Returns the number of the page, from 1.
     pub(super) fn page_number(&self) -> u32 {
         big_endian(&self.bytes, 0)
@@ -119,12 +119,12 @@ impl Frame {
         salts(&self.bytes, 8)
     }
 
-    pub(super) fn stored_checksum(&self) -> Checksum {
-        Checksum::stored(self.bytes.get(16..).unwrap_or_default())
+    pub(super) fn stored_checksum(&self) -> WalChecksum {
+        WalChecksum::stored(self.bytes.get(16..).unwrap_or_default())
     }
 
     /// Returns the checksum that the frame should have after a frame with the checksum `before`.
-    pub(super) fn checksum_after(&self, before: Checksum, order: WordOrder) -> Checksum {
+    pub(super) fn checksum_after(&self, before: WalChecksum, order: WordOrder) -> WalChecksum {
         let header = self.bytes.get(..8).unwrap_or_default();
         before.extended(header, order).extended(self.page(), order)
     }
@@ -135,12 +135,12 @@ impl Frame {
 }
 
 /// The file of a log, read frame by frame.
-pub(super) struct Frames {
+pub(super) struct WalFrameReader {
     file: File,
     page_size: usize,
 }
 
-impl Frames {
+impl WalFrameReader {
     pub(super) fn new(file: File, page_size: usize) -> Self {
         Self { file, page_size }
     }
@@ -156,10 +156,10 @@ impl Frames {
     }
 
     /// Reads the frame with this number, from 1. Returns `None` if the log ends before the end of the frame.
-    pub(super) fn read(&mut self, number: u64) -> io::Result<Option<Frame>> {
+    pub(super) fn read(&mut self, number: u64) -> io::Result<Option<WalFrame>> {
         let mut bytes = vec![0; FRAME_HEADER_BYTES + self.page_size];
         self.file.seek(SeekFrom::Start(Self::offset(self.page_size, number)))?;
-        read_or_end(&mut self.file, &mut bytes).map(|is_whole| is_whole.then_some(Frame { bytes }))
+        read_or_end(&mut self.file, &mut bytes).map(|is_whole| is_whole.then_some(WalFrame { bytes }))
     }
 }
 
@@ -183,7 +183,7 @@ mod tests {
         for (place, number) in [magic, VERSION, 4_096, 7, 0x0102_0304, 0x0506_0708].into_iter().enumerate() {
             bytes[place * 4..place * 4 + 4].copy_from_slice(&number.to_be_bytes());
         }
-        let Checksum(first, second) = Checksum::default().extended(&bytes[..24], order);
+        let WalChecksum(first, second) = WalChecksum::default().extended(&bytes[..24], order);
         bytes[24..28].copy_from_slice(&first.to_be_bytes());
         bytes[28..].copy_from_slice(&second.to_be_bytes());
         bytes
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn headers_of_both_byte_orders_are_read() {
         for order in [WordOrder::Little, WordOrder::Big] {
-            let header = Header::parse(&header(order)).unwrap();
+            let header = WalHeader::parse(&header(order)).unwrap();
             assert_eq!((header.order, header.page_size), (order, 4_096));
             assert_eq!(header.salts, [1, 2, 3, 4, 5, 6, 7, 8]);
         }
@@ -205,7 +205,7 @@ mod tests {
             for bit in 0..HEADER_BYTES * 8 {
                 let mut changed = whole;
                 changed[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(Header::parse(&changed), None, "bit {bit}");
+                assert_eq!(WalHeader::parse(&changed), None, "bit {bit}");
             }
         }
     }
@@ -214,8 +214,8 @@ mod tests {
     fn checksums_are_those_of_the_specification() {
         // The algorithm, applied twice: s0 += x0 + s1; s1 += x1 + s0.
         let bytes = [1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0];
-        assert_eq!(Checksum::default().extended(&bytes, WordOrder::Little), Checksum(7, 14));
+        assert_eq!(WalChecksum::default().extended(&bytes, WordOrder::Little), WalChecksum(7, 14));
         let bytes = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4];
-        assert_eq!(Checksum::default().extended(&bytes, WordOrder::Big), Checksum(7, 14));
+        assert_eq!(WalChecksum::default().extended(&bytes, WordOrder::Big), WalChecksum(7, 14));
     }
 }

@@ -16,7 +16,7 @@ const VERSION: u32 = 3_007_000;
 
 /// The content of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::storage::sqlite) struct Index {
+pub(in crate::storage::sqlite) struct WalIndex {
     pub(in crate::storage::sqlite) salts: Salts,
     /// Number of committed frames.
     pub(in crate::storage::sqlite) frames: u32,
@@ -24,7 +24,7 @@ pub(in crate::storage::sqlite) struct Index {
     pub(in crate::storage::sqlite) in_file: u32,
 }
 
-impl Index {
+impl WalIndex {
     /// Reads the index at `path`. Returns `None` if it is missing, not valid, or older than the last boot: it is never
     /// synced, so after a power loss it may count fewer or more frames than the log had.
     pub(in crate::storage::sqlite) fn read(path: &Path) -> io::Result<Option<Self>> {
@@ -32,7 +32,7 @@ impl Index {
         if is_of_this_boot(&file)? { Self::read_from(&mut file) } else { Ok(None) }
     }
 
-    /// Like [`Index::read`], for a copy of an index that was trusted when it was copied.
+    /// Like [`WalIndex::read`], for a copy of an index that was trusted when it was copied.
     pub(in crate::storage::sqlite) fn read_copy(path: &Path) -> io::Result<Option<Self>> {
         open(path)?.map_or(Ok(None), |mut file| Self::read_from(&mut file))
     }

@@ -27,8 +27,8 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::files::open_vaults::has_open;
 use crate::storage::interface::{LogDamage, LogDefect};
 use copies::{LogCopy, beside};
-use index::Index;
-use scan::Scan;
+use index::WalIndex;
+use scan::WalScan;
 
 /// Maximum number of scans of a log that other processes are writing to. They would have to restart it during each
 /// scan.
@@ -36,7 +36,7 @@ const LOOKS: u32 = 16;
 
 impl LogDefect {
     /// Classifies the damage to a log.
-    fn of_scan(scan: &Scan) -> Self {
+    fn of_scan(scan: &WalScan) -> Self {
         match scan.is_without_header {
             true => Self::Header,
             false if scan.broken > scan.last => Self::CutOff,
@@ -47,25 +47,25 @@ impl LogDefect {
 
 /// The result of checking a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum WalCheckResult {
     Sound,
     Damaged(LogDefect),
 }
 
 /// A consistent view of a log and its index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Sight {
-    pub(super) scan: Option<Scan>,
-    index: Option<Index>,
+pub(super) struct WalSnapshot {
+    pub(super) scan: Option<WalScan>,
+    index: Option<WalIndex>,
 }
 
-impl Sight {
+impl WalSnapshot {
     fn take(vault: &Path) -> io::Result<Option<Self>> {
         let index_path = beside(vault, "-shm");
-        let index = Index::read(&index_path)?;
-        let scan = Scan::read(&beside(vault, "-wal"), vault)?;
+        let index = WalIndex::read(&index_path)?;
+        let scan = WalScan::read(&beside(vault, "-wal"), vault)?;
         // Another process may have restarted the log during the scan.
-        Ok((Index::read(&index_path)? == index).then_some(Self { scan, index }))
+        Ok((WalIndex::read(&index_path)? == index).then_some(Self { scan, index }))
     }
 
     pub(super) fn of_copy(copy: &LogCopy, vault: &Path) -> io::Result<Self> {
@@ -73,13 +73,15 @@ impl Sight {
     }
 
     /// Returns the index if it counts frames that are only in the log.
-    fn counting(&self) -> Option<Index> {
+    fn counting(&self) -> Option<WalIndex> {
         self.index.filter(|index| index.frames > index.in_file)
     }
 
-    fn verdict(&self, vault: &Path) -> io::Result<Verdict> {
+    fn verdict(&self, vault: &Path) -> io::Result<WalCheckResult> {
         let Some(scan) = self.scan else {
-            return Ok(self.counting().map_or(Verdict::Sound, |_| Verdict::Damaged(LogDefect::Missing)));
+            return Ok(self
+                .counting()
+                .map_or(WalCheckResult::Sound, |_| WalCheckResult::Damaged(LogDefect::Missing)));
         };
         let is_vouched_for = self.index.is_some_and(|index| index.salts == scan.salts);
         if !is_vouched_for && scan.readable > 0 {
@@ -89,13 +91,13 @@ impl Sight {
                 None => self.counting().is_some(),
             };
             if is_foreign {
-                return Ok(Verdict::Damaged(LogDefect::Foreign));
+                return Ok(WalCheckResult::Damaged(LogDefect::Foreign));
             }
         }
         if !scan.is_damaged(self.index.as_ref()) {
-            return Ok(Verdict::Sound);
+            return Ok(WalCheckResult::Sound);
         }
-        Ok(Verdict::Damaged(LogDefect::of_scan(&scan)))
+        Ok(WalCheckResult::Damaged(LogDefect::of_scan(&scan)))
     }
 
     /// Describes the damage, and the entries found in the frames. `connection` is a connection to the vault.
@@ -113,8 +115,8 @@ impl Sight {
 }
 
 /// A damaged log found before the vault was opened.
-pub(super) struct Incident {
-    sight: Sight,
+pub(super) struct DamagedWal {
+    sight: WalSnapshot,
     defect: LogDefect,
     copy: Option<LogCopy>,
 }
@@ -122,7 +124,7 @@ pub(super) struct Incident {
 /// Checks the log of the vault at `path`, which has no symbolic links and which no connection of this process has open,
 /// and copies it if it does not contain everything that was committed. Returns `None` if the log is complete or was
 /// copied before.
-pub(super) fn look(path: &Path) -> io::Result<Option<Incident>> {
+pub(super) fn detect_damage(path: &Path) -> io::Result<Option<DamagedWal>> {
     if is_unused(path)? {
         return Ok(None);
     }
@@ -135,21 +137,21 @@ pub(super) fn look(path: &Path) -> io::Result<Option<Incident>> {
         // The first frames of the log are older than the file: SQLite must not read them. The file may not have been
         // synced since, and without the log nothing else has what it contains.
         std::fs::File::open(path)?.sync_all()?;
-        copies::keep(path, true)?.retire(path)?;
+        copies::copy_or_move(path, true)?.retire(path)?;
         return Ok(None);
     }
-    if is_known(&sight, path)? {
+    if is_already_copied(&sight, path)? {
         return Ok(None);
     }
     let is_to_be_moved = defect == LogDefect::Foreign || is_older_than_file(&sight);
-    let copy = match copies::keep(path, is_to_be_moved) {
+    let copy = match copies::copy_or_move(path, is_to_be_moved) {
         // SQLite cannot delete the log in this case either.
         Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
             None
         }
         copy => Some(copy?),
     };
-    Ok(Some(Incident { sight, defect, copy }))
+    Ok(Some(DamagedWal { sight, defect, copy }))
 }
 
 /// Returns whether there is no log, or only an empty one that nothing says should have content.
@@ -157,7 +159,7 @@ fn is_unused(path: &Path) -> io::Result<bool> {
     let index = beside(path, "-shm");
     match std::fs::metadata(beside(path, "-wal")) {
         Ok(log) if log.len() > 0 => Ok(false),
-        Ok(_) => Ok(Index::read_copy(&index)?.is_none_or(|index| index.frames <= index.in_file)),
+        Ok(_) => Ok(WalIndex::read_copy(&index)?.is_none_or(|index| index.frames <= index.in_file)),
         Err(_) => Ok(!index.exists()),
     }
 }
@@ -173,11 +175,11 @@ pub(super) fn is_left_empty(path: &Path) -> bool {
 }
 
 /// Returns the damage to a log if two successive scans agree, because other processes may be writing to it.
-fn steady_verdict(path: &Path) -> io::Result<Option<(Sight, LogDefect)>> {
+fn steady_verdict(path: &Path) -> io::Result<Option<(WalSnapshot, LogDefect)>> {
     let mut before = None;
     for _ in 0..LOOKS {
-        let Some(sight) = Sight::take(path)? else { continue };
-        let Verdict::Damaged(defect) = sight.verdict(path)? else { return Ok(None) };
+        let Some(sight) = WalSnapshot::take(path)? else { continue };
+        let WalCheckResult::Damaged(defect) = sight.verdict(path)? else { return Ok(None) };
         if before == Some((sight, defect)) {
             return Ok(before);
         }
@@ -187,17 +189,17 @@ fn steady_verdict(path: &Path) -> io::Result<Option<(Sight, LogDefect)>> {
 }
 
 /// Returns whether the readable frames are older than those already copied from the log into the file.
-fn is_older_than_file(sight: &Sight) -> bool {
-    let Sight { scan: Some(scan), index: Some(index) } = sight else { return false };
+fn is_older_than_file(sight: &WalSnapshot) -> bool {
+    let WalSnapshot { scan: Some(scan), index: Some(index) } = sight else { return false };
     index.salts == scan.salts && index.in_file > 0 && u64::from(index.in_file) >= scan.readable
 }
 
 /// Returns whether the file contains everything that the log contained, so that nothing is lost.
-fn has_all_in_file(sight: &Sight, defect: LogDefect) -> bool {
-    let is_all = |index: &Index| index.frames > 0 && index.in_file == index.frames;
-    let goes_further = |scan: &Scan, index: &Index| scan.last > u64::from(index.frames);
+fn has_all_in_file(sight: &WalSnapshot, defect: LogDefect) -> bool {
+    let is_all = |index: &WalIndex| index.frames > 0 && index.in_file == index.frames;
+    let goes_further = |scan: &WalScan, index: &WalIndex| scan.last > u64::from(index.frames);
     match sight {
-        Sight { scan: Some(scan), index: Some(index) } => {
+        WalSnapshot { scan: Some(scan), index: Some(index) } => {
             defect != LogDefect::Foreign
                 && index.salts == scan.salts
                 && is_all(index)
@@ -208,9 +210,9 @@ fn has_all_in_file(sight: &Sight, defect: LogDefect) -> bool {
 }
 
 /// Returns whether there is a copy with the same damage.
-fn is_known(sight: &Sight, path: &Path) -> io::Result<bool> {
+fn is_already_copied(sight: &WalSnapshot, path: &Path) -> io::Result<bool> {
     for copy in copies::all(path)? {
-        let of_copy = Sight::of_copy(&copy, path)?;
+        let of_copy = WalSnapshot::of_copy(&copy, path)?;
         let is_same = match (&sight.scan, &of_copy.scan) {
             (Some(scan), Some(in_copy)) => scan.is_same_damage(&beside(path, "-wal"), &copy.path, in_copy)?,
             (None, None) => sight.index.map(|index| index.salts) == of_copy.index.map(|index| index.salts),
@@ -225,7 +227,7 @@ fn is_known(sight: &Sight, path: &Path) -> io::Result<bool> {
 
 /// Returns whether the log at `log` belongs to the vault at `vault`: it has the same page size and the same journal.
 /// Returns `None` if that cannot be determined.
-fn is_of_vault(log: &Path, scan: &Scan, vault: &Path) -> io::Result<Option<bool>> {
+fn is_of_vault(log: &Path, scan: &WalScan, vault: &Path) -> io::Result<Option<bool>> {
     if scan::page_size_of(vault)?.is_some_and(|size| size != scan.page_size) {
         return Ok(Some(false));
     }
@@ -259,7 +261,7 @@ pub(super) struct LoggedEntry {
 }
 
 /// Returns every journal entry in a log, once each, in no particular order.
-fn entries(log: &Path, scan: &Scan) -> io::Result<Vec<LoggedEntry>> {
+fn entries(log: &Path, scan: &WalScan) -> io::Result<Vec<LoggedEntry>> {
     let (mut entries, mut known) = (Vec::new(), HashSet::new());
     rows::each(log, scan, &mut |row| {
         let frame = row.frame;
@@ -308,7 +310,11 @@ fn chain_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<Digest
 }
 
 /// Returns the journal entries in a log that are not in the vault.
-pub(super) fn missing_entries(connection: &Connection, log: &Path, scan: &Scan) -> Result<Vec<LoggedEntry>> {
+pub(super) fn missing_entries(
+    connection: &Connection,
+    log: &Path,
+    scan: &WalScan,
+) -> Result<Vec<LoggedEntry>> {
     let failed = |error| StorageError::from_sqlite(log, error);
     let mut missing = Vec::new();
     for entry in entries(log, scan).map_err(|source| StorageError::io(log, source))? {
@@ -331,7 +337,7 @@ fn range(entries: &[LoggedEntry]) -> Option<(i64, i64)> {
     numbers.first().copied().zip(numbers.last().copied())
 }
 
-impl Incident {
+impl DamagedWal {
     /// Describes the damage, after the vault was opened.
     pub(super) fn describe(&self, vault: &Path, connection: &Connection) -> LogDamage {
         let log = self.copy.as_ref().map_or_else(|| beside(&real(vault), "-wal"), |copy| copy.path.clone());
@@ -340,7 +346,7 @@ impl Incident {
 }
 
 pub(super) fn describe(
-    sight: &Sight,
+    sight: &WalSnapshot,
     defect: LogDefect,
     log: &Path,
     copy: Option<&LogCopy>,
@@ -355,7 +361,7 @@ pub(super) fn describe(
     sight.damage(defect, copy.map(|copy| copy.path.clone()), entries)
 }
 
-impl Sight {
+impl WalSnapshot {
     /// Returns the damage to a copied log.
     pub(super) fn defect_of_copy(&self) -> LogDefect {
         match self.scan {

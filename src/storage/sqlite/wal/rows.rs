@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rusqlite::types::Value;
 
-use super::format::Frames;
-use super::scan::Scan;
+use super::format::WalFrameReader;
+use super::scan::WalScan;
 use crate::digest::Digest;
 
 /// First byte of a leaf page of a table with row ids, and of one without.
@@ -40,12 +40,12 @@ pub(in crate::storage::sqlite) struct LoggedRow {
 /// were written. A row that was written again is passed again.
 pub(in crate::storage::sqlite) fn each(
     path: &Path,
-    scan: &Scan,
+    scan: &WalScan,
     take: &mut dyn FnMut(LoggedRow),
 ) -> io::Result<()> {
     let budget = scan.last.saturating_mul(scan.page_size as u64).saturating_mul(MOST_READINGS);
-    let frames = Frames::new(File::open(path)?, scan.page_size);
-    let mut log = Log { frames, places: HashMap::new(), known: HashSet::new(), budget };
+    let frames = WalFrameReader::new(File::open(path)?, scan.page_size);
+    let mut log = WalPageReader { frames, places: HashMap::new(), known: HashSet::new(), budget };
     let mut begin = 1;
     for number in 1..=scan.last {
         let Some(frame) = log.frames.read(number)? else { break };
@@ -62,8 +62,8 @@ pub(in crate::storage::sqlite) fn each(
 }
 
 /// A log, and the latest frame of each page so far.
-struct Log {
-    frames: Frames,
+struct WalPageReader {
+    frames: WalFrameReader,
     places: HashMap<u32, u64>,
     /// Cells with overflow pages that were already read, each with the frame of its first overflow page.
     known: HashSet<(Digest, u64)>,
@@ -71,7 +71,7 @@ struct Log {
     budget: u64,
 }
 
-impl Log {
+impl WalPageReader {
     fn rows_of(&mut self, number: u64, take: &mut dyn FnMut(LoggedRow)) -> io::Result<()> {
         let Some(frame) = self.frames.read(number)? else { return Ok(()) };
         let begin = if frame.page_number() == 1 { FILE_HEADER_BYTES } else { 0 };
@@ -262,7 +262,7 @@ mod tests {
         }
         let mut wal = path.clone().into_os_string();
         wal.push("-wal");
-        let scan = Scan::read(Path::new(&wal), &path).unwrap().unwrap();
+        let scan = WalScan::read(Path::new(&wal), &path).unwrap().unwrap();
         assert_eq!((scan.behind, scan.readable), (0, scan.last));
         let mut rows = Vec::new();
         each(Path::new(&wal), &scan, &mut |row| rows.push((row.number, row.columns))).unwrap();

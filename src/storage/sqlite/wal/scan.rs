@@ -5,13 +5,13 @@ use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::format::{
-    Checksum, Frame, Frames, HEADER_BYTES, Header, Salts, WordOrder, page_size, read_or_end,
+    HEADER_BYTES, Salts, WalChecksum, WalFrame, WalFrameReader, WalHeader, WordOrder, page_size, read_or_end,
 };
-use super::index::Index;
+use super::index::WalIndex;
 
 /// The result of scanning a log. Frames are numbered from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::storage::sqlite) struct Scan {
+pub(in crate::storage::sqlite) struct WalScan {
     pub(in crate::storage::sqlite) page_size: usize,
     /// The salts of the valid frames.
     pub(in crate::storage::sqlite) salts: Salts,
@@ -29,7 +29,7 @@ pub(in crate::storage::sqlite) struct Scan {
     pub(in crate::storage::sqlite) is_without_header: bool,
 }
 
-impl Scan {
+impl WalScan {
     /// Scans the log at `path`. Returns `None` if it is missing or has no frames. The page size is read from `vault` if
     /// the log's header is damaged.
     pub(in crate::storage::sqlite) fn read(path: &Path, vault: &Path) -> io::Result<Option<Self>> {
@@ -41,17 +41,17 @@ impl Scan {
         if !read_or_end(&mut file, &mut bytes)? {
             return Ok(None);
         }
-        if let Some(header) = Header::parse(&bytes) {
-            let mut frames = Frames::new(file, header.page_size);
+        if let Some(header) = WalHeader::parse(&bytes) {
+            let mut frames = WalFrameReader::new(file, header.page_size);
             return Self::with_header(header, &mut frames).map(Some);
         }
         let Some(page_size) = page_size_of(vault)? else { return Ok(None) };
-        let mut frames = Frames::new(file, page_size);
+        let mut frames = WalFrameReader::new(file, page_size);
         Self::without_header(page_size, &mut frames)
     }
 
-    fn with_header(header: Header, frames: &mut Frames) -> io::Result<Self> {
-        let Header { order, page_size, salts, checksum } = header;
+    fn with_header(header: WalHeader, frames: &mut WalFrameReader) -> io::Result<Self> {
+        let WalHeader { order, page_size, salts, checksum } = header;
         let mut scan = Self {
             page_size,
             salts,
@@ -82,7 +82,12 @@ impl Scan {
     }
 
     /// Scans the frames from the broken one on; `sum` is the checksum before it.
-    fn look_behind(&mut self, frames: &mut Frames, order: WordOrder, sum: Checksum) -> io::Result<()> {
+    fn look_behind(
+        &mut self,
+        frames: &mut WalFrameReader,
+        order: WordOrder,
+        sum: WalChecksum,
+    ) -> io::Result<()> {
         // The computed and the stored checksum of the previous frame. The next frame may continue from either, because
         // probably only one of the frame and its checksum is damaged.
         let mut before = [sum, sum];
@@ -104,7 +109,7 @@ impl Scan {
     }
 
     /// Scans a log with a damaged header: its salts are those of the first frame whose successor has the same salts.
-    fn without_header(page_size: usize, frames: &mut Frames) -> io::Result<Option<Self>> {
+    fn without_header(page_size: usize, frames: &mut WalFrameReader) -> io::Result<Option<Self>> {
         let mut scan = Self {
             page_size,
             salts: Salts::default(),
@@ -138,13 +143,13 @@ impl Scan {
     /// Returns whether committed frames cannot be read: those counted by `index`, or those of transactions written
     /// after a frame that does not verify. An unfinished transaction at the end of the log does not count, because it
     /// was not acknowledged.
-    pub(in crate::storage::sqlite) fn is_damaged(&self, index: Option<&Index>) -> bool {
+    pub(in crate::storage::sqlite) fn is_damaged(&self, index: Option<&WalIndex>) -> bool {
         let counted = index.filter(|index| index.salts == self.salts && index.frames > index.in_file);
         self.commits_behind > 0 || counted.is_some_and(|index| u64::from(index.frames) > self.readable)
     }
 
     /// Returns the number of frames of committed transactions that are known to be unreadable.
-    pub(in crate::storage::sqlite) fn unreadable(&self, index: Option<&Index>) -> u64 {
+    pub(in crate::storage::sqlite) fn unreadable(&self, index: Option<&WalIndex>) -> u64 {
         let counted =
             index.filter(|index| index.salts == self.salts).map_or(0, |index| u64::from(index.frames));
         self.last.max(counted).saturating_sub(self.readable)
@@ -163,8 +168,8 @@ impl Scan {
         if self.last < self.broken {
             return Ok(self.broken == in_other.broken);
         }
-        let begin = Frames::offset(self.page_size, self.broken);
-        let end = Frames::offset(self.page_size, self.last + 1);
+        let begin = WalFrameReader::offset(self.page_size, self.broken);
+        let end = WalFrameReader::offset(self.page_size, self.last + 1);
         let part = |path: &Path| {
             let mut file = File::open(path)?;
             file.seek(SeekFrom::Start(begin))?;
@@ -197,7 +202,7 @@ fn fill(from: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-fn follows(frame: &Frame, before: [Checksum; 2], order: WordOrder) -> bool {
+fn follows(frame: &WalFrame, before: [WalChecksum; 2], order: WordOrder) -> bool {
     before.into_iter().any(|sum| frame.checksum_after(sum, order) == frame.stored_checksum())
 }
 

@@ -2,21 +2,21 @@
 
 use rusqlite::Params;
 
-use super::Writer;
+use super::SqliteWriter;
 use crate::artifact::Signature;
 use crate::artifact::SignatureState;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::entry::Change;
+use crate::storage::entry::EntryChange;
 use crate::storage::interface::AdoptedEntry;
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::arrival;
 use crate::storage::sqlite::manual_links::changed;
 use crate::storage::sqlite::{labels, signatures, tombstones};
-use crate::storage::{Prepared, StatedLink};
+use crate::storage::{ManualLinkKey, Prepared};
 
 const DELETE_PIN: &str = "DELETE FROM pin WHERE artifact = ?1";
 
-impl Writer<'_> {
+impl SqliteWriter<'_> {
     /// Adopts an entry that has been checked to follow the last one and that removes nothing.
     pub(super) fn adopt(
         &mut self,
@@ -25,16 +25,16 @@ impl Writer<'_> {
         self.journal.begin_adopted(entry)?;
         let at = entry.at.timestamp_millis();
         match &entry.change {
-            Change::Add { core, .. } => {
+            EntryChange::Add { core, .. } => {
                 // Earlier versions wrote no entry for undoing a removal.
                 self.take_back(*core)?;
                 if let Some(prepared) = content {
                     self.adopt_addition(prepared)?;
                 }
             }
-            Change::AllowRemoved { core } => self.take_back(*core)?,
-            Change::Seen { captures, cores } => self.adopt_sightings(captures, cores)?,
-            Change::Signature { capture, core, key_id, state } => {
+            EntryChange::AllowRemoved { core } => self.take_back(*core)?,
+            EntryChange::Seen { captures, cores } => self.adopt_sightings(captures, cores)?,
+            EntryChange::Signature { capture, core, key_id, state } => {
                 let capture = capture_id(self.transaction, *core, *capture)?;
                 if let (Some(capture), Some(state)) = (capture, SignatureState::named(state)) {
                     signatures::store(
@@ -44,43 +44,46 @@ impl Writer<'_> {
                     )?;
                 }
             }
-            Change::Tag { core, name } => {
+            EntryChange::Tag { core, name } => {
                 self.run("DELETE FROM tag WHERE name = ?1", [name])?;
                 if let Some(id) = artifact_id(self.transaction, *core)? {
                     self.run("INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)", (name, id, at))?;
                 }
             }
-            Change::Untag { name } => self.run("DELETE FROM tag WHERE name = ?1", [name])?,
-            Change::Note { core, note } => {
+            EntryChange::Untag { name } => self.run("DELETE FROM tag WHERE name = ?1", [name])?,
+            EntryChange::Note { core, note } => {
                 let insert = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)";
                 let (text, delete) = (note.as_deref(), "DELETE FROM note WHERE artifact = ?1");
                 self.replace(*core, delete, text.and(Some(insert)), (text, at))?;
             }
-            Change::Pin { core, note } => {
+            EntryChange::Pin { core, note } => {
                 let insert = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)";
                 self.replace(*core, DELETE_PIN, Some(insert), (note.as_deref(), at))?;
             }
-            Change::Unpin { core } => self.replace(*core, DELETE_PIN, None, (None, at))?,
-            Change::Label { cores, labels } => {
+            EntryChange::Unpin { core } => self.replace(*core, DELETE_PIN, None, (None, at))?,
+            EntryChange::Label { cores, labels } => {
                 for id in self.ids(cores)? {
                     for (key, value) in labels {
                         labels::put(self.transaction, id, (key, value), at)?;
                     }
                 }
             }
-            Change::Unlabel { cores, keys } => {
+            EntryChange::Unlabel { cores, keys } => {
                 for id in self.ids(cores)? {
                     keys.iter().try_for_each(|key| labels::delete(self.transaction, id, key))?;
                 }
             }
-            Change::Link { note, relation, source, target } => {
-                let link = StatedLink { source: *source, relation, target: *target };
+            EntryChange::Link { note, relation, source, target } => {
+                let link = ManualLinkKey { source: *source, relation, target: *target };
                 self.adopt_link(link, Some((note.as_deref(), at)))?;
             }
-            Change::Unlink { relation, source, target } => {
-                self.adopt_link(StatedLink { source: *source, relation, target: *target }, None)?;
+            EntryChange::Unlink { relation, source, target } => {
+                self.adopt_link(ManualLinkKey { source: *source, relation, target: *target }, None)?;
             }
-            Change::Remove { .. } | Change::Gc {} | Change::Reindex {} | Change::Repair {} => {}
+            EntryChange::Remove { .. }
+            | EntryChange::Gc {}
+            | EntryChange::Reindex {}
+            | EntryChange::Repair {} => {}
         }
         self.journal.adopt(self.transaction, entry)
     }
@@ -149,7 +152,7 @@ impl Writer<'_> {
     }
 
     /// Replaces a manual link by one with this note and time, or deletes it.
-    fn adopt_link(&self, link: StatedLink<'_>, news: Option<(Option<&str>, i64)>) -> rusqlite::Result<()> {
+    fn adopt_link(&self, link: ManualLinkKey<'_>, news: Option<(Option<&str>, i64)>) -> rusqlite::Result<()> {
         let ends = (artifact_id(self.transaction, link.source)?, artifact_id(self.transaction, link.target)?);
         let (Some(source), Some(target)) = ends else { return Ok(()) };
         let key = (source, link.relation, target);

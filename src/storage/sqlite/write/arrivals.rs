@@ -1,10 +1,10 @@
 //! Recording of captures that are added again; the time and order follow from the journal.
 
-use super::Writer;
+use super::SqliteWriter;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::sqlite::journal::{Event, MAX_CAPTURES, arrival};
+use crate::storage::sqlite::journal::{JournalEvent, MAX_CAPTURES, arrival};
 
-impl Writer<'_> {
+impl SqliteWriter<'_> {
     /// Records that a capture of `core` with the row id `id` was seen again, unless it was added in this transaction.
     pub(super) fn see(&mut self, id: i64, core: CoreHash, capture: CaptureHash) -> rusqlite::Result<()> {
         let (artifact, last): (i64, i64) = self
@@ -29,7 +29,7 @@ impl Writer<'_> {
         }
         let captures = std::mem::take(&mut self.seen.captures);
         let cores = std::mem::take(&mut self.seen.cores);
-        self.journal.append(self.transaction, &Event::Seen { captures: &captures, cores: &cores })?;
+        self.journal.append(self.transaction, &JournalEvent::Seen { captures: &captures, cores: &cores })?;
         let at = self.journal.at().timestamp_millis();
         for (position, (capture, artifact)) in (0..).zip(std::mem::take(&mut self.seen.numbers)) {
             self.transaction

@@ -2,22 +2,22 @@
 
 use std::sync::Arc;
 
-use super::{StoredBlob, Writer};
+use super::{SqliteWriter, StoredBlob};
 use crate::artifact::{Kind, Member};
 use crate::storage::Prepared;
 use crate::storage::sqlite::compress::Dictionary;
 use crate::storage::sqlite::content::as_bytes;
-use crate::storage::sqlite::delta::Difference;
+use crate::storage::sqlite::delta::PayloadDelta;
 use crate::storage::sqlite::delta_bases::RecentDelta;
 use crate::storage::sqlite::ids::blob_id;
-use crate::storage::sqlite::payload::{self, Body, Payload, Payloads, PreparedPayload};
-use crate::storage::sqlite::statements::Statements;
+use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader, PreparedPayload};
+use crate::storage::sqlite::statements::StatementProvider;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
 
 const INSERT: &str =
     "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
-impl Writer<'_> {
+impl SqliteWriter<'_> {
     /// Stores the members' bytes; `known` is the existing blob of a single member, if there is one. `sibling` is the
     /// blob of an earlier capture of a document.
     pub(super) fn blobs<'p>(
@@ -33,7 +33,7 @@ impl Writer<'_> {
             // If there are several, two may be identical.
             let known = if is_only { known } else { blob_id(self.transaction, member.blob())? };
             match known {
-                Some(id) => Ok(self.known_blob(id)),
+                Some(id) => Ok(self.stored_blob(id)),
                 None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
             }
         };
@@ -41,8 +41,8 @@ impl Writer<'_> {
     }
 
     /// Returns a blob that is in the vault.
-    pub(in crate::storage) fn known_blob<'p>(&self, id: i64) -> StoredBlob<'p> {
-        let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
+    pub(in crate::storage) fn stored_blob<'p>(&self, id: i64) -> StoredBlob<'p> {
+        let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
         // If the stored blob is damaged, reads of it report that.
         StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() }
     }
@@ -93,7 +93,7 @@ impl Writer<'_> {
             return Ok(true);
         }
         let other = self.bases.difference(self.transaction, member.bytes(), stripped, sibling, *whole)?;
-        if let Some(Difference { base, digests, text }) = &other {
+        if let Some(PayloadDelta { base, digests, text }) = &other {
             self.insert_delta(blob, *base, digests, text)?;
         }
         Ok(other.is_some())
@@ -103,10 +103,10 @@ impl Writer<'_> {
     /// dropped since.
     fn is_usable(&mut self, payload: &Payload, kind: i64) -> rusqlite::Result<bool> {
         match &payload.body {
-            Body::Frame { dictionary: Some(dictionary), .. } => {
+            PayloadBody::Frame { dictionary: Some(dictionary), .. } => {
                 Ok(self.dictionary_id(kind, dictionary)?.is_some())
             }
-            Body::Frame { dictionary: None, .. } | Body::Raw => Ok(true),
+            PayloadBody::Frame { dictionary: None, .. } | PayloadBody::Raw => Ok(true),
         }
     }
 
@@ -135,17 +135,17 @@ impl Writer<'_> {
     ) -> rusqlite::Result<()> {
         let Payload { digests, body } = payload;
         let whole = match body {
-            Body::Frame { frame, .. } => frame.len() + digests.len() * 32,
-            Body::Raw => member.bytes().len(),
+            PayloadBody::Frame { frame, .. } => frame.len() + digests.len() * 32,
+            PayloadBody::Raw => member.bytes().len(),
         };
         let difference = self.bases.difference(self.transaction, member.bytes(), digests, sibling, whole)?;
-        if let Some(Difference { base, digests, text }) = difference {
+        if let Some(PayloadDelta { base, digests, text }) = difference {
             return self.insert_delta(blob, base, &digests, &text);
         }
         match body {
-            Body::Frame { frame, dictionary } => {
+            PayloadBody::Frame { frame, dictionary } => {
                 let stripped = (!digests.is_empty()).then(|| as_bytes(digests));
-                let encoding = if stripped.is_some() { payload::CUT } else { payload::FRAME };
+                let encoding = if stripped.is_some() { payload::STRIPPED_FRAME } else { payload::FRAME };
                 let dictionary = match dictionary {
                     Some(dictionary) => self.dictionary_id(kind, dictionary)?,
                     None => None,
@@ -154,7 +154,7 @@ impl Writer<'_> {
                 self.statements.with(INSERT, |insert| insert.execute(row))?;
                 self.bases.remember(blob, digests);
             }
-            Body::Raw => {
+            PayloadBody::Raw => {
                 let (base, dictionary, stripped) = (None::<i64>, None::<i64>, None::<Vec<u8>>);
                 let row = (blob, payload::RAW, base, dictionary, stripped, member.bytes());
                 self.statements.with(INSERT, |insert| insert.execute(row))?;
@@ -164,7 +164,7 @@ impl Writer<'_> {
     }
 
     fn insert_delta(&self, blob: i64, base: i64, digests: &[u8], text: &[u8]) -> rusqlite::Result<()> {
-        let row = (blob, payload::DIFFERENCE, base, None::<i64>, digests, text);
+        let row = (blob, payload::DELTA, base, None::<i64>, digests, text);
         self.statements.with(INSERT, |insert| insert.execute(row)).map(drop)
     }
 }

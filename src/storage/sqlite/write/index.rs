@@ -2,20 +2,20 @@
 
 use foldhash::HashMap;
 
-use super::{NewCapture, Writer};
+use super::{NewCapture, SqliteWriter};
 use crate::artifact::{Admitted, Attribute, Mention, Role};
-use crate::storage::sqlite::lists::{Lists, Stated};
+use crate::storage::sqlite::lists::{MentionListReader, MentionRow};
 use crate::storage::sqlite::mention_index;
-use crate::storage::sqlite::mentions::{Entry, List};
-use crate::storage::sqlite::payload::Payloads;
-use crate::storage::sqlite::statements::Statements;
+use crate::storage::sqlite::mentions::{MentionList, MentionListEntry};
+use crate::storage::sqlite::payload::PayloadReader;
+use crate::storage::sqlite::statements::StatementProvider;
 use crate::storage::sqlite::unresolved;
 
 /// Maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the latest
 /// ones.
 const LISTS_READ: usize = 8;
 
-impl Writer<'_> {
+impl SqliteWriter<'_> {
     /// Adds an artifact's index data. Data from earlier captures stays; the index is the union.
     pub(in crate::storage) fn index(
         &mut self,
@@ -58,13 +58,13 @@ impl Writer<'_> {
         let blob = new.blobs.iter().max_by_key(|blob| blob.digests.len());
         let digests = blob.map(|blob| blob.digests.as_ref()).unwrap_or_default();
         let mut positions: HashMap<_, usize> = digests.iter().zip(0..).collect();
-        let mut list = List::default();
+        let mut list = MentionList::default();
         for (mention, role) in stated() {
             let position = *positions.entry(&mention.digest).or_insert_with(|| {
                 list.own.push(mention.digest);
                 digests.len() + list.own.len() - 1
             });
-            list.entries.push(Entry { role: *role, place: mention.place.clone(), position });
+            list.entries.push(MentionListEntry { role: *role, place: mention.place.clone(), position });
             self.entries.push((mention_index::key(&mention.digest), new.id));
             if mention.role.relation.is_some_and(|relation| relation.dangles) {
                 unresolved::add(self.transaction, mention.digest, new.id)?;
@@ -86,9 +86,9 @@ impl Writer<'_> {
         new: &NewCapture<'_>,
         stated: impl Iterator<Item = (&'m Mention, &'m i64)>,
     ) -> rusqlite::Result<bool> {
-        let payloads = Payloads { connection: self.transaction, readers: &self.bases.readers };
-        let known = Lists { payloads }.of_older_captures(new.artifact, new.id, LISTS_READ)?;
-        let mut stated = stated.map(|(mention, role)| Stated {
+        let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
+        let known = MentionListReader { payloads }.of_older_captures(new.artifact, new.id, LISTS_READ)?;
+        let mut stated = stated.map(|(mention, role)| MentionRow {
             role: *role,
             place: mention.place.clone(),
             digest: mention.digest,

@@ -1,27 +1,27 @@
 //! Treatment of artifacts that cannot be stored: those that were removed before are rejected, or their removal is
 //! reverted on request; those whose core hash identifies an artifact of another kind are rejected.
 
-use super::Writer;
+use super::SqliteWriter;
 use crate::storage::sqlite::ids::artifact_kind;
-use crate::storage::sqlite::journal::Event;
+use crate::storage::sqlite::journal::JournalEvent;
 use crate::storage::sqlite::tombstones;
-use crate::storage::{KindConflict, Prepared, Put, PutOutcome, RemovedPolicy};
+use crate::storage::{KindConflict, Prepared, PutOutcome, PutResult, RemovedPolicy};
 
-impl Writer<'_> {
+impl SqliteWriter<'_> {
     /// Stores an artifact, unless it or an artifact or file in it was removed, or the vault has its core hash for an
     /// artifact of another kind.
-    pub(super) fn put_unless_removed(&mut self, prepared: &Prepared) -> rusqlite::Result<Put> {
+    pub(super) fn put_unless_removed(&mut self, prepared: &Prepared) -> rusqlite::Result<PutResult> {
         if let Some(conflict) = self.conflict(prepared)? {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(Put { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+            return Ok(PutResult { core, capture, outcome: PutOutcome::KindConflict(conflict) });
         }
         let removed = tombstones::for_digests(self.transaction, prepared.digests())?;
-        if !removed.is_empty() && self.policy != RemovedPolicy::TakeBack {
+        if !removed.is_empty() && self.policy != RemovedPolicy::Readmit {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(Put { core, capture, outcome: PutOutcome::Refused(removed) });
+            return Ok(PutResult { core, capture, outcome: PutOutcome::Refused(removed) });
         }
         for tombstone in removed {
-            let event = Event::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
+            let event = JournalEvent::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
             self.journal.append(self.transaction, &event)?;
             self.tombstones.delete(self.transaction, tombstone.core)?;
         }
@@ -47,7 +47,7 @@ impl Writer<'_> {
     pub(super) fn put_all<'p>(
         &mut self,
         batch: impl IntoIterator<Item = &'p Prepared>,
-    ) -> rusqlite::Result<Vec<Put>> {
+    ) -> rusqlite::Result<Vec<PutResult>> {
         let mut outcomes = Vec::new();
         for prepared in batch {
             let put = self.put_unless_removed(prepared)?;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::digest::{CaptureHash, CoreHash};
 
 /// Captures that were seen again and are not in the journal yet.
-pub(super) struct Sightings {
+pub(super) struct PendingSightings {
     /// The last entry before this transaction.
     pub(super) before: i64,
     pub(super) captures: Vec<CaptureHash>,
@@ -16,7 +16,7 @@ pub(super) struct Sightings {
     pub(super) pending: HashSet<i64>,
 }
 
-impl Sightings {
+impl PendingSightings {
     pub(super) fn after(entry: i64) -> Self {
         Self {
             before: entry,

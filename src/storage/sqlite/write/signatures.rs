@@ -1,11 +1,11 @@
 //! Recording of the signature states of captures.
 
-use super::Writer;
+use super::SqliteWriter;
 use crate::artifact::{Admitted, Signature, SignatureState};
-use crate::storage::sqlite::journal::Event;
+use crate::storage::sqlite::journal::JournalEvent;
 use crate::storage::sqlite::signatures::{store, stored};
 
-impl Writer<'_> {
+impl SqliteWriter<'_> {
     /// Records the signature state found when admitting the capture with the row id `id`, in the journal only if it
     /// changed. A signature that was not checked this time does not replace the result of an earlier check.
     pub(in crate::storage::sqlite) fn record_signature(
@@ -26,7 +26,7 @@ impl Writer<'_> {
             return Ok(());
         }
         store(self.transaction, id, &news)?;
-        let event = Event::Signature {
+        let event = JournalEvent::Signature {
             capture: admitted.capture(),
             core: admitted.core(),
             key_id: news.key_id.as_deref(),

@@ -93,7 +93,7 @@ fn add(vault: &Vault, document: &[u8]) -> Option<CoreHash> {
 
 struct Silent;
 
-impl fsck::Monitor for Silent {
+impl fsck::FsckMonitor for Silent {
     fn found(&mut self, _: &Finding) {}
 
     fn checked(&mut self, _: CoreHash, _: u64) {}
@@ -138,10 +138,10 @@ pub(super) fn vault(data: &[u8]) {
     let operations: [fn(&Vault, &Path); 5] = [
         |vault, _| read(vault),
         |vault, _| {
-            let Ok(report) = vault.fsck(&fsck::Options::default(), &mut Silent) else { return };
+            let Ok(report) = vault.fsck(&fsck::FsckOptions::default(), &mut Silent) else { return };
             let keys = ExamineOptions::default().admit.signing_keys;
             let _ = vault.repair(&report, &[] as &[PathBuf], &keys, &mut Silent);
-            let _ = vault.fsck(&fsck::Options::default(), &mut Silent);
+            let _ = vault.fsck(&fsck::FsckOptions::default(), &mut Silent);
             read(vault);
         },
         |vault, _| drop(vault.reindex(&ExamineOptions::default().admit.signing_keys, &mut Silent)),
@@ -236,5 +236,5 @@ fn the_original_is_clean() {
     let path = directory.path().join("v.vault");
     std::fs::write(&path, &ORIGINAL.bytes).unwrap();
     let vault = Vault::open(&path).unwrap();
-    assert!(vault.fsck(&fsck::Options::default(), &mut Silent).unwrap().is_clean());
+    assert!(vault.fsck(&fsck::FsckOptions::default(), &mut Silent).unwrap().is_clean());
 }

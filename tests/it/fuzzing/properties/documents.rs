@@ -1,13 +1,13 @@
 //! The kinds: whatever they are given, they come to one verdict, and canonical bytes are the same artifact.
 
-use runvault::artifact::{AdmitOptions, Admitted, Directory, Entry, EntryContent, Place};
+use runvault::artifact::{AdmitOptions, Admitted, ArtifactLocation, Directory, DirectoryEntry, EntryContent};
 use runvault::formats::{self, model_io::Session};
-use runvault::intake::archive::{self, Format};
+use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::intake::{self, ExamineOptions};
 use runvault::json::Value;
 use runvault::json::canonical::{c14n_v1, rfc8785};
 use runvault::json::reader::{self, Limits};
-use runvault::vault::audit::{Effect, Stated, Terms};
+use runvault::vault::audit::{ContractTerms, Effect, ParsedMember};
 
 use super::{admit, check_admitted, check_rejected, core, kind, members, repair};
 
@@ -57,16 +57,16 @@ pub(super) fn trace(data: &[u8]) {
         assert_eq!(records.len(), ends.len());
         let middle = ends.len() / 2;
         let earlier = admit(kind("trace"), &text[..=ends[middle]]).unwrap();
-        let place = Place::Index(u32::try_from(middle).unwrap());
+        let place = ArtifactLocation::Index(u32::try_from(middle).unwrap());
         assert!(records.iter().any(|record| record.place == place && record.digest == earlier.core().0));
     }
 }
 
 /// The effects of a contract. Bounds are numbers as they are written, which the core may write in another way.
 fn effects(contract: &[u8]) -> Vec<Effect> {
-    let mut effects = Terms::read(contract, &Limits::default()).unwrap().effects;
+    let mut effects = ContractTerms::read(contract, &Limits::default()).unwrap().effects;
     for evidence in effects.iter_mut().filter_map(|effect| effect.evidence.as_mut()) {
-        evidence.bounds = Stated::Nothing;
+        evidence.bounds = ParsedMember::Nothing;
     }
     effects
 }
@@ -147,7 +147,7 @@ fn directory(data: &[u8]) -> Directory {
             _ if is_member(&name) => (name.as_ref(), EntryContent::File(bytes.to_vec())),
             _ => (name.as_ref(), EntryContent::Unexpected),
         };
-        Entry { name: name.to_owned(), content }
+        DirectoryEntry { name: name.to_owned(), content }
     });
     Directory { entries: entries.collect() }
 }
@@ -161,7 +161,7 @@ fn written_canonically(pack: &Admitted) {
             ("ledger.jsonl", _) => member.bytes().to_vec(),
             _ => rfc8785::to_vec(&reader::read(member.bytes(), &limits).unwrap()).unwrap(),
         };
-        Entry { name: member.name().to_owned(), content: EntryContent::File(content) }
+        DirectoryEntry { name: member.name().to_owned(), content: EntryContent::File(content) }
     });
     let directory = Directory { entries: entries.collect() };
     let again = kind("pack").admit_directory(directory, &AdmitOptions::default()).unwrap();
@@ -170,10 +170,10 @@ fn written_canonically(pack: &Admitted) {
 
 pub(super) fn packed_again(admitted: &Admitted) {
     let options = ExamineOptions { kind: Some(admitted.kind()), ..ExamineOptions::default() };
-    for format in [Format::Zip, Format::Tar, Format::TarGz] {
+    for format in [ArchiveFormat::Zip, ArchiveFormat::Tar, ArchiveFormat::TarGz] {
         let mut packed = Vec::new();
         archive::write(format, &members(admitted), &mut packed).unwrap();
-        assert_eq!(Format::detect(&packed), Some(format));
+        assert_eq!(ArchiveFormat::detect(&packed), Some(format));
         let again = intake::examine_document(packed, "", &options).unwrap();
         assert_eq!((again.core(), again.capture()), (admitted.core(), admitted.capture()));
     }
@@ -185,7 +185,7 @@ pub(super) fn recognition(data: &[u8]) {
     let options = ExamineOptions::default();
     let verdict = intake::examine_document(data.to_vec(), "", &options);
     if let (Ok(admitted), Some(recognized)) = (&verdict, recognized)
-        && Format::detect(data).is_none()
+        && ArchiveFormat::detect(data).is_none()
     {
         assert_eq!(admitted.kind(), recognized);
     }

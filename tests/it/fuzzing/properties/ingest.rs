@@ -7,7 +7,7 @@ use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::validation::Violation;
-use runvault::vault::add::{self, Examined, Monitor, Outcome};
+use runvault::vault::add::{self, AddMonitor, DocumentOutcome, DocumentResult};
 use tempfile::TempDir;
 
 use super::repair;
@@ -27,17 +27,17 @@ thread_local! {
 
 /// What was told of one document.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct ReportedOutcomes {
     kind: Option<&'static str>,
     core: Option<CoreHash>,
     size: u64,
     violations: Vec<Violation>,
     omitted: usize,
-    outcome: Option<Outcome>,
+    outcome: Option<DocumentOutcome>,
 }
 
-impl Monitor for Told {
-    fn examined(&mut self, examined: &Examined) {
+impl AddMonitor for ReportedOutcomes {
+    fn examined(&mut self, examined: &DocumentResult) {
         assert!(self.outcome.is_none(), "one document, one verdict");
         *self = Self {
             kind: examined.kind.map(Kind::name),
@@ -76,19 +76,23 @@ pub(super) fn verify_and_add(data: &[u8]) {
 
 fn agree(vault: &Vault, document: &[u8]) {
     let options = ExamineOptions::default();
-    let (mut verified, mut previewed, mut added) = (Told::default(), Told::default(), Told::default());
+    let (mut verified, mut previewed, mut added) =
+        (ReportedOutcomes::default(), ReportedOutcomes::default(), ReportedOutcomes::default());
     add::verify(inputs(document), &options, &mut verified);
     add::dry_run(Some(&*vault.snapshot().unwrap()), inputs(document), &options, &mut previewed).unwrap();
     vault.add(inputs(document), &options, &mut added).unwrap();
     assert_eq!(previewed, added);
     let outcome = added.outcome.take();
-    let stored = matches!(outcome, Some(Outcome::Added | Outcome::NewCapture | Outcome::Present));
-    assert_eq!(verified.outcome.take() == Some(Outcome::Verified), stored);
+    let stored = matches!(
+        outcome,
+        Some(DocumentOutcome::Added | DocumentOutcome::NewCapture | DocumentOutcome::Present)
+    );
+    assert_eq!(verified.outcome.take() == Some(DocumentOutcome::Verified), stored);
     assert_eq!(verified, added);
     if let Some(core) = added.core {
         let located = vault.locate(&core.0.into()).unwrap();
         vault.read_core(&located).unwrap();
-        if outcome == Some(Outcome::Added) && added.kind != Some("pack") {
+        if outcome == Some(DocumentOutcome::Added) && added.kind != Some("pack") {
             assert_eq!(vault.read(&located).unwrap(), document);
         }
     }

@@ -1,7 +1,7 @@
 //! The JSON reader against another one, and canonical forms against themselves.
 
 use runvault::json::Value;
-use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::canonical::{c14n_v1, rfc8785};
 use runvault::json::reader::{self, Defect, Limits, MemberNames};
 use serde_json::Value as Json;
@@ -57,11 +57,11 @@ fn canonical(value: &Value<'_>, limits: &Limits) {
     assert_eq!(c14n_v1::to_vec(&again).unwrap(), text);
     let Some(object) = value.as_object() else { return };
     let members: Vec<_> = object.iter().collect();
-    if let Ok(text) = replaykit::object(&members, Volatile::Kept) {
+    if let Ok(text) = replaykit::object(&members, VolatilePolicy::Include) {
         assert!(text.is_ascii());
         let again = reader::read(&text, limits).unwrap();
         let members: Vec<_> = again.as_object().unwrap().iter().collect();
-        let twice = replaykit::object(&members, Volatile::Kept).unwrap();
+        let twice = replaykit::object(&members, VolatilePolicy::Include).unwrap();
         // Windows paths may come to light only when others were cut off, as in the original implementation.
         assert!(twice == text || text.windows(2).any(|pair| pair == b":/"));
     }

@@ -20,7 +20,7 @@ use runvault::digest::Digest;
 use runvault::formats;
 use runvault::json::reader::{self, Limits};
 use runvault::validation::{Report, Severity};
-use runvault::vault::audit::{AuditedRun, Terms, Verdict, audit};
+use runvault::vault::audit::{AuditedRun, ContractTerms, Verdict, audit};
 
 /// A parser under test.
 pub(crate) struct Target {
@@ -100,7 +100,7 @@ fn check_audit(admitted: &Admitted) {
         "effects": [{"name": "status", "target": "service:a", "evidence": {"type": "status", "metric": "status"}},
         {"name": "hash", "target": "service:a", "evidence": {"type": "hash", "path": "/a"}},
         {"name": "range", "target": "artifact:b", "evidence": {"type": "range", "path": "", "metric": "n", "max": 9}}]}"#;
-    let terms = Terms::read(CONTRACT, &Limits::default()).unwrap();
+    let terms = ContractTerms::read(CONTRACT, &Limits::default()).unwrap();
     let members = members(admitted);
     let run = AuditedRun { kind: admitted.kind(), members: &members, digests: &[], stated: &[] };
     let audit = audit(&terms, &run, &mut |_| Ok::<_, Infallible>(None)).unwrap();

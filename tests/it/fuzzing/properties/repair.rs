@@ -11,7 +11,7 @@ use runvault::artifact::AdmitOptions;
 use runvault::digest::Digest;
 use runvault::formats;
 use runvault::json::Value;
-use runvault::json::canonical::replaykit::{self, Volatile};
+use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::canonical::{c14n_v1, rfc8785};
 use runvault::json::reader::{self, Limits};
 
@@ -68,13 +68,13 @@ pub(super) fn run(data: &[u8]) -> Option<Vec<u8>> {
     let steps = root.get("payload")?.get("run")?.get("steps")?.as_array()?.iter();
     let corrections = steps.filter_map(|step| {
         let members = members(step, &["type", "input", "output", "metadata"])?;
-        let hash = Digest::from_content(&replaykit::object(&members, Volatile::Dropped).ok()?);
+        let hash = Digest::from_content(&replaykit::object(&members, VolatilePolicy::Omit).ok()?);
         Some((stated(step, "hash")?.to_owned(), hash.to_string()))
     });
     let text = corrected(text, &corrections.collect());
     let root = read(&text)?;
     let members = members(&root, &["version", "metadata", "payload"])?;
-    let checksum = Digest::from_content(&replaykit::object(&members, Volatile::Kept).ok()?);
+    let checksum = Digest::from_content(&replaykit::object(&members, VolatilePolicy::Include).ok()?);
     let corrections = vec![(stated(&root, "checksum")?.to_owned(), checksum.to_string())];
     Some(corrected(&text, &corrections).into_bytes())
 }

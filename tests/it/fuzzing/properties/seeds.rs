@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use runvault::artifact::MemberBytes;
-use runvault::intake::archive::{self, Format};
+use runvault::intake::archive::{self, ArchiveFormat};
 
 /// Larger files slow generators down more than they help.
 const MOST_BYTES: usize = 20_000;
@@ -92,7 +92,7 @@ pub(super) fn archive(root: &Path) -> Vec<Vec<u8>> {
     for files in packs(root) {
         let files: Vec<MemberBytes<'_>> =
             files.iter().map(|(name, bytes)| MemberBytes { name, bytes }).collect();
-        for format in [Format::Zip, Format::Tar, Format::TarGz] {
+        for format in [ArchiveFormat::Zip, ArchiveFormat::Tar, ArchiveFormat::TarGz] {
             let mut packed = Vec::new();
             archive::write(format, &files, &mut packed).unwrap();
             seeds.push(packed);

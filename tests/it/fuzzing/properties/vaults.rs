@@ -7,9 +7,9 @@ use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::ArtifactRecord;
-use runvault::vault::add::{Examined, Monitor};
+use runvault::vault::add::{AddMonitor, DocumentResult};
 use runvault::vault::annotate::SetTagRequest;
-use runvault::vault::bundle::{self, Imported};
+use runvault::vault::bundle::{self, BundleImportResult};
 use runvault::vault::journal::JournalRequest;
 use runvault::vault::journal_check::CheckJournalRequest;
 use rusqlite::{Connection, OpenFlags};
@@ -54,8 +54,8 @@ impl Place {
 
 struct Quiet;
 
-impl Monitor for Quiet {
-    fn examined(&mut self, _: &Examined) {}
+impl AddMonitor for Quiet {
+    fn examined(&mut self, _: &DocumentResult) {}
 
     fn unreadable(&mut self, error: &SourceError) {
         panic!("{error}");
@@ -70,7 +70,7 @@ pub(super) fn bundles(data: &[u8]) {
     let told = bundle::dry_run(None, &bundle, &options, &mut Quiet).unwrap();
     let place = Place::new();
     let done = place.vault.import(&bundle, &options, &mut Quiet).unwrap();
-    let counts = |imported: &Imported| {
+    let counts = |imported: &BundleImportResult| {
         (imported.summary.added + imported.summary.new_captures, imported.summary.rejected)
     };
     assert_eq!(counts(&told), counts(&done));

@@ -16,7 +16,7 @@ const PROCESSOR_SECONDS: u32 = 60;
 const FILE_BLOCKS: u32 = 1 << 20;
 
 /// For what waits and never goes on. Far more than anything takes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(10);
+const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// What a command did.
 pub(super) struct Outcome {
@@ -49,7 +49,7 @@ pub(super) fn run(sandbox: &Sandbox, words: &[&str]) -> Outcome {
         if let Some(status) = child.try_wait().unwrap() {
             break Some(status);
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > TIMEOUT {
             child.kill().unwrap();
             child.wait().unwrap();
             break None;
@@ -59,7 +59,7 @@ pub(super) fn run(sandbox: &Sandbox, words: &[&str]) -> Outcome {
     let elapsed = started.elapsed();
     let said = String::from_utf8_lossy(&std::fs::read(&stderr).unwrap()).into_owned();
     let broken = match status {
-        None => Some(format!("it did not end within {PATIENCE:?}")),
+        None => Some(format!("it did not end within {TIMEOUT:?}")),
         // Exit status 3 as well: damage can make an artifact one that a command does not take.
         Some(status) if !matches!(status.code(), Some(0..=3)) => Some(status.to_string()),
         Some(_) if said.contains("panicked at") => Some("it panicked".to_owned()),

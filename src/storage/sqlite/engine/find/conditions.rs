@@ -7,11 +7,11 @@ use crate::digest::{CaptureHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{Condition, Match};
 use crate::storage::sqlite::mention_index;
-use crate::storage::sqlite::read::Snapshot;
+use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::rows::ArtifactId;
 
 /// A condition with what was looked up for it.
-pub(super) enum Known<'q> {
+pub(super) enum ResolvedCondition<'q> {
     Mention {
         group: Option<&'q str>,
         digest: Digest,
@@ -44,8 +44,8 @@ pub(super) enum Known<'q> {
     },
 }
 
-impl<'q> Known<'q> {
-    pub(super) fn new(snapshot: &Snapshot<'_>, condition: &'q Condition) -> Result<Self> {
+impl<'q> ResolvedCondition<'q> {
+    pub(super) fn new(snapshot: &SqliteSnapshot<'_>, condition: &'q Condition) -> Result<Self> {
         Ok(match condition {
             Condition::Mention { group, digest } => {
                 let captures = snapshot.captures_stating(mention_index::key(digest));
@@ -89,7 +89,7 @@ impl<'q> Known<'q> {
     /// Returns the artifacts that can match, sorted by row id, if there are at most `limit`.
     pub(super) fn candidates(
         &self,
-        snapshot: &Snapshot<'_>,
+        snapshot: &SqliteSnapshot<'_>,
         limit: usize,
     ) -> Result<Option<Vec<ArtifactId>>> {
         let most = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
@@ -141,7 +141,7 @@ impl<'q> Known<'q> {
     /// Adds the matches of an artifact.
     pub(super) fn add_matches(
         &self,
-        snapshot: &Snapshot<'_>,
+        snapshot: &SqliteSnapshot<'_>,
         artifact: ArtifactId,
         matches: &mut Vec<Match>,
     ) -> Result<()> {
@@ -194,7 +194,7 @@ impl<'q> Known<'q> {
 
 /// Returns the signed captures of an artifact in this state, in the order in which they were added.
 fn signed(
-    snapshot: &Snapshot<'_>,
+    snapshot: &SqliteSnapshot<'_>,
     artifact: ArtifactId,
     state: SignatureState,
     key_id: Option<&str>,
@@ -208,7 +208,7 @@ fn signed(
     })
 }
 
-fn exists(snapshot: &Snapshot<'_>, sql: &str, parameters: impl Params) -> Result<bool> {
+fn exists(snapshot: &SqliteSnapshot<'_>, sql: &str, parameters: impl Params) -> Result<bool> {
     let find = || -> rusqlite::Result<Option<i64>> {
         snapshot.connection().prepare_cached(sql)?.query_row(parameters, |row| row.get(0)).optional()
     };

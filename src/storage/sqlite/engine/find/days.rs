@@ -8,39 +8,39 @@ use std::collections::{BTreeMap, HashSet};
 use chrono::{DateTime, NaiveDate};
 use rusqlite::{Params, params_from_iter};
 
-use super::super::super::read::Snapshot;
-use super::conditions::Known;
-use super::scan::{Where, milliseconds};
-use super::{FEW, Finder};
-use crate::storage::interface::{Filter, Order, Period};
+use super::super::super::read::SqliteSnapshot;
+use super::conditions::ResolvedCondition;
+use super::scan::{WhereClause, milliseconds};
+use super::{FEW, ResolvedQuery};
+use crate::storage::interface::{Filter, Order, TimePeriod};
 use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::{Result, TimeBasis};
 
 const DAY_MILLISECONDS: i64 = 24 * 60 * 60 * 1000;
 
-impl Snapshot<'_> {
+impl SqliteSnapshot<'_> {
     /// Returns the number of artifacts that match `filter` on each day; `None` if they must be examined one by one.
     pub(in crate::storage::sqlite::engine) fn count_days(
         &self,
         filter: &Filter,
         by: TimeBasis,
     ) -> Result<Option<Vec<(NaiveDate, u64)>>> {
-        let finder = Finder::new(self, filter, Order::Core)?;
-        let is_exact = finder.conditions.iter().all(Known::is_exact);
+        let finder = ResolvedQuery::new(self, filter, Order::Core)?;
+        let is_exact = finder.conditions.iter().all(ResolvedCondition::is_exact);
         if filter.among.is_some() || filter.through_members || !is_exact {
             return Ok(None);
         }
         let matching = finder.matching()?;
-        let counts = match (matching, by, finder.stated(by)) {
+        let counts = match (matching, by, finder.attribute_period(by)) {
             (Some(few), ..) if few.len() <= FEW => finder.count_few(&few, by)?,
             (matching, TimeBasis::Created | TimeBasis::Finished, Some(stated)) => {
-                finder.count_stated(&stated, matching.map(Ids::from_iter).as_ref())?
+                finder.count_attribute_period(&stated, matching.map(RowIdSet::from_iter).as_ref())?
             }
             (matching, TimeBasis::FirstSeen, _) => {
-                finder.count_seen("a.added_at", matching.map(Ids::from_iter).as_ref())?
+                finder.count_seen("a.added_at", matching.map(RowIdSet::from_iter).as_ref())?
             }
             (matching, TimeBasis::LastSeen, _) => {
-                finder.count_seen("a.seen_at", matching.map(Ids::from_iter).as_ref())?
+                finder.count_seen("a.seen_at", matching.map(RowIdSet::from_iter).as_ref())?
             }
             (_, TimeBasis::Created | TimeBasis::Finished, None) => return Ok(None),
         };
@@ -49,7 +49,7 @@ impl Snapshot<'_> {
 }
 
 /// A time that artifacts state, in a period.
-struct Stated {
+struct AttributePeriod {
     /// The attribute with the time.
     name: &'static str,
     /// The first and the last millisecond of the period.
@@ -57,26 +57,26 @@ struct Stated {
 }
 
 /// Numbers of artifacts, by the number of the day since 1970.
-type Counts = BTreeMap<i64, u64>;
+type CountsByDay = BTreeMap<i64, u64>;
 
-impl Finder<'_, '_> {
+impl ResolvedQuery<'_, '_> {
     /// Returns a time that artifacts state, in the period of the filter if it is one of this time, or in all of time if
     /// there is none; `None` if the period is one of another time, or artifacts do not state the time.
-    fn stated(&self, by: TimeBasis) -> Option<Stated> {
+    fn attribute_period(&self, by: TimeBasis) -> Option<AttributePeriod> {
         let range = match self.filter.period {
             None => (i64::MIN, i64::MAX),
-            Some(Period { basis, since, until }) if basis == by => (
+            Some(TimePeriod { basis, since, until }) if basis == by => (
                 since.map_or(i64::MIN, milliseconds),
                 until.map_or(i64::MAX, |until| milliseconds(until).saturating_sub(1)),
             ),
             Some(_) => return None,
         };
-        Some(Stated { name: by.attribute()?, range })
+        Some(AttributePeriod { name: by.attribute()?, range })
     }
 
     /// Counts these artifacts, except those that are not selected.
-    fn count_few(&self, artifacts: &[i64], by: TimeBasis) -> Result<Counts> {
-        let mut counts = Counts::new();
+    fn count_few(&self, artifacts: &[i64], by: TimeBasis) -> Result<CountsByDay> {
+        let mut counts = CountsByDay::new();
         for id in artifacts {
             let row = self.snapshot.artifact_by_id(ArtifactId(*id))?;
             if self.is_selected(&row)?
@@ -89,11 +89,15 @@ impl Finder<'_, '_> {
     }
 
     /// Counts artifacts by the largest of the times that they state.
-    fn count_stated(&self, stated: &Stated, matching: Option<&Ids>) -> Result<Counts> {
+    fn count_attribute_period(
+        &self,
+        stated: &AttributePeriod,
+        matching: Option<&RowIdSet>,
+    ) -> Result<CountsByDay> {
         let (first, last) = stated.range;
         let mut open = self.selected(matching)?;
-        let mut counted = Ids::default();
-        let mut counts = Counts::new();
+        let mut counted = RowIdSet::default();
+        let mut counts = CountsByDay::new();
         // The largest come first: what follows of an artifact does not count.
         let sql = "SELECT v.number, t.artifact
                      FROM attribute_value v INDEXED BY attribute_value_by_number CROSS JOIN attribute t ON t.value = v.id
@@ -113,10 +117,10 @@ impl Finder<'_, '_> {
     }
 
     /// Counts artifacts by one of the columns with their times.
-    fn count_seen(&self, column: &str, matching: Option<&Ids>) -> Result<Counts> {
-        let Where { sql, parameters } = self.selection();
+    fn count_seen(&self, column: &str, matching: Option<&RowIdSet>) -> Result<CountsByDay> {
+        let WhereClause { sql, parameters } = self.selection();
         let sql = format!("SELECT {column}, a.id FROM artifact a WHERE {sql}");
-        let mut counts = Counts::new();
+        let mut counts = CountsByDay::new();
         self.each(&sql, params_from_iter(parameters), |time, artifact| {
             if matching.is_none_or(|matching| matching.contains(artifact)) {
                 *counts.entry(time.div_euclid(DAY_MILLISECONDS)).or_default() += 1;
@@ -127,13 +131,13 @@ impl Finder<'_, '_> {
 
     /// Returns the row ids of the artifacts among `matching` that are of the kinds and have the digits; `None` if neither
     /// is required.
-    fn selected(&self, matching: Option<&Ids>) -> Result<Option<Ids>> {
+    fn selected(&self, matching: Option<&RowIdSet>) -> Result<Option<RowIdSet>> {
         if self.kinds.is_none() && self.filter.digits.is_none() {
             return Ok(None);
         }
-        let Where { sql, parameters } = self.selection_at_any_time();
+        let WhereClause { sql, parameters } = self.selection_at_any_time();
         let sql = format!("SELECT a.id, 0 FROM artifact a WHERE {sql}");
-        let mut selected = Ids::default();
+        let mut selected = RowIdSet::default();
         self.each(&sql, params_from_iter(parameters), |artifact, _| {
             if matching.is_none_or(|matching| matching.contains(artifact)) {
                 selected.insert(artifact);
@@ -169,12 +173,12 @@ impl Finder<'_, '_> {
 
 /// A set of row ids. Almost all are small numbers, of which a set of bits takes less time than a table.
 #[derive(Default)]
-struct Ids {
+struct RowIdSet {
     bits: Vec<u64>,
     large: HashSet<i64>,
 }
 
-impl FromIterator<i64> for Ids {
+impl FromIterator<i64> for RowIdSet {
     fn from_iter<I: IntoIterator<Item = i64>>(ids: I) -> Self {
         let mut set = Self::default();
         for id in ids {
@@ -184,7 +188,7 @@ impl FromIterator<i64> for Ids {
     }
 }
 
-impl Ids {
+impl RowIdSet {
     /// The number of row ids that have a bit.
     const SMALL: i64 = 1 << 27;
 
@@ -230,12 +234,12 @@ fn date(day: i64) -> Option<NaiveDate> {
 
 #[cfg(test)]
 mod tests {
-    use super::Ids;
+    use super::RowIdSet;
 
     #[test]
     fn row_ids_of_any_size_are_members_once() {
-        let mut ids = Ids::default();
-        for id in [0, 63, 64, Ids::SMALL - 1, Ids::SMALL, i64::MAX, -1, i64::MIN] {
+        let mut ids = RowIdSet::default();
+        for id in [0, 63, 64, RowIdSet::SMALL - 1, RowIdSet::SMALL, i64::MAX, -1, i64::MIN] {
             assert!(!ids.contains(id) && !ids.remove(id), "{id}");
             assert!(ids.insert(id) && !ids.insert(id) && ids.contains(id), "{id}");
             assert!(ids.remove(id) && !ids.remove(id) && !ids.contains(id), "{id}");

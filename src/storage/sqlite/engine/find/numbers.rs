@@ -6,10 +6,10 @@
 
 use rusqlite::types::Value;
 
-use super::Finder;
-use super::scan::{NUMBER, Where, add_arrival, blob, milliseconds};
+use super::ResolvedQuery;
+use super::scan::{NUMBER, WhereClause, add_arrival, blob, milliseconds};
 use crate::storage::Result;
-use crate::storage::interface::{Cursor, Period};
+use crate::storage::interface::{Cursor, TimePeriod};
 use crate::storage::sqlite::rows::ArtifactRow;
 
 /// Numbers of values that are read at a time: the first and the largest one. Tests have few artifacts.
@@ -19,13 +19,13 @@ const VALUES: (usize, usize) = if cfg!(test) { (2, 4) } else { (64, 4_096) };
 const MANY: i64 = if cfg!(test) { 3 } else { 8_192 };
 
 /// A range of numbers of an attribute.
-struct Range {
+struct AttributeNumberRange {
     name: &'static str,
     low: i64,
     high: i64,
 }
 
-impl Range {
+impl AttributeNumberRange {
     fn parameters(&self) -> [Value; 3] {
         [Value::Text(self.name.to_owned()), Value::Integer(self.low), Value::Integer(self.high)]
     }
@@ -36,7 +36,7 @@ fn number(cursor: &Cursor) -> Option<i64> {
     cursor.number.or_else(|| cursor.time.map(|time| time.timestamp_millis()))
 }
 
-impl Finder<'_, '_> {
+impl ResolvedQuery<'_, '_> {
     /// Reads artifacts by the number of an attribute, the largest first, and those without it last.
     pub(super) fn by_number(
         &self,
@@ -49,7 +49,7 @@ impl Finder<'_, '_> {
         if after.is_none_or(|after| number(after).is_some()) {
             let (low, mut high) = bounds.unwrap_or((i64::MIN, i64::MAX));
             high = high.min(after.and_then(number).unwrap_or(i64::MAX));
-            self.with_numbers(Range { name, low, high }, after, count, &mut found)?;
+            self.with_numbers(AttributeNumberRange { name, low, high }, after, count, &mut found)?;
         }
         if found.len() < count && bounds.is_none() {
             let mut without = self.selection();
@@ -63,7 +63,7 @@ impl Finder<'_, '_> {
     /// Returns the smallest and the largest number of an attribute that the period allows; `None` if the period is
     /// none of this attribute.
     fn bounds(&self, name: &str) -> Option<(i64, i64)> {
-        let Period { basis, since, until } = self.filter.period?;
+        let TimePeriod { basis, since, until } = self.filter.period?;
         let bounds = (
             since.map_or(i64::MIN, milliseconds),
             until.map_or(i64::MAX, |until| milliseconds(until).saturating_sub(1)),
@@ -74,7 +74,7 @@ impl Finder<'_, '_> {
     /// Adds artifacts with numbers in a range to `found` until there are `count`.
     fn with_numbers(
         &self,
-        mut range: Range,
+        mut range: AttributeNumberRange,
         after: Option<&Cursor>,
         count: usize,
         found: &mut Vec<ArtifactRow>,
@@ -83,9 +83,9 @@ impl Finder<'_, '_> {
         while found.len() < count {
             let numbers = self.numbers(&range, size)?;
             let Some(&low) = numbers.last() else { break };
-            let part = Range { low, ..range };
+            let part = AttributeNumberRange { low, ..range };
             let left = count - found.len();
-            match (self.holders(&part)? > MANY, numbers.len()) {
+            match (self.count_artifacts(&part)? > MANY, numbers.len()) {
                 (false, _) => found.append(&mut self.sorted(&part, after, left)?),
                 (true, 1) => found.append(&mut self.frequent(&part, after, left)?),
                 (true, several) => {
@@ -101,7 +101,7 @@ impl Finder<'_, '_> {
     }
 
     /// Returns up to `count` numbers in a range that artifacts have, the largest first.
-    fn numbers(&self, range: &Range, count: usize) -> Result<Vec<i64>> {
+    fn numbers(&self, range: &AttributeNumberRange, count: usize) -> Result<Vec<i64>> {
         let sql = "SELECT number FROM attribute_value WHERE name = ?1 AND number BETWEEN ?2 AND ?3
                     ORDER BY number DESC LIMIT ?4";
         let count = i64::try_from(count).unwrap_or(i64::MAX);
@@ -109,7 +109,7 @@ impl Finder<'_, '_> {
     }
 
     /// Returns the number of artifacts with numbers in a range, up to `MANY` and one more.
-    fn holders(&self, range: &Range) -> Result<i64> {
+    fn count_artifacts(&self, range: &AttributeNumberRange) -> Result<i64> {
         let sql = "SELECT count(*) FROM (
                      SELECT 1 FROM attribute_value v CROSS JOIN attribute t ON t.value = v.id
                       WHERE v.name = ?1 AND v.number BETWEEN ?2 AND ?3 LIMIT ?4)";
@@ -119,7 +119,12 @@ impl Finder<'_, '_> {
     }
 
     /// Reads the artifacts whose numbers are in a range, and sorts them.
-    fn sorted(&self, range: &Range, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+    fn sorted(
+        &self,
+        range: &AttributeNumberRange,
+        after: Option<&Cursor>,
+        count: usize,
+    ) -> Result<Vec<ArtifactRow>> {
         let mut selection = self.selection();
         selection.and("v.name = ? AND v.number BETWEEN ? AND ?", range.parameters());
         selection.and(&format!("v.number = {NUMBER}"), [Value::Text(range.name.to_owned())]);
@@ -136,8 +141,13 @@ impl Finder<'_, '_> {
     }
 
     /// Reads the artifacts whose number is the only one of a range, which many artifacts have.
-    fn frequent(&self, range: &Range, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
-        let mut selection: Where = self.selection();
+    fn frequent(
+        &self,
+        range: &AttributeNumberRange,
+        after: Option<&Cursor>,
+        count: usize,
+    ) -> Result<Vec<ArtifactRow>> {
+        let mut selection: WhereClause = self.selection();
         let name = Value::Text(range.name.to_owned());
         selection.and(&format!("{NUMBER} = ?"), [name, Value::Integer(range.low)]);
         add_arrival(&mut selection, after.filter(|after| number(after) == Some(range.low)));

@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
-use super::Finder;
+use super::ResolvedQuery;
 use crate::digest::Digest;
-use crate::storage::interface::{Cursor, Order, Period};
+use crate::storage::interface::{Cursor, Order, TimePeriod};
 use crate::storage::sqlite::read::artifact_row;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use crate::storage::{Result, TimeBasis};
@@ -20,12 +20,12 @@ pub(super) const NUMBER: &str =
 
 /// A condition in SQL, with its parameters.
 #[derive(Clone)]
-pub(super) struct Where {
+pub(super) struct WhereClause {
     pub(super) sql: String,
     pub(super) parameters: Vec<Value>,
 }
 
-impl Where {
+impl WhereClause {
     fn new() -> Self {
         Self { sql: "1".to_owned(), parameters: Vec::new() }
     }
@@ -52,9 +52,9 @@ pub(super) fn milliseconds(time: DateTime<Utc>) -> i64 {
     floor + i64::from(!time.timestamp_subsec_nanos().is_multiple_of(1_000_000))
 }
 
-impl Finder<'_, '_> {
+impl ResolvedQuery<'_, '_> {
     /// Returns the condition on kinds, the period and digits.
-    pub(super) fn selection(&self) -> Where {
+    pub(super) fn selection(&self) -> WhereClause {
         let mut selection = self.selection_at_any_time();
         if let Some(period) = &self.filter.period {
             add_period(&mut selection, period);
@@ -63,8 +63,8 @@ impl Finder<'_, '_> {
     }
 
     /// Returns the condition on kinds and digits.
-    pub(super) fn selection_at_any_time(&self) -> Where {
-        let mut selection = Where::new();
+    pub(super) fn selection_at_any_time(&self) -> WhereClause {
+        let mut selection = WhereClause::new();
         if let Some(kinds) = &self.kinds {
             let list = vec!["?"; kinds.len()].join(", ");
             selection.and(&format!("a.kind IN ({list})"), kinds.iter().copied().map(Value::Integer));
@@ -83,7 +83,7 @@ impl Finder<'_, '_> {
 
     /// Returns the number of artifacts that are selected.
     pub(super) fn count(&self) -> Result<u64> {
-        let Where { sql, parameters } = self.selection();
+        let WhereClause { sql, parameters } = self.selection();
         let sql = format!("SELECT count(*) FROM artifact a WHERE {sql}");
         let count = self.snapshot.rows(&sql, params_from_iter(parameters), |row| row.get(0))?.pop();
         Ok(count.unwrap_or_default())
@@ -92,22 +92,22 @@ impl Finder<'_, '_> {
     /// Returns the artifacts that an index selects and that are not read in the order of the answer anyway, if there
     /// are at most `limit`.
     pub(super) fn few_by_index(&self, limit: usize) -> Result<Option<Vec<ArtifactId>>> {
-        let mut tries: Vec<Where> = Vec::new();
+        let mut tries: Vec<WhereClause> = Vec::new();
         if let Some((low, high)) =
             self.filter.digits.as_ref().filter(|digits| !digits.is_empty()).and_then(|digits| bounds(digits))
         {
-            let mut digits = Where::new();
+            let mut digits = WhereClause::new();
             digits.and("substr(a.core, 1, 8) BETWEEN ? AND ?", [beginning(&low), beginning(&high)]);
             tries.push(digits);
         }
         let is_by_arrival = matches!(self.order, Order::Kind | Order::Newest(TimeBasis::LastSeen));
         if let Some(kinds) = self.kinds.as_ref().filter(|_| !is_by_arrival) {
-            let mut of_kinds = Where::new();
+            let mut of_kinds = WhereClause::new();
             let list = vec!["?"; kinds.len()].join(", ");
             of_kinds.and(&format!("a.kind IN ({list})"), kinds.iter().copied().map(Value::Integer));
             tries.push(of_kinds);
         }
-        for Where { sql, mut parameters } in tries {
+        for WhereClause { sql, mut parameters } in tries {
             let sql = format!("SELECT a.id FROM artifact a WHERE {sql} LIMIT ?");
             parameters.push(Value::Integer(i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX)));
             let ids = self.snapshot.rows(&sql, params_from_iter(parameters), |row| row.get(0))?;
@@ -135,11 +135,11 @@ impl Finder<'_, '_> {
     pub(super) fn read(
         &self,
         from: &str,
-        condition: Where,
+        condition: WhereClause,
         order: &str,
         count: usize,
     ) -> Result<Vec<ArtifactRow>> {
-        let Where { sql, mut parameters } = condition;
+        let WhereClause { sql, mut parameters } = condition;
         let sql = format!(
             "SELECT {COLUMNS} FROM {from} JOIN kind k ON k.id = a.kind WHERE {sql} ORDER BY {order} LIMIT ?"
         );
@@ -163,7 +163,7 @@ impl Finder<'_, '_> {
     }
 
     /// Reads selected artifacts in the order of their arrival.
-    pub(super) fn read_by_arrival(&self, selection: Where, count: usize) -> Result<Vec<ArtifactRow>> {
+    pub(super) fn read_by_arrival(&self, selection: WhereClause, count: usize) -> Result<Vec<ArtifactRow>> {
         let Some(kinds) = self.kinds.as_deref() else {
             return self.read("artifact a", selection, "a.arrival DESC, a.core", count);
         };
@@ -219,8 +219,8 @@ impl Finder<'_, '_> {
 
     /// Adds the bounds of arrivals in the period: the time at which artifacts were last seen does not decrease with
     /// their arrival.
-    fn add_arrival_bounds(&self, selection: &mut Where) -> Result<()> {
-        let Some(Period { basis: TimeBasis::LastSeen, since, until }) = &self.filter.period else {
+    fn add_arrival_bounds(&self, selection: &mut WhereClause) -> Result<()> {
+        let Some(TimePeriod { basis: TimeBasis::LastSeen, since, until }) = &self.filter.period else {
             return Ok(());
         };
         if let Some(since) = since {
@@ -260,7 +260,7 @@ impl Finder<'_, '_> {
 }
 
 /// Adds the condition that an artifact comes after this place in the order of arrivals.
-pub(super) fn add_arrival(selection: &mut Where, after: Option<&Cursor>) {
+pub(super) fn add_arrival(selection: &mut WhereClause, after: Option<&Cursor>) {
     if let Some(Cursor { position, core, .. }) = after {
         let position = Value::Integer(position.cast_signed());
         selection.and(
@@ -270,7 +270,7 @@ pub(super) fn add_arrival(selection: &mut Where, after: Option<&Cursor>) {
     }
 }
 
-fn add_period(selection: &mut Where, Period { basis, since, until }: &Period) {
+fn add_period(selection: &mut WhereClause, TimePeriod { basis, since, until }: &TimePeriod) {
     let (column, name) = match basis {
         TimeBasis::FirstSeen => ("a.added_at", None),
         TimeBasis::LastSeen => ("a.seen_at", None),
