@@ -7,11 +7,11 @@
 //!
 //! ```no_run
 //! use runvault::Vault;
-//! use runvault::gateway::{Gateway, GatewayOptions, Mode};
+//! use runvault::gateway::{Gateway, GatewayMode, GatewayOptions};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let vault = Vault::open("runs.vault".as_ref())?;
-//! let options = GatewayOptions::new(Mode::Auto, "runs.vault-gateway".as_ref());
+//! let options = GatewayOptions::new(GatewayMode::Auto, "runs.vault-gateway".as_ref());
 //! let gateway = Gateway::start(vault, "127.0.0.1:0".parse()?, options)?;
 //! println!("OPENAI_BASE_URL=http://{}/openai/v1", gateway.address());
 //! let recorded = gateway.stop()?;

@@ -7,10 +7,10 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use runvault::recorders::{ConvertOptions, Input, convert};
+//! use runvault::recorders::{ConvertInput, ConvertOptions, convert};
 //!
 //! let line = r#"{"request":{"model":"m","messages":[]},"response":{"object":"chat.completion","choices":[]}}"#;
-//! let input = Input { name: "calls.jsonl".to_owned(), bytes: line.into() };
+//! let input = ConvertInput { name: "calls.jsonl".to_owned(), bytes: line.into() };
 //! let converted = convert(vec![input], &ConvertOptions::default())?;
 //! assert_eq!(converted[0].calls, 1);
 //! # Ok(())

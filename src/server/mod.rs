@@ -6,11 +6,11 @@
 //!
 //! ```no_run
 //! use runvault::Vault;
-//! use runvault::server::{Server, ServerOptions};
+//! use runvault::server::{ServerOptions, WebServer};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let vault = Vault::open("runs.vault".as_ref())?;
-//! let server = Server::bind("127.0.0.1:0".parse()?)?;
+//! let server = WebServer::bind("127.0.0.1:0".parse()?)?;
 //! println!("http://{}/", server.address());
 //! server.run(vault, ServerOptions::default(), || false)?;
 //! # Ok(())

@@ -40,7 +40,7 @@ pub(super) struct Arguments {
 /// The direction of a link.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-#[schemars(crate = "rmcp::schemars")]
+#[schemars(crate = "rmcp::schemars", rename = "Direction")]
 enum McpLinkDirection {
     Out,
     In,

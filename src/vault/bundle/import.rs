@@ -283,11 +283,11 @@ impl Vault {
     /// Adds the contents of a bundle, verified like all other artifacts, and its manual links.
     ///
     /// ```
-    /// # use runvault::{Vault, vault::bundle, vault::add::{Examined, Monitor}, intake::{ExamineOptions, SourceError}};
+    /// # use runvault::{Vault, vault::bundle, vault::add::{AddMonitor, DocumentResult}, intake::{ExamineOptions, SourceError}};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # struct Silent;
-    /// # impl Monitor for Silent {
-    /// #     fn examined(&mut self, _: &Examined) {}
+    /// # impl AddMonitor for Silent {
+    /// #     fn examined(&mut self, _: &DocumentResult) {}
     /// #     fn unreadable(&mut self, _: &SourceError) {}
     /// # }
     /// # let directory = tempfile::tempdir()?;

@@ -45,12 +45,12 @@ pub enum PlayerError {
 /// A player of a recording, in place of the recorded model.
 ///
 /// ```
-/// use runvault::vault::replay::{Miss, Player};
+/// use runvault::vault::replay::{Player, ReplayMiss};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut player = Player::new(std::fs::read("examples/session.json")?)?;
 /// assert_eq!(player.respond("Which label fits ticket 4711: bug, question or billing?")?, "bug");
-/// assert!(matches!(player.respond("What else?"), Err(Miss::NotRecorded { .. })));
+/// assert!(matches!(player.respond("What else?"), Err(ReplayMiss::NotRecorded { .. })));
 /// assert_eq!(player.unused().count(), 2);
 /// # Ok(())
 /// # }

@@ -48,11 +48,11 @@ impl PlayerRequest {
     /// Creates a request for the response to a call of `tool` with `arguments`, which are JSON.
     ///
     /// ```
-    /// use runvault::vault::replay::Request;
+    /// use runvault::vault::replay::PlayerRequest;
     ///
     /// # fn main() -> Result<(), runvault::json::reader::ReadError> {
-    /// let request = Request::call("weather", r#"{"days": 3, "city": "Paris"}"#)?;
-    /// assert_eq!(request, Request::call("weather", r#"{"city":"Paris","days":3}"#)?);
+    /// let request = PlayerRequest::call("weather", r#"{"days": 3, "city": "Paris"}"#)?;
+    /// assert_eq!(request, PlayerRequest::call("weather", r#"{"city":"Paris","days":3}"#)?);
     /// # Ok(())
     /// # }
     /// ```

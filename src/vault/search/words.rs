@@ -11,12 +11,12 @@ pub const MAX_TERMS: usize = 100;
 /// Everything else is text: the only invalid query is one without words.
 ///
 /// ```
-/// use runvault::vault::search::Words;
+/// use runvault::vault::search::SearchExpression;
 ///
-/// let words: Words = r#"refund* "export to CSV" OR AND NOT (:"#.parse()?;
+/// let words: SearchExpression = r#"refund* "export to CSV" OR AND NOT (:"#.parse()?;
 /// assert_eq!(words.alternatives().len(), 2);
-/// assert!("???".parse::<Words>().is_err());
-/// # Ok::<(), runvault::vault::search::WordsError>(())
+/// assert!("???".parse::<SearchExpression>().is_err());
+/// # Ok::<(), runvault::vault::search::SearchExpressionError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchExpression {
