@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{DocumentOutcome, DocumentResult};
+use super::report::{DocumentOutcome, DocumentResult};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, hex};
 use crate::validation::Violation;

@@ -1,0 +1,251 @@
+//! Storing of examined documents in batches.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::annotations::CommonAnnotations;
+use super::examination::{Examination, ExaminationResult, ExaminedItem};
+use super::inputs::ends_directory;
+use super::joining::FirstPart;
+use super::report::{AddReporter, AdmissionOutcome, DocumentOutcome};
+use super::source_paths::SourcePaths;
+use crate::artifact::Admitted;
+use crate::clock;
+use crate::digest::CoreHash;
+use crate::intake::{ArtifactSource, Predecessor};
+use crate::storage::{
+    self, ErrorKind, Filter, Order, Page, Prepared, PutOptions, RemovedPolicy, Result, Storage, StorageError,
+    TimeBasis,
+};
+
+/// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
+/// hundred artifacts.
+const BATCH_DOCUMENTS: usize = 1_000;
+const BATCH_BYTES: u64 = 16 << 20;
+
+/// Vaults with this many artifacts use batches of more documents: each commit writes most pages of the digest indexes.
+const LARGE_VAULT: u64 = 50_000;
+const LARGE_VAULT_BATCHES: usize = 4;
+
+/// How long to wait for other writers if the only change is that artifacts were seen again.
+const SEEN_BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The annotations and paths recorded with all artifacts of an addition.
+#[derive(Clone, Copy)]
+pub(in crate::vault) struct Recorded<'a> {
+    pub(in crate::vault) annotations: &'a CommonAnnotations,
+    pub(in crate::vault) source_paths: SourcePaths<'a>,
+}
+
+/// The reason for stopping before the end of the inputs.
+pub(super) enum AddInterruption {
+    /// At a failed document, as requested.
+    Stopped,
+    Failed(StorageError),
+}
+
+impl From<StorageError> for AddInterruption {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Returns whether adding stopped at a failed document.
+pub(super) fn is_stopped(outcome: std::result::Result<(), AddInterruption>) -> Result<bool> {
+    match outcome {
+        Ok(()) => Ok(false),
+        Err(AddInterruption::Stopped) => Ok(true),
+        Err(AddInterruption::Failed(error)) => Err(error),
+    }
+}
+
+/// Documents to be stored together, with those between them that are not to be stored, so that the monitor receives all
+/// of them in order and none too early.
+pub(super) struct AddBatch<'s> {
+    pub(super) storage: &'s dyn Storage,
+    recorded: Recorded<'s>,
+    policy: RemovedPolicy,
+    /// One time for a whole `add`, so that the order within it is not recorded.
+    at: DateTime<Utc>,
+    waiting: Vec<(usize, ExaminedItem<Prepared>)>,
+    /// The total size of the artifacts and reports in bytes.
+    bytes: u64,
+    /// The multiple of the usual number of documents, once there are as many.
+    times: Option<usize>,
+    /// The number of documents that were not stored because an earlier one was rejected.
+    pub(super) dropped: u64,
+    /// How long to wait for other writers to record artifacts as seen again; zero after the first timeout.
+    seen_busy_timeout: Duration,
+}
+
+impl<'s> AddBatch<'s> {
+    pub(super) fn new(storage: &'s dyn Storage, recorded: Recorded<'s>, policy: RemovedPolicy) -> Self {
+        Self {
+            storage,
+            recorded,
+            policy,
+            at: clock::now(),
+            waiting: Vec::new(),
+            bytes: 0,
+            times: None,
+            dropped: 0,
+            seen_busy_timeout: SEEN_BUSY_TIMEOUT,
+        }
+    }
+
+    /// Returns the document that ends at `predecessor`, if it is about to be stored.
+    pub(super) fn beginning(&self, wanted: &Predecessor) -> Option<FirstPart> {
+        let core = CoreHash(wanted.after);
+        self.waiting.iter().rev().find_map(|(_, item)| match item {
+            Ok(Examination { verdict: ExaminationResult::Admitted(prepared), .. }) => {
+                let admitted = prepared.admitted();
+                let is_it = admitted.core() == core && admitted.kind() == wanted.kind;
+                let only = admitted.members().first().filter(|_| is_it)?;
+                Some(FirstPart::new(core, only.bytes().to_vec()))
+            }
+            _ => None,
+        })
+    }
+
+    pub(super) fn push(
+        &mut self,
+        number: usize,
+        mut item: ExaminedItem<Prepared>,
+        reporter: &mut AddReporter<'_>,
+    ) -> std::result::Result<(), AddInterruption> {
+        if let Ok(Examination { path, verdict: ExaminationResult::Admitted(prepared), .. }) = &mut item {
+            self.recorded.source_paths.set(path, prepared);
+        }
+        self.bytes += match &item {
+            Ok(Examination { verdict: ExaminationResult::Admitted(prepared), .. }) => {
+                size_with_attachments(prepared)
+            }
+            Ok(Examination { verdict: ExaminationResult::Rejected(rejection), .. }) => {
+                rejection.report.bytes() as u64
+            }
+            _ => 0,
+        };
+        self.waiting.push((number, item));
+        if self.is_full()? {
+            self.store(reporter)?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether the batch is to be stored before more is added to it.
+    fn is_full(&mut self) -> Result<bool> {
+        if self.bytes >= BATCH_BYTES {
+            return Ok(true);
+        }
+        if self.waiting.len() < BATCH_DOCUMENTS {
+            return Ok(false);
+        }
+        let times = match self.times {
+            Some(times) => times,
+            None if additions(self.storage)? < LARGE_VAULT => 1,
+            None => LARGE_VAULT_BATCHES,
+        };
+        self.times = Some(times);
+        Ok(self.waiting.len() >= BATCH_DOCUMENTS * times)
+    }
+
+    /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
+    /// without the write lock, so that it can be reported even if another process holds the lock for a long time.
+    fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<AdmissionOutcome>> {
+        let prepared: Vec<&Prepared> =
+            self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).collect();
+        let are_present = self.are_present(&prepared)?;
+        let busy_timeout = if are_present { self.seen_busy_timeout } else { storage::BUSY_TIMEOUT };
+        match self.storage.put(&prepared, &PutOptions { policy: self.policy, at: self.at, busy_timeout }) {
+            Err(error) if error.kind() == ErrorKind::Busy && are_present && accepts_unrecorded => {
+                let fates = prepared
+                    .iter()
+                    .map(|_| AdmissionOutcome::Has(DocumentOutcome::PresentUnrecorded))
+                    .collect();
+                self.seen_busy_timeout = Duration::ZERO;
+                Ok(fates)
+            }
+            stored => Ok(stored?.into_iter().map(AdmissionOutcome::from).collect()),
+        }
+    }
+
+    /// Returns whether adding these artifacts would change only when they were last seen.
+    fn are_present(&self, artifacts: &[&Prepared]) -> Result<bool> {
+        if !self.storage.is_created() {
+            return Ok(false);
+        }
+        let snapshot = self.storage.snapshot()?;
+        for artifact in artifacts {
+            if snapshot.captures_with(&artifact.targets())?.contains(&None) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Annotates the stored artifacts among the waiting ones.
+    fn annotate(&self, fates: &[AdmissionOutcome]) -> Result<()> {
+        let admitted = self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).zip(fates);
+        let stored = admitted.filter(|(_, fate)| matches!(fate, AdmissionOutcome::Has(_)));
+        let cores: Vec<CoreHash> = stored.map(|(prepared, _)| prepared.admitted().core()).collect();
+        self.recorded.annotations.set(self.storage, &cores, self.at)
+    }
+
+    pub(super) fn store(
+        &mut self,
+        reporter: &mut AddReporter<'_>,
+    ) -> std::result::Result<(), AddInterruption> {
+        let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(AddInterruption::Failed)?;
+        self.annotate(&fates).map_err(AddInterruption::Failed)?;
+        // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
+        let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
+        // Originals are not removed either before their artifact is recorded as seen again, so that they can be added
+        // again.
+        let is_kept = |fate: &AdmissionOutcome| matches!(fate, AdmissionOutcome::Has(outcome) if *outcome != DocumentOutcome::PresentUnrecorded);
+        let kept = admitted.filter(|(_, fate)| is_kept(fate));
+        let originals: Vec<&ArtifactSource> =
+            kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
+        reporter.monitor.stored(&originals);
+        let mut fates = fates.into_iter();
+        self.bytes = 0;
+        let mut waiting = self.waiting.drain(..);
+        while let Some((number, item)) = waiting.next() {
+            let fate = prepared_of(&item).and_then(|_| fates.next());
+            let is_refused = matches!(fate, Some(AdmissionOutcome::Refused(_)));
+            reporter.report(number, item, || fate.unwrap_or(AdmissionOutcome::Has(DocumentOutcome::Present)));
+            if is_refused && reporter.monitor.stops_at_bad() {
+                let documents = waiting.filter(|(_, item)| !ends_directory(item));
+                self.dropped = documents.count() as u64;
+                return Err(AddInterruption::Stopped);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the artifact to be stored, if the item is one.
+fn prepared_of(item: &ExaminedItem<Prepared>) -> Option<&Prepared> {
+    match item {
+        Ok(Examination { verdict: ExaminationResult::Admitted(prepared), .. }) => Some(prepared),
+        _ => None,
+    }
+}
+
+/// Returns the size in bytes of an artifact and of the files beside it that are stored with it. Other embedded artifacts
+/// consist of its own files.
+fn size_with_attachments(prepared: &Prepared) -> u64 {
+    let embedded = prepared.embedded().iter().map(Prepared::admitted);
+    let attachments = embedded.filter(|embedded| embedded.kind().takes_any_bytes());
+    prepared.admitted().size() + attachments.map(Admitted::size).sum::<u64>()
+}
+
+/// Returns the position of the last artifact in the order of additions, which is approximately the number of artifacts.
+fn additions(storage: &dyn Storage) -> Result<u64> {
+    if !storage.is_created() {
+        return Ok(0);
+    }
+    let newest = Order::Newest(TimeBasis::FirstSeen);
+    let last = storage.snapshot()?.find(&Filter::default(), newest, &Page::first(1))?.items.pop();
+    Ok(last.map_or(0, |hit| hit.artifact.addition))
+}

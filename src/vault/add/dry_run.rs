@@ -1,0 +1,174 @@
+//! What adding would do to a vault.
+
+use std::collections::{HashMap, HashSet};
+
+use super::examination::{Examination, ExaminationResult, ExaminedItem};
+use super::inputs::{InputResult, each};
+use super::joining::{self, ContinuationJoiner, DocumentSink, FirstPart};
+use super::report::{AddMonitor, AddReporter, AdmissionOutcome, DocumentOutcome, Summary};
+use super::rules::{conflicting, removed};
+use crate::artifact::Admitted;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::intake::pipeline::PipelineEvent;
+use crate::intake::{ArtifactSource, DocumentVerdict, ExamineOptions, InputLocation, Predecessor};
+use crate::storage::{KindConflict, Result, Snapshot, StorageError};
+
+/// Examines all `inputs`, stores nothing, and reports what adding would do to the vault in `snapshot`, or to a new
+/// one.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub fn dry_run(
+    snapshot: Option<&dyn Snapshot>,
+    inputs: impl Iterator<Item = InputResult> + Send,
+    options: &ExamineOptions,
+    monitor: &mut dyn AddMonitor,
+) -> Result<Summary> {
+    let allow_removed = options.allow_removed;
+    let seen = DryRunContents { snapshot, allow_removed, cores: HashMap::new(), captures: HashSet::new() };
+    let reporter = AddReporter { monitor, summary: Summary::default() };
+    let mut rehearsal = DryRun { seen, grown: HashMap::new(), options, reporter };
+    let mut joining = ContinuationJoiner::new(options, |admitted| admitted, true);
+    let mut number = 0;
+    each(
+        inputs,
+        true,
+        options,
+        |admitted| admitted,
+        |event| {
+            let PipelineEvent::Result(item) = event else { return Ok(()) };
+            let item = joining.take(number, item, &mut rehearsal)?;
+            number += 1;
+            item.map_or(Ok(()), |item| rehearsal.push(number - 1, item))
+        },
+    )?;
+    joining.finish(&mut rehearsal)?;
+    Ok(rehearsal.reporter.summary)
+}
+
+/// The state of a dry run.
+struct DryRun<'s, 'm> {
+    seen: DryRunContents<'s>,
+    /// Documents that others may continue.
+    grown: HashMap<CoreHash, DryRunDocument>,
+    options: &'s ExamineOptions,
+    reporter: AddReporter<'m>,
+}
+
+/// The location of a document that would be in the vault.
+enum DryRunDocument {
+    Place(InputLocation),
+    Bytes(Vec<u8>),
+}
+
+impl DocumentSink<Admitted> for DryRun<'_, '_> {
+    type Error = StorageError;
+
+    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+        let core = CoreHash(wanted.after);
+        let document = match self.grown.get(&core) {
+            Some(DryRunDocument::Bytes(bytes)) => Some(bytes.clone()),
+            Some(DryRunDocument::Place(place)) => self.read_again(place.clone(), core),
+            None => None,
+        };
+        match (document, self.seen.snapshot) {
+            (Some(document), _) => Ok(Some(FirstPart::new(core, document))),
+            (None, Some(snapshot)) => joining::in_vault(snapshot, wanted),
+            (None, None) => Ok(None),
+        }
+    }
+
+    fn push(&mut self, number: usize, item: ExaminedItem<Admitted>) -> Result<()> {
+        let mut fate = AdmissionOutcome::Has(DocumentOutcome::Verified);
+        if let Ok(Examination {
+            verdict: ExaminationResult::Admitted(admitted), original, continues, ..
+        }) = &item
+        {
+            fate = self.seen.fate(admitted)?;
+            if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
+                let place = original.as_ref().filter(|_| continues.is_none()).and_then(ArtifactSource::place);
+                let grown = place
+                    .map_or_else(|| DryRunDocument::Bytes(bytes.bytes().to_vec()), DryRunDocument::Place);
+                self.grown.insert(admitted.core(), grown);
+            }
+        }
+        self.reporter.report(number, item, || fate);
+        Ok(())
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl DryRun<'_, '_> {
+    /// Returns the document at `place` if it still has this core hash.
+    fn read_again(&self, place: InputLocation, core: CoreHash) -> Option<Vec<u8>> {
+        let (verdict, _) = place.into_file()?.open().examine_in_place(self.options).ok()?;
+        match verdict {
+            DocumentVerdict::Admitted(admitted) if admitted.core() == core => {
+                admitted.members().first().map(|member| member.bytes().to_vec())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The contents of the vault, with what would have been added so far.
+struct DryRunContents<'s> {
+    snapshot: Option<&'s dyn Snapshot>,
+    allow_removed: bool,
+    cores: HashMap<CoreHash, &'static str>,
+    captures: HashSet<(CoreHash, CaptureHash)>,
+}
+
+impl DryRunContents<'_> {
+    fn fate(&mut self, admitted: &Admitted) -> Result<AdmissionOutcome> {
+        if let Some(snapshot) = self.snapshot.filter(|_| !self.allow_removed) {
+            let tombstones = snapshot.tombstones_of(admitted)?;
+            if !tombstones.is_empty() {
+                return Ok(AdmissionOutcome::Refused(removed(admitted.core(), &tombstones)));
+            }
+        }
+        if let Some(conflict) = self.conflict(admitted)? {
+            return Ok(AdmissionOutcome::Refused(conflicting(admitted.core(), &conflict)));
+        }
+        self.outcome(admitted).map(AdmissionOutcome::Has)
+    }
+
+    fn conflict(&self, admitted: &Admitted) -> Result<Option<KindConflict>> {
+        let (core, own) = (admitted.core(), admitted.kind().name());
+        let stored = self.snapshot.map(|snapshot| snapshot.artifact(core)).transpose()?.flatten();
+        let stored = stored.map(|stored| stored.kind);
+        let kind = stored.or_else(|| self.cores.get(&core).map(|kind| (*kind).to_owned()));
+        if let Some(kind) = kind.filter(|kind| kind != own) {
+            return Ok(Some(KindConflict { core, kind }));
+        }
+        for embedded in admitted.embedded() {
+            if let Some(conflict) = self.conflict(embedded)? {
+                return Ok(Some(conflict));
+            }
+        }
+        Ok(None)
+    }
+
+    fn outcome(&mut self, admitted: &Admitted) -> Result<DocumentOutcome> {
+        for embedded in admitted.embedded() {
+            self.outcome(embedded)?;
+        }
+        let (core, capture) = (admitted.core(), admitted.capture());
+        let (mut has_core, mut has_capture) = (
+            self.cores.insert(core, admitted.kind().name()).is_some(),
+            !self.captures.insert((core, capture)),
+        );
+        if let Some(snapshot) = self.snapshot {
+            has_core |= snapshot.artifact(core)?.is_some();
+            has_capture |= snapshot.capture(core, capture)?.is_some();
+        }
+        Ok(match (has_core, has_capture) {
+            (_, true) => DocumentOutcome::Present,
+            (true, false) => DocumentOutcome::NewCapture,
+            (false, false) => DocumentOutcome::Added,
+        })
+    }
+}

@@ -1,0 +1,267 @@
+//! What is reported about each document.
+
+use super::examination::{ContinuingDocument, Examination, ExaminationResult, ExaminedItem};
+use super::rules::{conflicting, removed};
+use crate::artifact::{Admitted, Kind, Signature};
+use crate::digest::CoreHash;
+use crate::intake::{ArtifactSource, Rejection, SourceError};
+use crate::secrets::SecretMatch;
+use crate::storage::{Prepared, PutOutcome, PutResult};
+use crate::validation::Report;
+
+/// The outcome for a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DocumentOutcome {
+    /// It is a new artifact and was stored.
+    Added,
+    /// It is a new byte form of an existing artifact and was stored.
+    NewCapture,
+    /// It already existed, and was recorded as seen again.
+    Present,
+    /// It already existed, and was not recorded as seen again because another process held the write lock.
+    PresentUnrecorded,
+    /// It is a valid artifact; storing was not requested.
+    Verified,
+    /// It breaks rules or was removed before ([`REMOVED`](super::REMOVED)); nothing was stored.
+    Rejected,
+    /// It is not an artifact.
+    Skipped,
+}
+
+/// A document and its outcome.
+#[derive(Debug)]
+pub struct DocumentResult {
+    /// The name of the document.
+    pub path: String,
+    /// The bytes of the name, if it is not UTF-8: `path` then contains replacement characters.
+    pub path_bytes: Option<Vec<u8>>,
+    /// Its kind, if it was recognized.
+    pub kind: Option<Kind>,
+    /// The outcome.
+    pub outcome: DocumentOutcome,
+    /// The core hash of the artifact.
+    pub core: Option<CoreHash>,
+    /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
+    pub continues: Option<CoreHash>,
+    /// The files beside it that it refers to and that are stored with it, by core hash.
+    pub attachments: Vec<CoreHash>,
+    /// Its size in bytes; 0 if it was not admitted.
+    pub size: u64,
+    /// Its violations, including warnings.
+    pub report: Report,
+    /// Text that looks like a secret in it, and in the files that are stored with it, if that was to be reported. If it
+    /// was rejected for that, they are in the report.
+    pub secrets: Vec<SecretMatch>,
+    /// The result of checking its signature; `None` if it is not signed or was not admitted.
+    pub signature: Option<Signature>,
+    /// Its original, if it was admitted and read from a file or directory.
+    pub original: Option<ArtifactSource>,
+}
+
+/// A receiver of progress events.
+pub trait AddMonitor {
+    /// Called when the documents read from these locations are durably stored, before the calls of
+    /// [`AddMonitor::examined`] for them, which are in the same order.
+    fn stored(&mut self, originals: &[&ArtifactSource]) {
+        let _ = originals;
+    }
+
+    /// Called when the input with this number, from 0, is finished, directly before [`AddMonitor::examined`] or
+    /// [`AddMonitor::unreadable`].
+    fn done(&mut self, input: usize) {
+        let _ = input;
+    }
+
+    /// Called when a document is finished and, if it is to be stored, durable. Calls are in the order of the inputs,
+    /// except for documents that continue a later one, which come last.
+    fn examined(&mut self, examined: &DocumentResult);
+
+    /// Called when an input could not be read.
+    fn unreadable(&mut self, error: &SourceError);
+
+    /// Returns whether to stop at the first document that breaks rules or cannot be read. Everything before it is
+    /// stored, and nothing after it.
+    fn stops_at_bad(&self) -> bool {
+        false
+    }
+
+    /// Returns whether existing artifacts may be reported as [`DocumentOutcome::PresentUnrecorded`] if other processes
+    /// prevent writing. Otherwise adding fails in that case, and can be retried.
+    fn accepts_unrecorded(&self) -> bool {
+        true
+    }
+}
+
+/// The number of documents by outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// New artifacts.
+    pub added: u64,
+    /// New byte forms of existing artifacts.
+    pub new_captures: u64,
+    /// Documents that already existed.
+    pub present: u64,
+    /// Documents that already existed and could not be recorded as seen again.
+    pub unrecorded: u64,
+    /// Valid artifacts, when storing was not requested.
+    pub verified: u64,
+    /// Documents that break rules or were removed before.
+    pub rejected: u64,
+    /// Documents that are not artifacts.
+    pub skipped: u64,
+    /// Inputs that could not be read.
+    pub unreadable: u64,
+    /// Documents that were not processed because of an earlier failure.
+    pub left: u64,
+    /// Total size of the artifacts in bytes.
+    pub bytes: u64,
+}
+
+impl Summary {
+    /// Adds a document to the counts.
+    pub fn count(&mut self, examined: &DocumentResult) {
+        self.bytes += examined.size;
+        *match examined.outcome {
+            DocumentOutcome::Added => &mut self.added,
+            DocumentOutcome::NewCapture => &mut self.new_captures,
+            DocumentOutcome::Present => &mut self.present,
+            DocumentOutcome::PresentUnrecorded => &mut self.unrecorded,
+            DocumentOutcome::Verified => &mut self.verified,
+            DocumentOutcome::Rejected => &mut self.rejected,
+            DocumentOutcome::Skipped => &mut self.skipped,
+        } += 1;
+    }
+}
+
+/// A counter that also reports to the monitor.
+pub(super) struct AddReporter<'m> {
+    pub(super) monitor: &'m mut dyn AddMonitor,
+    pub(super) summary: Summary,
+}
+
+impl AddReporter<'_> {
+    /// Reports `item`; `fate` applies if it was admitted.
+    pub(super) fn report<A: Into<ReportedArtifact>>(
+        &mut self,
+        number: usize,
+        item: ExaminedItem<A>,
+        fate: impl FnOnce() -> AdmissionOutcome,
+    ) {
+        self.monitor.done(number);
+        match item {
+            Ok(examination) => {
+                let examined = examination.into_examined(fate);
+                self.summary.count(&examined);
+                self.monitor.examined(&examined);
+            }
+            Err(error) => {
+                self.summary.unreadable += 1;
+                self.monitor.unreadable(&error);
+            }
+        }
+    }
+}
+
+/// The outcome for an admitted artifact.
+pub(super) enum AdmissionOutcome {
+    Has(DocumentOutcome),
+    /// It was removed before.
+    Refused(Report),
+}
+
+impl From<PutResult> for AdmissionOutcome {
+    fn from(put: PutResult) -> Self {
+        Self::Has(match put.outcome {
+            PutOutcome::Added => DocumentOutcome::Added,
+            PutOutcome::NewCapture => DocumentOutcome::NewCapture,
+            PutOutcome::Present => DocumentOutcome::Present,
+            PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
+            PutOutcome::KindConflict(conflict) => return Self::Refused(conflicting(put.core, &conflict)),
+        })
+    }
+}
+
+/// The reported properties of an artifact.
+pub(super) struct ReportedArtifact {
+    kind: Kind,
+    core: CoreHash,
+    attachments: Vec<CoreHash>,
+    size: u64,
+    report: Report,
+    secrets: Vec<SecretMatch>,
+    signature: Option<Signature>,
+}
+
+impl ReportedArtifact {
+    fn new<'a>(admitted: &Admitted, embedded: impl Iterator<Item = &'a Admitted>) -> Self {
+        let attachments = embedded.filter(|embedded| embedded.kind().takes_any_bytes()).map(Admitted::core);
+        Self {
+            kind: admitted.kind(),
+            core: admitted.core(),
+            attachments: attachments.collect(),
+            size: admitted.size(),
+            report: admitted.report().clone(),
+            secrets: admitted.secrets().to_vec(),
+            signature: admitted.signature().cloned(),
+        }
+    }
+}
+
+impl From<Admitted> for ReportedArtifact {
+    fn from(admitted: Admitted) -> Self {
+        Self::new(&admitted, admitted.embedded().iter())
+    }
+}
+
+impl From<Prepared> for ReportedArtifact {
+    fn from(prepared: Prepared) -> Self {
+        Self::new(prepared.admitted(), prepared.embedded().iter().map(Prepared::admitted))
+    }
+}
+
+impl<A: Into<ReportedArtifact>> Examination<A> {
+    fn into_examined(self, fate: impl FnOnce() -> AdmissionOutcome) -> DocumentResult {
+        let (path, path_bytes) = match self.path.into_string() {
+            Ok(path) => (path, None),
+            Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
+        };
+        let mut told = DocumentResult {
+            path,
+            path_bytes,
+            kind: None,
+            outcome: DocumentOutcome::Skipped,
+            core: None,
+            continues: self.continues,
+            attachments: Vec::new(),
+            size: 0,
+            report: Report::default(),
+            secrets: Vec::new(),
+            signature: None,
+            original: self.original,
+        };
+        match self.verdict {
+            ExaminationResult::Admitted(admitted) => {
+                let ReportedArtifact { kind, core, attachments, size, report, secrets, signature } =
+                    admitted.into();
+                (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
+                match fate() {
+                    AdmissionOutcome::Has(outcome) => {
+                        (told.outcome, told.size, told.report) = (outcome, size, report);
+                        (told.attachments, told.secrets) = (attachments, secrets);
+                    }
+                    AdmissionOutcome::Refused(report) => {
+                        (told.outcome, told.report) = (DocumentOutcome::Rejected, report);
+                    }
+                }
+            }
+            ExaminationResult::Rejected(Rejection { kind, report, .. })
+            | ExaminationResult::Rest(ContinuingDocument {
+                rejection: Rejection { kind, report, .. }, ..
+            }) => {
+                (told.kind, told.outcome, told.report) = (kind, DocumentOutcome::Rejected, report);
+            }
+            ExaminationResult::NoArtifact | ExaminationResult::End(_) => {}
+        }
+        told
+    }
+}
