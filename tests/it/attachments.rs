@@ -300,7 +300,7 @@ fn files_that_a_run_names_with_their_hashes_are_stored_with_it() {
     sandbox.write("in/c.txt", "something else");
     let mut expected = vec![digest("a"), digest("b")];
     expected.sort();
-    // Verifying stores nothing, and a rehearsal says what would be stored.
+    // Verifying stores nothing, and a dry run reports what would be stored.
     let verified = sandbox.run(["verify", "--json", "in/run.rpk"]).expect(0).json().remove(0);
     assert_eq!(stored_with(&verified), Vec::<String>::new());
     let previewed = sandbox.run(["add", "--json", "--dry-run", "in/run.rpk"]).expect(0).json().remove(0);

@@ -20,6 +20,8 @@ const WORDS: &[&str] = &[
     "mends",
     "mended",
     "rehearse",
+    "rehearsal",
+    "rehearsals",
     "rehearsed",
     "bring in step",
     "brought in step",

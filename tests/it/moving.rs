@@ -77,7 +77,7 @@ fn archives_go_as_a_whole() {
 }
 
 #[test]
-fn standard_input_and_rehearsals_move_nothing() {
+fn standard_input_and_dry_runs_move_nothing() {
     let sandbox = Sandbox::without_vault();
     let ran = sandbox.run_on(b"{}", &["add", "--move", "-"]).expect(3);
     assert!(ran.stderr.contains("--move works on files, not on standard input"), "{}", ran.stderr);

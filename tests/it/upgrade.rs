@@ -138,7 +138,7 @@ fn the_chain_of_the_journal_goes_on_through_upgrades() {
 /// references is filled from the lists of mentions.
 #[test]
 fn references_of_a_vault_of_schema_7_are_found_after_the_upgrade() {
-    let sandbox = crate::dangling::referring();
+    let sandbox = crate::unresolved::referring();
     let unresolved = ["unresolved", "--all", "--json"];
     let before = sandbox.run(unresolved).expect(0).stdout;
     assert!(before.contains("sha256:"), "{before}");

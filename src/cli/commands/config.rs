@@ -176,7 +176,7 @@ struct SettingView {
 
 impl SettingView {
     fn new(entry: &SettingInfo) -> Result<Self, CommandError> {
-        let told = Self {
+        let view = Self {
             name: entry.name,
             value: entry.default(),
             value_bytes: None,
@@ -188,19 +188,19 @@ impl SettingView {
             file_bytes: None,
             line: None,
         };
-        let Some(value) = entry.value()? else { return Ok(told) };
+        let Some(value) = entry.value()? else { return Ok(view) };
         let text = &value.text;
-        let told = Self {
+        let view = Self {
             value: Some(text.to_string_lossy().into_owned()),
             value_bytes: json::bytes_of(text),
-            ..told
+            ..view
         };
         Ok(match value.origin {
-            SettingOrigin::Variable(_) => Self { origin: "variable", ..told },
+            SettingOrigin::Variable(_) => Self { origin: "variable", ..view },
             SettingOrigin::File(place) => {
                 let file = place.path.to_string_lossy().into_owned();
                 let file_bytes = json::bytes_of(place.path.as_os_str());
-                Self { origin: "file", file: Some(file), file_bytes, line: Some(place.line), ..told }
+                Self { origin: "file", file: Some(file), file_bytes, line: Some(place.line), ..view }
             }
         })
     }
@@ -215,24 +215,24 @@ impl SettingView {
 }
 
 fn list(as_json: bool) -> Result<Status, CommandError> {
-    let mut told =
+    let mut views =
         settings::ALL.iter().map(|known| SettingView::new(known.entry())).collect::<Result<Vec<_>, _>>()?;
-    for value in told.iter_mut().filter_map(|told| told.value.as_mut()) {
+    for value in views.iter_mut().filter_map(|view| view.value.as_mut()) {
         hide_password(value);
     }
     let mut out = io::BufWriter::new(stdout::text());
     if as_json {
-        told.iter().try_for_each(|told| json::line(&mut out, told))?;
+        views.iter().try_for_each(|view| json::line(&mut out, view))?;
     } else {
-        write_table(&mut out, &told)?;
+        write_table(&mut out, &views)?;
     }
     out.flush()?;
     drop(out);
     // The listing reports all invalid settings, not only the first.
     let mut status = Status::Done;
-    for (known, told) in settings::ALL.iter().zip(&told) {
-        if let Some(Err(why)) = told.value.as_ref().map(|value| known.check(value)) {
-            stdout::error(&format!("{}: {}: {why}", told.origin_text(), told.name));
+    for (known, view) in settings::ALL.iter().zip(&views) {
+        if let Some(Err(why)) = view.value.as_ref().map(|value| known.check(value)) {
+            stdout::error(&format!("{}: {}: {why}", view.origin_text(), view.name));
             status = Status::No;
         }
     }
@@ -247,18 +247,18 @@ fn hide_password(value: &mut String) {
     }
 }
 
-fn write_table(out: &mut dyn Write, told: &[SettingView]) -> io::Result<()> {
+fn write_table(out: &mut dyn Write, views: &[SettingView]) -> io::Result<()> {
     let mut table = TextTable::new(vec![
         TextColumn::new("name").whole(),
         TextColumn::new("value"),
         TextColumn::new("origin"),
     ]);
-    for (known, told) in settings::ALL.iter().zip(told) {
+    for (known, view) in settings::ALL.iter().zip(views) {
         let none = || format!("({})", plain(known.entry().default_text()));
         table.push(vec![
-            TextCell::plain(told.name),
-            TextCell::plain(&told.value.as_ref().map_or_else(none, |value| value.replace('\n', ", "))),
-            TextCell::new(&told.origin_text(), FAINT),
+            TextCell::plain(view.name),
+            TextCell::plain(&view.value.as_ref().map_or_else(none, |value| value.replace('\n', ", "))),
+            TextCell::new(&view.origin_text(), FAINT),
         ]);
     }
     table.write(out)

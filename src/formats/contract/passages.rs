@@ -36,13 +36,13 @@ mod tests {
     fn refs_effects_and_remarks_are_passages_of_their_own() {
         let contract = "description: what the agent may do\nio_refs:\n  - ref: service:tracker\n    kind: service\n\
                         effects:\n  - name: label-ticket\n    evidence: {type: status, metric: label_status}\n";
-        let told: Vec<String> = extract(contract.as_bytes(), &Limits::default())
+        let extracted: Vec<String> = extract(contract.as_bytes(), &Limits::default())
             .unwrap()
             .into_iter()
             .map(|passage| format!("{} {}", passage.place, passage.text.replace('\n', ", ")))
             .collect();
         assert_eq!(
-            told,
+            extracted,
             [
                 "/description what the agent may do",
                 "/io_refs/0 ref: service:tracker, kind: service",

@@ -51,13 +51,13 @@ mod tests {
             member("model_io.json", r#"{"interactions": [{"response_content": "said"}]}"#),
             member("ledger.jsonl", "{\"result_kind\": \"BUNDLE\"}\n\n{\"mode\": \"live\"}\n"),
         ];
-        let told: Vec<String> = extract(&files, &Limits::default())
+        let extracted: Vec<String> = extract(&files, &Limits::default())
             .unwrap()
             .into_iter()
             .map(|passage| format!("{}: {}", passage.place, passage.text.replace('\n', ", ")))
             .collect();
         assert_eq!(
-            told,
+            extracted,
             [
                 "run.json /run_id: r",
                 "run.json /policy: name: triage, version: 2",

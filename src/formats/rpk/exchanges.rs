@@ -165,18 +165,18 @@ mod tests {
 
     /// Describes each exchange.
     fn summaries(steps: &Json) -> Vec<String> {
-        let told = exchanges(steps).into_iter().map(|exchange| {
+        let summaries = exchanges(steps).into_iter().map(|exchange| {
             let Exchange { index, tool, arguments, response, is_error, prompts, .. } = exchange;
-            let asked = match (tool, arguments) {
+            let request = match (tool, arguments) {
                 (tool, Some(arguments)) => format!("{}({})", tool.unwrap_or_default(), arguments.as_json()),
                 (Some(tool), None) => format!("{tool}?"),
                 (None, None) => {
                     prompts.iter().map(|prompt| format!("{prompt:.6}")).collect::<Vec<_>>().join(",")
                 }
             };
-            format!("{index} {asked} -> {}{response}", if is_error { "error: " } else { "" })
+            format!("{index} {request} -> {}{response}", if is_error { "error: " } else { "" })
         });
-        told.collect()
+        summaries.collect()
     }
 
     fn short(text: &str) -> String {

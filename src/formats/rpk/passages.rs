@@ -71,12 +71,12 @@ mod tests {
             {"id": "", "type": "tool.response", "input": {"tool": "weather"}, "output": {"sky": "clear"}, "metadata": {}},
             {"id": "", "type": "error.event", "input": null, "output": {"message": "failed"}, "metadata": {}}]"#;
         let value = reader::read(steps.as_bytes(), &Limits::default()).unwrap();
-        let told: Vec<String> = extract(value.as_array().unwrap())
+        let extracted: Vec<String> = extract(value.as_array().unwrap())
             .into_iter()
             .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))
             .collect();
         assert_eq!(
-            told,
+            extracted,
             [
                 "step 0 step: one\nprovider: p",
                 "step 0 prompt: asked",

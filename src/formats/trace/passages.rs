@@ -42,13 +42,13 @@ mod tests {
             r#"{"type": "step", "result": {"step": "Fail", "output": null, "errors": [{"code": "E1", "message": "no"}]}}"#,
             "\n"
         );
-        let told: Vec<String> = extract(trace.as_bytes(), &Limits::default())
+        let extracted: Vec<String> = extract(trace.as_bytes(), &Limits::default())
             .unwrap()
             .into_iter()
             .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))
             .collect();
         assert_eq!(
-            told,
+            extracted,
             [
                 "record 1 step: Fetch",
                 "record 1 tool: http",

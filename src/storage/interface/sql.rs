@@ -27,9 +27,9 @@ pub trait SqlReader {
     /// Returns the views that queries can use.
     fn views(&self) -> &[SqlView];
 
-    /// Calls `told` once, while a query runs, if queries read the same artifacts repeatedly: those that join contents
+    /// Calls `callback` once, while a query runs, if queries read the same artifacts repeatedly: those that join contents
     /// do, and can read them once with `WITH … AS MATERIALIZED`.
-    fn on_rereading(&self, told: Box<dyn FnOnce() + Send>);
+    fn on_rereading(&self, callback: Box<dyn FnOnce() + Send>);
 
     /// Prepares a query, with a value for each of its parameters: `:name` has that of `name`.
     ///

@@ -159,12 +159,12 @@ impl<'s> AddBatch<'s> {
         let busy_timeout = if are_present { self.seen_busy_timeout } else { storage::BUSY_TIMEOUT };
         match self.storage.put(&prepared, &PutOptions { policy: self.policy, at: self.at, busy_timeout }) {
             Err(error) if error.kind() == ErrorKind::Busy && are_present && accepts_unrecorded => {
-                let fates = prepared
+                let admissions = prepared
                     .iter()
                     .map(|_| AdmissionOutcome::Has(DocumentOutcome::PresentUnrecorded))
                     .collect();
                 self.seen_busy_timeout = Duration::ZERO;
-                Ok(fates)
+                Ok(admissions)
             }
             stored => Ok(stored?.into_iter().map(AdmissionOutcome::from).collect()),
         }
@@ -185,9 +185,9 @@ impl<'s> AddBatch<'s> {
     }
 
     /// Annotates the stored artifacts among the waiting ones.
-    fn annotate(&self, fates: &[AdmissionOutcome]) -> Result<()> {
-        let admitted = self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).zip(fates);
-        let stored = admitted.filter(|(_, fate)| matches!(fate, AdmissionOutcome::Has(_)));
+    fn annotate(&self, admissions: &[AdmissionOutcome]) -> Result<()> {
+        let admitted = self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).zip(admissions);
+        let stored = admitted.filter(|(_, admission)| matches!(admission, AdmissionOutcome::Has(_)));
         let cores: Vec<CoreHash> = stored.map(|(prepared, _)| prepared.admitted().core()).collect();
         self.recorded.annotations.set(self.storage, &cores, self.at)
     }
@@ -196,24 +196,29 @@ impl<'s> AddBatch<'s> {
         &mut self,
         reporter: &mut AddReporter<'_>,
     ) -> std::result::Result<(), AddInterruption> {
-        let fates = self.put(reporter.monitor.accepts_unrecorded()).map_err(AddInterruption::Failed)?;
-        self.annotate(&fates).map_err(AddInterruption::Failed)?;
+        let admissions = self.put(reporter.monitor.accepts_unrecorded()).map_err(AddInterruption::Failed)?;
+        self.annotate(&admissions).map_err(AddInterruption::Failed)?;
         // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
-        let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&fates);
+        let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&admissions);
         // Originals are not removed either before their artifact is recorded as seen again, so that they can be added
         // again.
-        let is_kept = |fate: &AdmissionOutcome| matches!(fate, AdmissionOutcome::Has(outcome) if *outcome != DocumentOutcome::PresentUnrecorded);
-        let kept = admitted.filter(|(_, fate)| is_kept(fate));
+        let is_kept = |admission: &AdmissionOutcome| match admission {
+            AdmissionOutcome::Has(outcome) => *outcome != DocumentOutcome::PresentUnrecorded,
+            AdmissionOutcome::Refused(_) => false,
+        };
+        let kept = admitted.filter(|(_, admission)| is_kept(admission));
         let originals: Vec<&ArtifactSource> =
             kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
         reporter.monitor.stored(&originals);
-        let mut fates = fates.into_iter();
+        let mut admissions = admissions.into_iter();
         self.bytes = 0;
         let mut waiting = self.waiting.drain(..);
         while let Some((number, item)) = waiting.next() {
-            let fate = prepared_of(&item).and_then(|_| fates.next());
-            let is_refused = matches!(fate, Some(AdmissionOutcome::Refused(_)));
-            reporter.report(number, item, || fate.unwrap_or(AdmissionOutcome::Has(DocumentOutcome::Present)));
+            let admission = prepared_of(&item).and_then(|_| admissions.next());
+            let is_refused = matches!(admission, Some(AdmissionOutcome::Refused(_)));
+            reporter.report(number, item, || {
+                admission.unwrap_or(AdmissionOutcome::Has(DocumentOutcome::Present))
+            });
             if is_refused && reporter.monitor.stops_at_bad() {
                 let documents = waiting.filter(|(_, item)| !ends_directory(item));
                 self.dropped = documents.count() as u64;

@@ -27,7 +27,7 @@ pub fn dry_run(
     let allow_removed = options.allow_removed;
     let seen = DryRunContents { snapshot, allow_removed, cores: HashMap::new(), captures: HashSet::new() };
     let reporter = AddReporter { monitor, summary: Summary::default() };
-    let mut rehearsal = DryRun { seen, grown: HashMap::new(), options, reporter };
+    let mut sink = DryRun { seen, grown: HashMap::new(), options, reporter };
     let mut joining = ContinuationJoiner::new(options, |admitted| admitted, true);
     let mut number = 0;
     each(
@@ -37,13 +37,13 @@ pub fn dry_run(
         |admitted| admitted,
         |event| {
             let PipelineEvent::Result(item) = event else { return Ok(()) };
-            let item = joining.take(number, item, &mut rehearsal)?;
+            let item = joining.take(number, item, &mut sink)?;
             number += 1;
-            item.map_or(Ok(()), |item| rehearsal.push(number - 1, item))
+            item.map_or(Ok(()), |item| sink.push(number - 1, item))
         },
     )?;
-    joining.finish(&mut rehearsal)?;
-    Ok(rehearsal.reporter.summary)
+    joining.finish(&mut sink)?;
+    Ok(sink.reporter.summary)
 }
 
 /// The state of a dry run.
@@ -79,12 +79,12 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
     }
 
     fn push(&mut self, number: usize, item: ExaminedItem<Admitted>) -> Result<()> {
-        let mut fate = AdmissionOutcome::Has(DocumentOutcome::Verified);
+        let mut admission = AdmissionOutcome::Has(DocumentOutcome::Verified);
         if let Ok(Examination {
             verdict: ExaminationResult::Admitted(admitted), original, continues, ..
         }) = &item
         {
-            fate = self.seen.fate(admitted)?;
+            admission = self.seen.admission(admitted)?;
             if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
                 let place = original.as_ref().filter(|_| continues.is_none()).and_then(ArtifactSource::place);
                 let grown = place
@@ -92,7 +92,7 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
                 self.grown.insert(admitted.core(), grown);
             }
         }
-        self.reporter.report(number, item, || fate);
+        self.reporter.report(number, item, || admission);
         Ok(())
     }
 
@@ -123,7 +123,7 @@ struct DryRunContents<'s> {
 }
 
 impl DryRunContents<'_> {
-    fn fate(&mut self, admitted: &Admitted) -> Result<AdmissionOutcome> {
+    fn admission(&mut self, admitted: &Admitted) -> Result<AdmissionOutcome> {
         if let Some(snapshot) = self.snapshot.filter(|_| !self.allow_removed) {
             let tombstones = snapshot.tombstones_of(admitted)?;
             if !tombstones.is_empty() {

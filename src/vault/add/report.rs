@@ -140,17 +140,17 @@ pub(super) struct AddReporter<'m> {
 }
 
 impl AddReporter<'_> {
-    /// Reports `item`; `fate` applies if it was admitted.
+    /// Reports `item`; `admission` applies if it was admitted.
     pub(super) fn report<A: Into<ReportedArtifact>>(
         &mut self,
         number: usize,
         item: ExaminedItem<A>,
-        fate: impl FnOnce() -> AdmissionOutcome,
+        admission: impl FnOnce() -> AdmissionOutcome,
     ) {
         self.monitor.done(number);
         match item {
             Ok(examination) => {
-                let examined = examination.into_examined(fate);
+                let examined = examination.into_examined(admission);
                 self.summary.count(&examined);
                 self.monitor.examined(&examined);
             }
@@ -220,12 +220,12 @@ impl From<Prepared> for ReportedArtifact {
 }
 
 impl<A: Into<ReportedArtifact>> Examination<A> {
-    fn into_examined(self, fate: impl FnOnce() -> AdmissionOutcome) -> DocumentResult {
+    fn into_examined(self, admission: impl FnOnce() -> AdmissionOutcome) -> DocumentResult {
         let (path, path_bytes) = match self.path.into_string() {
             Ok(path) => (path, None),
             Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
         };
-        let mut told = DocumentResult {
+        let mut result = DocumentResult {
             path,
             path_bytes,
             kind: None,
@@ -243,14 +243,14 @@ impl<A: Into<ReportedArtifact>> Examination<A> {
             ExaminationResult::Admitted(admitted) => {
                 let ReportedArtifact { kind, core, attachments, size, report, secrets, signature } =
                     admitted.into();
-                (told.kind, told.core, told.signature) = (Some(kind), Some(core), signature);
-                match fate() {
+                (result.kind, result.core, result.signature) = (Some(kind), Some(core), signature);
+                match admission() {
                     AdmissionOutcome::Has(outcome) => {
-                        (told.outcome, told.size, told.report) = (outcome, size, report);
-                        (told.attachments, told.secrets) = (attachments, secrets);
+                        (result.outcome, result.size, result.report) = (outcome, size, report);
+                        (result.attachments, result.secrets) = (attachments, secrets);
                     }
                     AdmissionOutcome::Refused(report) => {
-                        (told.outcome, told.report) = (DocumentOutcome::Rejected, report);
+                        (result.outcome, result.report) = (DocumentOutcome::Rejected, report);
                     }
                 }
             }
@@ -258,10 +258,10 @@ impl<A: Into<ReportedArtifact>> Examination<A> {
             | ExaminationResult::Rest(ContinuingDocument {
                 rejection: Rejection { kind, report, .. }, ..
             }) => {
-                (told.kind, told.outcome, told.report) = (kind, DocumentOutcome::Rejected, report);
+                (result.kind, result.outcome, result.report) = (kind, DocumentOutcome::Rejected, report);
             }
             ExaminationResult::NoArtifact | ExaminationResult::End(_) => {}
         }
-        told
+        result
     }
 }

@@ -140,8 +140,8 @@ impl<'t> EvidenceCollector<'t> {
                 for found in self.sources.find(value) {
                     let shown = ObservedValue::new(found.value).shown();
                     for pool in self.pools_for(tie, found.source) {
-                        let told = || format!("{shown} at {place} does not count: {why}");
-                        self.sightings(tie).discounted.entry(pool).or_insert_with(told);
+                        let message = || format!("{shown} at {place} does not count: {why}");
+                        self.sightings(tie).discounted.entry(pool).or_insert_with(message);
                     }
                 }
             }

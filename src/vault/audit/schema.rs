@@ -75,19 +75,19 @@ impl PayloadSchema {
         is_redacted: &dyn Fn(&str) -> bool,
     ) -> Option<SchemaViolation> {
         let first = self.validator.validate(payload).err()?;
-        let told = |error: &jsonschema::ValidationError<'_>, is_redacted| SchemaViolation {
+        let to_violation = |error: &jsonschema::ValidationError<'_>, is_redacted| SchemaViolation {
             at: error.instance_path.to_string(),
             message: shortened(&error.to_string()),
             is_redacted,
         };
         if !has_redacted(payload, is_redacted) {
-            return Some(told(&first, false));
+            return Some(to_violation(&first, false));
         }
         let certain = self.validator.iter_errors(payload).find(|error| {
             let instance = payload.pointer(error.instance_path.as_str());
             instance.is_some_and(|instance| !has_redacted(instance, is_redacted))
         });
-        Some(certain.map_or_else(|| told(&first, true), |error| told(&error, false)))
+        Some(certain.map_or_else(|| to_violation(&first, true), |error| to_violation(&error, false)))
     }
 }
 

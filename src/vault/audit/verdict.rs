@@ -169,8 +169,8 @@ impl<'c> EffectEvaluation<'c, '_> {
                 "{name} at {place} is assigned to {owner}; no call is known to belong to this effect"
             );
         }
-        if let Some(told) = pools.iter().find_map(|pool| sightings.discounted.get(pool)) {
-            return format!("{name} is {told}");
+        if let Some(message) = pools.iter().find_map(|pool| sightings.discounted.get(pool)) {
+            return format!("{name} is {message}");
         }
         if !self.collector.is_named {
             return format!("no result of the run has {name}");

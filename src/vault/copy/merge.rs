@@ -217,7 +217,7 @@ fn merge_page(
     let snapshot = to.snapshot()?;
     let mut is_needed = false;
     for wanted in &wanted {
-        is_needed |= wanted.fate(&*snapshot)? == AnnotationOutcome::Set;
+        is_needed |= wanted.outcome(&*snapshot)? == AnnotationOutcome::Set;
     }
     drop(snapshot);
     if !is_needed {
@@ -225,9 +225,9 @@ fn merge_page(
     }
     let mut change = to.transaction(clock::now())?;
     for wanted in &wanted {
-        let fate = wanted.fate(change.snapshot())?;
-        counts.count(fate);
-        if fate == AnnotationOutcome::Set {
+        let outcome = wanted.outcome(change.snapshot())?;
+        counts.count(outcome);
+        if outcome == AnnotationOutcome::Set {
             wanted.set(&mut *change)?;
         }
     }
@@ -239,12 +239,12 @@ fn count(
     snapshot: &dyn Snapshot,
     counts: &mut CopiedAnnotations,
 ) -> Result<(), StorageError> {
-    wanted.iter().try_for_each(|wanted| wanted.fate(snapshot).map(|fate| counts.count(fate)))
+    wanted.iter().try_for_each(|wanted| wanted.outcome(snapshot).map(|outcome| counts.count(outcome)))
 }
 
 impl CopiedAnnotations {
-    fn count(&mut self, fate: AnnotationOutcome) {
-        *match fate {
+    fn count(&mut self, outcome: AnnotationOutcome) {
+        *match outcome {
             AnnotationOutcome::Set => &mut self.set,
             AnnotationOutcome::Present => &mut self.present,
             AnnotationOutcome::Conflict => &mut self.kept,
@@ -263,7 +263,7 @@ fn of_artifact(core: CoreHash, annotations: &Annotations) -> impl Iterator<Item 
 
 impl SourceAnnotation<'_> {
     /// Returns what becomes of the annotation in this state of the vault.
-    fn fate(&self, snapshot: &dyn Snapshot) -> Result<AnnotationOutcome, StorageError> {
+    fn outcome(&self, snapshot: &dyn Snapshot) -> Result<AnnotationOutcome, StorageError> {
         let ends = match self {
             Self::Tag(core, _) | Self::Note(core, _) | Self::Pin(core, _) | Self::Label(core, ..) => {
                 vec![*core]
@@ -274,23 +274,23 @@ impl SourceAnnotation<'_> {
             return Ok(AnnotationOutcome::Conflict);
         }
         // Whether there is none, the same one, or another one.
-        let fate = |is_same: Option<bool>| match is_same {
+        let outcome = |is_same: Option<bool>| match is_same {
             None => AnnotationOutcome::Set,
             Some(true) => AnnotationOutcome::Present,
             Some(false) => AnnotationOutcome::Conflict,
         };
         Ok(match self {
-            Self::Tag(core, name) => fate(snapshot.with_tag(name)?.map(|holder| holder == *core)),
+            Self::Tag(core, name) => outcome(snapshot.with_tag(name)?.map(|holder| holder == *core)),
             Self::Note(core, text) => {
-                fate(snapshot.annotations_of(*core)?.note.map(|known| known.text == *text))
+                outcome(snapshot.annotations_of(*core)?.note.map(|known| known.text == *text))
             }
-            Self::Pin(core, _) => fate(snapshot.annotations_of(*core)?.pin.map(|_| true)),
+            Self::Pin(core, _) => outcome(snapshot.annotations_of(*core)?.pin.map(|_| true)),
             Self::Label(core, key, value) => {
                 let labels = snapshot.annotations_of(*core)?.labels;
                 let known = labels.iter().find(|label| label.key == *key);
-                match fate(known.map(|known| known.value == *value)) {
+                match outcome(known.map(|known| known.value == *value)) {
                     AnnotationOutcome::Set if labels.len() >= MAX_LABELS => AnnotationOutcome::Conflict,
-                    fate => fate,
+                    outcome => outcome,
                 }
             }
             Self::Link(link) => {
@@ -299,7 +299,7 @@ impl SourceAnnotation<'_> {
                     (&known.source, &known.relation, &known.target)
                         == (&link.source, &link.relation, &link.target)
                 };
-                fate(links.iter().find(is_it).map(|known| known.note == link.note))
+                outcome(links.iter().find(is_it).map(|known| known.note == link.note))
             }
         })
     }

@@ -51,12 +51,12 @@ impl FsckReport {
 pub(super) struct FsckReporter<'m> {
     pub(super) monitor: &'m mut dyn FsckMonitor,
     pub(super) report: FsckReport,
-    pub(super) told: HashSet<Digest>,
+    pub(super) reported: HashSet<Digest>,
 }
 
 impl<'m> FsckReporter<'m> {
     pub(super) fn new(monitor: &'m mut dyn FsckMonitor) -> Self {
-        Self { monitor, report: FsckReport::default(), told: HashSet::new() }
+        Self { monitor, report: FsckReport::default(), reported: HashSet::new() }
     }
 
     pub(super) fn report(mut self) -> FsckReport {
@@ -76,7 +76,7 @@ impl<'m> FsckReporter<'m> {
             return;
         }
         let text = format!("{} {} {}", finding.info.id, finding.subject, finding.detail);
-        if self.told.insert(Digest::from_content(text.as_bytes())) {
+        if self.reported.insert(Digest::from_content(text.as_bytes())) {
             self.monitor.found(&finding);
             self.report.findings.push(finding);
         }

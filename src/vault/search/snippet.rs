@@ -98,14 +98,14 @@ mod tests {
             .collect();
         matches.sort_by_key(|range| range.start);
         let snippet = Snippet::new(text, &matches, width);
-        let mut told = String::new();
+        let mut marked = String::new();
         for (at, character) in snippet.text.chars().enumerate() {
-            told.extend(snippet.highlights.iter().any(|range| range.start == at).then_some('['));
-            told.push(character);
-            told.extend(snippet.highlights.iter().any(|range| range.end == at + 1).then_some(']'));
+            marked.extend(snippet.highlights.iter().any(|range| range.start == at).then_some('['));
+            marked.push(character);
+            marked.extend(snippet.highlights.iter().any(|range| range.end == at + 1).then_some(']'));
         }
         let mark = |is_cut: bool| if is_cut { "…" } else { "" };
-        format!("{}{told}{}", mark(snippet.is_cut_before), mark(snippet.is_cut_after))
+        format!("{}{marked}{}", mark(snippet.is_cut_before), mark(snippet.is_cut_after))
     }
 
     #[test]

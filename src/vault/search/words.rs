@@ -108,8 +108,8 @@ mod tests {
 
     fn parsed_terms(text: &str) -> Vec<Vec<String>> {
         let words: SearchExpression = text.parse().unwrap();
-        let told = |term: &Term| format!("{}{}", term.text, if term.is_prefix { "*" } else { "" });
-        words.alternatives.iter().map(|terms| terms.iter().map(told).collect()).collect()
+        let term_text = |term: &Term| format!("{}{}", term.text, if term.is_prefix { "*" } else { "" });
+        words.alternatives.iter().map(|terms| terms.iter().map(term_text).collect()).collect()
     }
 
     #[test]

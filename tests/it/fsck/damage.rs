@@ -174,7 +174,7 @@ fn every_row_is_missed() {
 
 #[test]
 fn the_table_of_unresolved_references_is_held_to_the_lists() {
-    let original = crate::dangling::referring();
+    let original = crate::unresolved::referring();
     let bytes = bytes_of(&original);
     let unresolved =
         |sandbox: &Sandbox| sandbox.run(["unresolved", "--all", "--json"]).expect(0).json().len();

@@ -65,7 +65,7 @@ pub(super) static ANSWERS: LazyLock<Answers> = LazyLock::new(|| answers(&small()
 fn make_small() -> Sandbox {
     let mut sandbox = steady("2020-01-01T10:00:00Z");
     sandbox.run(["add".into(), repository("examples")]).expect(0);
-    sandbox.add([sandbox.write("referring.json", crate::dangling::session())]);
+    sandbox.add([sandbox.write("referring.json", crate::unresolved::session())]);
     sandbox.set_clock("2020-01-02T10:00:00Z");
     for adapter in ["a", "b"] {
         let exchanges: Vec<(String, String)> =

@@ -79,7 +79,7 @@ fn a_bad_session_keeps_all_of_a_pack_out() {
 }
 
 #[test]
-fn a_rehearsal_knows_what_packs_bring_along() {
+fn a_dry_run_reports_what_is_added_with_packs() {
     let sandbox = Sandbox::without_vault();
     pack_with_session(&sandbox, None);
     let lines =

@@ -116,8 +116,8 @@ fn report(
     refused: u64,
     ending: &ReplayServeOptions,
 ) -> Result<Status, CommandError> {
-    let told = stage.unused();
-    let (recordings, unused) = told.map_or((None, Vec::new()), |(count, unused)| (Some(count), unused));
+    let unused = stage.unused();
+    let (recordings, unused) = unused.map_or((None, Vec::new()), |(count, unused)| (Some(count), unused));
     if ending.json {
         let listed = recordings
             .map(|_| unused.iter().map(|exchange| JsonUnusedExchange::new(stage, exchange)).collect());

@@ -38,7 +38,7 @@ pub(super) struct ComputedRowSource {
     /// Number of times that rows were requested.
     asked: AtomicU64,
     /// The callback to call once if that is too often.
-    told: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    callback: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 impl ComputedRowSource {
@@ -50,7 +50,7 @@ impl ComputedRowSource {
             kept: Mutex::default(),
             failure: Mutex::default(),
             asked: AtomicU64::default(),
-            told: Mutex::default(),
+            callback: Mutex::default(),
         }
     }
 
@@ -74,17 +74,17 @@ impl ComputedRowSource {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Calls `told` once if the same artifacts are read repeatedly.
-    pub(super) fn on_rereading(&self, told: Box<dyn FnOnce() + Send>) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+    /// Calls `callback` once if the same artifacts are read repeatedly.
+    pub(super) fn on_rereading(&self, callback: Box<dyn FnOnce() + Send>) {
+        *self.callback.lock().unwrap_or_else(PoisonError::into_inner) = Some(callback);
     }
 
     fn note_rereading(&self) -> Result<(), StorageError> {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         if asked.is_multiple_of(OFTEN) && asked / OFTEN_FOR_EACH >= self.store.last_artifact()? {
-            let told = self.told.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(told) = told {
-                told();
+            let callback = self.callback.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(callback) = callback {
+                callback();
             }
         }
         Ok(())

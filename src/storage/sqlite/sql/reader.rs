@@ -110,8 +110,8 @@ impl SqlReader for SqliteQueryReader<'_> {
         &self.views
     }
 
-    fn on_rereading(&self, told: Box<dyn FnOnce() + Send>) {
-        self.source.on_rereading(told);
+    fn on_rereading(&self, callback: Box<dyn FnOnce() + Send>) {
+        self.source.on_rereading(callback);
     }
 
     fn prepare(

@@ -73,7 +73,7 @@ fn answers_do_not_depend_on_the_order_of_arrival() {
 }
 
 #[test]
-fn answers_are_printed_alike_in_either_order_of_arrival() {
+fn answers_are_printed_alike_in_either_order() {
     let printed = [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]].map(|order| {
         let sandbox = Sandbox::new();
         let mut cores = [const { String::new() }; 5];
@@ -105,17 +105,17 @@ fn answers_are_printed_alike_in_either_order_of_arrival() {
 }
 
 #[test]
-fn dangling_links_resolve_when_their_target_arrives() {
+fn unresolved_links_resolve_when_their_target_arrives() {
     let sandbox = Sandbox::new();
     let run = sandbox.add([repository("examples/run.rpk")]).remove(0);
-    insta::assert_snapshot!("links_dangling", sandbox.run(["links", &run]).expect(0).stdout);
-    let dangling = |sandbox: &Sandbox| {
+    insta::assert_snapshot!("links_unresolved", sandbox.run(["links", &run]).expect(0).stdout);
+    let unresolved = |sandbox: &Sandbox| {
         let links = sandbox.run(["links", "--json", &run]).expect(0).json();
         links.iter().filter(|link| link["dangling"] == true).count()
     };
-    assert_eq!(dangling(&sandbox), 2);
+    assert_eq!(unresolved(&sandbox), 2);
     sandbox.add([repository("examples/contract.yaml"), repository("examples/session.json")]);
-    assert_eq!(dangling(&sandbox), 0);
+    assert_eq!(unresolved(&sandbox), 0);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn examples(sandbox: &Sandbox) -> impl Fn(&str) -> String + use<> {
 }
 
 #[test]
-fn links_near_and_far() {
+fn links_at_each_depth() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
     let session = core("/session.json");
@@ -174,7 +174,7 @@ fn links_near_and_far() {
 }
 
 #[test]
-fn people_can_state_links() {
+fn links_can_be_added_manually() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
     let (contract, trace) = (core("contract.yaml"), core("trace.ndjson"));
@@ -208,7 +208,7 @@ fn people_can_state_links() {
 }
 
 #[test]
-fn the_journal_chains_everything_that_happened() {
+fn the_journal_records_every_change() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
     sandbox.run(["link", "add", &core("contract.yaml"), "governs", &core("trace.ndjson")]).expect(0);
@@ -235,7 +235,7 @@ fn the_journal_chains_everything_that_happened() {
 }
 
 #[test]
-fn why_dangling_and_forks() {
+fn path_unresolved_and_forks() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
     let (session, trace) = (core("session-small-model.json"), core("trace-partial.ndjson"));
@@ -266,7 +266,7 @@ fn why_dangling_and_forks() {
 }
 
 #[test]
-fn contracts_are_held_against_runs() {
+fn runs_are_audited_against_contracts() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
     let contract = core("contract.yaml");
@@ -298,7 +298,7 @@ fn contracts_are_held_against_runs() {
 
 /// Everybody who may share an exchange is read once. Reading them again for each exchange would take minutes here.
 #[test]
-fn sessions_with_many_exchanges_in_common_are_linked_soon() {
+fn sessions_with_many_common_exchanges_are_linked_quickly() {
     const EXCHANGES: usize = 3_000;
     let sandbox = Sandbox::new();
     let prompts: Vec<String> = (0..EXCHANGES).map(|number| format!("prompt {number}")).collect();

@@ -1,4 +1,4 @@
-//! References to what is missing: which are listed.
+//! References to missing artifacts: which of them are listed.
 
 use crate::sandbox::{Ran, Sandbox};
 

@@ -1,4 +1,4 @@
-//! Everything by which a person may know an artifact, and what is said about the rest.
+//! What people paste to name an artifact, and what is reported if nothing has that name.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Names of files that are no UTF-8 come through whole.
+//! File names that are not UTF-8 are stored and printed unchanged.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
