@@ -80,6 +80,7 @@ pub(super) struct AddBatch<'s> {
 }
 
 impl<'s> AddBatch<'s> {
+    /// Creates an empty batch.
     pub(super) fn new(storage: &'s dyn Storage, recorded: Recorded<'s>, policy: RemovedPolicy) -> Self {
         Self {
             storage,
