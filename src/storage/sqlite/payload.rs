@@ -120,7 +120,7 @@ impl PreparedPayload {
 const LARGE: usize = 32 << 20;
 
 impl Payload {
-    /// Returns the stored size of `bytes`, encoded like [`Payload::new`] without a dictionary.
+    /// Encodes `bytes` like [`Payload::new`] without a dictionary, and never has their stripped text in memory as a whole.
     fn of_large(bytes: &[u8]) -> Self {
         let mut size = 0;
         let Ok(digests) = digest_stripping::strip_into::<Infallible>(bytes, &mut |part| {

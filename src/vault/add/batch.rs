@@ -96,12 +96,12 @@ impl<'s> AddBatch<'s> {
     }
 
     /// Returns the document that ends at `predecessor`, if it is about to be stored.
-    pub(super) fn beginning(&self, wanted: &Predecessor) -> Option<FirstPart> {
-        let core = CoreHash(wanted.after);
+    pub(super) fn beginning(&self, predecessor: &Predecessor) -> Option<FirstPart> {
+        let core = CoreHash(predecessor.after);
         self.waiting.iter().rev().find_map(|(_, item)| match item {
             Ok(Examination { verdict: ExaminationResult::Admitted(prepared), .. }) => {
                 let admitted = prepared.admitted();
-                let is_it = admitted.core() == core && admitted.kind() == wanted.kind;
+                let is_it = admitted.core() == core && admitted.kind() == predecessor.kind;
                 let only = admitted.members().first().filter(|_| is_it)?;
                 Some(FirstPart::new(core, only.bytes().to_vec()))
             }

@@ -1,12 +1,13 @@
 //! Adding through a vault: a single document, or many inputs.
 
+use super::add;
 use super::annotations::CommonAnnotations;
 use super::batch::Recorded;
 use super::inputs::InputResult;
+use super::joining::joined;
 use super::report::{AddMonitor, Summary};
 use super::rules::{conflicting, removed};
 use super::source_paths::SourcePaths;
-use super::{add, joined};
 use crate::clock;
 use crate::intake::{self, ExamineOptions, Inputs};
 use crate::storage::{self, ErrorKind, PutOptions, PutOutcome, PutResult, RemovedPolicy, StorageError};

@@ -26,7 +26,7 @@ pub fn dry_run(
 ) -> Result<Summary> {
     let allow_removed = options.allow_removed;
     let seen = DryRunContents { snapshot, allow_removed, cores: HashMap::new(), captures: HashSet::new() };
-    let reporter = AddReporter { monitor, summary: Summary::default() };
+    let reporter = AddReporter::new(monitor);
     let mut sink = DryRun { seen, grown: HashMap::new(), options, reporter };
     let mut joining = ContinuationJoiner::new(options, |admitted| admitted, true);
     let mut number = 0;
@@ -64,8 +64,8 @@ enum DryRunDocument {
 impl DocumentSink<Admitted> for DryRun<'_, '_> {
     type Error = StorageError;
 
-    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
-        let core = CoreHash(wanted.after);
+    fn first_part(&mut self, predecessor: &Predecessor) -> Result<Option<FirstPart>> {
+        let core = CoreHash(predecessor.after);
         let document = match self.grown.get(&core) {
             Some(DryRunDocument::Bytes(bytes)) => Some(bytes.clone()),
             Some(DryRunDocument::Place(place)) => self.read_again(place.clone(), core),
@@ -73,7 +73,7 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
         };
         match (document, self.seen.snapshot) {
             (Some(document), _) => Ok(Some(FirstPart::new(core, document))),
-            (None, Some(snapshot)) => joining::in_vault(snapshot, wanted),
+            (None, Some(snapshot)) => joining::in_vault(snapshot, predecessor),
             (None, None) => Ok(None),
         }
     }

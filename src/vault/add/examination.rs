@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 
+use crate::artifact::Admitted;
 use crate::digest::CoreHash;
-use crate::intake::{ArtifactSource, Continuation, InputLocation, Rejection, SourceError};
+use crate::intake::{ArtifactSource, Continuation, DocumentVerdict, InputLocation, Rejection, SourceError};
 
 /// An examined document, with the value made from its admission.
 pub(super) struct Examination<A> {
@@ -13,6 +14,46 @@ pub(super) struct Examination<A> {
     pub(super) verdict: ExaminationResult<A>,
     /// Whether it represents the end of a directory.
     pub(super) is_end: bool,
+}
+
+impl<A> Examination<A> {
+    /// Creates an examination; `make` converts an admitted artifact. `items` is set for the end of a directory.
+    pub(super) fn new(
+        path: OsString,
+        items: Option<u64>,
+        examined: (DocumentVerdict, Option<InputLocation>),
+        make: &impl Fn(Admitted) -> A,
+    ) -> Self {
+        let (verdict, place) = examined;
+        let mut original = None;
+        let verdict = match verdict {
+            DocumentVerdict::Admitted(admitted) => {
+                original = ArtifactSource::new(place, &admitted);
+                ExaminationResult::Admitted(make(admitted))
+            }
+            DocumentVerdict::Rejected(mut rejection) => match rejection.continuation.take() {
+                Some(continuation) => {
+                    ExaminationResult::Rest(ContinuingDocument { place, rejection, continuation })
+                }
+                None => ExaminationResult::Rejected(rejection),
+            },
+            DocumentVerdict::NoArtifact => {
+                items.map_or(ExaminationResult::NoArtifact, ExaminationResult::End)
+            }
+        };
+        Self { path, original, continues: None, verdict, is_end: items.is_some() }
+    }
+
+    /// Creates the examination of a document that is not admitted.
+    pub(super) fn rejected(path: OsString, rejection: Rejection) -> Self {
+        Self {
+            path,
+            original: None,
+            continues: None,
+            verdict: ExaminationResult::Rejected(rejection),
+            is_end: false,
+        }
+    }
 }
 
 /// The verdict on a document, with the value made from its admission.

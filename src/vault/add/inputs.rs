@@ -87,14 +87,8 @@ fn judge_end<A>(
             if std::mem::take(passed_over) < *items {
                 return None;
             }
-            let verdict = ExaminationResult::Rejected(intake::nothing_recognized(options));
-            return Some(Ok(Examination {
-                path: path.clone(),
-                original: None,
-                continues: None,
-                verdict,
-                is_end: true,
-            }));
+            let rejected = Examination::rejected(path.clone(), intake::nothing_recognized(options));
+            return Some(Ok(Examination { is_end: true, ..rejected }));
         }
         _ => *passed_over = 0,
     }

@@ -7,10 +7,8 @@ use std::ffi::OsString;
 use super::examination::{ContinuingDocument, Examination, ExaminationResult, ExaminedItem};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
-use crate::intake::{
-    ArtifactSource, Continuation, DocumentVerdict, ExamineOptions, InputLocation, Predecessor, Rejection,
-};
-use crate::storage::{Result, Snapshot, StorageError};
+use crate::intake::{ArtifactSource, Continuation, ExamineOptions, InputLocation, Predecessor, Rejection};
+use crate::storage::{Result, Snapshot, Storage, StorageError};
 
 /// Maximum total size in bytes of documents kept in memory until their beginning arrives; files beyond that are read
 /// again.
@@ -38,7 +36,7 @@ pub(super) trait DocumentSink<A> {
     type Error: From<StorageError>;
 
     /// Returns the document that extends to `predecessor` or further.
-    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>>;
+    fn first_part(&mut self, predecessor: &Predecessor) -> Result<Option<FirstPart>>;
 
     /// Accepts the next document, with its number among the inputs.
     fn push(&mut self, number: usize, item: ExaminedItem<A>) -> std::result::Result<(), Self::Error>;
@@ -62,7 +60,7 @@ pub(super) struct ContinuationJoiner<'o, M> {
 struct DeferredContinuation {
     number: usize,
     path: OsString,
-    wanted: Predecessor,
+    predecessor: Predecessor,
     held: DeferredContent,
 }
 
@@ -90,13 +88,13 @@ impl<'o, M> ContinuationJoiner<'o, M> {
             Ok(Examination { path, verdict: ExaminationResult::Rest(rest), .. }) => (path, rest),
             item => return Ok(Some(item)),
         };
-        let wanted = rest.continuation.predecessor();
-        if let Some(beginning) = target.first_part(&wanted)? {
+        let predecessor = rest.continuation.predecessor();
+        if let Some(beginning) = target.first_part(&predecessor)? {
             return Ok(Some(Ok(self.join(path, rest, &beginning).0)));
         }
         if self.may_wait {
             let held = self.hold(rest);
-            self.waiting.push(DeferredContinuation { number, path, wanted, held });
+            self.waiting.push(DeferredContinuation { number, path, predecessor, held });
             return Ok(None);
         }
         Ok(Some(Ok(unmatched(path, &rest.continuation))))
@@ -120,16 +118,17 @@ impl<'o, M> ContinuationJoiner<'o, M> {
     {
         let mut waiting: HashMap<Digest, VecDeque<DeferredContinuation>> = HashMap::new();
         for one in std::mem::take(&mut self.waiting) {
-            waiting.entry(one.wanted.after).or_default().push_back(one);
+            waiting.entry(one.predecessor.after).or_default().push_back(one);
         }
         let mut goes_on = !waiting.is_empty();
         while goes_on {
             target.settle()?;
             goes_on = false;
             for after in in_order(&waiting) {
-                let wanted = waiting.get(&after).and_then(VecDeque::front).map(|first| first.wanted);
-                let Some(wanted) = wanted else { continue };
-                if target.first_part(&wanted)?.is_none() {
+                let predecessor =
+                    waiting.get(&after).and_then(VecDeque::front).map(|first| first.predecessor);
+                let Some(predecessor) = predecessor else { continue };
+                if target.first_part(&predecessor)?.is_none() {
                     continue;
                 }
                 goes_on = true;
@@ -238,54 +237,15 @@ fn unmatched<A>(path: OsString, continuation: &Continuation) -> Examination<A> {
     Examination::rejected(path, Rejection::new(Some(continuation.kind()), continuation.unmatched()))
 }
 
-impl<A> Examination<A> {
-    /// Creates an examination; `make` converts an admitted artifact. `items` is set for the end of a directory.
-    pub(super) fn new(
-        path: OsString,
-        items: Option<u64>,
-        examined: (DocumentVerdict, Option<InputLocation>),
-        make: &impl Fn(Admitted) -> A,
-    ) -> Self {
-        let (verdict, place) = examined;
-        let mut original = None;
-        let verdict = match verdict {
-            DocumentVerdict::Admitted(admitted) => {
-                original = ArtifactSource::new(place, &admitted);
-                ExaminationResult::Admitted(make(admitted))
-            }
-            DocumentVerdict::Rejected(mut rejection) => match rejection.continuation.take() {
-                Some(continuation) => {
-                    ExaminationResult::Rest(ContinuingDocument { place, rejection, continuation })
-                }
-                None => ExaminationResult::Rejected(rejection),
-            },
-            DocumentVerdict::NoArtifact => {
-                items.map_or(ExaminationResult::NoArtifact, ExaminationResult::End)
-            }
-        };
-        Self { path, original, continues: None, verdict, is_end: items.is_some() }
-    }
-
-    fn rejected(path: OsString, rejection: Rejection) -> Self {
-        Self {
-            path,
-            original: None,
-            continues: None,
-            verdict: ExaminationResult::Rejected(rejection),
-            is_end: false,
-        }
-    }
-}
-
 /// Returns the document in a vault that extends to `predecessor`: the one that ends there, else the first by core hash
 /// of those that extend further.
-pub(super) fn in_vault(snapshot: &dyn Snapshot, wanted: &Predecessor) -> Result<Option<FirstPart>> {
-    let is_of_kind = |kind: &str| kind == wanted.kind.name();
-    let exact = snapshot.artifact(CoreHash(wanted.after))?.filter(|artifact| is_of_kind(&artifact.kind));
+pub(super) fn in_vault(snapshot: &dyn Snapshot, predecessor: &Predecessor) -> Result<Option<FirstPart>> {
+    let is_of_kind = |kind: &str| kind == predecessor.kind.name();
+    let exact = snapshot.artifact(CoreHash(predecessor.after))?.filter(|artifact| is_of_kind(&artifact.kind));
     let artifact = if exact.is_some() {
         exact
     } else {
-        let mentions = snapshot.mentions_with(wanted.after, Some(wanted.group))?.into_iter();
+        let mentions = snapshot.mentions_with(predecessor.after, Some(predecessor.group))?.into_iter();
         let mut artifacts =
             mentions.map(|mention| snapshot.expect_artifact(mention.artifact)).collect::<Result<Vec<_>>>()?;
         artifacts.retain(|artifact| is_of_kind(&artifact.kind));
@@ -295,4 +255,31 @@ pub(super) fn in_vault(snapshot: &dyn Snapshot, wanted: &Predecessor) -> Result<
     let Some(capture) = snapshot.captures_of(artifact.core)?.into_iter().next() else { return Ok(None) };
     let mut members = snapshot.read_members(artifact.core, capture.capture)?;
     Ok(members.pop().map(|member| FirstPart::new(artifact.core, member.bytes)))
+}
+
+/// Joins a rejected document that continues one in the vault to its beginning there, and returns the rejection if that
+/// is not possible.
+pub(super) fn joined(
+    storage: &dyn Storage,
+    mut rejection: Rejection,
+    options: &ExamineOptions,
+) -> Result<std::result::Result<Admitted, Rejection>> {
+    let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
+    let report = match in_storage(storage, &continuation.predecessor())? {
+        Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
+            Ok(admitted) => return Ok(Ok(admitted)),
+            Err(report) => report,
+        },
+        None => continuation.unmatched(),
+    };
+    Ok(Err(Rejection { report, ..rejection }))
+}
+
+/// Returns the document in a vault that extends to `predecessor`. A vault that is created by the first addition has
+/// none yet.
+pub(super) fn in_storage(storage: &dyn Storage, predecessor: &Predecessor) -> Result<Option<FirstPart>> {
+    if !storage.is_created() {
+        return Ok(None);
+    }
+    in_vault(&*storage.snapshot()?, predecessor)
 }

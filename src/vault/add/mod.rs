@@ -12,9 +12,8 @@ mod report;
 mod rules;
 mod source_paths;
 
-use crate::artifact::Admitted;
 use crate::intake::pipeline::PipelineEvent;
-use crate::intake::{ExamineOptions, Predecessor, Rejection};
+use crate::intake::{ExamineOptions, Predecessor};
 use crate::storage::{Prepared, RemovedPolicy, Result, Storage};
 
 pub use annotations::CommonAnnotations;
@@ -30,7 +29,7 @@ pub(in crate::vault) use source_paths::SourcePaths;
 use batch::{AddBatch, AddInterruption, is_stopped};
 use examination::ExaminedItem;
 use inputs::{CountedInputs, each, ends_directory, is_bad};
-use joining::{ContinuationJoiner, DocumentSink, FirstPart};
+use joining::{ContinuationJoiner, DocumentSink, FirstPart, in_storage};
 use report::{AddReporter, AdmissionOutcome, ReportedArtifact};
 
 /// Examines all `inputs`, and stores the admitted artifacts with what is `recorded` with them.
@@ -47,8 +46,7 @@ pub(in crate::vault) fn add(
     let preparer = storage.preparer()?;
     let batch = AddBatch::new(storage, recorded, policy(options, monitor));
     let stops_at_bad = monitor.stops_at_bad();
-    let mut adding =
-        VaultDocumentSink { batch, reporter: AddReporter { monitor, summary: Summary::default() } };
+    let mut adding = VaultDocumentSink { batch, reporter: AddReporter::new(monitor) };
     let prepare = |admitted| preparer.prepare(admitted);
     let mut joining = ContinuationJoiner::new(options, prepare, !stops_at_bad);
     let mut inputs = CountedInputs { inputs, count: 0 };
@@ -79,7 +77,7 @@ pub fn verify(
     options: &ExamineOptions,
     monitor: &mut dyn AddMonitor,
 ) -> Summary {
-    let mut reporter = AddReporter { monitor, summary: Summary::default() };
+    let mut reporter = AddReporter::new(monitor);
     let mut number = 0;
     let outcome: std::result::Result<(), std::convert::Infallible> = each(
         inputs,
@@ -109,12 +107,12 @@ struct VaultDocumentSink<'s, 'm> {
 impl DocumentSink<Prepared> for VaultDocumentSink<'_, '_> {
     type Error = AddInterruption;
 
-    fn first_part(&mut self, wanted: &Predecessor) -> Result<Option<FirstPart>> {
+    fn first_part(&mut self, predecessor: &Predecessor) -> Result<Option<FirstPart>> {
         // Documents about to be stored are checked first: one may be the beginning, and checking is cheap.
-        if let Some(beginning) = self.batch.beginning(wanted) {
+        if let Some(beginning) = self.batch.beginning(predecessor) {
             return Ok(Some(beginning));
         }
-        in_storage(self.batch.storage, wanted)
+        in_storage(self.batch.storage, predecessor)
     }
 
     fn push(
@@ -137,31 +135,4 @@ fn policy(options: &ExamineOptions, monitor: &dyn AddMonitor) -> RemovedPolicy {
         (false, true) => RemovedPolicy::RefuseAndStop,
         (false, false) => RemovedPolicy::Refuse,
     }
-}
-
-/// Joins a rejected document that continues one in the vault to its beginning there, and returns the rejection if that
-/// is not possible.
-pub(crate) fn joined(
-    storage: &dyn Storage,
-    mut rejection: Rejection,
-    options: &ExamineOptions,
-) -> Result<std::result::Result<Admitted, Rejection>> {
-    let Some(continuation) = rejection.continuation.take() else { return Ok(Err(rejection)) };
-    let report = match in_storage(storage, &continuation.predecessor())? {
-        Some(beginning) => match continuation.admit_after(beginning.document(), &options.admit) {
-            Ok(admitted) => return Ok(Ok(admitted)),
-            Err(report) => report,
-        },
-        None => continuation.unmatched(),
-    };
-    Ok(Err(Rejection { report, ..rejection }))
-}
-
-/// Returns the document in a vault that extends to `predecessor`. A vault that is created by the first addition has
-/// none yet.
-fn in_storage(storage: &dyn Storage, wanted: &Predecessor) -> Result<Option<FirstPart>> {
-    if !storage.is_created() {
-        return Ok(None);
-    }
-    joining::in_vault(&*storage.snapshot()?, wanted)
 }

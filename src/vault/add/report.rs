@@ -139,7 +139,11 @@ pub(super) struct AddReporter<'m> {
     pub(super) summary: Summary,
 }
 
-impl AddReporter<'_> {
+impl<'m> AddReporter<'m> {
+    pub(super) fn new(monitor: &'m mut dyn AddMonitor) -> Self {
+        Self { monitor, summary: Summary::default() }
+    }
+
     /// Reports `item`; `admission` applies if it was admitted.
     pub(super) fn report<A: Into<ReportedArtifact>>(
         &mut self,

@@ -29,7 +29,7 @@ pub const OTHER_KIND: RuleInfo = RuleInfo {
 pub const RULES: [RuleInfo; 2] = [REMOVED, OTHER_KIND];
 
 /// Returns the report for an artifact `core` that is rejected because of these tombstones.
-pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
+pub(super) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
     let mut findings = Findings::default();
     let mut found = findings.for_rule(REMOVED);
     for tombstone in tombstones {
@@ -44,7 +44,7 @@ pub(crate) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
 }
 
 /// Returns the report for an artifact `core` that is rejected because of this conflict.
-pub(crate) fn conflicting(core: CoreHash, conflict: &KindConflict) -> Report {
+pub(super) fn conflicting(core: CoreHash, conflict: &KindConflict) -> Report {
     let kind = &conflict.kind;
     let message = if conflict.core == core {
         format!("the vault has an artifact of kind {kind} with the same core hash")
