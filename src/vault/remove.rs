@@ -67,7 +67,7 @@ pub struct KeptFile {
     /// The core hashes of the artifacts that contain it, in order; at most 5.
     pub artifacts: Vec<CoreHash>,
     /// The same artifacts with their kinds.
-    pub holders: Vec<ArtifactName>,
+    pub dependents: Vec<ArtifactName>,
     /// The number of artifacts that contain it.
     pub count: u64,
 }
@@ -153,10 +153,10 @@ fn described(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<
 }
 
 fn to_kept_file(snapshot: &dyn Snapshot, file: SharedFile) -> Result<KeptFile, StorageError> {
-    let SharedFile { name, holders, count } = file;
-    let named = snapshot.stored_artifacts(&holders)?;
+    let SharedFile { name, dependents, count } = file;
+    let named = snapshot.stored_artifacts(&dependents)?;
     let named = named.into_iter().map(ArtifactName::from).collect();
-    Ok(KeptFile { file: name, artifacts: holders, holders: named, count })
+    Ok(KeptFile { file: name, artifacts: dependents, dependents: named, count })
 }
 
 /// Returns the total size of captures in bytes.

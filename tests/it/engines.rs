@@ -168,14 +168,14 @@ fn cores(answer: &RemoveAnswer) -> Vec<CoreHash> {
 }
 
 #[test]
-fn a_removed_pack_names_the_files_that_are_kept_and_their_holders() {
+fn a_removed_pack_names_the_files_that_are_kept_and_their_dependents() {
     let engines = Engines::with_examples();
     let (pack, session) = (engines.core(PACK), engines.core(SESSION));
     let request = RemoveRequest { ignore_links: true, dry_run: true, ..removal(vec![pack]) };
     let removed = engines.run(&request).unwrap().removed.remove(0);
     let kept = removed.shared.iter().find(|kept| kept.artifacts == [session]).unwrap();
-    assert_eq!((kept.count, kept.holders[0].core_hash), (1, session));
-    assert_eq!(kept.holders[0].kind, engines.memory.locate(&session.0.into()).unwrap().artifact.kind);
+    assert_eq!((kept.count, kept.dependents[0].core_hash), (1, session));
+    assert_eq!(kept.dependents[0].kind, engines.memory.locate(&session.0.into()).unwrap().artifact.kind);
 }
 
 fn policy(keep_last: usize) -> ForgetRequest {

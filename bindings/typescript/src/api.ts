@@ -1083,10 +1083,10 @@ export interface KeptFile {
   artifacts: Array<CoreHash>;
   /** The number of artifacts that contain it. */
   count: number;
+  /** The same artifacts with their kinds. */
+  dependents: Array<ArtifactName>;
   /** Its name in the removed artifact. */
   file: string;
-  /** The same artifacts with their kinds. */
-  holders: Array<ArtifactName>;
 }
 
 /** The content of one kind. */

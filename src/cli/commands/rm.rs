@@ -91,10 +91,10 @@ fn print(removed: &Removed, until_gc: bool) -> Result<(), CommandError> {
     let (captures, size) = (counted(captures.len() as u64, "capture"), stdout::size(*size));
     let mut out = stdout::text();
     writeln!(out, "{done} {} {captures}, {size}{left}", named(kind, *core_hash))?;
-    for KeptFile { file, holders, count, .. } in shared {
-        let holder = |holder: &ArtifactName| named(&holder.kind, holder.core_hash);
-        let mut names: Vec<String> = holders.iter().map(holder).collect();
-        let more = count.saturating_sub(holders.len() as u64);
+    for KeptFile { file, dependents, count, .. } in shared {
+        let format_dependent = |dependent: &ArtifactName| named(&dependent.kind, dependent.core_hash);
+        let mut names: Vec<String> = dependents.iter().map(format_dependent).collect();
+        let more = count.saturating_sub(dependents.len() as u64);
         names.extend((more > 0).then(|| format!("{more} more")));
         writeln!(out, "  {} is kept, it is also in {}", escaped(file), names.join(", "))?;
     }

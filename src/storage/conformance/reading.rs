@@ -188,10 +188,10 @@ pub(super) fn shared_files_are_listed_with_the_artifacts_that_stay(vault: &TestV
     let mut others = folders[1..].to_vec();
     others.sort_unstable();
     others.truncate(SharedFile::LISTED);
-    assert_eq!(shared, [SharedFile { name: "shared".to_owned(), holders: others, count: 7 }]);
+    assert_eq!(shared, [SharedFile { name: "shared".to_owned(), dependents: others, count: 7 }]);
     // What all of them have is not shared with others.
     assert_eq!(snapshot.shared_files(&folders).unwrap(), vec![vec![]; 8]);
-    assert_eq!(snapshot.shared_files(&folders[..7]).unwrap()[3][0].holders, folders[7..]);
+    assert_eq!(snapshot.shared_files(&folders[..7]).unwrap()[3][0].dependents, folders[7..]);
 }
 
 pub(super) fn attribute_names_and_values_are_sorted_and_limited(vault: &TestVault) {

@@ -328,7 +328,7 @@ pub struct SharedFile {
     /// Its name in the artifact.
     pub name: String,
     /// The artifacts that have the bytes, by core hash; at most [`SharedFile::LISTED`].
-    pub holders: Vec<CoreHash>,
+    pub dependents: Vec<CoreHash>,
     /// The number of artifacts that have the bytes.
     pub count: u64,
 }

@@ -30,20 +30,21 @@ impl SqliteSnapshot<'_> {
             let mut shared = Vec::new();
             let files = artifact.map(|artifact| files(self.connection(), artifact.0)).transpose();
             for (name, blob) in files.map_err(|error| self.failed(error))?.unwrap_or_default() {
-                let holders = match known.entry(blob) {
+                let dependents = match known.entry(blob) {
                     Entry::Occupied(known) => known.into_mut(),
                     Entry::Vacant(unknown) => {
-                        let holders = artifacts_with_blob(self.connection(), blob);
-                        let mut holders = holders.map_err(|error| self.failed(error))?;
-                        holders.retain(|holder| !leaving.contains(holder));
-                        unknown.insert(holders)
+                        let dependents = artifacts_with_blob(self.connection(), blob);
+                        let mut dependents = dependents.map_err(|error| self.failed(error))?;
+                        dependents.retain(|dependent| !leaving.contains(dependent));
+                        unknown.insert(dependents)
                     }
                 };
-                if !holders.is_empty() {
-                    let count = holders.len() as u64;
-                    let listed = holders.iter().copied().take(SharedFile::LISTED);
-                    let holders = listed.map(|holder| self.core_of(holder)).collect::<Result<_>>()?;
-                    shared.push(SharedFile { name, holders, count });
+                if !dependents.is_empty() {
+                    let count = dependents.len() as u64;
+                    let listed = dependents.iter().copied().take(SharedFile::LISTED);
+                    let dependents =
+                        listed.map(|dependent| self.core_of(dependent)).collect::<Result<_>>()?;
+                    shared.push(SharedFile { name, dependents, count });
                 }
             }
             all.push(shared);
@@ -101,7 +102,7 @@ impl WriteTransaction<'_> {
                 list => list?,
             };
             references.forget(*capture, &list)?;
-            self.unlisted.extend(list.iter().map(|stated| (mention_index::key(&stated.digest), *capture)));
+            self.unlisted.extend(list.iter().map(|mention| (mention_index::key(&mention.digest), *capture)));
         }
         for capture in captures {
             let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL

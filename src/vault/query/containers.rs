@@ -58,6 +58,6 @@ pub(super) fn artifacts_with_bytes_of(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
 ) -> Result<Vec<ArtifactRecord>> {
-    let holders = snapshot.containers_of(artifact.core, Containment::Bytes)?;
-    if holders.is_empty() { Ok(Vec::new()) } else { snapshot.stored_artifacts(&holders) }
+    let containers = snapshot.containers_of(artifact.core, Containment::Bytes)?;
+    if containers.is_empty() { Ok(Vec::new()) } else { snapshot.stored_artifacts(&containers) }
 }

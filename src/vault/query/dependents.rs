@@ -14,7 +14,7 @@ use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 #[derive(Clone, Debug)]
 pub(crate) struct DependentGroup {
     /// The dependents. Those with several relations are listed several times.
-    pub(crate) holders: Vec<CoreHash>,
+    pub(crate) dependents: Vec<CoreHash>,
     why: Vec<DependencyReason>,
 }
 
@@ -71,8 +71,8 @@ impl DependentFinder {
         artifact: &ArtifactRecord,
     ) -> Result<Option<GroupDependency>> {
         let containers = snapshot.containers_of(artifact.core, Containment::Bytes)?.into_iter();
-        let holders: Vec<_> = containers.map(|container| (container, DependencyReason::Bytes)).collect();
-        if holders.is_empty() { Ok(None) } else { Ok(Some(GroupDependency::new(self.add(holders)))) }
+        let dependents: Vec<_> = containers.map(|container| (container, DependencyReason::Bytes)).collect();
+        if dependents.is_empty() { Ok(None) } else { Ok(Some(GroupDependency::new(self.add(dependents)))) }
     }
 
     /// Returns the dependents of `artifact` that link to it. Links that follow from what the artifact itself states,
@@ -90,8 +90,8 @@ impl DependentFinder {
                 let referring = snapshot.uses_of(&handle)?.referring.into_iter();
                 let origin = || LinkOrigin::Derived(format!("this is {handle}"));
                 let why = |relation| DependencyReason::Link { relation, origin: origin() };
-                let holders = referring.map(|(relation, holder)| (holder, why(relation))).collect();
-                let group = self.add(holders);
+                let dependents = referring.map(|(relation, dependent)| (dependent, why(relation))).collect();
+                let group = self.add(dependents);
                 self.by_name.insert(handle, group);
                 group
             };
@@ -102,11 +102,11 @@ impl DependentFinder {
 
     /// Returns the group of dependents that have a manual link to the artifact, or refer to it by core hash.
     fn by_edges(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Option<usize>> {
-        let mut holders = Vec::new();
+        let mut dependents = Vec::new();
         for edge in snapshot.manual_links_of(artifact.core)? {
             if edge.target == artifact.core {
                 let origin = LinkOrigin::Manual(edge.note);
-                holders.push((edge.source, DependencyReason::Link { relation: edge.relation, origin }));
+                dependents.push((edge.source, DependencyReason::Link { relation: edge.relation, origin }));
             }
         }
         let own: BTreeSet<(String, CoreHash)> = snapshot
@@ -120,22 +120,22 @@ impl DependentFinder {
             if !own.contains(&key) {
                 let because =
                     format!("{} of the other artifact states this core hash", location(&edge.mention));
-                holders.push((
+                dependents.push((
                     key.1,
                     DependencyReason::Link { relation: key.0, origin: LinkOrigin::Derived(because) },
                 ));
             }
         }
-        Ok(if holders.is_empty() { None } else { Some(self.add(holders)) })
+        Ok(if dependents.is_empty() { None } else { Some(self.add(dependents)) })
     }
 
     /// Adds a group of the dependents that are not to be removed, and returns its number.
-    fn add(&mut self, holders: Vec<(CoreHash, DependencyReason)>) -> usize {
-        let mut group = DependentGroup { holders: Vec::new(), why: Vec::new() };
+    fn add(&mut self, dependents: Vec<(CoreHash, DependencyReason)>) -> usize {
+        let mut group = DependentGroup { dependents: Vec::new(), why: Vec::new() };
         let mut seen = BTreeSet::new();
-        for (holder, why) in holders {
-            if seen.insert((why.relation().to_owned(), holder)) && !self.leaving.contains(&holder) {
-                group.holders.push(holder);
+        for (dependent, why) in dependents {
+            if seen.insert((why.relation().to_owned(), dependent)) && !self.leaving.contains(&dependent) {
+                group.dependents.push(dependent);
                 group.why.push(why);
             }
         }
@@ -143,17 +143,17 @@ impl DependentFinder {
         self.groups.len() - 1
     }
 
-    /// Returns why `holder`, a member of the group of `hold`, depends on an artifact; `None` if it is not a member.
+    /// Returns why `dependent`, a member of the group of `hold`, depends on an artifact; `None` if it is not a member.
     pub(crate) fn holding(
         &self,
         snapshot: &dyn Snapshot,
         hold: &GroupDependency,
-        holder: CoreHash,
+        dependent: CoreHash,
     ) -> Result<Option<Dependency>> {
         let Some(group) = self.group(hold.group) else { return Ok(None) };
-        let at = group.holders.iter().position(|other| *other == holder);
+        let at = group.dependents.iter().position(|other| *other == dependent);
         let Some(why) = at.and_then(|at| group.why.get(at)) else { return Ok(None) };
-        let row = snapshot.expect_artifact(holder)?;
+        let row = snapshot.expect_artifact(dependent)?;
         Ok(Some(match why.link(&row) {
             Some(link) => Dependency::Linked(link),
             None => Dependency::Contained(row),
@@ -171,10 +171,10 @@ impl DependentFinder {
         let mut seen = BTreeSet::new();
         for hold in self.linking(snapshot, artifact)? {
             let Some(group) = self.groups.get(hold.group) else { continue };
-            for (holder, why) in group.holders.iter().zip(&group.why) {
-                let is_new = *holder != artifact.core && seen.insert((why.relation(), *holder));
+            for (dependent, why) in group.dependents.iter().zip(&group.why) {
+                let is_new = *dependent != artifact.core && seen.insert((why.relation(), *dependent));
                 if is_new && links.len() < limit {
-                    links.extend(why.link(&snapshot.expect_artifact(*holder)?));
+                    links.extend(why.link(&snapshot.expect_artifact(*dependent)?));
                 }
             }
         }
@@ -192,13 +192,13 @@ impl DependencyReason {
         }
     }
 
-    /// Returns the link of `holder`, if it depends on the artifact by one.
-    fn link(&self, holder: &ArtifactRecord) -> Option<Link> {
+    /// Returns the link of `dependent`, if it depends on the artifact by one.
+    fn link(&self, dependent: &ArtifactRecord) -> Option<Link> {
         let origin = match self {
             Self::Bytes => return None,
             Self::Link { origin, .. } => origin.clone(),
         };
-        let (relation, target) = (self.relation().to_owned(), LinkTarget::Artifact(holder.clone()));
+        let (relation, target) = (self.relation().to_owned(), LinkTarget::Artifact(dependent.clone()));
         Some(Link { direction: Direction::In, relation, target, origin })
     }
 }

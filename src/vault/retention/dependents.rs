@@ -46,12 +46,13 @@ struct DependentGroups {
     /// The waiting artifacts that the members of each other group depend on.
     held: HashMap<usize, Vec<usize>>,
     /// The other groups that each artifact is a member of.
-    of_holder: HashMap<CoreHash, Vec<usize>>,
+    groups_by_dependent: HashMap<CoreHash, Vec<usize>>,
 }
 
 impl DependentGroups {
     fn new(finder: &DependentFinder, waiting: &[ForgetCandidate], leaving: &HashSet<CoreHash>) -> Self {
-        let mut groups = Self { kept: HashMap::new(), held: HashMap::new(), of_holder: HashMap::new() };
+        let mut groups =
+            Self { kept: HashMap::new(), held: HashMap::new(), groups_by_dependent: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
             for GroupDependency { group, .. } in &waiting.holds {
                 if !groups.kept.contains_key(group) && !groups.held.contains_key(group) {
@@ -66,14 +67,14 @@ impl DependentGroups {
     }
 
     fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &HashSet<CoreHash>) {
-        let holders = finder.group(group).map(|group| group.holders.as_slice()).unwrap_or_default();
-        if let Some(holder) = holders.iter().find(|holder| !leaving.contains(holder)) {
-            self.kept.insert(group, *holder);
+        let dependents = finder.group(group).map(|group| group.dependents.as_slice()).unwrap_or_default();
+        if let Some(dependent) = dependents.iter().find(|dependent| !leaving.contains(dependent)) {
+            self.kept.insert(group, *dependent);
             return;
         }
         self.held.insert(group, Vec::new());
-        for holder in holders {
-            self.of_holder.entry(*holder).or_default().push(group);
+        for dependent in dependents {
+            self.groups_by_dependent.entry(*dependent).or_default().push(group);
         }
     }
 }
@@ -88,18 +89,18 @@ fn settle(
     let mut due: VecDeque<(usize, usize, CoreHash)> = VecDeque::new();
     for (at, one) in waiting.iter().enumerate() {
         let held = one.holds.iter().find_map(|hold| Some((hold.group, *groups.kept.get(&hold.group)?)));
-        due.extend(held.map(|(group, holder)| (at, group, holder)));
+        due.extend(held.map(|(group, dependent)| (at, group, dependent)));
     }
-    while let Some((at, group, holder)) = due.pop_front() {
+    while let Some((at, group, dependent)) = due.pop_front() {
         let Some(ForgetCandidate { number, holds }) = waiting.get(at) else { continue };
         let Some(decision) = decisions.get_mut(*number).filter(|decision| !decision.is_kept()) else {
             continue;
         };
         let Some(hold) = holds.iter().find(|hold| hold.group == group) else { continue };
-        let Some(holding) = finder.holding(snapshot, hold, holder)? else { continue };
+        let Some(holding) = finder.holding(snapshot, hold, dependent)? else { continue };
         decision.reasons.push(reason(holding));
         let kept = decision.artifact.core;
-        for group in groups.of_holder.remove(&kept).unwrap_or_default() {
+        for group in groups.groups_by_dependent.remove(&kept).unwrap_or_default() {
             let waiting = groups.held.remove(&group).unwrap_or_default();
             due.extend(waiting.into_iter().map(|at| (at, group, kept)));
         }

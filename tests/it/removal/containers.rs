@@ -186,18 +186,18 @@ fn what_stays_of_a_removed_pack_is_named() {
     let mut others: Vec<&str> = packs[1..].iter().map(String::as_str).collect();
     let last = others.pop().unwrap();
     let removed = sandbox.run(["rm", "--json"].iter().chain(&others)).expect(0).json();
-    let mut holders = vec![session, last];
-    holders.sort_unstable();
+    let mut dependents = vec![session, last];
+    dependents.sort_unstable();
     let named = |core: &&str| {
         let kind = if *core == last { "pack" } else { "model_io" };
         serde_json::json!({"core_hash": core, "kind": kind})
     };
-    let of_session: Vec<_> = holders.iter().map(named).collect();
+    let of_session: Vec<_> = dependents.iter().map(named).collect();
     assert_eq!(
         removed[0]["shared"],
         serde_json::json!([
-            {"file": "model_io.json", "artifacts": holders, "holders": of_session, "count": 2},
-            {"file": "policy.json", "artifacts": [last], "holders": [named(&last)], "count": 1},
+            {"file": "model_io.json", "artifacts": dependents, "dependents": of_session, "count": 2},
+            {"file": "policy.json", "artifacts": [last], "dependents": [named(&last)], "count": 1},
         ])
     );
     let removed = sandbox.run(["rm", "--json", session, last]).expect(0).json();

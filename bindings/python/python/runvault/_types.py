@@ -1260,10 +1260,10 @@ class KeptFile(TypedDict):
     """The core hashes of the artifacts that contain it, in order; at most 5."""
     count: int
     """The number of artifacts that contain it."""
+    dependents: list[ArtifactName]
+    """The same artifacts with their kinds."""
     file: str
     """Its name in the removed artifact."""
-    holders: list[ArtifactName]
-    """The same artifacts with their kinds."""
 
 
 class KindStats(TypedDict):

@@ -119,11 +119,11 @@ impl MemoryState {
         for (name, blob) in files {
             let others = self.all().filter(|other| !of.contains(&other.core));
             let others = others.filter(|other| other.captures.iter().any(|capture| capture.has_blob(blob)));
-            let mut holders: Vec<CoreHash> = others.map(|other| other.core).collect();
-            let count = holders.len() as u64;
-            holders.truncate(SharedFile::LISTED);
+            let mut dependents: Vec<CoreHash> = others.map(|other| other.core).collect();
+            let count = dependents.len() as u64;
+            dependents.truncate(SharedFile::LISTED);
             if count > 0 {
-                shared.push(SharedFile { name: name.to_owned(), holders, count });
+                shared.push(SharedFile { name: name.to_owned(), dependents, count });
             }
         }
         shared

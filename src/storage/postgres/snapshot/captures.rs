@@ -135,27 +135,31 @@ impl PostgresSnapshot<'_> {
                      (SELECT DISTINCT a.core, m.name, m.blob
                         FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
                        WHERE a.core = ANY($1)),
-                   holder AS
+                   dependent AS
                      (SELECT DISTINCT m.blob, a.core
                         FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
                        WHERE m.blob IN (SELECT blob FROM file) AND a.core <> ALL($1)),
                    listed AS
                      (SELECT blob, core, row_number() OVER (PARTITION BY blob ORDER BY core) AS number,
-                             count(*) OVER (PARTITION BY blob) AS count FROM holder)
+                             count(*) OVER (PARTITION BY blob) AS count FROM dependent)
                    SELECT f.core, f.name, f.blob, l.core, l.count FROM file f JOIN listed l ON l.blob = f.blob
                     WHERE l.number <= $2 ORDER BY f.core, f.name, f.blob, l.number";
         let listed = limit_of(SharedFile::LISTED);
         let mut found: HashMap<CoreHash, Vec<SharedFile>> = HashMap::new();
         let mut last = None;
         for row in self.session.rows(sql, &[&of, &listed])? {
-            let (holder, file) = (core(&row, 0)?, (core(&row, 0)?, text(&row, 1)?, blob(&row, 2)?));
-            let files = found.entry(holder).or_default();
+            let (artifact, file) = (core(&row, 0)?, (core(&row, 0)?, text(&row, 1)?, blob(&row, 2)?));
+            let files = found.entry(artifact).or_default();
             if last.as_ref() != Some(&file) {
-                files.push(SharedFile { name: file.1.clone(), holders: Vec::new(), count: count(&row, 4)? });
+                files.push(SharedFile {
+                    name: file.1.clone(),
+                    dependents: Vec::new(),
+                    count: count(&row, 4)?,
+                });
                 last = Some(file);
             }
             if let Some(shared) = files.last_mut() {
-                shared.holders.push(core(&row, 3)?);
+                shared.dependents.push(core(&row, 3)?);
             }
         }
         Ok(in_order(of, &found))
