@@ -22,9 +22,9 @@ pub(super) fn recognize(directory: &OpenDir, entries: &[tree::OpenDirEntry]) -> 
     let readable = entries.iter().filter_map(|entry| Some((entry.name.to_str()?, entry.kind)));
     let candidates: Vec<(&str, FileKind)> = readable.filter(|(name, _)| is_member(name)).collect();
     let all: Vec<&str> = candidates.iter().map(|(name, _)| *name).collect();
-    formats::recognize_directory(&all, &mut |wanted| {
-        let is_file = candidates.contains(&(wanted, FileKind::File));
-        let head = is_file.then(|| head(directory, OsStr::new(wanted)));
+    formats::recognize_directory(&all, &mut |name| {
+        let is_file = candidates.contains(&(name, FileKind::File));
+        let head = is_file.then(|| head(directory, OsStr::new(name)));
         head.and_then(Result::ok).unwrap_or_default()
     })
 }

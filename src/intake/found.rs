@@ -66,7 +66,7 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
     }
     let kind = match (options.kind, kinds.as_slice()) {
         (_, []) => return Ok(examine_unrecognized(&file_name, bytes, options)),
-        (Some(wanted), kinds) if kinds.contains(&wanted) => wanted,
+        (Some(requested), kinds) if kinds.contains(&requested) => requested,
         (None, [kind]) => *kind,
         (None, several) => return Ok(DocumentVerdict::Rejected(ambiguous(several))),
         (Some(_), others) => {
@@ -125,8 +125,9 @@ fn without_zeros(head: &[u8]) -> Vec<u8> {
 
 /// Examines a file that no kind recognizes: it may be a fragment of an artifact of several files.
 fn examine_unrecognized(file_name: &str, bytes: &[u8], options: &ExamineOptions) -> DocumentVerdict {
-    let wanted = formats::ALL.into_iter().filter(|kind| options.kind.is_none_or(|wanted| wanted == *kind));
-    let mut orphans = wanted.filter_map(|kind| Some((kind, kind.orphan(file_name, bytes)?)));
+    let requested =
+        formats::ALL.into_iter().filter(|kind| options.kind.is_none_or(|requested| requested == *kind));
+    let mut orphans = requested.filter_map(|kind| Some((kind, kind.orphan(file_name, bytes)?)));
     match orphans.next() {
         Some((kind, violation)) => DocumentVerdict::Rejected(Rejection::new(Some(kind), violation.into())),
         None => passed_over(options, || unrecognized(bytes, options)),
@@ -138,7 +139,7 @@ fn examine_unread(file_name: &str, what: &str, options: &ExamineOptions) -> Docu
     let inside = archive::decompressed_name(file_name).and_then(owner);
     let kind = owner(file_name).or(inside);
     let is_meant = archive::is_tar_name(file_name) && options.may_be_archive()
-        || kind.is_some_and(|kind| options.kind.is_none_or(|wanted| wanted == kind));
+        || kind.is_some_and(|kind| options.kind.is_none_or(|requested| requested == kind));
     let rejection = unread(kind, what);
     if is_meant || options.strict {
         DocumentVerdict::Rejected(rejection)

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::stated::DeclaredCapture;
+use super::declared_capture::DeclaredCapture;
 use super::tree::FoundPath;
 use crate::artifact::Kind;
 

@@ -1,9 +1,9 @@
 //! From paths to verdicts: finding files, recognizing kinds by content, admitting documents.
 
 pub mod archive;
-mod beside;
 mod candidate;
 mod continuation;
+mod declared_capture;
 mod directory;
 mod document;
 mod error;
@@ -17,16 +17,16 @@ mod original;
 mod packed;
 pub mod pipeline;
 mod polling;
-mod removing;
-mod stated;
+mod referenced_files;
+mod removal;
 mod tree;
 mod verdict;
 mod writers;
 
 pub use crate::formats::{recognize, recognize_all};
 
-pub(crate) use beside::attach;
 pub use continuation::{Continuation, Predecessor};
+pub use declared_capture::{DECLARED_IDENTITY, DeclaredCapture};
 pub use document::{examine_document, nothing_recognized};
 pub use error::SourceError;
 pub use inputs::Inputs;
@@ -36,6 +36,6 @@ pub use options::ExamineOptions;
 pub(crate) use original::InputLocation;
 pub use original::{ArtifactSource, KeepReason, MoveOptions, MoveOutcome};
 pub use polling::{PollingWatcher, Scan};
-pub use stated::{DECLARED_IDENTITY, DeclaredCapture};
+pub(crate) use referenced_files::attach;
 pub use tree::FoundPath;
 pub use verdict::{DocumentVerdict, Rejection};

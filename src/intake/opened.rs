@@ -7,7 +7,7 @@ use super::item::InputItem;
 use super::options::ExamineOptions;
 use super::original::InputLocation;
 use super::verdict::{DocumentVerdict, Rejection, admitted};
-use super::{directory, found, stated};
+use super::{declared_capture, directory, found};
 use crate::files;
 
 impl InputItem {
@@ -48,7 +48,7 @@ impl OpenedInput {
             (_, Some(file)) => file.as_ref().map_or(0, OpenFile::weight),
             (InputItem::Directory { path, kind, .. }, _) => directory::weigh(path, *kind),
             (InputItem::Document { bytes, .. }, _) => bytes.len() as u64,
-            (InputItem::Declared(stated), _) => stated.size(),
+            (InputItem::Declared(declared), _) => declared.size(),
             (
                 InputItem::Named(_) | InputItem::Found(_) | InputItem::NotAFile(_) | InputItem::End { .. },
                 _,
@@ -71,7 +71,7 @@ impl OpenedInput {
     ) -> Result<(DocumentVerdict, Option<InputLocation>), SourceError> {
         match self.item {
             InputItem::Document { name, bytes } => Ok((examine_document(bytes, &name, options).into(), None)),
-            InputItem::Declared(stated) => Ok((stated::examine(stated, options).into(), None)),
+            InputItem::Declared(declared) => Ok((declared_capture::examine(declared, options).into(), None)),
             InputItem::Named(path) => {
                 let at = SourceError::at(&path);
                 let file = self.file.unwrap_or_else(|| OpenFile::open_named(&path)).map_err(at)?;

@@ -84,8 +84,8 @@ fn judge(
 
 fn recognize(entries: &[DirectoryEntry]) -> Option<Kind> {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    formats::recognize_directory(&names, &mut |wanted| {
-        let entry = entries.iter().find(|entry| entry.name == wanted);
+    formats::recognize_directory(&names, &mut |name| {
+        let entry = entries.iter().find(|entry| entry.name == name);
         entry.and_then(DirectoryEntry::bytes).unwrap_or_default().to_vec()
     })
 }

@@ -174,7 +174,7 @@ fn a_vault_moves_through_object_storage() {
     let (bucket, directory) = (Place::bucket().unwrap_or_else(Place::directory), Place::directory());
     let mut sandbox = Sandbox::at(CLOCK);
     fill(&mut sandbox);
-    let (there, beyond) = (bucket.beside(&first.address()), directory.beside(&second.address()));
+    let (there, beyond) = (bucket.address_with(&first.address()), directory.address_with(&second.address()));
     for (from, to) in [("v.vault", &*there), (&there, &beyond), (&beyond, "back.vault")] {
         let copied = copy(&sandbox, from, to);
         assert_eq!((&copied["mode"], &copied["is_complete"]), (&"verbatim".into(), &true.into()));
@@ -205,7 +205,7 @@ fn an_object_whose_blobs_are_recorded_in_groups_has_its_whole_size() {
         sandbox.run(["add", "s.json"]).expect(0);
         sandbox.run(["tag", "set", "latest", &format!("t{number}")]).expect(0);
     }
-    let there = Place::directory().beside(&schema.address());
+    let there = Place::directory().address_with(&schema.address());
     copy(&sandbox, "v.vault", &there);
     on(&sandbox, &there, &["fsck"]).expect(0);
 }

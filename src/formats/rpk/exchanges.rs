@@ -2,7 +2,7 @@
 
 use super::calls::{self, CallIds, StepCall};
 use super::members::at;
-use super::open::{IdMatch, PendingRequests};
+use super::pending_requests::{IdMatch, PendingRequests};
 use super::provider_shapes::StepTextRole;
 use super::texts;
 use crate::artifact::{Exchange, Responder};
@@ -47,9 +47,9 @@ impl ExchangeExtractor {
     fn request(&mut self, responder: Responder, step: &Value<'_>) {
         let mut call = StepCall::from_request(responder, step);
         if responder == Responder::Model {
-            let asked = std::mem::replace(&mut call.prompts, std::mem::take(&mut self.rendered));
-            call.prompts.retain(|rendered| !asked.contains(rendered));
-            call.prompts.extend(asked);
+            let request_prompts = std::mem::replace(&mut call.prompts, std::mem::take(&mut self.rendered));
+            call.prompts.retain(|rendered| !request_prompts.contains(rendered));
+            call.prompts.extend(request_prompts);
         }
         self.open.push(call);
     }

@@ -1,7 +1,6 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
-mod answered;
 mod arguments;
 mod attributes;
 mod calls;
@@ -9,11 +8,12 @@ mod envelope;
 mod exchanges;
 mod members;
 mod metrics;
-mod open;
 mod pairs;
 mod parts;
 mod passages;
+mod pending_requests;
 mod provider_shapes;
+mod request_matcher;
 mod roles;
 mod rules;
 mod run_events;
@@ -126,8 +126,8 @@ impl Artifact for Rpk {
         let root = reader::read(document, limits)?;
         root.get("metadata").into_iter().for_each(|metadata| visit(RunEvent::Statement(metadata)));
         let run = at(&root, &["payload", "run"]).and_then(Value::as_object);
-        for (_, stated) in run.into_iter().flat_map(Object::iter).filter(|(name, _)| *name != "steps") {
-            visit(RunEvent::Statement(stated));
+        for (_, member) in run.into_iter().flat_map(Object::iter).filter(|(name, _)| *name != "steps") {
+            visit(RunEvent::Statement(member));
         }
         run_events::visit(steps(&root), visit);
         Ok(())
@@ -173,8 +173,8 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     name(root, steps, &mut draft);
     let text = |names: &[&str]| at(root, names).and_then(Value::as_str);
     // The format allows times without an offset, whose time zone is unknown.
-    let stated = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
-    draft.state_creation(stated, MissingOffset::Unknown);
+    let times = [text(&["metadata", "created_at"]), text(&["payload", "run", "timestamp"])];
+    draft.state_creation(times, MissingOffset::Unknown);
     draft.count(STEPS, steps.len());
     metrics::describe(root, steps, &mut draft);
     draft

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::calls::{CallIds, StepCall, is_of_listener, is_of_policy};
 use super::members::{step_type, texts_at};
-use super::open::{IdMatch, PendingRequests};
+use super::pending_requests::{IdMatch, PendingRequests};
 use crate::artifact::Responder;
 use crate::json::Value;
 

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::answered::RequestMatcher;
 use super::arguments::arguments;
 use super::calls::{URLS, is_of_policy, tools};
 use super::members::{at, texts_at};
 use super::provider_shapes::StepTextRole;
+use super::request_matcher::RequestMatcher;
 use super::{exchanges, metrics, texts};
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::digest::Digest;
@@ -39,9 +39,9 @@ const MODELS: &[&[&str]] = &[&["input", "model"], &["metadata", "model"], &["out
 
 /// Calls `visit` with each step.
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut StepVisitor<'_>) {
-    let mut answered = RequestMatcher::default();
+    let mut matcher = RequestMatcher::default();
     for (index, step) in steps.iter().enumerate() {
-        visit(TranscriptStep { answers: answered.follow(index, step), ..describe(index, step) });
+        visit(TranscriptStep { answers: matcher.follow(index, step), ..describe(index, step) });
     }
 }
 

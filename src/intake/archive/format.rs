@@ -146,7 +146,8 @@ fn is_old_header(block: &[u8; TAR_BLOCK]) -> bool {
     }
     let mut sealed = header.clone();
     sealed.set_cksum();
-    let is_sealed = matches!((header.cksum(), sealed.cksum()), (Ok(stated), Ok(actual)) if stated == actual);
+    let is_sealed =
+        matches!((header.cksum(), sealed.cksum()), (Ok(recorded), Ok(actual)) if recorded == actual);
     // Some bytes match the checksum by chance, so the other fields must be plausible too.
     is_sealed
         && block.first().is_some_and(|first| *first != 0)

@@ -150,14 +150,14 @@ impl ArchiveReader<'_> {
         };
         left.set(u64::MAX);
         // All names are read first: they identify what the archive is meant to be, even if its files cannot be read.
-        let mut wanted = Vec::new();
+        let mut members = Vec::new();
         let mut locals = Vec::new();
         for index in 0..archive.len() {
             let (entry, local) = zip_entry(&archive, index)?;
             if matches!(entry.content, EntryContent::Unexpected)
                 && flat::may_be_member(&entry.path, self.is_member)
             {
-                wanted.push((index, self.raw.len()));
+                members.push((index, self.raw.len()));
             }
             self.push(entry)?;
             locals.push(local);
@@ -166,11 +166,11 @@ impl ArchiveReader<'_> {
             return Err(ArchiveError::Broken("two of its entries have the same name".to_owned()));
         }
         ends.check()?;
-        for (index, at) in wanted {
+        for (index, at) in members {
             let file = archive.by_index(index).map_err(|error| broken(&error))?;
-            let stated = file.size();
+            let declared_size = file.size();
             let bytes = budget.read(file)?;
-            if bytes.len() as u64 != stated {
+            if bytes.len() as u64 != declared_size {
                 return Err(ArchiveError::Broken(
                     "the size of a file differs from the list of entries".to_owned(),
                 ));

@@ -315,6 +315,6 @@ suite!(sqlite, super::super::file);
 #[cfg(feature = "postgres")]
 suite!(in_postgres, super::super::postgres::vault);
 #[cfg(feature = "objects")]
-suite!(in_postgres_beside_directory, super::super::postgres::vault_beside_directory);
+suite!(in_postgres_with_directory, super::super::postgres::vault_with_directory);
 #[cfg(feature = "objects")]
-suite!(in_postgres_beside_bucket, super::super::postgres::vault_beside_bucket);
+suite!(in_postgres_with_bucket, super::super::postgres::vault_with_bucket);

@@ -134,8 +134,8 @@ pub(super) fn tombstones_are_found_for_what_is_added_again(vault: &TestVault) {
     // Other bytes of a removed artifact are found by its core hash.
     let other_form = part.clone().remark("another form").admit(note());
     assert_eq!(vault.snapshot().tombstones_of(&other_form).unwrap()[0].core, part_core);
-    let taken_back = vault.put(vec![folder()], RemovedPolicy::Readmit, second(1)).unwrap();
-    assert_eq!(taken_back[0].outcome, PutOutcome::Added);
+    let readmitted = vault.put(vec![folder()], RemovedPolicy::Readmit, second(1)).unwrap();
+    assert_eq!(readmitted[0].outcome, PutOutcome::Added);
     assert!(vault.snapshot().tombstones(None).unwrap().is_empty());
 }
 

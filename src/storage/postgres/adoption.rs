@@ -56,7 +56,7 @@ impl Adoption for PostgresStorage {
         let mut blobs = Blobs::new(&batch);
         let adopted = self.retry(|attempt| {
             // Nothing is locked meanwhile.
-            blobs.store_beside(&self.server)?;
+            blobs.store_external(&self.server)?;
             self.try_to_adopt(entries, &mut blobs, attempt)
         });
         if adopted.is_err() {

@@ -42,7 +42,7 @@ pub(super) fn prepare(
             }
         }
         #[cfg(feature = "objects")]
-        Some(blobs) => beside::prepare(server, (blobs, address.is_raced), policy),
+        Some(blobs) => object_storage::prepare(server, (blobs, address.is_raced), policy),
         #[cfg(not(feature = "objects"))]
         Some(never) => match *never {},
     }
@@ -69,7 +69,7 @@ fn recorded(server: &PostgresServer) -> PostgresResult<Option<ObjectStorageRecor
 }
 
 #[cfg(feature = "objects")]
-mod beside {
+mod object_storage {
     //! Vaults with object storage.
 
     use super::{ObjectStorageRecord, recorded};
@@ -78,7 +78,7 @@ mod beside {
     };
     use crate::storage::postgres::blob_store::BlobStore;
     use crate::storage::postgres::error::PostgresResult;
-    use crate::storage::postgres::in_objects::ObjectBlobStore;
+    use crate::storage::postgres::object_blob_store::ObjectBlobStore;
     use crate::storage::postgres::pool::PostgresServer;
     use crate::storage::postgres::schema::{self, NewBlobStore, PostgresCreatePolicy};
     use crate::storage::postgres::session::DatabaseTransaction;

@@ -44,7 +44,7 @@ pub(super) type BlobReadResult = Result<Vec<u8>, PayloadDefect>;
 pub(super) trait BlobStore: fmt::Debug + Send + Sync {
     /// Returns whether bytes are beside the database: they are stored before a transaction begins, and deleted long after
     /// the catalog does not need them any more.
-    fn is_beside(&self) -> bool;
+    fn is_external(&self) -> bool;
 
     /// Stores the bytes of blobs, and returns where they are, in their order: `None` is in the row of the blob. They are
     /// durable when this returns, and nothing refers to them yet.
@@ -75,7 +75,7 @@ pub(super) trait BlobStore: fmt::Debug + Send + Sync {
 pub(super) struct DatabaseBlobStore;
 
 impl BlobStore for DatabaseBlobStore {
-    fn is_beside(&self) -> bool {
+    fn is_external(&self) -> bool {
         false
     }
 

@@ -41,7 +41,7 @@ pub(super) fn examine(
 
 /// Returns what the columns of [`PLACE`] have, the first of which is `from`.
 fn place(row: &Row, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> {
-    let is_beside = value::<Option<&[u8]>>(row, from + 2)?.is_some();
+    let is_in_object = value::<Option<&[u8]>>(row, from + 2)?.is_some();
     let part = || -> PostgresResult<ObjectRange> {
         Ok(ObjectRange {
             object: object_name(row, from + 2)?,
@@ -49,7 +49,7 @@ fn place(row: &Row, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> 
             length: count(row, from + 4)?,
         })
     };
-    let part = is_beside.then(part).transpose()?;
+    let part = is_in_object.then(part).transpose()?;
     Ok(BlobCatalogEntry { size, encoding: value(row, from)?, bytes: value(row, from + 1)?, part })
 }
 

@@ -42,7 +42,7 @@ impl PostgresStorage {
     fn count_reclaimable(&self) -> PostgresResult<ReclaimableSpace> {
         let session = DatabaseTransaction::to_read(&self.server)?;
         let mut found = Self::count_unreferenced(&session)?;
-        if self.server.blobs().is_beside() {
+        if self.server.blobs().is_external() {
             let DeletableObjects { blobs, bytes, .. } = deletable(&session, clock::now())?;
             found.blobs += blobs;
             found.blob_bytes += bytes;
@@ -53,7 +53,7 @@ impl PostgresStorage {
     /// Deletes what the catalog does not need, then the orphans that a listing shows.
     fn reclaim_all(&self, at: DateTime<Utc>) -> PostgresResult<Option<ReclaimResult>> {
         let reclaimed = self.reclaim_blobs(at)?;
-        if !self.server.blobs().is_beside() {
+        if !self.server.blobs().is_external() {
             return Ok(reclaimed);
         }
         let (objects, bytes) = self.delete_orphans()?;
@@ -71,16 +71,16 @@ impl PostgresStorage {
         let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
         let mut recorder = PostgresJournalWriter::lock(&session, self.actor(), at)?;
         // With the writer lock, no batch can need again what is found here.
-        let (found, beside) = (Self::count_unreferenced(&session)?, self.server.blobs().is_beside());
+        let (found, is_external) = (Self::count_unreferenced(&session)?, self.server.blobs().is_external());
         let mut objects = DeletableObjects::default();
-        if beside {
+        if is_external {
             condemn_all(&session, recorder.at())?;
             objects = deletable(&session, recorder.at())?;
             forget_blobs(&session, &objects.objects)?;
         }
         let (blobs, bytes_before) = (found.blobs + objects.blobs, found.blob_bytes + objects.bytes);
         if blobs == 0 && objects.objects.is_empty() {
-            if beside {
+            if is_external {
                 session.commit()?;
             }
             return Ok(None);
@@ -159,7 +159,7 @@ impl Maintenance for PostgresStorage {
 
     fn erase(&self) -> Erasure {
         let mut remnants = vec![Remnant::Database];
-        if self.server.blobs().is_beside() {
+        if self.server.blobs().is_external() {
             remnants.push(Remnant::Objects);
         }
         Erasure { remnants }

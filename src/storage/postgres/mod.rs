@@ -17,13 +17,13 @@ mod encoding;
 mod engine;
 mod error;
 mod full_text;
-#[cfg(feature = "objects")]
-mod in_objects;
 mod journal;
 mod keys;
 mod lists;
 mod maintenance;
 mod names;
+#[cfg(feature = "objects")]
+mod object_blob_store;
 mod parameter;
 pub(super) mod password_file;
 mod pool;

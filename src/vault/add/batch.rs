@@ -5,9 +5,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use super::annotations::CommonAnnotations;
+use super::continuation_joiner::FirstPart;
 use super::examination::{Examination, ExaminationResult, ExaminedItem};
 use super::inputs::ends_directory;
-use super::joining::FirstPart;
 use super::report::{AddReporter, AdmissionOutcome, DocumentOutcome};
 use super::source_paths::SourcePaths;
 use crate::artifact::Admitted;

@@ -3,8 +3,8 @@
 use super::add;
 use super::annotations::CommonAnnotations;
 use super::batch::Recorded;
+use super::continuation_joiner::joined;
 use super::inputs::InputResult;
-use super::joining::joined;
 use super::report::{AddMonitor, Summary};
 use super::rules::{conflicting, removed};
 use super::source_paths::SourcePaths;

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::continuation_joiner::{self, ContinuationJoiner, DocumentSink, FirstPart};
 use super::examination::{Examination, ExaminationResult, ExaminedItem};
 use super::inputs::{InputResult, each};
-use super::joining::{self, ContinuationJoiner, DocumentSink, FirstPart};
 use super::report::{AddMonitor, AddReporter, AdmissionOutcome, DocumentOutcome, Summary};
 use super::rules::{conflicting, removed};
 use crate::artifact::Admitted;
@@ -73,7 +73,7 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
         };
         match (document, self.seen.snapshot) {
             (Some(document), _) => Ok(Some(FirstPart::new(core, document))),
-            (None, Some(snapshot)) => joining::in_vault(snapshot, predecessor),
+            (None, Some(snapshot)) => continuation_joiner::in_vault(snapshot, predecessor),
             (None, None) => Ok(None),
         }
     }

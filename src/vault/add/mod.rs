@@ -3,11 +3,11 @@
 mod annotations;
 mod answer;
 mod batch;
+mod continuation_joiner;
 mod document;
 mod dry_run;
 mod examination;
 mod inputs;
-mod joining;
 mod report;
 mod rules;
 mod source_paths;
@@ -27,9 +27,9 @@ pub use rules::{OTHER_KIND, REMOVED, RULES};
 pub(in crate::vault) use source_paths::SourcePaths;
 
 use batch::{AddBatch, AddInterruption, is_stopped};
+use continuation_joiner::{ContinuationJoiner, DocumentSink, FirstPart, in_storage};
 use examination::ExaminedItem;
 use inputs::{CountedInputs, each, ends_directory, is_bad};
-use joining::{ContinuationJoiner, DocumentSink, FirstPart, in_storage};
 use report::{AddReporter, AdmissionOutcome, ReportedArtifact};
 
 /// Examines all `inputs`, and stores the admitted artifacts with what is `recorded` with them.

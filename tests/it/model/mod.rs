@@ -147,7 +147,7 @@ fn run_at(timed: &[Timed], address: &str) {
 fn run_beside(timed: &[Timed], place: Option<crate::postgres::Place>) {
     let Some(place) = place else { return };
     let Some(schema) = crate::postgres::Schema::new() else { return };
-    run_at(timed, &place.beside(&schema.address()));
+    run_at(timed, &place.address_with(&schema.address()));
 }
 
 /// Rebuilds the indexes of the file. No answer depends on that, except those about the journal, which records it.

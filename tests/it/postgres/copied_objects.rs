@@ -27,7 +27,7 @@ fn expect_continues(behind: &Behind, [from, to]: [&str; 2]) {
 fn copies_that_are_killed_are_continued() {
     let (Some(place), Some(proxy)) = (Place::bucket(), super::S3Proxy::start()) else { return };
     let Some(mut database) = Database::new() else { return };
-    database.address = place.beside(&database.address);
+    database.address = place.address_with(&database.address);
     let behind = Behind { database, proxy };
     let sandbox = &behind.database.sandbox;
     for number in 0..CAPTURES {

@@ -78,9 +78,9 @@ impl Damaged {
     }
 
     #[cfg(feature = "objects")]
-    fn beside(place: &super::Place) -> Option<Self> {
+    fn with_objects(place: &super::Place) -> Option<Self> {
         let mut database = Database::new()?;
-        database.address = place.beside(&database.address);
+        database.address = place.address_with(&database.address);
         Some(Self::begin(full(database)))
     }
 
@@ -387,7 +387,7 @@ fn a_change_of_tables_from_roles_to_the_version_is_found_or_makes_no_difference(
 #[test]
 fn a_change_of_rows_about_objects_is_found_or_makes_no_difference() {
     let place = super::Place::directory();
-    let Some(damaged) = Damaged::beside(&place) else { return };
+    let Some(damaged) = Damaged::with_objects(&place) else { return };
     check_tables(&damaged, |table| ["blob", "blob_store", "object"].contains(&table));
 }
 

@@ -23,7 +23,7 @@ use crate::sandbox::{Ran, repository};
 /// A vault in a database with its bytes in a place.
 fn with_examples(place: &Place) -> Option<Database> {
     let mut database = Database::new()?;
-    database.address = place.beside(&database.address);
+    database.address = place.address_with(&database.address);
     database.run(["init"]).expect(0);
     database.run(["add", repository("examples").to_str().unwrap()]).expect(0);
     Some(database)
@@ -77,7 +77,7 @@ fn the_address_must_name_the_storage_of_the_vault() {
         let without = database.run(["find"]).expect(2);
         assert!(without.stderr.contains("must name with blobs="), "{}", without.stderr);
         let other = Place::directory();
-        database.address = other.beside(&database.schema.address());
+        database.address = other.address_with(&database.schema.address());
         let elsewhere = database.run(["add", &session()]).expect(2);
         assert!(elsewhere.stderr.contains("the bytes of the vault are not here"), "{}", elsewhere.stderr);
         database.address = address;

@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// Returns the address of a vault in a schema of a database, with its bytes here.
-    pub(crate) fn beside(&self, database: &str) -> String {
+    pub(crate) fn address_with(&self, database: &str) -> String {
         format!("{database}&blobs={}", self.address)
     }
 }

@@ -184,7 +184,7 @@ fn what_is_damaged_in_a_database_is_repaired() {
 fn what_is_damaged_in_object_storage_is_repaired() {
     let place = super::Place::directory();
     let Some(mut database) = Database::new() else { return };
-    database.address = place.beside(&database.address);
+    database.address = place.address_with(&database.address);
     let mut repaired = Repaired::begin(database);
     let (before, copy) = (repaired.answers(WITHOUT_TIMES), [repaired.copy.clone()]);
     let objects = || super::objects::objects(place.path().unwrap());

@@ -111,7 +111,7 @@ fn add(database: &Database, writer: usize) -> Vec<String> {
 fn pages_are_complete_while_one_of_three_servers_is_killed_and_eight_clients_add() {
     let Some(place) = Place::bucket() else { return };
     let Some(mut database) = Database::new() else { return };
-    database.address = place.beside(&database.address);
+    database.address = place.address_with(&database.address);
     database.run(["init"]).expect(0);
     let files = ["session.json", "run.rpk", "trace.ndjson", "contract.yaml", "pack"];
     let files = files.map(|name| repository("examples").join(name));

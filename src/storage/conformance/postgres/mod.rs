@@ -24,12 +24,12 @@ pub(super) fn vault() -> Option<TestVault> {
 
 /// Returns an empty vault in a new schema whose bytes are in a new directory, or `None` if there is no database.
 #[cfg(feature = "objects")]
-pub(super) fn vault_beside_directory() -> Option<TestVault> {
+pub(super) fn vault_with_directory() -> Option<TestVault> {
     objects::Place::directory().vault()
 }
 
 /// Returns an empty vault in a new schema whose bytes are in a bucket, or `None` if there is no database or no bucket.
 #[cfg(feature = "objects")]
-pub(super) fn vault_beside_bucket() -> Option<TestVault> {
+pub(super) fn vault_with_bucket() -> Option<TestVault> {
     objects::Place::bucket()?.vault()
 }

@@ -21,8 +21,9 @@ impl Place {
     /// Returns an empty vault in a new schema, or `None` if there is no database.
     pub(super) fn vault(self) -> Option<TestVault> {
         let schema = Schema::new()?;
-        let storage =
-            PostgresStorage::create_without_race(&self.beside(&schema.address())).unwrap().acting_as(actor());
+        let storage = PostgresStorage::create_without_race(&self.address_with(&schema.address()))
+            .unwrap()
+            .acting_as(actor());
         Some(TestVault { storage: Box::new(storage), _cleanup: Some(Box::new((schema, self))) })
     }
 
@@ -46,12 +47,12 @@ impl DirectoryVault {
     fn new() -> Option<Self> {
         let (schema, place) = (Schema::new()?, Place::directory());
         let storage =
-            PostgresStorage::create(&place.beside(&schema.address()), None).unwrap().acting_as(actor());
+            PostgresStorage::create(&place.address_with(&schema.address()), None).unwrap().acting_as(actor());
         Some(Self { vault: TestVault { storage: Box::new(storage), _cleanup: None }, place, schema })
     }
 
     fn address(&self) -> String {
-        self.place.beside(&self.schema.address())
+        self.place.address_with(&self.schema.address())
     }
 
     /// Returns the bytes of a document, or why there are none.
@@ -75,61 +76,61 @@ fn failure(address: &str) -> StorageError {
 
 #[test]
 fn a_batch_is_one_object() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    let cores = beside.documents(50);
-    assert_eq!(beside.place.objects().len(), 1);
-    assert!(cores.iter().all(|core| beside.bytes(*core).is_ok()));
+    let Some(fixture) = DirectoryVault::new() else { return };
+    let cores = fixture.documents(50);
+    assert_eq!(fixture.place.objects().len(), 1);
+    assert!(cores.iter().all(|core| fixture.bytes(*core).is_ok()));
     // Nothing is uploaded for what is there.
-    beside.vault.add_note(&TestDocument::new("d7"));
-    assert_eq!(beside.place.objects().len(), 1);
+    fixture.vault.add_note(&TestDocument::new("d7"));
+    assert_eq!(fixture.place.objects().len(), 1);
 }
 
 #[test]
 fn address_and_catalog_agree_about_object_storage() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    let database = beside.schema.address();
+    let Some(fixture) = DirectoryVault::new() else { return };
+    let database = fixture.schema.address();
     let error = failure(&database);
     assert_eq!(error.kind(), ErrorKind::Invalid);
     assert!(error.to_string().contains("blobs="), "{error}");
     // Other storage is neither used nor claimed.
     let other = Place::directory();
-    let error = failure(&other.beside(&database));
+    let error = failure(&other.address_with(&database));
     assert!(error.kind() == ErrorKind::Invalid && error.to_string().contains("not here"), "{error}");
     assert!(other.objects().is_empty() && std::fs::read_dir(other.path().unwrap()).unwrap().next().is_none());
     // Storage that belongs to another vault.
     let second = Schema::new().unwrap();
-    let error = PostgresStorage::create(&beside.place.beside(&second.address()), None).unwrap_err();
+    let error = PostgresStorage::create(&fixture.place.address_with(&second.address()), None).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exists, "{error}");
     assert_eq!(failure(&second.address()).kind(), ErrorKind::Missing, "nothing was created");
     let third = DirectoryVault::new().unwrap();
-    assert_eq!(failure(&beside.place.beside(&third.schema.address())).kind(), ErrorKind::Exists);
+    assert_eq!(failure(&fixture.place.address_with(&third.schema.address())).kind(), ErrorKind::Exists);
     // A vault whose bytes are in the database.
     PostgresStorage::create(&second.address(), None).unwrap();
-    let error = failure(&other.beside(&second.address()));
+    let error = failure(&other.address_with(&second.address()));
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
 }
 
 #[test]
 fn creating_is_completed_if_it_was_interrupted_before_the_claim() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    beside.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
-    let marker = beside.place.path().unwrap().join("runvault-vault");
+    let Some(fixture) = DirectoryVault::new() else { return };
+    fixture.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
+    let marker = fixture.place.path().unwrap().join("runvault-vault");
     let content = std::fs::read(&marker).unwrap();
     std::fs::remove_file(&marker).unwrap();
-    PostgresStorage::open(&beside.address(), None).unwrap();
+    PostgresStorage::open(&fixture.address(), None).unwrap();
     assert_eq!(std::fs::read(&marker).unwrap(), content);
     // Or before the catalog knew of the claim.
-    beside.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
-    PostgresStorage::open(&beside.address(), None).unwrap();
+    fixture.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
+    PostgresStorage::open(&fixture.address(), None).unwrap();
     std::fs::remove_file(&marker).unwrap();
-    assert_eq!(failure(&beside.address()).kind(), ErrorKind::Invalid);
+    assert_eq!(failure(&fixture.address()).kind(), ErrorKind::Invalid);
 }
 
 #[test]
 fn damaged_and_missing_objects_are_reported_with_their_names() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    let core = beside.documents(3)[1];
-    let object = beside.place.objects().remove(0);
+    let Some(fixture) = DirectoryVault::new() else { return };
+    let core = fixture.documents(3)[1];
+    let object = fixture.place.objects().remove(0);
     let name = object.file_name().unwrap().to_str().unwrap();
     let whole = std::fs::read(&object).unwrap();
     let mut damaged = whole.clone();
@@ -138,60 +139,60 @@ fn damaged_and_missing_objects_are_reported_with_their_names() {
     }
     for content in [damaged, whole[..1].to_vec(), Vec::new()] {
         std::fs::write(&object, content).unwrap();
-        let error = beside.bytes(core).unwrap_err();
+        let error = fixture.bytes(core).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Damaged, "{error}");
         assert!(error.to_string().contains(name), "{error}");
     }
     std::fs::remove_file(&object).unwrap();
-    let error = beside.bytes(core).unwrap_err();
+    let error = fixture.bytes(core).unwrap_err();
     assert!(error.kind() == ErrorKind::Damaged && error.to_string().contains(name), "{error}");
     std::fs::write(&object, whole).unwrap();
-    beside.bytes(core).unwrap();
+    fixture.bytes(core).unwrap();
 }
 
 #[test]
 fn objects_are_deleted_a_day_after_nothing_needs_them() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    let maintenance = beside.vault.storage.maintenance();
-    let cores = beside.documents(2);
+    let Some(fixture) = DirectoryVault::new() else { return };
+    let maintenance = fixture.vault.storage.maintenance();
+    let cores = fixture.documents(2);
     let hours = |hours: i64| start() + TimeDelta::hours(hours);
-    beside.vault.remove_at(cores[0], None, hours(1)).unwrap();
+    fixture.vault.remove_at(cores[0], None, hours(1)).unwrap();
     // The pack has another blob.
     assert_eq!(maintenance.reclaim(hours(50)).unwrap(), None);
-    beside.vault.remove_at(cores[1], None, hours(60)).unwrap();
+    fixture.vault.remove_at(cores[1], None, hours(60)).unwrap();
     assert_eq!(maintenance.reclaim(hours(83)).unwrap(), None);
-    assert_eq!(beside.place.objects().len(), 1);
+    assert_eq!(fixture.place.objects().len(), 1);
     let reclaimed = maintenance.reclaim(hours(84)).unwrap().unwrap();
-    assert_eq!((reclaimed.blobs, reclaimed.orphans, beside.place.objects().len()), (2, 0, 0));
-    let rows = beside
+    assert_eq!((reclaimed.blobs, reclaimed.orphans, fixture.place.objects().len()), (2, 0, 0));
+    let rows = fixture
         .schema
         .client()
         .query_one("SELECT (SELECT count(*) FROM blob) + (SELECT count(*) FROM object)", &[]);
     assert_eq!(rows.unwrap().get::<_, i64>(0), 0);
-    assert_eq!(beside.vault.actions().last().unwrap(), "gc");
+    assert_eq!(fixture.vault.actions().last().unwrap(), "gc");
     assert_eq!(maintenance.reclaim(hours(200)).unwrap(), None);
 }
 
 #[test]
 fn adding_again_takes_back_the_condemnation() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    let core = beside.documents(1)[0];
-    beside.vault.remove(core);
+    let Some(fixture) = DirectoryVault::new() else { return };
+    let core = fixture.documents(1)[0];
+    fixture.vault.remove(core);
     let admitted = TestDocument::new("d0").admit(note());
-    beside.vault.put(vec![admitted], crate::storage::RemovedPolicy::Readmit, second(60)).unwrap();
-    assert_eq!(beside.place.objects().len(), 1, "nothing is uploaded again");
-    assert_eq!(beside.vault.storage.maintenance().reclaim(start() + TimeDelta::days(9)).unwrap(), None);
-    beside.bytes(core).unwrap();
+    fixture.vault.put(vec![admitted], crate::storage::RemovedPolicy::Readmit, second(60)).unwrap();
+    assert_eq!(fixture.place.objects().len(), 1, "nothing is uploaded again");
+    assert_eq!(fixture.vault.storage.maintenance().reclaim(start() + TimeDelta::days(9)).unwrap(), None);
+    fixture.bytes(core).unwrap();
 }
 
 #[test]
 fn orphans_are_deleted_when_they_are_old() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    let maintenance = beside.vault.storage.maintenance();
-    let core = beside.documents(1)[0];
-    let object = beside.place.objects().remove(0);
+    let Some(fixture) = DirectoryVault::new() else { return };
+    let maintenance = fixture.vault.storage.maintenance();
+    let core = fixture.documents(1)[0];
+    let object = fixture.place.objects().remove(0);
     let orphan = |name: &str| {
-        let path = beside.place.path().unwrap().join("blobs").join(&name[..2]).join(name);
+        let path = fixture.place.path().unwrap().join("blobs").join(&name[..2]).join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, "interrupted").unwrap();
         path
@@ -210,20 +211,20 @@ fn orphans_are_deleted_when_they_are_old() {
     assert_eq!((reclaimed.orphans, reclaimed.blobs, reclaimed.bytes_before), (2, 0, 22));
     assert!(new.exists() && begun.exists() && foreign.exists());
     assert!(!old.exists() && !staged.exists());
-    beside.bytes(core).unwrap();
-    assert_eq!(beside.vault.snapshot().count(&Filter::default()).unwrap(), 1);
+    fixture.bytes(core).unwrap();
+    assert_eq!(fixture.vault.snapshot().count(&Filter::default()).unwrap(), 1);
 }
 
 #[test]
 fn an_interrupted_deletion_is_completed() {
-    let Some(beside) = DirectoryVault::new() else { return };
-    let maintenance = beside.vault.storage.maintenance();
-    let core = beside.documents(1)[0];
-    beside.vault.remove(core);
+    let Some(fixture) = DirectoryVault::new() else { return };
+    let maintenance = fixture.vault.storage.maintenance();
+    let core = fixture.documents(1)[0];
+    fixture.vault.remove(core);
     // The rows of the blobs are deleted, and the object is not.
-    beside.schema.client().batch_execute("DELETE FROM blob").unwrap();
+    fixture.schema.client().batch_execute("DELETE FROM blob").unwrap();
     assert!(maintenance.reclaim(second(1)).unwrap().is_some());
-    assert!(beside.place.objects().is_empty());
+    assert!(fixture.place.objects().is_empty());
     assert_eq!(maintenance.reclaim(second(2)).unwrap(), None);
 }
 
@@ -231,7 +232,7 @@ fn an_interrupted_deletion_is_completed() {
 fn new_object_storage_is_tested_with_writers_that_race() {
     for place in [Some(Place::directory()), Place::bucket()].into_iter().flatten() {
         let Some(schema) = Schema::new() else { return };
-        let address = place.beside(&schema.address());
+        let address = place.address_with(&schema.address());
         // Processes that create the vault at the same time find each other's claim.
         std::thread::scope(|scope| {
             let create = || PostgresStorage::open_or_create(&address, None).unwrap();
@@ -247,7 +248,7 @@ fn new_object_storage_is_tested_with_writers_that_race() {
 #[test]
 fn parts_of_an_upload_that_was_not_completed_are_deleted() {
     let Some(place) = Place::bucket() else { return };
-    let address = place.beside("").trim_start_matches("&blobs=").to_owned();
+    let address = place.address_with("").trim_start_matches("&blobs=").to_owned();
     let store = ObjectStore::open(&ObjectAddress::parse(&address).unwrap()).unwrap();
     let (name, hour) = (ObjectName::new().unwrap(), TimeDelta::hours(1));
     store.begin_upload(name, &vec![7; 5 << 20]).unwrap();

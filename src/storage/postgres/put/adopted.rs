@@ -56,7 +56,7 @@ impl AdoptionBatch<'_> {
         match &entry.change {
             entry::EntryChange::Add { core, .. } => {
                 // Earlier versions wrote no entry for undoing a removal.
-                self.rows.taken_back.push(*core);
+                self.rows.readmitted.push(*core);
                 content.map_or(Ok(()), |prepared| self.add(entry, prepared))
             }
             entry::EntryChange::Signature { capture, core, key_id, state } => {

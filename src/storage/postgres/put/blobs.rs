@@ -56,33 +56,33 @@ impl<'b> Blobs<'b> {
         }
     }
 
-    /// Returns those of `wanted` that the vault does not have.
+    /// Returns those of `blobs` that the vault does not have.
     pub(super) fn missing(
         session: &DatabaseTransaction<'_>,
-        wanted: &BTreeSet<BlobHash>,
+        blobs: &BTreeSet<BlobHash>,
     ) -> PostgresResult<BTreeSet<BlobHash>> {
-        if wanted.is_empty() {
+        if blobs.is_empty() {
             return Ok(BTreeSet::new());
         }
         let sql = "SELECT digest FROM blob WHERE digest = ANY($1)";
-        let rows = session.rows(sql, &[&Vec::from_iter(wanted)])?;
+        let rows = session.rows(sql, &[&Vec::from_iter(blobs)])?;
         let stored: BTreeSet<BlobHash> =
             rows.iter().map(|row| blob(row, 0)).collect::<PostgresResult<_>>()?;
-        Ok(wanted.difference(&stored).copied().collect())
+        Ok(blobs.difference(&stored).copied().collect())
     }
 
     /// Stores those bytes that belong beside the database and that the vault does not have.
-    pub(in crate::storage::postgres) fn store_beside(
+    pub(in crate::storage::postgres) fn store_external(
         &mut self,
         server: &PostgresServer,
     ) -> PostgresResult<()> {
-        let beside = server.blobs();
-        if !beside.is_beside() {
+        let blob_store = server.blobs();
+        if !blob_store.is_external() {
             return Ok(());
         }
         let all = self.all.keys().copied().collect();
         let missing = Self::missing(&DatabaseTransaction::to_read(server)?, &all)?;
-        self.store(beside, &missing)
+        self.store(blob_store, &missing)
     }
 
     /// Stores the bytes of blobs where the vault has them, except in rows.
@@ -96,13 +96,13 @@ impl<'b> Blobs<'b> {
         Ok(())
     }
 
-    /// Sends those of `wanted` that the vault does not have, and returns them.
+    /// Sends those of `blobs` that the vault does not have, and returns them.
     pub(super) fn send(
         &mut self,
         session: &DatabaseTransaction<'_>,
-        wanted: &BTreeSet<BlobHash>,
+        blobs: &BTreeSet<BlobHash>,
     ) -> PostgresResult<BTreeSet<BlobHash>> {
-        let missing = Self::missing(session, wanted)?;
+        let missing = Self::missing(session, blobs)?;
         self.store(session.server().blobs(), &missing)?;
         let mut message = BlobColumns::default();
         for blob in &missing {
@@ -167,7 +167,7 @@ impl BlobColumns<'_> {
 
 /// Cancels the pending deletion of blobs that a batch needs. The session must hold the writer lock.
 pub(super) fn reprieve(session: &DatabaseTransaction<'_>, needed: &BTreeSet<BlobHash>) -> PostgresResult<()> {
-    if needed.is_empty() || !session.server().blobs().is_beside() {
+    if needed.is_empty() || !session.server().blobs().is_external() {
         return Ok(());
     }
     let sql = "UPDATE blob SET condemned_at = NULL WHERE digest = ANY($1) AND condemned_at IS NOT NULL";

@@ -69,7 +69,7 @@ impl PostgresPutBatch<'_> {
         blobs: &mut Blobs<'_>,
         lost: &mut Option<UnconfirmedCommit>,
     ) -> PostgresResult<Vec<PutResult>> {
-        self.store_beside(blobs)?;
+        self.store_external(blobs)?;
         let session = DatabaseTransaction::to_write(self.server, busy_timeout)?;
         let expected = self.plan(
             &session,
@@ -106,9 +106,9 @@ impl PostgresPutBatch<'_> {
 
     /// Stores bytes that belong beside the database. Nothing is locked and no transaction waits meanwhile, however long it
     /// takes.
-    fn store_beside(&self, blobs: &mut Blobs<'_>) -> PostgresResult<()> {
-        let beside = self.server.blobs();
-        if !beside.is_beside() {
+    fn store_external(&self, blobs: &mut Blobs<'_>) -> PostgresResult<()> {
+        let blob_store = self.server.blobs();
+        if !blob_store.is_external() {
             return Ok(());
         }
         let session = DatabaseTransaction::to_read(self.server)?;
@@ -119,7 +119,7 @@ impl PostgresPutBatch<'_> {
         )?;
         let missing = Blobs::missing(&session, expected.blobs())?;
         drop(session);
-        blobs.store(beside, &missing)
+        blobs.store(blob_store, &missing)
     }
 
     /// Returns what storing the batch changes, as far as can be seen now.

@@ -24,7 +24,7 @@ pub(super) struct BatchRows {
     /// New artifacts, with the numbers of their kinds.
     pub(super) artifacts: Vec<(CoreHash, Option<i16>)>,
     /// Artifacts whose removal is taken back.
-    pub(super) taken_back: Vec<CoreHash>,
+    pub(super) readmitted: Vec<CoreHash>,
     captures: Vec<NewCaptureRow>,
     members: MemberColumns,
     lists: MentionListColumns,
@@ -137,8 +137,8 @@ impl BatchRows {
 
     /// Writes the rows, and what changed of those that are in the database.
     pub(super) fn write(&self, session: &DatabaseTransaction<'_>, state: &BatchState) -> PostgresResult<()> {
-        if !self.taken_back.is_empty() {
-            session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[&self.taken_back])?;
+        if !self.readmitted.is_empty() {
+            session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[&self.readmitted])?;
         }
         self.write_artifacts(session, state)?;
         update_artifacts(session, state)?;

@@ -112,7 +112,7 @@ impl BatchWriter {
             let event = JournalEvent::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
             self.recorder.append(&event)?;
             self.state.forget_removal(tombstone.core);
-            self.rows.taken_back.push(tombstone.core);
+            self.rows.readmitted.push(tombstone.core);
         }
         self.put(prepared, names)
     }

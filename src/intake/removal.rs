@@ -65,15 +65,15 @@ struct RemovalBatch<'o> {
     originals: &'o [&'o ArtifactSource],
     options: &'o MoveOptions,
     now: SystemTime,
-    taken: Vec<MoveOutcome>,
+    outcomes: Vec<MoveOutcome>,
     /// The directories of those originals that are directories.
     directories: Vec<Option<Rc<OpenDir>>>,
 }
 
 impl<'o> RemovalBatch<'o> {
     fn new(originals: &'o [&'o ArtifactSource], options: &'o MoveOptions, now: SystemTime) -> Self {
-        let taken = originals.iter().map(|_| MoveOutcome::default()).collect();
-        Self { originals, options, now, taken, directories: originals.iter().map(|_| None).collect() }
+        let outcomes = originals.iter().map(|_| MoveOutcome::default()).collect();
+        Self { originals, options, now, outcomes, directories: originals.iter().map(|_| None).collect() }
     }
 
     fn remove(mut self) -> Vec<MoveOutcome> {
@@ -103,23 +103,23 @@ impl<'o> RemovalBatch<'o> {
                 self.finish_directory(owner, &directory);
             }
         }
-        self.taken
+        self.outcomes
     }
 
     fn note(&mut self, owner: usize, note: impl FnOnce(&mut MoveOutcome)) {
-        if let Some(taken) = self.taken.get_mut(owner) {
-            note(taken);
+        if let Some(outcome) = self.outcomes.get_mut(owner) {
+            note(outcome);
         }
     }
 
     fn keep(&mut self, owner: usize, path: PathBuf, why: KeepReason) {
-        self.note(owner, |taken| taken.kept.push((path, why)));
+        self.note(owner, |outcome| outcome.kept.push((path, why)));
     }
 
     /// Records a failure. A file that no longer exists is not a failure: its removal was intended.
     fn fail(&mut self, owner: usize, path: &Path, error: io::Error) {
         if error.kind() != ErrorKind::NotFound {
-            self.note(owner, |taken| taken.failed.push(SourceError::at(path)(error)));
+            self.note(owner, |outcome| outcome.failed.push(SourceError::at(path)(error)));
         }
     }
 
@@ -242,7 +242,7 @@ impl<'o> RemovalBatch<'o> {
     fn remove_file(&mut self, candidate: &RemovalCandidate<'o>, name: &OsStr) {
         let RemovalCandidate { owner, directory, path, .. } = candidate;
         match directory.remove_file(name) {
-            Ok(()) => self.note(*owner, |taken| taken.removed.push(path.clone())),
+            Ok(()) => self.note(*owner, |outcome| outcome.removed.push(path.clone())),
             Err(error) => self.fail(*owner, &directory.path().join(name), error),
         }
     }
@@ -255,7 +255,7 @@ impl<'o> RemovalBatch<'o> {
         };
         if entries.is_empty() {
             match remove_directory(directory) {
-                Ok(true) => self.note(owner, |taken| taken.removed.push(directory.path().to_owned())),
+                Ok(true) => self.note(owner, |outcome| outcome.removed.push(directory.path().to_owned())),
                 Ok(false) => self.keep(owner, directory.path().to_owned(), KeepReason::Replaced),
                 // A new entry may have appeared in it.
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
@@ -263,18 +263,18 @@ impl<'o> RemovalBatch<'o> {
             }
             return;
         }
-        let Some(taken) = self.taken.get_mut(owner) else { return };
+        let Some(outcome) = self.outcomes.get_mut(owner) else { return };
         let mut left: Vec<PathBuf> = entries.iter().map(|entry| directory.path().join(&entry.name)).collect();
         left.sort_unstable();
-        let known: HashSet<PathBuf> = taken
+        let known: HashSet<PathBuf> = outcome
             .kept
             .iter()
             .map(|(path, _)| path)
-            .chain(taken.failed.iter().map(|error| &error.path))
+            .chain(outcome.failed.iter().map(|error| &error.path))
             .cloned()
             .collect();
         let unexpected = left.into_iter().filter(|path| !known.contains(path));
-        taken.kept.extend(unexpected.map(|path| (path, KeepReason::Unexpected)));
+        outcome.kept.extend(unexpected.map(|path| (path, KeepReason::Unexpected)));
     }
 }
 

@@ -81,7 +81,7 @@ impl ObjectBlobStore {
 }
 
 impl BlobStore for ObjectBlobStore {
-    fn is_beside(&self) -> bool {
+    fn is_external(&self) -> bool {
         true
     }
 

@@ -1,7 +1,7 @@
 //! The request that each response answers.
 
 use super::calls::StepCall;
-use super::open::{IdMatch, PendingRequests};
+use super::pending_requests::{IdMatch, PendingRequests};
 use crate::artifact::Responder;
 use crate::json::Value;
 

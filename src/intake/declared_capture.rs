@@ -43,20 +43,20 @@ impl DeclaredCapture {
 }
 
 /// Examines a byte form, and rejects it unless it is of the declared kind and has the declared hashes.
-pub(super) fn examine(stated: DeclaredCapture, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+pub(super) fn examine(declared: DeclaredCapture, options: &ExamineOptions) -> Result<Admitted, Rejection> {
     let reject = |kind, report: Report| Err(Rejection::new(kind, report));
-    let Some(kind) = formats::named(&stated.kind) else {
-        let message = format!("this version of runvault does not know the kind {}", stated.kind);
+    let Some(kind) = formats::named(&declared.kind) else {
+        let message = format!("this version of runvault does not know the kind {}", declared.kind);
         return reject(None, Violation::new(document::UNRECOGNISED, "", message).into());
     };
     let limit = options.admit.limits.bytes;
-    if stated.size() > limit {
+    if declared.size() > limit {
         return reject(Some(kind), document::files_too_large(limit).into());
     }
-    let DeclaredCapture { core, capture, files, .. } = stated;
+    let DeclaredCapture { core, capture, files, .. } = declared;
     let admitted = admit(kind, files, options).or_else(|report| reject(Some(kind), report))?;
-    let differs = |what: &str, stated: String, found: String| {
-        let message = format!("its {what} is {found}, but the bundle states {stated}");
+    let differs = |what: &str, declared: String, found: String| {
+        let message = format!("its {what} is {found}, but the bundle states {declared}");
         reject(Some(kind), Violation::new(DECLARED_IDENTITY, "", message).into())
     };
     if admitted.core() != core {
