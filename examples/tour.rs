@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             (None, None, name) => format!("missing   {}", name.unwrap_or_default()),
         };
         let because = match link.because {
-            Some(because) if !link.stated => because,
+            Some(because) if !link.manual => because,
             _ => "a person said so".to_owned(),
         };
         println!("  {arrow} {:<12} {target}  {because}", link.relation);

@@ -185,14 +185,14 @@ pub enum ParseDigestError {
     #[error("{0:?} is not a hash: expected an optional \"sha256:\" followed by hex digits (0-9, a-f)")]
     NotHex(String),
     /// Only hex digits, but the wrong number of them.
-    #[error("{text:?} has {digits} hex digit{}; {wanted}", if *.digits == 1 { "" } else { "s" })]
+    #[error("{text:?} has {digits} hex digit{}; {expected}", if *.digits == 1 { "" } else { "s" })]
     Length {
         /// The text as given.
         text: String,
         /// The number of hex digits.
         digits: usize,
         /// A description of what is accepted.
-        wanted: &'static str,
+        expected: &'static str,
     },
 }
 
@@ -204,7 +204,7 @@ impl FromStr for Digest {
         decode_hex(hex).map(Self).ok_or_else(|| ParseDigestError::Length {
             text: text.to_owned(),
             digits: hex.len(),
-            wanted: "a full hash has 64",
+            expected: "a full hash has 64",
         })
     }
 }
@@ -338,7 +338,7 @@ impl FromStr for DigestPrefix {
             _ => Err(ParseDigestError::Length {
                 text: text.to_owned(),
                 digits: hex.len(),
-                wanted: "a hash prefix has at least 6 and at most 64",
+                expected: "a hash prefix has at least 6 and at most 64",
             }),
         }
     }

@@ -200,24 +200,24 @@ fn amount_text(millionths: i64) -> String {
 
 /// Returns the count that a JSON number states: a non-negative integer up to 2^53, however it is written.
 #[must_use]
-pub fn stated_count(value: &Value<'_>) -> Option<i64> {
-    stated_number(value, 1.0).filter(|number| number.fract() == 0.0).map(truncated)
+pub fn parse_count(value: &Value<'_>) -> Option<i64> {
+    non_negative_number(value, 1.0).filter(|number| number.fract() == 0.0).map(truncated)
 }
 
 /// Returns the milliseconds that a JSON number states, rounded.
 #[must_use]
-pub fn stated_milliseconds(value: &Value<'_>) -> Option<i64> {
-    stated_number(value, 1.0).map(f64::round).map(truncated)
+pub fn parse_milliseconds(value: &Value<'_>) -> Option<i64> {
+    non_negative_number(value, 1.0).map(f64::round).map(truncated)
 }
 
 /// Returns the millionths of the amount that a JSON number states, rounded.
 #[must_use]
-pub fn stated_millionths(value: &Value<'_>) -> Option<i64> {
-    stated_number(value, 1e6).map(f64::round).map(truncated)
+pub fn parse_millionths(value: &Value<'_>) -> Option<i64> {
+    non_negative_number(value, 1e6).map(f64::round).map(truncated)
 }
 
 /// Returns a non-negative JSON number times `factor`, unless the product is too large to be exact.
-fn stated_number(value: &Value<'_>, factor: f64) -> Option<f64> {
+fn non_negative_number(value: &Value<'_>, factor: f64) -> Option<f64> {
     let number = value.as_number()?.as_f64() * factor;
     (0.0..=MAX_EXACT).contains(&number).then_some(number)
 }
@@ -319,16 +319,16 @@ mod tests {
 
     #[test]
     fn stated_numbers_are_neither_negative_nor_inexact() {
-        let stated = |text: &str, read: fn(&Value<'_>) -> Option<i64>| {
+        let parsed = |text: &str, read: fn(&Value<'_>) -> Option<i64>| {
             reader::read(text.as_bytes(), &Limits::default()).ok().as_ref().and_then(read)
         };
-        assert_eq!(stated("7e2", stated_count), Some(700));
-        assert_eq!(stated("0.0", stated_count), Some(0));
+        assert_eq!(parsed("7e2", parse_count), Some(700));
+        assert_eq!(parsed("0.0", parse_count), Some(0));
         for text in ["-1", "1.5", "\"7\"", "null", "1e300", "9007199254740994"] {
-            assert_eq!(stated(text, stated_count), None, "{text}");
+            assert_eq!(parsed(text, parse_count), None, "{text}");
         }
-        assert_eq!(stated("1.5", stated_milliseconds), Some(2));
-        assert_eq!(stated("0.0123", stated_millionths), Some(12_300));
+        assert_eq!(parsed("1.5", parse_milliseconds), Some(2));
+        assert_eq!(parsed("0.0123", parse_millionths), Some(12_300));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub trait ArtifactDirectory: 'static {
     /// The rule that is broken by anything that is not a directory or cannot be read as one.
     const UNREADABLE: RuleInfo;
     /// The relation of an artifact of this kind to every artifact that states its core hash.
-    const STATED_BY: Option<&'static str> = None;
+    const INVERSE_RELATION: Option<&'static str> = None;
     /// The names of the attributes that its artifacts can have, sorted.
     const ATTRIBUTES: &'static [AttributeInfo];
     /// Whether artifacts of this kind record runs, so that they can be audited against contracts.

@@ -107,14 +107,14 @@ impl Draft {
         self.number(info, time.map(|time| time.timestamp_millis()));
     }
 
-    /// Adds the attribute [`AttributeInfo::CREATED_AT`] with the first text in `stated` that is a point in time, and
+    /// Adds the attribute [`AttributeInfo::CREATED_AT`] with the first text in `candidates` that is a point in time, and
     /// returns that time, if there is one.
     pub fn state_creation<'t>(
         &mut self,
-        stated: impl IntoIterator<Item = Option<&'t str>>,
+        candidates: impl IntoIterator<Item = Option<&'t str>>,
         missing_offset: MissingOffset,
     ) -> Option<DateTime<Utc>> {
-        let mut times = stated.into_iter().flatten();
+        let mut times = candidates.into_iter().flatten();
         let time = times.find_map(|text| parse_timestamp(text, missing_offset));
         self.time(AttributeInfo::CREATED_AT, time);
         time

@@ -26,7 +26,7 @@ struct KindTable {
     noun: &'static str,
     plural: &'static str,
     takes_any_bytes: bool,
-    stated_by: Option<&'static str>,
+    inverse_relation: Option<&'static str>,
     attributes: &'static [AttributeInfo],
     is_run: bool,
     versions: Option<SuccessorCriteria>,
@@ -97,7 +97,7 @@ impl Kind {
                     noun: K::NOUN,
                     plural: K::PLURAL,
                     takes_any_bytes: K::TAKES_ANY_BYTES,
-                    stated_by: K::STATED_BY,
+                    inverse_relation: K::INVERSE_RELATION,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: K::VERSIONS,
@@ -140,7 +140,7 @@ impl Kind {
                     noun: K::NOUN,
                     plural: K::PLURAL,
                     takes_any_bytes: false,
-                    stated_by: K::STATED_BY,
+                    inverse_relation: K::INVERSE_RELATION,
                     attributes: K::ATTRIBUTES,
                     is_run: K::IS_RUN,
                     versions: None,
@@ -218,8 +218,8 @@ impl Kind {
 
     /// Returns the relation of its artifacts to every artifact that states their core hash, if the kind defines one.
     #[must_use]
-    pub fn stated_by(self) -> Option<&'static str> {
-        self.0.stated_by
+    pub fn inverse_relation(self) -> Option<&'static str> {
+        self.0.inverse_relation
     }
 
     /// Returns the attributes that its artifacts can have, sorted by name.

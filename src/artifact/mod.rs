@@ -15,12 +15,12 @@ mod file_reference;
 mod kind;
 mod member;
 mod mention;
+mod mentioned_content;
 mod part;
 mod passage;
 mod references;
 mod run_event;
 mod signature;
-mod stated_content;
 mod table;
 mod timestamp;
 mod transcript;
@@ -43,6 +43,7 @@ pub use file_reference::FileReference;
 pub use kind::Kind;
 pub use member::{Member, MemberBytes};
 pub use mention::{ArtifactLocation, Mention, REFERENCE, REFERS_TO, Relation, Role, group, relation};
+pub use mentioned_content::MentionedContent;
 pub use part::{Part, PartContent, PartKind, differ, same_place};
 pub use passage::{Field, Passage, PassageCollector, words_of};
 pub use run_event::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
@@ -50,7 +51,6 @@ pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,
 };
-pub use stated_content::MentionedContent;
 pub use table::{ArtifactView, Cell, Column, ColumnType, ForeignKey, Table, TableRow};
 pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, parse_timestamp, timestamp_text};
 pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
@@ -69,7 +69,7 @@ pub trait Artifact: 'static {
     /// File names defined by the format: whole names, or `*` and a suffix.
     const FILE_NAMES: &'static [&'static str];
     /// The relation of an artifact of this kind to every artifact that states its core hash.
-    const STATED_BY: Option<&'static str> = None;
+    const INVERSE_RELATION: Option<&'static str> = None;
     /// The attributes that its artifacts can have, sorted by name.
     const ATTRIBUTES: &'static [AttributeInfo];
     /// Whether artifacts of this kind record runs, so that they can be audited against contracts.

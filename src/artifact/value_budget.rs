@@ -36,11 +36,11 @@ impl ValueReservation {
         if values == 0 || HAS_ROOM.replace(true) {
             return Self { values: 0 };
         }
-        let mut taken = RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken + values > BUDGET {
-            taken = GIVEN_BACK.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        let mut reserved = RESERVED_VALUES.lock().unwrap_or_else(PoisonError::into_inner);
+        while *reserved + values > BUDGET {
+            reserved = GIVEN_BACK.wait(reserved).unwrap_or_else(PoisonError::into_inner);
         }
-        *taken += values;
+        *reserved += values;
         Self { values }
     }
 }

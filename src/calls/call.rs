@@ -12,7 +12,8 @@ use crate::json::reader::{self, Limits};
 pub(crate) struct CallRecord {
     /// Its number in the run, in the order in which calls arrived.
     pub(crate) number: u64,
-    pub(crate) asked_at: DateTime<Utc>,
+    #[serde(rename = "asked_at")]
+    pub(crate) requested_at: DateTime<Utc>,
     pub(crate) provider: String,
     /// The name of the request in the API.
     pub(crate) endpoint: String,
@@ -96,7 +97,7 @@ impl CallRecord {
     /// Returns when all of the answer had arrived.
     pub(crate) fn ended_at(&self) -> DateTime<Utc> {
         let latency = TimeDelta::milliseconds(i64::try_from(self.latency_ms).unwrap_or(0));
-        self.asked_at.checked_add_signed(latency).unwrap_or(self.asked_at)
+        self.requested_at.checked_add_signed(latency).unwrap_or(self.requested_at)
     }
 
     /// Returns the model that was asked, or the name of the API if the request names none.

@@ -79,8 +79,8 @@ impl CallOrigin<'_> {
     pub(crate) fn import(self) -> Option<Value<'static>> {
         let Self::File(ImportSource { format, digests, details }) = self else { return None };
         let digests = digests.iter().map(|digest| text(digest.to_string())).collect();
-        let stated = [("format", text(*format)), ("originals", Value::Array(digests))];
-        let stated = stated.into_iter().chain(details.iter().cloned());
-        Some(object(stated.chain([("profile", integer(PROFILE))])))
+        let members = [("format", text(*format)), ("originals", Value::Array(digests))];
+        let members = members.into_iter().chain(details.iter().cloned());
+        Some(object(members.chain([("profile", integer(PROFILE))])))
     }
 }

@@ -80,7 +80,7 @@ fn digest(members: &[(&str, &Value<'_>)], volatile: VolatilePolicy) -> Result<Di
 /// Returns the steps of a call: what was asked, and what came back.
 fn call_steps(call: &CallRecord) -> Result<[Value<'_>; 2], NonCanonicalRun> {
     let request = reader::read(call.request.as_bytes(), &Limits::most()).map_err(|_| NonCanonicalRun)?;
-    let asked = object([
+    let request_input = object([
         ("endpoint", text(call.endpoint.as_str())),
         ("model", text(call.model())),
         ("path", text(call.path.as_str())),
@@ -96,8 +96,8 @@ fn call_steps(call: &CallRecord) -> Result<[Value<'_>; 2], NonCanonicalRun> {
     let request = step(
         call.number * 2,
         "model.request",
-        call.asked_at,
-        [asked, object([("status", text("sent"))]), metadata(Vec::new())],
+        call.requested_at,
+        [request_input, object([("status", text("sent"))]), metadata(Vec::new())],
     )?;
     let (step_type, input, output, chunks) = match &call.outcome {
         CallOutcome::Answered(answer) => (
@@ -135,10 +135,10 @@ fn answered(answer: &CallResponse) -> Value<'_> {
     }
     let parsed = reader::read(answer.body.as_bytes(), &Limits::default()).ok();
     if !answer.is_success() {
-        let stated = parsed.as_ref().and_then(|body| body.get("error")).map(Value::to_owned_value);
-        let stated = stated.filter(|error| !matches!(error, Value::Null | Value::Bool(false)));
+        let error = parsed.as_ref().and_then(|body| body.get("error")).map(Value::to_owned_value);
+        let error = error.filter(|error| !matches!(error, Value::Null | Value::Bool(false)));
         let status = || text(format!("HTTP status {}", answer.status));
-        output.push(("error", stated.unwrap_or_else(status)));
+        output.push(("error", error.unwrap_or_else(status)));
     }
     if let Some(parsed) = parsed.filter(|body| body.as_object().is_some()) {
         output.push(("output", parsed));
@@ -180,7 +180,7 @@ pub(crate) struct AnsweredCall {
     pub(crate) endpoint: String,
     /// The path in the API.
     pub(crate) path: String,
-    pub(crate) asked_at: Option<DateTime<Utc>>,
+    pub(crate) requested_at: Option<DateTime<Utc>>,
     pub(crate) latency_ms: u64,
     /// The text that the request was compared by when it was recorded.
     pub(crate) prompt: String,
@@ -239,31 +239,31 @@ pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
 }
 
 fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Option<UnansweredCall> {
-    let asked = |name: &str| text_at(request, &["input", name]);
+    let input = |name: &str| text_at(request, &["input", name]);
     let reason = text_at(event, &["output", "message"])?;
-    let (provider, endpoint, prompt) = (asked("provider")?, asked("endpoint")?, asked("prompt")?);
+    let (provider, endpoint, prompt) = (input("provider")?, input("endpoint")?, input("prompt")?);
     Some(UnansweredCall { step, provider, endpoint, prompt, reason })
 }
 
 fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<AnsweredCall> {
-    let asked = |name: &str| text_at(request, &["input", name]);
+    let input = |name: &str| text_at(request, &["input", name]);
     let output = |name: &str| text_at(response, &["output", name]);
     let status = number(at(response, &["output", "status_code"])?)?;
     let (payload, content_type) = (at(request, &["input", "payload"])?, output("content_type"));
-    let form = ResponseForm::requested(&asked("path")?, payload)
+    let form = ResponseForm::requested(&input("path")?, payload)
         .unwrap_or_else(|| ResponseForm::of(content_type.as_deref()));
     Some(AnsweredCall {
         step,
-        provider: asked("provider")?,
-        endpoint: asked("endpoint")?,
-        path: asked("path")?,
-        asked_at: request
+        provider: input("provider")?,
+        endpoint: input("endpoint")?,
+        path: input("path")?,
+        requested_at: request
             .get("timestamp")
             .and_then(Value::as_str)
             .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
             .map(|time| time.to_utc()),
         latency_ms: at(response, &["metadata", "latency_ms"]).and_then(number).unwrap_or(0),
-        prompt: asked("prompt")?,
+        prompt: input("prompt")?,
         request: compact::text(payload),
         form,
         answer: CallResponse {
@@ -302,7 +302,7 @@ mod tests {
     fn call(number: u64, outcome: CallOutcome) -> CallRecord {
         CallRecord {
             number,
-            asked_at: DateTime::UNIX_EPOCH,
+            requested_at: DateTime::UNIX_EPOCH,
             provider: "openai".to_owned(),
             endpoint: "chat.completions".to_owned(),
             path: "/v1/chat/completions".to_owned(),

@@ -84,7 +84,7 @@ mod tests {
         let answer = CallResponse { status, content_type: None, retry_after: None, body, chunks: Vec::new() };
         CallRecord {
             number,
-            asked_at: DateTime::UNIX_EPOCH,
+            requested_at: DateTime::UNIX_EPOCH,
             provider: "openai".to_owned(),
             endpoint: "responses".to_owned(),
             path: "/v1/responses".to_owned(),

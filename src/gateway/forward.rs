@@ -45,7 +45,7 @@ const LAST_LINES: [&[u8]; 5] = [
 /// A call that is being recorded.
 pub(super) struct PendingCallRecord {
     pub(super) run: OpenCall,
-    pub(super) asked_at: DateTime<Utc>,
+    pub(super) requested_at: DateTime<Utc>,
     pub(super) endpoint: &'static str,
     pub(super) prompt: String,
     pub(super) request: String,
@@ -273,10 +273,10 @@ impl Relay {
 
     /// Records a call, and returns whether it was: not if secrets are refused and it has one.
     async fn record(&self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
-        let PendingCallRecord { run: open, asked_at, endpoint, prompt, request } = recording;
+        let PendingCallRecord { run: open, requested_at, endpoint, prompt, request } = recording;
         let call = CallRecord {
             number: open.number,
-            asked_at,
+            requested_at,
             provider: self.route.provider.clone(),
             endpoint: endpoint.to_owned(),
             path: self.route.path.clone(),

@@ -55,11 +55,11 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
         return problem(StatusCode::BAD_REQUEST, "not valid", "a recording is named by its core hash");
     }
     let only = only.flatten();
-    let Some(stated) = labels_of(&parts.headers) else {
+    let Some(header_labels) = labels_of(&parts.headers) else {
         let reason = format!("the header {LABEL} is a label, such as job=7");
         return problem(StatusCode::BAD_REQUEST, "not valid", &reason);
     };
-    labels.extend(stated);
+    labels.extend(header_labels);
     if check_labels(&labels).is_err() || run.as_deref().is_some_and(|run| !is_label_value(run)) {
         let reason = "the name of the run, or a label, is not valid: both have the form of labels";
         return problem(StatusCode::BAD_REQUEST, "not valid", reason);
@@ -180,9 +180,9 @@ async fn call(
     let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
     let only_replays = shared.mode == GatewayMode::Replay || client.only.is_some();
     let comparable = route.endpoint.filter(|_| received.method == Method::POST);
-    let asked =
+    let api_request =
         comparable.and_then(|endpoint| ParsedApiRequest::new(&shared, endpoint, &route, &received.body));
-    let Some(asked) = asked.filter(|_| only_replays || shared.mode != GatewayMode::Pass) else {
+    let Some(api_request) = api_request.filter(|_| only_replays || shared.mode != GatewayMode::Pass) else {
         if only_replays {
             let reason = if comparable.is_some() {
                 UNREADABLE.to_owned()
@@ -202,7 +202,7 @@ async fn call(
     let (run, number) = shared.begin(client.run.as_deref(), &client.labels);
     let open = OpenCall { run: Arc::clone(&run), number };
     if only_replays || shared.mode == GatewayMode::Auto {
-        match replayed(&shared, &route, &asked, (Arc::clone(&run), client.only)).await {
+        match replayed(&shared, &route, &api_request, (Arc::clone(&run), client.only)).await {
             Ok(Ok(found)) => {
                 let Route { provider, path, .. } = &route;
                 let (from, step) = (found.from, found.recorded.step);
@@ -224,9 +224,9 @@ async fn call(
             }
         }
     }
-    let ParsedApiRequest { endpoint, prompt, request, .. } = asked;
+    let ParsedApiRequest { endpoint, prompt, request, .. } = api_request;
     let recording =
-        PendingCallRecord { run: open, asked_at: clock::now(), endpoint: endpoint.name, prompt, request };
+        PendingCallRecord { run: open, requested_at: clock::now(), endpoint: endpoint.name, prompt, request };
     forward(shared, route, received, Some(recording)).await
 }
 
@@ -257,14 +257,14 @@ impl ParsedApiRequest {
 async fn replayed(
     shared: &Arc<GatewayState>,
     route: &Route,
-    asked: &ParsedApiRequest,
+    api_request: &ParsedApiRequest,
     (run, only): (Arc<GatewayRun>, Option<CoreHash>),
 ) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
-    let wanted = RecordingLookup {
+    let lookup = RecordingLookup {
         provider: route.provider.clone(),
-        endpoint: asked.endpoint.name,
-        prompt: asked.prompt.clone(),
-        form: asked.form,
+        endpoint: api_request.endpoint.name,
+        prompt: api_request.prompt.clone(),
+        form: api_request.form,
     };
     let shared = Arc::clone(shared);
     let found = task::spawn_blocking(move || {
@@ -276,7 +276,7 @@ async fn replayed(
             },
             None => shared.only,
         };
-        replay::find(vault, recordings, only, (&run, &wanted))
+        replay::find(vault, recordings, only, (&run, &lookup))
     });
     found.await.unwrap_or_else(|error| Err(ReplayFailure(error.to_string())))
 }

@@ -35,14 +35,14 @@ impl RecordingMiss {
     pub(super) fn compared(
         run: CoreHash,
         recorded: &AnsweredCall,
-        wanted: &RecordingLookup,
+        lookup: &RecordingLookup,
     ) -> Option<(usize, Self)> {
         let step = recorded.step;
-        if recorded.prompt == wanted.prompt {
+        if recorded.prompt == lookup.prompt {
             return Some((0, Self::OtherForm { run, step, recorded: recorded.form }));
         }
         let read = |text| reader::read(str::as_bytes(text), &Limits::most()).ok();
-        let (one, other) = (read(&recorded.prompt)?, read(&wanted.prompt)?);
+        let (one, other) = (read(&recorded.prompt)?, read(&lookup.prompt)?);
         let (lines, count) = differences(&one, &other, LISTED);
         Some((count, Self::Different { run, step, lines, count }))
     }

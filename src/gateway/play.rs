@@ -20,8 +20,8 @@ pub(super) const REPLAYED: &str = "x-runvault-replayed";
 const EARLY: Duration = Duration::from_millis(1);
 
 /// Sends a recorded answer, a stream in the chunks in which it arrived. With the recorded pace, they are due as long after
-/// `asked`, when the request arrived, as they were when they were recorded.
-pub(super) fn play(found: RecordingMatch, pace: Pace, asked: Instant) -> Response<Body> {
+/// `arrived`, when the request arrived, as they were when they were recorded.
+pub(super) fn play(found: RecordingMatch, pace: Pace, arrived: Instant) -> Response<Body> {
     let RecordingMatch { from, recorded } = found;
     let CallResponse { status, content_type, retry_after, body, chunks } = recorded.answer;
     let is_whole = ResponseForm::of(content_type.as_deref()) == ResponseForm::Whole;
@@ -33,7 +33,7 @@ pub(super) fn play(found: RecordingMatch, pace: Pace, asked: Instant) -> Respons
         let chunks = chunks.into_iter().map(move |chunk| {
             let wait = (pace == Pace::Recorded).then(|| Duration::from_micros(chunk.at_us));
             // Offsets are those of a file: one that is too large for the clock is not waited for.
-            let at = wait.and_then(|wait| asked.checked_add(wait)?.checked_sub(EARLY));
+            let at = wait.and_then(|wait| arrived.checked_add(wait)?.checked_sub(EARLY));
             (at, usize::try_from(chunk.bytes).unwrap_or(usize::MAX))
         });
         task::spawn(send(Bytes::from(body), chunks, sender));

@@ -36,14 +36,14 @@ pub(super) fn find(
     vault: &Vault,
     recordings: &RunPackCache,
     only: Option<CoreHash>,
-    (run, wanted): (&GatewayRun, &RecordingLookup),
+    (run, lookup): (&GatewayRun, &RecordingLookup),
 ) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
-    let key = (only, wanted.digest(), format!("{}/{}", wanted.provider, wanted.endpoint), wanted.form);
-    let nth = run.times_asked(key.clone());
+    let key = (only, lookup.digest(), format!("{}/{}", lookup.provider, lookup.endpoint), lookup.form);
+    let nth = run.count_request(key.clone());
     let mut before = 0;
     let mut found = None;
     let mut look = |pack: RecordedRunPack| {
-        for recorded in pack.recorded.iter().filter(|recorded| wanted.is_answered_by(recorded)) {
+        for recorded in pack.recorded.iter().filter(|recorded| lookup.is_answered_by(recorded)) {
             if before == nth {
                 found = Some(RecordingMatch { from: pack.core, recorded: recorded.clone() });
                 return false;
@@ -58,7 +58,7 @@ pub(super) fn find(
                 look(pack);
             }
         }
-        None => recordings.visit(vault, Some(wanted.digest()), &mut look)?,
+        None => recordings.visit(vault, Some(lookup.digest()), &mut look)?,
     }
     if let Some(found) = found {
         return Ok(Ok(found));
@@ -67,7 +67,7 @@ pub(super) fn find(
     if before > 0 {
         return Ok(Err(RecordingMiss::Exhausted { recordings: before }));
     }
-    nearest(vault, recordings, only, wanted).map(Err)
+    nearest(vault, recordings, only, lookup).map(Err)
 }
 
 /// Maximum number of run packs in which the nearest request is searched.
@@ -78,17 +78,17 @@ fn nearest(
     vault: &Vault,
     recordings: &RunPackCache,
     only: Option<CoreHash>,
-    wanted: &RecordingLookup,
+    lookup: &RecordingLookup,
 ) -> Result<RecordingMiss, ReplayFailure> {
     let mut nearest: Option<(usize, RecordingMiss)> = None;
     let mut searched = 0;
     let mut look = |pack: RecordedRunPack| {
-        if let Some(unanswered) = pack.unanswered.iter().find(|unanswered| wanted.is(unanswered)) {
+        if let Some(unanswered) = pack.unanswered.iter().find(|unanswered| lookup.is(unanswered)) {
             nearest = Some((0, RecordingMiss::unanswered(pack.core, unanswered)));
             return false;
         }
-        for recorded in pack.recorded.iter().filter(|recorded| wanted.is_same_api(recorded)) {
-            let Some((count, miss)) = RecordingMiss::compared(pack.core, recorded, wanted) else { continue };
+        for recorded in pack.recorded.iter().filter(|recorded| lookup.is_same_api(recorded)) {
+            let Some((count, miss)) = RecordingMiss::compared(pack.core, recorded, lookup) else { continue };
             if nearest.as_ref().is_none_or(|(least, _)| count < *least) {
                 nearest = Some((count, miss));
             }

@@ -35,7 +35,7 @@ struct GatewayRunState {
     open: usize,
     last_activity: Instant,
     calls: Vec<CallRecord>,
-    asked: HashMap<ReplayRequestKey, usize>,
+    request_counts: HashMap<ReplayRequestKey, usize>,
     usage: RecordingUsage,
     is_closed: bool,
 }
@@ -48,7 +48,7 @@ impl GatewayRun {
             open: 0,
             last_activity: Instant::now(),
             calls: Vec::new(),
-            asked: HashMap::new(),
+            request_counts: HashMap::new(),
             usage: RecordingUsage::default(),
             is_closed: false,
         };
@@ -107,16 +107,16 @@ impl GatewayRun {
     }
 
     /// Returns how often a request was made before in this run, and counts it.
-    pub(super) fn times_asked(&self, asked: ReplayRequestKey) -> usize {
+    pub(super) fn count_request(&self, key: ReplayRequestKey) -> usize {
         let mut state = self.lock();
-        let times = state.asked.entry(asked).or_default();
+        let times = state.request_counts.entry(key).or_default();
         *times += 1;
         *times - 1
     }
 
     /// Takes back the last count of a request that was not answered.
-    pub(super) fn was_not_answered(&self, asked: &ReplayRequestKey) {
-        if let Some(times) = self.lock().asked.get_mut(asked) {
+    pub(super) fn was_not_answered(&self, key: &ReplayRequestKey) {
+        if let Some(times) = self.lock().request_counts.get_mut(key) {
             *times = times.saturating_sub(1);
         }
     }
@@ -147,12 +147,12 @@ impl GatewayRun {
     /// Takes what was recorded. The labels of the file on disk are brought up to date first.
     pub(super) fn take(&self) -> io::Result<Option<(Spool, RunHead, Vec<CallRecord>)>> {
         let mut spool = self.lock_spool();
-        let Some(mut taken) = spool.take() else { return Ok(None) };
+        let Some(mut finished_spool) = spool.take() else { return Ok(None) };
         let (head, calls) = {
             let mut state = self.lock();
             (state.head.clone(), std::mem::take(&mut state.calls))
         };
-        taken.update(&head)?;
-        Ok(Some((taken, head, calls)))
+        finished_spool.update(&head)?;
+        Ok(Some((finished_spool, head, calls)))
     }
 }

@@ -155,7 +155,7 @@ impl Converter<'_> {
             let (location, is_timeless) = (exchange.location.clone(), exchange.at.is_none());
             match exchange.into_call(calls.len() as u64, at, &self.options.rules) {
                 Ok(call) => {
-                    at = call.asked_at;
+                    at = call.requested_at;
                     timeless = timeless.or(is_timeless.then_some((file, location, at)));
                     calls.push(call);
                 }
@@ -187,7 +187,7 @@ impl Converter<'_> {
 
     fn head(&self, name: Option<&str>, original: &ImportSource, calls: &[CallRecord]) -> RunHead {
         let started_at: DateTime<Utc> =
-            calls.iter().map(|call| call.asked_at).min().unwrap_or(DateTime::UNIX_EPOCH);
+            calls.iter().map(|call| call.requested_at).min().unwrap_or(DateTime::UNIX_EPOCH);
         let mut id = self.format.name().to_owned();
         for digest in &original.digests {
             // Writing to a string cannot fail.

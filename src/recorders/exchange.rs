@@ -92,7 +92,7 @@ impl ImportedExchange {
         let prompt = rules.prompt(endpoint, &path, &stored).ok_or("a number in the request overflows")?;
         Ok(CallRecord {
             number,
-            asked_at: at.unwrap_or(before),
+            requested_at: at.unwrap_or(before),
             provider,
             endpoint: endpoint.name.to_owned(),
             path,

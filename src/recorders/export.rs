@@ -72,7 +72,7 @@ fn cassette(calls: &[AnsweredCall], out: &mut dyn Write) -> io::Result<()> {
         )?;
         writeln!(out, "  response:\n    body:\n      string: {}", quoted(&answer.body))?;
         writeln!(out, "    headers:")?;
-        let date = call.asked_at.map(|at| at.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
+        let date = call.requested_at.map(|at| at.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
         let headers =
             [("Content-Type", &answer.content_type), ("Date", &date), ("Retry-After", &answer.retry_after)];
         for (name, value) in headers {
@@ -133,7 +133,7 @@ fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
     let body =
         body.map(|body| compact::text(&body)).filter(|body| *body == answer.body && !body.starts_with('"'));
     let body = body.unwrap_or_else(|| string(&answer.body));
-    let timestamp = call.asked_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Micros, true));
+    let timestamp = call.requested_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Micros, true));
     write!(out, "{{")?;
     if let Some(timestamp) = timestamp {
         write!(out, "\"timestamp\":{},", string(&timestamp))?;

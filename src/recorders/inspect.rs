@@ -112,8 +112,8 @@ impl InspectLogHeader {
         for name in ["scores", "error", "score"] {
             let is_empty =
                 |value: &Value<'_>| value.as_object().is_some_and(|scores| scores.iter().len() == 0);
-            if let Some(stated) = sample.member(name).filter(|stated| !is_empty(stated.value)) {
-                list(recording, stated.location, "it is not mapped: run packs have no place for it");
+            if let Some(member) = sample.member(name).filter(|member| !is_empty(member.value)) {
+                list(recording, member.location, "it is not mapped: run packs have no place for it");
             }
         }
         let name = Some(format!("{id}-{epoch}"));
@@ -245,8 +245,8 @@ impl<'v> SamplePools<'v> {
         let model = event.required("model")?.text()?;
         let (provider, model) = model.split_once('/').unwrap_or(("inspect", model));
         let mut input: Vec<Value<'static>> = Vec::new();
-        if let Some(stated) = event.member("input") {
-            input.extend(stated.elements()?.map(|message| self.resolved(message.value)));
+        if let Some(input_member) = event.member("input") {
+            input.extend(input_member.elements()?.map(|message| self.resolved(message.value)));
         }
         if let Some(refs) = event.member("input_refs") {
             input.extend(self.referred(self.messages, &refs)?);

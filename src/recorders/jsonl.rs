@@ -65,7 +65,7 @@ struct JsonlReader {
     /// In the order of the requests.
     entries: Vec<JsonlEntry>,
     /// The number of the entry of each request of the batch API.
-    asked: HashMap<String, usize>,
+    entry_by_id: HashMap<String, usize>,
     /// The responses of the batch API: their file, location and time.
     replies: HashMap<String, BatchResponse>,
     unmapped: Vec<(usize, String, String)>,
@@ -127,9 +127,15 @@ impl JsonlReader {
             Value::Array(_) => (ImportedResponse::Failed(compact::text(response.value)), None),
             _ => self.response(file, &response)?,
         };
-        let asked = self.request(file, &request, Some(response.value))?;
+        let imported_request = self.request(file, &request, Some(response.value))?;
         let location = line.location.clone();
-        self.entries.push(JsonlEntry { file, location, request: asked, reply: Ok(reply), latency_ms: 0 });
+        self.entries.push(JsonlEntry {
+            file,
+            location,
+            request: imported_request,
+            reply: Ok(reply),
+            latency_ms: 0,
+        });
         Ok(())
     }
 
@@ -139,40 +145,46 @@ impl JsonlReader {
         let (request, response) = (line.required("request")?, line.required("response")?);
         let (reply, created) = self.response(file, &response)?;
         let body = response.member("body").map_or(response.value, |body| body.value);
-        let asked = self.request(file, &request, Some(body))?;
-        let stated = line.member("timestamp").or_else(|| line.member("created_at"));
-        let at = stated.and_then(|time| time.time().or_else(|| seconds(&time))).or(created);
+        let imported_request = self.request(file, &request, Some(body))?;
+        let timestamp = line.member("timestamp").or_else(|| line.member("created_at"));
+        let at = timestamp.and_then(|time| time.time().or_else(|| seconds(&time))).or(created);
         let latency_ms = line.member("latency_ms").map_or(Ok(0), |latency| latency.integer())?;
         let location = line.location.clone();
-        self.entries.push(JsonlEntry { file, location, request: asked, reply: Ok((reply, at)), latency_ms });
+        self.entries.push(JsonlEntry {
+            file,
+            location,
+            request: imported_request,
+            reply: Ok((reply, at)),
+            latency_ms,
+        });
         Ok(())
     }
 
     fn batch_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, INPUT);
         let request = self.request(file, line, None)?;
-        self.asked_in_batch(file, line, request)
+        self.add_batch_request(file, line, request)
     }
 
     fn anthropic_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, ANTHROPIC_INPUT);
         let params = line.required("params")?;
         let request = request_of(params.value, ApiTarget::from_known_provider("anthropic", "/v1/messages"));
-        self.asked_in_batch(file, line, request)
+        self.add_batch_request(file, line, request)
     }
 
-    fn asked_in_batch(
+    fn add_batch_request(
         &mut self,
         file: usize,
         line: &LocatedValue<'_>,
         request: std::result::Result<ImportedRequest, String>,
     ) -> RecorderResult<()> {
         let id = line.required("custom_id")?.text()?.to_owned();
-        if self.asked.contains_key(&id) {
+        if self.entry_by_id.contains_key(&id) {
             self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
             return Ok(());
         }
-        self.asked.insert(id.clone(), self.entries.len());
+        self.entry_by_id.insert(id.clone(), self.entries.len());
         let location = line.location.clone();
         self.entries.push(JsonlEntry { file, location, request, reply: Err(id), latency_ms: 0 });
         Ok(())
@@ -332,8 +344,8 @@ fn reply(status: u16, content_type: Option<String>, body: &Value<'_>) -> Importe
 
 /// Returns the time that a response states.
 fn created(body: &LocatedValue<'_>) -> Option<DateTime<Utc>> {
-    let stated = body.member("created").or_else(|| body.member("created_at"))?;
-    seconds(&stated)
+    let created = body.member("created").or_else(|| body.member("created_at"))?;
+    seconds(&created)
 }
 
 fn seconds(node: &LocatedValue<'_>) -> Option<DateTime<Utc>> {
@@ -370,15 +382,15 @@ mod tests {
 
     #[test]
     fn batches_of_anthropic_are_joined() {
-        let asked = ["a", "b", "c"].map(|id| {
+        let requests = ["a", "b", "c"].map(|id| {
             format!(
                 "{{\"custom_id\":\"{id}\",\"params\":{{\"model\":\"c\",\"max_tokens\":1,\"messages\":[]}}}}\n"
             )
         });
-        let answered = "{\"custom_id\":\"b\",\"result\":{\"type\":\"expired\"}}\n\
+        let responses = "{\"custom_id\":\"b\",\"result\":{\"type\":\"expired\"}}\n\
                         {\"custom_id\":\"c\",\"result\":{\"type\":\"errored\",\"error\":{\"type\":\"error\"}}}\n\
                         {\"custom_id\":\"a\",\"result\":{\"type\":\"succeeded\",\"message\":{\"type\":\"message\"}}}\n";
-        let recording = recording(&[answered, &asked.concat()]);
+        let recording = recording(&[responses, &requests.concat()]);
         let expected = [
             r#"1 line 1: 200 application/json {"type":"message"}"#,
             r#"1 line 2: Failed("the request was expired")"#,
@@ -396,14 +408,14 @@ mod tests {
 
     #[test]
     fn requests_and_responses_of_a_batch_are_joined() {
-        let asked = "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"model\":\"m\"}}\n\n\
+        let requests = "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"model\":\"m\"}}\n\n\
                      {\"custom_id\":\"b\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n{\"custom_id\":\"d\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n";
-        let answered = "{\"id\":\"1\",\"custom_id\":\"c\",\"response\":{\"status_code\":200,\"body\":{}},\"error\":null}\n\
+        let responses = "{\"id\":\"1\",\"custom_id\":\"c\",\"response\":{\"status_code\":200,\"body\":{}},\"error\":null}\n\
                         {\"id\":\"2\",\"custom_id\":\"b\",\"response\":null,\"error\":{\"code\":\"expired\"}}\n\
                         {\"id\":\"3\",\"custom_id\":\"a\",\"response\":{\"status_code\":200,\"body\":{\"created\":7,\"x\":1.50}},\"error\":null}\n";
-        for files in [[answered, asked], [asked, answered]] {
+        for files in [[responses, requests], [requests, responses]] {
             let recording = recording(&files);
-            let file = usize::from(files[0] == answered);
+            let file = usize::from(files[0] == responses);
             assert_eq!(
                 shown(&recording),
                 [

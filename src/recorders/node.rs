@@ -22,8 +22,8 @@ impl<'v> LocatedValue<'v> {
         Fault::new(SHAPE, location, message)
     }
 
-    fn is_not(&self, wanted: &str) -> Fault {
-        self.fault(format!("must be {wanted}, is {}", self.value.type_name()))
+    fn is_not(&self, expected: &str) -> Fault {
+        self.fault(format!("must be {expected}, is {}", self.value.type_name()))
     }
 
     fn at(&self, name: &str) -> String {

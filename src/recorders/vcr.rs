@@ -134,7 +134,7 @@ impl Cassette {
         self.others(&request, REQUEST);
         self.others(&response, RESPONSE);
         let headers = self.headers(&request)?;
-        let asked = ImportedRequest::Http {
+        let http_request = ImportedRequest::Http {
             method: request.required("method")?.text()?.to_owned(),
             url: request.required("uri")?.text()?.to_owned(),
             body: Vec::new(),
@@ -142,9 +142,9 @@ impl Cassette {
         let location = node.location.clone();
         let body = request.member("body").map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
         let body = body.or_else(|| self.structures.remove(&location));
-        let (request, asked_badly) = match self.plain(body, &headers, &location)? {
-            Ok(body) => (with_body(asked, body), None),
-            Err(reason) => (asked, Some(format!("the body of the request: {reason}"))),
+        let (request, request_error) = match self.plain(body, &headers, &location)? {
+            Ok(body) => (with_body(http_request, body), None),
+            Err(reason) => (http_request, Some(format!("the body of the request: {reason}"))),
         };
         let headers = self.headers(&response)?;
         let status = match (response.member("status"), response.member("status_code")) {
@@ -154,7 +154,7 @@ impl Cassette {
         };
         let body = response.member("body").or_else(|| response.member("content"));
         let body = body.map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
-        let reply = match (asked_badly, self.plain(body, &headers, &location)?) {
+        let reply = match (request_error, self.plain(body, &headers, &location)?) {
             (Some(reason), _) => ImportedResponse::Unmapped(reason),
             (None, Err(reason)) => ImportedResponse::Unmapped(format!("the body of the response: {reason}")),
             (None, Ok(body)) => {
@@ -181,8 +181,8 @@ impl Cassette {
 
     fn headers(&mut self, message: &LocatedValue<'_>) -> RecorderResult<Headers> {
         let mut headers = Headers::default();
-        let Some(stated) = message.member("headers") else { return Ok(headers) };
-        for (name, value) in stated.members()? {
+        let Some(header_member) = message.member("headers") else { return Ok(headers) };
+        for (name, value) in header_member.members()? {
             let name = name.to_ascii_lowercase();
             let text = first(&value)?;
             match name.as_str() {

@@ -39,7 +39,11 @@ fn times(snapshot: &dyn Snapshot, artifacts: &[ArtifactRecord], by: TimeBasis) -
         TimeBasis::LastSeen => artifacts.iter().map(|artifact| artifact.seen_at).collect(),
         TimeBasis::Created | TimeBasis::Finished => {
             let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
-            snapshot.attributes(&cores)?.iter().filter_map(|stated| declared_time(stated, by)).collect()
+            snapshot
+                .attributes(&cores)?
+                .iter()
+                .filter_map(|attributes| declared_time(attributes, by))
+                .collect()
         }
     })
 }

@@ -126,9 +126,9 @@ impl AnswersRequest {
             filter.kinds = recording.map(|kind| kind.name().to_owned()).collect();
         }
         if let Some(digest) = self.prompt {
-            let asked = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
-            if !filter.conditions.contains(&asked) {
-                filter.conditions.push(asked);
+            let mention = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
+            if !filter.conditions.contains(&mention) {
+                filter.conditions.push(mention);
             }
         }
         FindQuery { filter: (&filter).into(), order: Order::Newest(TimeBasis::LastSeen), limit: None }
@@ -150,7 +150,7 @@ impl AnswerAccumulator {
         &mut self,
         snapshot: &dyn Snapshot,
         hit: &Hit,
-        wanted: Option<Digest>,
+        requested_prompt: Option<Digest>,
     ) -> Result<(), LookupError> {
         let core = hit.artifact.core;
         let Some(kind) = formats::named(&hit.artifact.kind) else { return Ok(()) };
@@ -162,7 +162,7 @@ impl AnswerAccumulator {
             .map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
         drop(members);
         let attributes = snapshot.attributes_of(core)?;
-        for (prompt, exchange) in answered(&exchanges, wanted) {
+        for (prompt, exchange) in answered(&exchanges, requested_prompt) {
             let given = GivenAnswer::new(hit, kind, exchange, &attributes);
             self.add(prompt, exchange, given);
         }
@@ -214,15 +214,18 @@ impl AnswerAccumulator {
 
 /// Returns the answers of models with their prompts. A request is known by its last text; other texts, such as
 /// instructions, are answered only if no request has them as its last.
-fn answered(exchanges: &[Exchange], wanted: Option<Digest>) -> Vec<(Digest, &Exchange)> {
+fn answered(exchanges: &[Exchange], requested_prompt: Option<Digest>) -> Vec<(Digest, &Exchange)> {
     let of_models = || exchanges.iter().filter(|exchange| exchange.responder == Responder::Model);
     let last = of_models().filter_map(|exchange| Some((*exchange.prompts.last()?, exchange)));
-    let Some(wanted) = wanted else { return last.collect() };
-    let asked: Vec<_> = last.filter(|(prompt, _)| *prompt == wanted).collect();
-    if !asked.is_empty() {
-        return asked;
+    let Some(requested_prompt) = requested_prompt else { return last.collect() };
+    let matching: Vec<_> = last.filter(|(prompt, _)| *prompt == requested_prompt).collect();
+    if !matching.is_empty() {
+        return matching;
     }
-    of_models().filter(|one| one.prompts.contains(&wanted)).map(|exchange| (wanted, exchange)).collect()
+    of_models()
+        .filter(|one| one.prompts.contains(&requested_prompt))
+        .map(|exchange| (requested_prompt, exchange))
+        .collect()
 }
 
 /// Returns answers in the order in which each was first given.

@@ -57,22 +57,22 @@ impl ArtifactDetails {
     pub(super) fn read(
         snapshot: &dyn Snapshot,
         of: &[CoreHash],
-        wanted: &[Detail],
+        requested: &[Detail],
     ) -> Result<Vec<Self>, StorageError> {
         let mut all = Vec::with_capacity(of.len());
         for attributes in snapshot.attributes(of)? {
             let mut details = Self { created_at: created_at(&attributes).map(Timestamp), ..Self::default() };
-            if wanted.contains(&Detail::Attributes) {
+            if requested.contains(&Detail::Attributes) {
                 details.attributes = Some(attributes.into_iter().map(AttributeSummary::from).collect());
             }
             all.push(details);
         }
-        if wanted.contains(&Detail::Captures) {
+        if requested.contains(&Detail::Captures) {
             for (details, captures) in all.iter_mut().zip(snapshot.captures(of)?) {
                 details.captures = Some(CaptureSummary::all(captures));
             }
         }
-        if wanted.contains(&Detail::Annotations) {
+        if requested.contains(&Detail::Annotations) {
             for (details, annotations) in all.iter_mut().zip(snapshot.annotations(of)?) {
                 details.annotate(annotations);
             }

@@ -68,7 +68,8 @@ pub struct LinkEdge {
     /// The number of the node of the target.
     pub to: usize,
     /// Whether the link was added manually. Otherwise it is derived from the artifacts.
-    pub stated: bool,
+    #[serde(rename = "stated")]
+    pub manual: bool,
     /// The location that it is derived from, or the note on a manual link.
     pub because: Option<String>,
 }
@@ -84,7 +85,8 @@ pub struct LinkSummary {
     #[serde(flatten)]
     pub target: LinkEnd,
     /// Whether the link was added manually. Otherwise it is derived from the artifacts.
-    pub stated: bool,
+    #[serde(rename = "stated")]
+    pub manual: bool,
     /// The location that it is derived from, or the note on a manual link.
     pub because: Option<String>,
 }
@@ -186,8 +188,8 @@ impl LinkEdge {
     /// Returns the link as seen from one of its ends, with the other end.
     #[must_use]
     pub fn seen_as(&self, direction: LinkDirection, target: &LinkEnd) -> LinkSummary {
-        let Self { relation, stated, because, .. } = self.clone();
-        LinkSummary { direction, relation, target: target.clone(), stated, because }
+        let Self { relation, manual, because, .. } = self.clone();
+        LinkSummary { direction, relation, target: target.clone(), manual, because }
     }
 }
 
@@ -196,8 +198,8 @@ impl From<Graph> for LinksAnswer {
         let Graph { nodes, edges, left_out, not_followed } = graph;
         let nodes = nodes.iter().map(|node| LinkNode { target: (&node.target).into(), depth: node.depth });
         let edges = edges.into_iter().map(|edge| {
-            let (stated, because) = reason(edge.origin);
-            LinkEdge { from: edge.from, relation: edge.relation, to: edge.to, stated, because }
+            let (manual, because) = reason(edge.origin);
+            LinkEdge { from: edge.from, relation: edge.relation, to: edge.to, manual, because }
         });
         Self { nodes: nodes.collect(), edges: edges.collect(), left_out, not_followed }
     }
@@ -214,8 +216,8 @@ fn reason(origin: LinkOrigin) -> (bool, Option<String>) {
 impl From<Link> for LinkSummary {
     fn from(link: Link) -> Self {
         let Link { direction, relation, target, origin } = link;
-        let (stated, because) = reason(origin);
-        Self { direction: direction.into(), relation, target: (&target).into(), stated, because }
+        let (manual, because) = reason(origin);
+        Self { direction: direction.into(), relation, target: (&target).into(), manual, because }
     }
 }
 

@@ -96,19 +96,19 @@ impl Operation for RecordingsRequest {
 pub(super) fn recordings(
     snapshot: &dyn Snapshot,
     prompt: Digest,
-    wanted: &RecordingFilter,
+    filter: &RecordingFilter,
     after: Option<Cursor>,
     limit: usize,
 ) -> Result<Vec<Hit>, StorageError> {
-    let asked = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest: prompt };
-    let (since, until) = (wanted.since.map(|time| time.0), wanted.until.map(|time| time.0));
+    let mention = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest: prompt };
+    let (since, until) = (filter.since.map(|time| time.0), filter.until.map(|time| time.0));
     let has_period = since.is_some() || until.is_some();
     let period = has_period.then_some(TimePeriod { basis: TimeBasis::LastSeen, since, until });
-    let query = FindQuery { filter: Filter { period, ..asked.into() }, ..FindQuery::default() };
+    let query = FindQuery { filter: Filter { period, ..mention.into() }, ..FindQuery::default() };
     let mut recordings = Vec::new();
     query::find_until::<StorageError>(snapshot, &query, after, &mut |hit| {
         // Few artifacts have the prompt, but very many may have an attribute.
-        if is_by_prompt(&hit) && has_attributes(snapshot, &hit, &wanted.attributes)? {
+        if is_by_prompt(&hit) && has_attributes(snapshot, &hit, &filter.attributes)? {
             recordings.push(hit);
         }
         Ok(recordings.len() < limit)
@@ -124,14 +124,16 @@ fn is_by_prompt(hit: &Hit) -> bool {
 fn has_attributes(
     snapshot: &dyn Snapshot,
     hit: &Hit,
-    wanted: &[AttributeSummary],
+    required: &[AttributeSummary],
 ) -> Result<bool, StorageError> {
-    if wanted.is_empty() {
+    if required.is_empty() {
         return Ok(true);
     }
     let attributes = snapshot.attributes_of(hit.artifact.core)?;
-    let has = |wanted: &AttributeSummary| {
-        attributes.iter().any(|attribute| attribute.name == wanted.name && attribute.value == wanted.value)
+    let has = |required: &AttributeSummary| {
+        attributes
+            .iter()
+            .any(|attribute| attribute.name == required.name && attribute.value == required.value)
     };
-    Ok(wanted.iter().all(has))
+    Ok(required.iter().all(has))
 }

@@ -159,14 +159,14 @@ impl ShowAnswer {
     /// Returns the artifact with its details as in a list.
     #[must_use]
     pub fn into_details(self) -> (ArtifactSummary, ArtifactDetails) {
-        let stated: Vec<AttributeRecord> = self
+        let records: Vec<AttributeRecord> = self
             .attributes
             .iter()
             .cloned()
             .map(|AttributeSummary { name, value }| AttributeRecord { name, value, number: None })
             .collect();
         let details = ArtifactDetails {
-            created_at: created_at(&stated).map(Timestamp),
+            created_at: created_at(&records).map(Timestamp),
             attributes: Some(self.attributes),
             captures: Some(self.captures),
             tags: Some(self.tags),

@@ -40,7 +40,8 @@ pub struct StatsAnswer {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineStats>,
     /// Number of manual links.
-    pub stated_links: u64,
+    #[serde(rename = "stated_links")]
+    pub manual_links: u64,
     /// Number of tags.
     pub tags: u64,
     /// Number of pinned artifacts.
@@ -184,7 +185,7 @@ impl StatsAnswer {
             blob_bytes: stats.blobs.bytes,
             shared_blobs: stats.blobs.shared,
             engine: engine.map(EngineStats::from),
-            stated_links: stats.stated_links,
+            manual_links: stats.manual_links,
             tags: stats.tags,
             pins: stats.pins,
             notes: stats.notes,

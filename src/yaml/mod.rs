@@ -340,13 +340,13 @@ fn unknown_tag(tag: &str) -> YamlEventError {
     YamlEventError::new(Defect::Syntax, message)
 }
 
-/// Checks the tag of a collection whose own tag is `wanted`.
-fn check_tag(tag: Option<&Tag>, wanted: &str) -> YamlResult<()> {
+/// Checks the tag of a collection whose own tag is `expected`.
+fn check_tag(tag: Option<&Tag>, expected: &str) -> YamlResult<()> {
     match tag.map(short).transpose()?.as_deref() {
         None | Some("!") => Ok(()),
-        Some(tag) if tag == wanted => Ok(()),
+        Some(tag) if tag == expected => Ok(()),
         Some(tag @ ("str" | "int" | "float" | "bool" | "null" | "seq" | "map")) => {
-            let message = format!("!!{tag} cannot be applied to a !!{wanted}");
+            let message = format!("!!{tag} cannot be applied to a !!{expected}");
             Err(YamlEventError::new(Defect::Syntax, message))
         }
         Some(tag) => Err(unknown_tag(tag)),

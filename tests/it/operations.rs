@@ -215,7 +215,7 @@ fn a_prompt_is_replayed_from_one_recording_or_the_newest() {
         let third = ReplayRequest { occurrence: 3.try_into().ok(), ..second };
         let Err(ReplayError::Miss { core, miss }) = vault.run(&third) else { panic!("it has no third") };
         assert_eq!(core, Some(old));
-        assert!(matches!(*miss, ReplayMiss::NoOccurrence { wanted: 3, recorded: 2, .. }), "{miss}");
+        assert!(matches!(*miss, ReplayMiss::NoOccurrence { occurrence: 3, recorded: 2, .. }), "{miss}");
         let unknown = vault.run(&ReplayRequest::new(prompt("unknown")));
         assert!(matches!(&unknown, Err(ReplayError::Miss { core: None, .. })), "{unknown:?}");
     }

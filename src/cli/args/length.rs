@@ -8,8 +8,8 @@ pub(crate) fn length(text: &str) -> Result<Duration, String> {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
         Err(_) => humantime::parse_duration(text).ok(),
     };
-    let wanted = || "expected a duration such as 500ms, 2s or 1m, at most 24h".to_owned();
-    length.filter(|length| length.as_secs() <= 24 * 3600).ok_or_else(wanted)
+    let message = || "expected a duration such as 500ms, 2s or 1m, at most 24h".to_owned();
+    length.filter(|length| length.as_secs() <= 24 * 3600).ok_or_else(message)
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl Args {
             let vault = vault.open_to_add(self.create)?;
             // Standard input was read before, so that Ctrl-C ends a wait for it.
             let stop = Stop::on_signals()?;
-            let inputs = stop.until_asked(inputs);
+            let inputs = stop.until_requested(inputs);
             let summary = vault.add_annotated(inputs, &options, &annotations, &mut printer)?;
             printer.is_interrupted = stop.has_ended_inputs();
             added_to = Some(vault);
@@ -186,7 +186,7 @@ pub(crate) struct AddPrinter {
     shown: AddOutputOptions,
     progress: CommandProgress,
     /// The first output error. Adding continues without output.
-    trouble: Option<io::Error>,
+    output_error: Option<io::Error>,
     /// Number of documents added with warnings.
     warned: u64,
     /// Number of documents rejected because they were removed before.
@@ -236,7 +236,7 @@ impl AddMonitor for AddPrinter {
         if !examined.secrets.is_empty() {
             self.progress.aside(|| secrets::warn(&examined.path, &examined.secrets));
         }
-        if self.trouble.is_some() {
+        if self.output_error.is_some() {
             return;
         }
         let print = || match self.shown.json {
@@ -244,7 +244,7 @@ impl AddMonitor for AddPrinter {
             false if verbosity::is_quiet() => Ok(()),
             false => self.print_text(examined, moved),
         };
-        self.trouble = self.progress.beside(print).err();
+        self.output_error = self.progress.suspend_on_terminal(print).err();
     }
 
     fn unreadable(&mut self, error: &SourceError) {
@@ -262,7 +262,7 @@ impl AddPrinter {
         Self {
             shown,
             progress,
-            trouble: None,
+            output_error: None,
             warned: 0,
             refused: 0,
             mover: None,
@@ -298,7 +298,7 @@ impl AddPrinter {
     pub(crate) fn retry_moving(&mut self, vault: &Vault) {
         let gone = self.mover.as_mut().map(|mover| mover.retry(vault)).unwrap_or_default();
         for examined in gone {
-            if self.trouble.is_some() {
+            if self.output_error.is_some() {
                 return;
             }
             let printed = if self.shown.json {
@@ -307,14 +307,14 @@ impl AddPrinter {
                 let mut out = stdout::text();
                 line(&mut out, "moved", GOOD, &examined).and_then(|()| out.flush())
             };
-            self.trouble = printed.err();
+            self.output_error = printed.err();
         }
     }
 
     /// Prints the summary.
     pub(crate) fn finish(mut self, summary: &Summary, started: Instant) -> Result<Status, CommandError> {
         // A closed pipe is not an error: the purpose is the vault, not the output.
-        if let Some(error) = self.trouble.take_if(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        if let Some(error) = self.output_error.take_if(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             return Err(error.into());
         }
         self.progress.end();

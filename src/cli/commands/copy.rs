@@ -65,7 +65,7 @@ impl Args {
             CopyProgress::Copied { entries, of } => progress.part("entries", entries, of),
             CopyProgress::Compared { artifacts, of } => progress.part("compared", artifacts, of),
         };
-        let watch = CopyWatch { progress: &mut show, is_stopped: &|| stop.is_asked() };
+        let watch = CopyWatch { progress: &mut show, is_stopped: &|| stop.is_requested() };
         let without_source_paths = !settings::source_path()?;
         let options = CopyOptions { allow_removed: self.allow_removed, without_source_paths };
         let copied = from.copy_to(&to, options, watch)?;

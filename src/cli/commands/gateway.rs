@@ -54,7 +54,7 @@ impl Args {
         }
         out.flush()?;
         drop(out);
-        while !stop.is_asked() {
+        while !stop.is_requested() {
             thread::sleep(POLL);
         }
         gateway.stop()?;

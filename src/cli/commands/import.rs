@@ -120,8 +120,12 @@ impl Args {
         } else {
             let vault = vault.open_to_add(self.create)?;
             let stop = Stop::on_signals()?;
-            let imported =
-                vault.import_until(&bundle, (&options, &annotations), &|| stop.is_asked(), &mut printer)?;
+            let imported = vault.import_until(
+                &bundle,
+                (&options, &annotations),
+                &|| stop.is_requested(),
+                &mut printer,
+            )?;
             added_to = Some(vault);
             imported
         };
@@ -170,10 +174,10 @@ impl Args {
 
     fn print_links(&self, imported: &BundleImportResult) -> Result<(), CommandError> {
         let mut out = stdout::raw();
-        let (mut stated, mut present, mut missing) = (0, 0, 0);
+        let (mut added, mut present, mut missing) = (0, 0, 0);
         for link in &imported.links {
             match &link.outcome {
-                LinkOutcome::Added => stated += 1,
+                LinkOutcome::Added => added += 1,
                 LinkOutcome::Present => present += 1,
                 LinkOutcome::Missing(ends) => {
                     missing += 1;
@@ -187,7 +191,7 @@ impl Args {
             }
         }
         if !imported.links.is_empty() {
-            let links = counted(stated, "link");
+            let links = counted(added, "link");
             stdout::note(&format!(
                 "{links} {}, {present} already present, {missing} with a missing end",
                 self.done("added")
@@ -248,7 +252,7 @@ fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
 fn note_tag(tag: &ImportedTag) {
     let why = match tag.outcome {
         TagOutcome::Set | TagOutcome::Present => return,
-        TagOutcome::Conflict(holder) => format!("it names {HASH}{holder:.12}{HASH:#} here"),
+        TagOutcome::Conflict(tagged) => format!("it names {HASH}{tagged:.12}{HASH:#} here"),
         TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
     };
     stdout::message(&format!(
@@ -300,7 +304,7 @@ impl<'t> TagLine<'t> {
         let (outcome, stands_for) = match tag.outcome {
             TagOutcome::Set => ("tagged", None),
             TagOutcome::Present => ("present", None),
-            TagOutcome::Conflict(holder) => ("not_tagged", Some(holder)),
+            TagOutcome::Conflict(tagged) => ("not_tagged", Some(tagged)),
             TagOutcome::Missing => ("not_tagged", None),
         };
         Self { outcome, tag: &tag.name, core_hash: tag.core, stands_for }

@@ -25,7 +25,7 @@ impl Args {
         let vault = vault.open()?;
         let stop = Stop::on_signals()?;
         let options = McpOptions { allow_write: self.allow_write, hint: Some(hints::hint) };
-        match McpServer::new(vault, options).run(|| stop.is_asked()) {
+        match McpServer::new(vault, options).run(|| stop.is_requested()) {
             Ok(()) => Ok(Status::Done),
             Err(error @ (McpError::System(_) | McpError::Session(_))) => {
                 Err(CommandError::CouldNotRun(format!("the server failed: {error}")))

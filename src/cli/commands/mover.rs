@@ -49,7 +49,7 @@ impl MoveArgs {
 pub(crate) struct Mover {
     options: MoveOptions,
     /// Results for files whose documents were not reported yet, in order.
-    taken: VecDeque<MoveOutcome>,
+    outcomes: VecDeque<MoveOutcome>,
     /// Files that are kept for now, by path, if they are to be retried.
     waiting: Option<BTreeMap<PathBuf, DeferredRemoval>>,
     /// Number of documents whose files were removed.
@@ -73,7 +73,7 @@ struct DeferredRemoval {
 
 impl Mover {
     fn new(options: MoveOptions) -> Self {
-        Self { options, taken: VecDeque::new(), waiting: None, moved: 0, kept: 0, failed: 0 }
+        Self { options, outcomes: VecDeque::new(), waiting: None, moved: 0, kept: 0, failed: 0 }
     }
 
     /// Returns the mover, with [`Mover::retry`] enabled for files that are kept for now.
@@ -97,7 +97,7 @@ impl Mover {
 
     /// Removes files whose documents are now in the vault. [`Mover::take`] reports the results.
     pub(crate) fn remove(&mut self, originals: &[&ArtifactSource]) {
-        self.taken.extend(ArtifactSource::remove_all(originals, &self.options, clock::now().into()));
+        self.outcomes.extend(ArtifactSource::remove_all(originals, &self.options, clock::now().into()));
     }
 
     /// Reports the result for the files of a document, and returns whether they were removed; `None` if there was no
@@ -108,24 +108,24 @@ impl Mover {
             DocumentOutcome::Added | DocumentOutcome::NewCapture | DocumentOutcome::Present
         );
         let original = examined.original.as_ref().filter(|_| is_stored)?;
-        let taken = self.taken.pop_front()?;
+        let outcome = self.outcomes.pop_front()?;
         if let Some(waiting) = &mut self.waiting {
             let before = waiting.remove(original.path()).and_then(|before| before.why);
-            if taken.is_for_now() {
+            if outcome.is_for_now() {
                 let DocumentResult { path, path_bytes, kind, core, .. } = examined;
-                let why = taken.kept.first().map(|(_, why)| *why);
+                let why = outcome.kept.first().map(|(_, why)| *why);
                 let (original, path, path_bytes) = (original.clone(), path.clone(), path_bytes.clone());
                 let entry = DeferredRemoval { original, path, path_bytes, kind: *kind, core: *core, why };
                 waiting.insert(entry.original.path().to_owned(), entry);
                 if why != before {
-                    self.report(&taken);
+                    self.report(&outcome);
                 }
                 return Some(false);
             }
         }
-        self.count(&taken);
-        self.report(&taken);
-        Some(taken.is_whole())
+        self.count(&outcome);
+        self.report(&outcome);
+        Some(outcome.is_whole())
     }
 
     /// Retries removing files that were kept, and returns those that were removed. Minutes may have passed since a
@@ -139,25 +139,25 @@ impl Mover {
             return Vec::new();
         }
         let originals: Vec<&ArtifactSource> = waiting.values().map(|waiting| &waiting.original).collect();
-        let taken = ArtifactSource::remove_all(&originals, &self.options, clock::now().into());
+        let outcomes = ArtifactSource::remove_all(&originals, &self.options, clock::now().into());
         let (mut gone, mut left) = (Vec::new(), BTreeMap::new());
-        for ((path, mut waiting), taken) in waiting.into_iter().zip(taken) {
-            if taken.is_for_now() {
-                let why = taken.kept.first().map(|(_, why)| *why);
+        for ((path, mut waiting), outcome) in waiting.into_iter().zip(outcomes) {
+            if outcome.is_for_now() {
+                let why = outcome.kept.first().map(|(_, why)| *why);
                 if why != waiting.why {
-                    self.report(&taken);
+                    self.report(&outcome);
                 }
                 waiting.why = why;
                 left.insert(path, waiting);
                 continue;
             }
             // Files written since then settle again, and are examined again.
-            if taken.kept.iter().any(|(_, why)| *why == KeepReason::Changed) {
+            if outcome.kept.iter().any(|(_, why)| *why == KeepReason::Changed) {
                 continue;
             }
-            self.count(&taken);
-            self.report(&taken);
-            gone.extend(taken.is_whole().then(|| waiting.into_examined()));
+            self.count(&outcome);
+            self.report(&outcome);
+            gone.extend(outcome.is_whole().then(|| waiting.into_examined()));
         }
         self.waiting = Some(left);
         gone
@@ -184,16 +184,16 @@ impl Mover {
         Ok(())
     }
 
-    fn count(&mut self, taken: &MoveOutcome) {
-        self.failed += taken.failed.len() as u64;
-        *if taken.is_whole() { &mut self.moved } else { &mut self.kept } += 1;
+    fn count(&mut self, outcome: &MoveOutcome) {
+        self.failed += outcome.failed.len() as u64;
+        *if outcome.is_whole() { &mut self.moved } else { &mut self.kept } += 1;
     }
 
-    fn report(&self, taken: &MoveOutcome) {
-        for (path, why) in &taken.kept {
+    fn report(&self, outcome: &MoveOutcome) {
+        for (path, why) in &outcome.kept {
             stdout::message(&format!("kept {}: {}", escaped(&path.to_string_lossy()), self.reason(*why)));
         }
-        for error in &taken.failed {
+        for error in &outcome.failed {
             stdout::error(&format!("cannot remove {error}; its content is in the vault"));
         }
     }

@@ -49,7 +49,7 @@ impl Args {
             open(&format!("http://{address}/"))?;
         }
         let options = ServerOptions { hint: Some(hints::hint) };
-        let run = server.run(vault, options, move || stop.is_asked());
+        let run = server.run(vault, options, move || stop.is_requested());
         run.map_err(|error| CommandError::CouldNotRun(format!("the server failed: {error}")))?;
         Ok(Status::Done)
     }

@@ -193,7 +193,7 @@ fn print_capture(
     fields.lead(out, "capture")?;
     write!(out, "{HASH}{hash}{HASH:#}")?;
     let below = fields.indent();
-    TrailingLayout { taken: below + hash.len(), below, least: usize::MAX }.write(out, &rest, Style::new())?;
+    TrailingLayout { used: below + hash.len(), below, least: usize::MAX }.write(out, &rest, Style::new())?;
     if let Some(path) = &capture.source_path {
         let from = if path == "-" { "standard input".to_owned() } else { escaped(path).to_string() };
         writeln!(out, "{:below$}from {from}", "")?;

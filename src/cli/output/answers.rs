@@ -55,8 +55,11 @@ fn print_prompt(out: &mut dyn Write, prompt: &PromptAnswers) -> io::Result<()> {
         1 => "always the same answer".to_owned(),
         several => counted(several, "different answer"),
     };
-    let asked = counted(prompt.count, "answer");
-    stdout::line(out, &format!("prompt {HASH}{:.12}{HASH:#}: {asked}, {different}", prompt.prompt_hash))?;
+    let answer_count = counted(prompt.count, "answer");
+    stdout::line(
+        out,
+        &format!("prompt {HASH}{:.12}{HASH:#}: {answer_count}, {different}", prompt.prompt_hash),
+    )?;
     match &prompt.prompt {
         Some(text) => print_text(out, text, ANSWER, FAINT)?,
         None => stdout::line(out, &format!("  {FAINT}(only the hash is recorded){FAINT:#}"))?,

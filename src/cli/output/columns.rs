@@ -264,8 +264,8 @@ impl ColumnContext<'_> {
             TimeBasis::LastSeen => Some(self.artifact.seen_at.0),
             TimeBasis::Created => self.details.created_at.map(|time| time.0),
             TimeBasis::Finished => {
-                let stated = self.attributes().iter().filter(|attribute| attribute.name == FINISHED_AT);
-                let latest = stated.map(|attribute| attribute.value.as_str()).max()?;
+                let end_times = self.attributes().iter().filter(|attribute| attribute.name == FINISHED_AT);
+                let latest = end_times.map(|attribute| attribute.value.as_str()).max()?;
                 DateTime::parse_from_rfc3339(latest).ok().map(|time| time.to_utc())
             }
         }

@@ -51,7 +51,7 @@ const HANGING: usize = 2;
 #[derive(Clone, Copy)]
 pub(crate) struct TrailingLayout {
     /// The columns already taken.
-    pub(crate) taken: usize,
+    pub(crate) used: usize,
     /// The indent of text that does not fit and is put below the line,
     pub(crate) below: usize,
     /// unless at least this number of columns is available: then it is wrapped in place.
@@ -62,12 +62,12 @@ impl TrailingLayout {
     /// Appends `text` to the line and ends it, wrapping the text on a narrow terminal.
     pub(crate) fn write(self, out: &mut dyn Write, text: &str, style: Style) -> io::Result<()> {
         let all = terminal::width().unwrap_or(usize::MAX);
-        let room = all.saturating_sub(self.taken + 1);
-        let is_beside = width(text) <= room || room >= self.least;
-        let at = if is_beside { self.taken + 1 } else { self.below };
+        let room = all.saturating_sub(self.used + 1);
+        let is_inline = width(text) <= room || room >= self.least;
+        let at = if is_inline { self.used + 1 } else { self.below };
         let lines = fold(text, all.saturating_sub(at));
         for (index, line) in lines.iter().filter(|line| !line.is_empty()).enumerate() {
-            if index == 0 && is_beside {
+            if index == 0 && is_inline {
                 write!(out, " {style}{line}{style:#}")?;
             } else {
                 write!(out, "\n{:at$}{style}{line}{style:#}", "")?;

@@ -22,10 +22,10 @@ pub(crate) fn heading(out: &mut dyn Write, kind: &str, core: CoreHash) -> io::Re
 
 /// Formats a core hash for a line with this number of columns taken: in full, or on a narrow terminal as a prefix long
 /// enough for other commands.
-pub(crate) fn fitting(core: CoreHash, taken: usize) -> String {
+pub(crate) fn fitting(core: CoreHash, used: usize) -> String {
     let whole = core.to_string();
     match terminal::width() {
-        Some(width) if taken + whole.len() > width => format!("{core:.12}"),
+        Some(width) if used + whole.len() > width => format!("{core:.12}"),
         _ => whole,
     }
 }
@@ -61,8 +61,8 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &LinkSummary) -> io
     let before = fit::width(&lead) + fit::width(&kind).max(kind_pad) + 1;
     let name = fit::cut(&name, width.saturating_sub(before));
     write!(out, "{lead}{kind_style}{kind:<kind_pad$}{kind_style:#} {name_style}{name}{name_style:#}")?;
-    let taken = before + fit::width(&name);
-    let trail = TrailingLayout { taken, below: fit::width(indent) + BELOW, least: REASON_WIDTH };
+    let used = before + fit::width(&name);
+    let trail = TrailingLayout { used, below: fit::width(indent) + BELOW, least: REASON_WIDTH };
     trail.write(out, &because, FAINT)
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn because(origin: &LinkOrigin) -> String {
 
 /// Formats the reason for a link.
 fn reason(link: &LinkSummary) -> String {
-    match (link.stated, &link.because) {
+    match (link.manual, &link.because) {
         (false, because) => because.clone().unwrap_or_default(),
         (true, None) => "stated".to_owned(),
         (true, Some(note)) => format!("stated: {note}"),

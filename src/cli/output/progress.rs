@@ -121,7 +121,7 @@ impl CommandProgress {
     }
 
     /// Runs `print`, which writes to standard output, with the bar suspended on a terminal.
-    pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
+    pub(crate) fn suspend_on_terminal<T>(&self, print: impl FnOnce() -> T) -> T {
         if terminal::is_terminal() { self.aside(print) } else { print() }
     }
 }

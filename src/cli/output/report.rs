@@ -51,7 +51,7 @@ pub(crate) fn write_some(
         let (message, rule_id) = (escaped(&message), escaped(rule_id));
         let lead = format!("{indent}{severity}");
         write!(out, "{indent}{style}{severity}{style:#}")?;
-        let trail = TrailingLayout { taken: lead.len(), below: lead.len(), least: 0 };
+        let trail = TrailingLayout { used: lead.len(), below: lead.len(), least: 0 };
         trail.write(out, &format!("{place}{message} (rule {rule_id})"), Style::new())?;
     }
     match violations.len().saturating_sub(most) {

@@ -19,7 +19,7 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Whether termination was requested.
 pub(crate) struct Stop {
-    asked: Arc<AtomicBool>,
+    requested: Arc<AtomicBool>,
     /// Whether inputs were omitted for it.
     ended_inputs: Arc<AtomicBool>,
 }
@@ -28,45 +28,45 @@ impl Stop {
     /// Handles SIGINT and SIGTERM. A second signal ends the process immediately, which stored data survives. SIGHUP is
     /// not handled, so that `nohup` works.
     pub(crate) fn on_signals() -> Result<Self, CommandError> {
-        let asked = Arc::new(AtomicBool::new(false));
+        let requested = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // The order matters: at the first signal, the flag is not yet set when it is checked.
-            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&asked))
-                .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+            flag::register_conditional_shutdown(signal, INTERRUPTED.into(), Arc::clone(&requested))
+                .and_then(|_| flag::register(signal, Arc::clone(&requested)))
                 .map_err(|error| CommandError::CouldNotRun(format!("cannot wait for Ctrl-C: {error}")))?;
         }
-        Ok(Self { asked, ended_inputs: Arc::default() })
+        Ok(Self { requested, ended_inputs: Arc::default() })
     }
 
-    pub(crate) fn is_asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    pub(crate) fn is_requested(&self) -> bool {
+        self.requested.load(Ordering::Relaxed)
     }
 
     /// Returns the inputs up to the moment at which termination is requested.
-    pub(crate) fn until_asked<I: Iterator>(&self, inputs: I) -> impl Iterator<Item = I::Item> + use<I> {
-        let (asked, ended) = (Arc::clone(&self.asked), Arc::clone(&self.ended_inputs));
+    pub(crate) fn until_requested<I: Iterator>(&self, inputs: I) -> impl Iterator<Item = I::Item> + use<I> {
+        let (requested, ended) = (Arc::clone(&self.requested), Arc::clone(&self.ended_inputs));
         inputs.take_while(move |_| {
-            let goes_on = !asked.load(Ordering::Relaxed);
+            let goes_on = !requested.load(Ordering::Relaxed);
             ended.fetch_or(!goes_on, Ordering::Relaxed);
             goes_on
         })
     }
 
-    /// Returns whether termination was requested before all inputs of [`Stop::until_asked`] were read.
+    /// Returns whether termination was requested before all inputs of [`Stop::until_requested`] were read.
     pub(crate) fn has_ended_inputs(&self) -> bool {
         self.ended_inputs.load(Ordering::Relaxed)
     }
 
     /// Returns the request for library functions that can be interrupted.
     pub(crate) fn control(&self) -> ControlFlow<()> {
-        if self.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.is_requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Waits for this duration, or until termination is requested.
     pub(crate) fn wait(&self, length: Duration) {
         let began = Instant::now();
         while let Some(rest) = length.checked_sub(began.elapsed()).filter(|rest| !rest.is_zero()) {
-            if self.is_asked() {
+            if self.is_requested() {
                 return;
             }
             thread::sleep(rest.min(AT_ONCE));

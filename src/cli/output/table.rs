@@ -283,8 +283,8 @@ impl Layout {
         let mut shown: Vec<usize> = (0..columns.len()).collect();
         loop {
             let is_cut = shown.len() < columns.len();
-            let taken = GAP * shown.len().saturating_sub(1) + if is_cut { 2 } else { 0 };
-            let room = room.saturating_sub(taken);
+            let reserved = GAP * shown.len().saturating_sub(1) + if is_cut { 2 } else { 0 };
+            let room = room.saturating_sub(reserved);
             let sizes: Vec<ColumnWidth> = shown
                 .iter()
                 .filter_map(|index| Some(ColumnWidth::new(*natural.get(*index)?, columns.get(*index)?)))
@@ -305,28 +305,28 @@ impl Layout {
 
 /// The width that a column wants, and the least that it needs.
 struct ColumnWidth {
-    wanted: usize,
+    preferred: usize,
     least: usize,
     is_of_hashes: bool,
 }
 
 impl ColumnWidth {
-    fn new(wanted: usize, column: &TextColumn) -> Self {
-        let least = column.least.map_or(wanted, |least| least.min(wanted));
-        Self { wanted, least, is_of_hashes: column.is_of_hashes }
+    fn new(preferred: usize, column: &TextColumn) -> Self {
+        let least = column.least.map_or(preferred, |least| least.min(preferred));
+        Self { preferred, least, is_of_hashes: column.is_of_hashes }
     }
 }
 
 /// Distributes `room` among columns: short columns keep their width, and the others get equal widths if possible.
 fn shared(mut sizes: Vec<ColumnWidth>, room: usize) -> Vec<usize> {
-    if sizes.iter().map(|size| size.wanted).sum::<usize>() > room {
-        sizes.iter_mut().filter(|size| size.is_of_hashes).for_each(|size| size.wanted = size.least);
+    if sizes.iter().map(|size| size.preferred).sum::<usize>() > room {
+        sizes.iter_mut().filter(|size| size.is_of_hashes).for_each(|size| size.preferred = size.least);
     }
     // A single column that exceeds the width gets the whole width.
     let mut widths: Vec<usize> = sizes.iter().map(|size| size.least.min(room)).collect();
     for _ in widths.iter().sum()..room {
-        let wanting = widths.iter_mut().zip(&sizes).filter(|(width, size)| **width < size.wanted);
-        let Some((narrowest, _)) = wanting.min_by_key(|(width, _)| **width) else { break };
+        let growing = widths.iter_mut().zip(&sizes).filter(|(width, size)| **width < size.preferred);
+        let Some((narrowest, _)) = growing.min_by_key(|(width, _)| **width) else { break };
         *narrowest += 1;
     }
     widths

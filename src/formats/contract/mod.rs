@@ -45,7 +45,7 @@ impl Artifact for Contract {
     const MEMBER: &'static str = "contract";
     const FILE_NAMES: &'static [&'static str] = &[];
     const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
-    const STATED_BY: Option<&'static str> = Some("governs");
+    const INVERSE_RELATION: Option<&'static str> = Some("governs");
     const FIELDS: &'static [Field] = &[passages::FIELD];
     const STEP_NOUN: &'static str = "term";
     const VIEW: ArtifactView = view::ARTIFACTS;

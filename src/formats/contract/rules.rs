@@ -178,10 +178,10 @@ fn idempotency(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
         let idempotency = non_null_member(effect, "idempotency");
         let sort = idempotency.and_then(|idempotency| non_null_member(idempotency, "type"));
         if sort.is_none() && target.is_some_and(is_written) {
-            let wanted = "required because the target is written";
+            let requirement = "required because the target is written";
             match idempotency {
-                None => found.add(at.as_str(), format!("missing; {wanted}")),
-                Some(_) => found.add(format!("{at}/type"), format!("missing; {wanted}")),
+                None => found.add(at.as_str(), format!("missing; {requirement}")),
+                Some(_) => found.add(format!("{at}/type"), format!("missing; {requirement}")),
             }
         }
         if sort.and_then(Value::as_str) == Some("keyed") {

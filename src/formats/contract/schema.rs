@@ -43,10 +43,10 @@ const MAPS_OF_SCHEMAS: [&str; 5] =
 
 /// Checks the schema at `at` and those nested in it.
 pub(super) fn check(schema: &Value<'_>, at: &mut String, found: &mut Finder<'_>) {
-    for (name, wanted, fits) in KEYWORDS {
+    for (name, expected, fits) in KEYWORDS {
         if let Some(value) = schema.get(name).filter(|value| !fits(value)) {
             let is = value.as_non_empty_str().map_or_else(|| value.type_name().to_owned(), excerpt);
-            found.add(format!("{at}/{name}"), format!("must be {wanted}, is {is}"));
+            found.add(format!("{at}/{name}"), format!("must be {expected}, is {is}"));
         }
     }
     for (name, value) in schema.as_object().into_iter().flat_map(Object::iter) {

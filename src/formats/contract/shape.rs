@@ -113,20 +113,20 @@ impl<'v, 'f, 'r> ContractObjectChecker<'v, 'f, 'r> {
         ContractObjectChecker::new(value, format!("{}/{name}", self.at), self.found)
     }
 
-    fn required(&mut self, name: &str, wanted: &str, fits: impl Fn(&Value<'_>) -> bool) {
+    fn required(&mut self, name: &str, expected: &str, fits: impl Fn(&Value<'_>) -> bool) {
         if self.object.get(name).is_none() {
-            self.found.add(format!("{}/{name}", self.at), format!("missing; it must be {wanted}"));
+            self.found.add(format!("{}/{name}", self.at), format!("missing; it must be {expected}"));
         }
-        self.optional(name, wanted, fits);
+        self.optional(name, expected, fits);
     }
 
-    fn optional(&mut self, name: &str, wanted: &str, fits: impl Fn(&Value<'_>) -> bool) {
+    fn optional(&mut self, name: &str, expected: &str, fits: impl Fn(&Value<'_>) -> bool) {
         if let Some(value) = self.object.get(name).filter(|value| !fits(value)) {
             let is = match value.as_non_empty_str() {
                 Some(text) => excerpt(text),
                 None => value.type_name().to_owned(),
             };
-            self.found.add(format!("{}/{name}", self.at), format!("must be {wanted}, is {is}"));
+            self.found.add(format!("{}/{name}", self.at), format!("must be {expected}, is {is}"));
         }
     }
 

@@ -45,15 +45,15 @@ fn comparable_number(number: &Number<'_>) -> String {
 }
 
 /// Returns the values of a member that is one value or a list.
-pub(super) fn values(stated: Option<&Value<'_>>) -> ParsedMember<Vec<String>> {
-    let Some(stated) = stated else { return ParsedMember::Nothing };
-    let elements = stated.as_array().unwrap_or(std::slice::from_ref(stated));
+pub(super) fn values(member: Option<&Value<'_>>) -> ParsedMember<Vec<String>> {
+    let Some(member) = member else { return ParsedMember::Nothing };
+    let elements = member.as_array().unwrap_or(std::slice::from_ref(member));
     if elements.is_empty() {
         return ParsedMember::Unreadable("it is an empty list".to_owned());
     }
     let read: Option<Vec<String>> = elements.iter().map(comparable).collect();
-    let wanted = "it must be a string, a number, a boolean, or a list of these";
-    read.map_or_else(|| ParsedMember::Unreadable(wanted.to_owned()), ParsedMember::Is)
+    let expected = "it must be a string, a number, a boolean, or a list of these";
+    read.map_or_else(|| ParsedMember::Unreadable(expected.to_owned()), ParsedMember::Is)
 }
 
 /// One end of a range.
@@ -106,10 +106,10 @@ pub(super) fn bounds(evidence: &Value<'_>) -> ParsedMember<Bounds> {
 }
 
 fn end(evidence: &Value<'_>, members: &[(&str, bool)]) -> ParsedMember<RangeBound> {
-    let mut stated =
+    let mut given =
         members.iter().filter_map(|(name, exclusive)| Some((*name, evidence.get(name)?, *exclusive)));
-    let Some((name, value, is_exclusive)) = stated.next() else { return ParsedMember::Nothing };
-    if let Some((other, ..)) = stated.next() {
+    let Some((name, value, is_exclusive)) = given.next() else { return ParsedMember::Nothing };
+    if let Some((other, ..)) = given.next() {
         return ParsedMember::Unreadable(format!("both {name} and {other} are given"));
     }
     match value.as_number() {
@@ -136,13 +136,13 @@ mod tests {
 
     #[test]
     fn values_are_compared_without_case_and_sort() {
-        let stated = |text| values(Some(&read(text)));
-        assert_eq!(stated(r#""SET""#), ParsedMember::Is(vec!["set".to_owned()]));
+        let parse_values = |text| values(Some(&read(text)));
+        assert_eq!(parse_values(r#""SET""#), ParsedMember::Is(vec!["set".to_owned()]));
         let all = ["set", "200", "true", "0.5", "100"].map(str::to_owned).to_vec();
-        assert_eq!(stated(r#"["set", 200, true, 5e-1, 1e2]"#), ParsedMember::Is(all));
+        assert_eq!(parse_values(r#"["set", 200, true, 5e-1, 1e2]"#), ParsedMember::Is(all));
         assert_eq!(values(None), ParsedMember::Nothing);
         for text in ["[]", "null", "{}", r#"["a", null]"#, "[[1]]"] {
-            assert!(matches!(stated(text), ParsedMember::Unreadable(_)), "{text}");
+            assert!(matches!(parse_values(text), ParsedMember::Unreadable(_)), "{text}");
         }
     }
 

@@ -134,14 +134,14 @@ fn all_that_is_wrong_with_the_shape_is_reported() {
         {"idempotency": {"type": null, "key_fields": ["a", 1, null]}, "evidence": {"type": null, "path": null, "metric": 1}},
         {"idempotency": null, "evidence": null, "rollback": ""},
     ]);
-    let wanted = "/effects/0/evidence /effects/0/idempotency /effects/0/kind /effects/0/name /effects/0/rollback \
+    let expected = "/effects/0/evidence /effects/0/idempotency /effects/0/kind /effects/0/name /effects/0/rollback \
                   /effects/0/target /effects/1/evidence/type /effects/1/idempotency/key_fields /effects/1/idempotency/type \
                   /effects/2/evidence/metric /effects/2/evidence/path /effects/2/evidence/type \
                   /effects/2/idempotency/key_fields/1 /effects/2/idempotency/key_fields/2 /io_refs/0/kind /io_refs/0/mode \
                   /io_refs/0/ref /io_refs/0/required /io_refs/0/schema /io_refs/1/kind /io_refs/1/mode /io_refs/1/ref \
                   /io_refs/1/required /io_refs/1/schema /io_refs/2/schema /io_refs/3/ref /io_refs/3/schema";
-    let wanted: Vec<String> = wanted.split(' ').map(|path| format!("SCHEMA {path}")).collect();
-    assert_eq!(refused(&contract(&refs, &effects)), wanted);
+    let expected: Vec<String> = expected.split(' ').map(|path| format!("SCHEMA {path}")).collect();
+    assert_eq!(refused(&contract(&refs, &effects)), expected);
     assert_eq!(refused("{}"), ["SCHEMA /effects", "SCHEMA /io_refs"]);
     assert_eq!(
         refused("{\"io_refs\": [1], \"effects\": [null, \"x\"]}"),
@@ -155,7 +155,7 @@ fn numbers_without_a_canonical_form_are_found_where_they_stand() {
                 -9007199254740992, 0x20000000000000, 1e400, 9007199254740993.0, !!float 9007199254740993]}}\n\
                 effects: []\nother: [-.inf, 9007199254740992, 1e-400]\nbig: 1";
     let big = "0".repeat(400);
-    let wanted = [
+    let expected = [
         "SCHEMA /big",
         "SCHEMA /io_refs/0/schema/a~1b/0",
         "SCHEMA /io_refs/0/schema/a~1b/2",
@@ -163,7 +163,7 @@ fn numbers_without_a_canonical_form_are_found_where_they_stand() {
         "SCHEMA /io_refs/0/schema/a~1b/4",
         "SCHEMA /other/0",
     ];
-    assert_eq!(refused(&format!("{text}{big}")), wanted);
+    assert_eq!(refused(&format!("{text}{big}")), expected);
     assert_eq!(refused("{\"io_refs\": [], \"effects\": [], \"x\": -1e999}"), ["SCHEMA /x"]);
 }
 
@@ -198,7 +198,7 @@ fn admit_with_schema(schema: &serde_json::Value) -> (Vec<String>, bool) {
 
 #[test]
 fn inline_schemas_are_checked_at_the_top() {
-    for (schema, wanted) in [
+    for (schema, expected) in [
         (json!({}), &[][..]),
         (
             json!({"type": ["string", "null"], "properties": {"a": {"type": "string"}}, "required": [], "enum": []}),
@@ -218,7 +218,7 @@ fn inline_schemas_are_checked_at_the_top() {
     ] {
         assert_eq!(
             admit_with_schema(&schema),
-            (wanted.iter().map(ToString::to_string).collect(), wanted.is_empty()),
+            (expected.iter().map(ToString::to_string).collect(), expected.is_empty()),
             "{schema}"
         );
     }
@@ -301,7 +301,7 @@ fn statements_about_evidence_that_cannot_be_used_are_warned_of() {
 #[test]
 fn idempotency_depends_on_mode_and_type() {
     let schema = json!({"properties": {"id": {}}});
-    for (mode, idempotency, wanted) in [
+    for (mode, idempotency, expected) in [
         ("write", json!("absent"), &["IC4 /effects/0/idempotency"][..]),
         ("mutate", json!(null), &["IC4 /effects/0/idempotency"]),
         ("write", json!({}), &["IC4 /effects/0/idempotency/type"]),
@@ -322,7 +322,7 @@ fn idempotency_depends_on_mode_and_type() {
         let refs = json!([{"ref": "r", "mode": mode, "schema": schema}]);
         let outcome = admit(contract(&refs, &json!([{"idempotency": idempotency}])));
         let violations = outcome.as_ref().map_or_else(found, |admitted| found(admitted.report()));
-        assert_eq!(violations, wanted, "{mode} {idempotency}");
+        assert_eq!(violations, expected, "{mode} {idempotency}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The measurements of a session: tokens, latency and times. They are ephemeral: the core hash does not cover them, and
 //! the format does not define their types. Whatever is not a number is ignored.
 
-use crate::artifact::attribute::{OptionalSum, stated_count, stated_milliseconds};
+use crate::artifact::attribute::{OptionalSum, parse_count, parse_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset};
 use crate::json::Value;
 
@@ -13,9 +13,9 @@ pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut
     let created = draft.state_creation([text("created_at_utc")], MissingOffset::Utc);
     draft.state_end(created, text("ended_at_utc"), MissingOffset::Utc);
     // A total that the session states counts more than the sum of what its interactions state, which may be incomplete.
-    let total = |stated: &str, of_interaction: &str, read: MetricParser| {
-        let stated = root.get("stats").and_then(|stats| stats.get(stated)).and_then(read);
-        stated.or_else(|| {
+    let total = |total_name: &str, of_interaction: &str, read: MetricParser| {
+        let declared = root.get("stats").and_then(|stats| stats.get(total_name)).and_then(read);
+        declared.or_else(|| {
             let mut total = OptionalSum::default();
             for interaction in interactions {
                 total.add(interaction.get(of_interaction).and_then(read));
@@ -23,10 +23,10 @@ pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut
             total.sum()
         })
     };
-    let input = total("total_tokens_input", "tokens_input", stated_count);
-    let output = total("total_tokens_output", "tokens_output", stated_count);
+    let input = total("total_tokens_input", "tokens_input", parse_count);
+    let output = total("total_tokens_output", "tokens_output", parse_count);
     draft.tokens(input, output);
-    let latency = total("total_latency_ms", "latency_ms", stated_milliseconds);
+    let latency = total("total_latency_ms", "latency_ms", parse_milliseconds);
     draft.number(AttributeInfo::LATENCY_MS, latency);
 }
 
@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(measured(&json!({}), &interactions), summed);
         assert_eq!(measured(&json!({"stats": [5]}), &interactions), summed);
         let stats = json!({"stats": {"total_tokens_input": 100, "total_tokens_output": -1}});
-        let stated = ["latency_ms 2", "tokens 102", "tokens_input 100", "tokens_output 2"];
-        assert_eq!(measured(&stats, &interactions), stated);
+        let expected = ["latency_ms 2", "tokens 102", "tokens_input 100", "tokens_output 2"];
+        assert_eq!(measured(&stats, &interactions), expected);
         assert_eq!(measured(&json!({}), &[json!({"tokens_input": 1})]), ["tokens_input 1"]);
         assert!(measured(&json!({}), &[json!({"tokens_input": null})]).is_empty());
     }

@@ -246,36 +246,36 @@ fn indices(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
 fn prompt_hashes(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("prompt_hash");
-        if stated_digest(hash).is_none() {
+        if declared_digest(hash).is_none() {
             found.add(format!("$.interactions[{position}].prompt_hash"), not_a_hash(hash));
         }
     }
 }
 
-fn stated_digest(value: Option<&Value<'_>>) -> Option<Digest> {
+fn declared_digest(value: Option<&Value<'_>>) -> Option<Digest> {
     value.and_then(Value::as_str).and_then(Digest::parse_prefixed)
 }
 
 fn not_a_hash(value: Option<&Value<'_>>) -> String {
-    let wanted = "must be sha256: and 64 lowercase hex digits";
+    let requirement = "must be sha256: and 64 lowercase hex digits";
     match value {
-        None => format!("missing; it {wanted}"),
-        Some(Value::String(_)) => wanted.to_owned(),
-        Some(other) => format!("{wanted}, is {}", other.type_name()),
+        None => format!("missing; it {requirement}"),
+        Some(Value::String(_)) => requirement.to_owned(),
+        Some(other) => format!("{requirement}, is {}", other.type_name()),
     }
 }
 
 fn response_hashes(session: &SessionMembers<'_>, found: &mut Finder<'_>) {
     for (position, interaction) in session.interactions.iter().enumerate() {
         let hash = interaction.get("response_hash");
-        let Some(stated) = stated_digest(hash) else {
+        let Some(declared) = declared_digest(hash) else {
             found.add(format!("$.interactions[{position}].response_hash"), not_a_hash(hash));
             continue;
         };
         match interaction.get("response_content") {
             Some(Value::String(content)) => {
                 let actual = Digest::from_content(content.as_bytes());
-                if stated != actual {
+                if declared != actual {
                     let message = format!("is not the hash of response_content, which is {actual}");
                     found.add(format!("$.interactions[{position}].response_hash"), message);
                 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::roles::PROMPT;
-use crate::artifact::attribute::{stated_count, stated_milliseconds};
+use crate::artifact::attribute::{parse_count, parse_milliseconds};
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::digest::Digest;
 use crate::json::Value;
@@ -18,8 +18,8 @@ pub(super) fn visit(interactions: &[Value<'_>], visit: &mut StepVisitor<'_>) {
 fn describe<'v>(index: usize, interaction: &'v Value<'v>) -> TranscriptStep<'v> {
     let recorded = BodyContent::Json(interaction);
     let mut step = TranscriptStep::new(index, PROMPT.unit, StepClass::Model, recorded);
-    step.took(interaction.get("latency_ms").and_then(stated_milliseconds));
-    step.used(["tokens_input", "tokens_output"].map(|name| interaction.get(name).and_then(stated_count)));
+    step.took(interaction.get("latency_ms").and_then(parse_milliseconds));
+    step.used(["tokens_input", "tokens_output"].map(|name| interaction.get(name).and_then(parse_count)));
     let text = |name: &str| interaction.get(name).and_then(Value::as_str);
     if let Some(digest) = text("prompt_hash").and_then(Digest::parse_prefixed) {
         step.push(BodyRole::Prompt, BodyContent::Digest(digest));

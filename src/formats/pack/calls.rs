@@ -80,10 +80,10 @@ fn names<'v>(action: &'v Value<'_>) -> CallNames<'v> {
     }
 }
 
-/// Returns the object `value` with only the members whose names satisfy `wanted`.
-fn only<'v>(value: &'v Value<'_>, wanted: fn(&str) -> bool) -> Value<'v> {
+/// Returns the object `value` with only the members whose names satisfy `is_selected`.
+fn only<'v>(value: &'v Value<'_>, is_selected: fn(&str) -> bool) -> Value<'v> {
     let members = value.as_object().into_iter().flat_map(Object::iter);
-    let members = members.filter(|(name, _)| wanted(name));
+    let members = members.filter(|(name, _)| is_selected(name));
     let members = members.map(|(name, value)| (Cow::Borrowed(name), value.clone()));
     Value::Object(Object::from_members(members.collect()))
 }

@@ -110,9 +110,9 @@ pub(super) fn bundle_hash(members: &PackContents<'_>, found: &mut Finder<'_>) {
     let Some(bundle) = members.json("bundle.json") else { return };
     let reference = members.value("run.json").and_then(|run| run.get("bundle"));
     let text = |name: &str| reference.and_then(|reference| reference.get(name)).and_then(Value::as_str);
-    let (Some(_), Some(stated)) = (text("bundle_id"), text("sha256")) else { return };
+    let (Some(_), Some(declared)) = (text("bundle_id"), text("sha256")) else { return };
     let actual = bundle.ok().and_then(|bundle| hash::canonical_hash(bundle).ok());
-    if actual.is_none_or(|actual| actual.to_string() != stated) {
+    if actual.is_none_or(|actual| actual.to_string() != declared) {
         let is = actual.map_or_else(|| "which has none".to_owned(), |actual| format!("which is {actual}"));
         found.add("bundle.json", format!("run.json's bundle.sha256 is not the hash of the bundle, {is}"));
     }
@@ -158,12 +158,12 @@ fn policy(members: &PackContents<'_>, found: &mut Finder<'_>) {
     match read {
         Err(error) => found.add(NAME, not_json(error)),
         Ok(policy) => {
-            let stated = members.value("run.json").and_then(|run| run.get("policy"));
-            let differs = |stated| match (rfc8785::to_vec(stated), rfc8785::to_vec(policy)) {
-                (Ok(stated), Ok(policy)) => stated != policy,
+            let declared = members.value("run.json").and_then(|run| run.get("policy"));
+            let differs = |declared| match (rfc8785::to_vec(declared), rfc8785::to_vec(policy)) {
+                (Ok(declared), Ok(policy)) => declared != policy,
                 _ => false,
             };
-            if stated.is_some_and(differs) {
+            if declared.is_some_and(differs) {
                 found.add(NAME, "differs from run.json's policy");
             }
         }
@@ -171,10 +171,10 @@ fn policy(members: &PackContents<'_>, found: &mut Finder<'_>) {
 }
 
 pub(super) fn session_hash(members: &PackContents<'_>, found: &mut Finder<'_>) {
-    let stated = members.value("run.json").and_then(|run| run.get("model_io_hash"));
-    let Some(stated) = stated.filter(|stated| !stated.is_null()) else { return };
+    let declared = members.value("run.json").and_then(|run| run.get("model_io_hash"));
+    let Some(declared) = declared.filter(|declared| !declared.is_null()) else { return };
     let Some(Ok(session)) = &members.session else { return };
-    if stated.as_str() != Some(session.core().to_string().as_str()) {
+    if declared.as_str() != Some(session.core().to_string().as_str()) {
         let actual = session.core();
         found.add(
             "run.json",

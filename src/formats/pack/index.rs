@@ -135,8 +135,8 @@ fn describe_run(run: &Value<'_>, draft: &mut Draft) {
         }
     }
     for (name, role) in [("intent", &INTENT), ("bundle", &BUNDLE)] {
-        let stated = run.get(name).and_then(|reference| reference.get("sha256")).and_then(Value::as_str);
-        if let Some(digest) = stated.and_then(Digest::parse_prefixed) {
+        let declared = run.get(name).and_then(|reference| reference.get("sha256")).and_then(Value::as_str);
+        if let Some(digest) = declared.and_then(Digest::parse_prefixed) {
             mention(role, format!("run.json /{name}/sha256"), digest, draft);
             draft.attribute(role.name, digest.to_string());
         }
@@ -177,8 +177,8 @@ fn describe_ledger(members: &PackContents<'_>, draft: &mut Draft) {
         let Ok(entry) = entry else { continue };
         let prefix = format!("{} line {number} ", ledger::NAME);
         for (name, pointer, role) in INDEXED_IN_LEDGER {
-            let stated = entry.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
-            if let Some(digest) = stated {
+            let declared = entry.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
+            if let Some(digest) = declared {
                 mention(role, format!("{prefix}{pointer}"), digest, draft);
             }
         }

@@ -21,7 +21,7 @@ pub(super) fn describe(runner: &Value<'_>, draft: &mut Draft) {
         }
     }
     let exit = |name: &str| runner.get("exit")?.get(name);
-    let code = exit("code").and_then(crate::artifact::attribute::stated_count);
+    let code = exit("code").and_then(crate::artifact::attribute::parse_count);
     draft.number(EXIT_CODE, code);
     let was_killed = exit("signal").is_some()
         || ["oom_killed", "timeout_killed"].into_iter().any(|name| exit(name) == Some(&Value::Bool(true)));

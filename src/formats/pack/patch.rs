@@ -213,17 +213,17 @@ fn content(index: usize, operation: &Value<'_>, found: &mut PackMemberFinder<'_,
     reason = "sizes are compared as the format's numbers; they are far below 2^53"
 )]
 fn total_bytes(patch: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
-    let Some(stated) = patch.get("total_bytes").and_then(Value::as_number).map(Number::as_f64) else {
+    let Some(declared) = patch.get("total_bytes").and_then(Value::as_number).map(Number::as_f64) else {
         found.add(format!("total_bytes must be a number, is {}", type_name(patch.get("total_bytes"))));
         return;
     };
-    if stated > MAX_TOTAL_BYTES {
+    if declared > MAX_TOTAL_BYTES {
         found.add(format!("total_bytes is more than {MAX_TOTAL_BYTES}"));
     }
     let sum: usize =
         operations(patch).iter().filter_map(|operation| text(operation, "content")).map(str::len).sum();
     #[expect(clippy::float_cmp, reason = "both are whole numbers, or one is wrong")]
-    if stated != sum as f64 {
+    if declared != sum as f64 {
         found.add(format!("total_bytes is not {sum}, the size of all contents"));
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn arguments<'v, 'd>(input: &'v Value<'d>) -> Option<Cow<'v, Value<'d
     if object.contains("kwargs") || object.contains("args") {
         return by_keyword(object);
     }
-    if let Some(stated) = MEMBERS.iter().find_map(|name| object.get(name).filter(|value| !value.is_null())) {
-        return Some(read(stated));
+    if let Some(member) = MEMBERS.iter().find_map(|name| object.get(name).filter(|value| !value.is_null())) {
+        return Some(read(member));
     }
     let rest = object.iter().filter(|(name, _)| !DESCRIPTIONS.contains(name));
     let rest: Vec<_> = rest.map(|(name, value)| (Cow::Owned(name.to_owned()), value.clone())).collect();

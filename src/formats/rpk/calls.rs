@@ -53,7 +53,7 @@ impl StepCall {
             prompts: prompts(step),
             tool: tool(responder, step),
             names: names(responder, step),
-            arguments: step.get("input").filter(|_| responder == Responder::Tool).and_then(asked_with),
+            arguments: step.get("input").filter(|_| responder == Responder::Tool).and_then(tool_arguments),
             ids: CallIds::from_step(responder, step),
             number: 0,
         }
@@ -62,7 +62,7 @@ impl StepCall {
     /// Creates the call that a response answers, as far as the response describes it.
     pub(super) fn from_response(responder: Responder, step: &Value<'_>) -> Self {
         let input = step.get("input").and_then(Value::as_object).filter(|_| responder == Responder::Tool);
-        let arguments = input.and_then(stated_arguments);
+        let arguments = input.and_then(explicit_arguments);
         let (tool, names) = (tool(responder, step), names(responder, step));
         let (prompts, ids) = (Vec::new(), CallIds::from_step(responder, step));
         Self { responder, prompts, tool, names, arguments, ids, number: 0 }
@@ -89,8 +89,8 @@ impl StepCall {
 
     /// Returns whether both make the same request to the same responder.
     pub(super) fn asks_the_same(&self, other: &Self) -> bool {
-        let asked = |call: &Self| (call.prompts.clone(), call.names.clone(), call.arguments.clone());
-        asked(self) == asked(other)
+        let request_key = |call: &Self| (call.prompts.clone(), call.names.clone(), call.arguments.clone());
+        request_key(self) == request_key(other)
     }
 }
 
@@ -129,9 +129,9 @@ fn names(responder: Responder, step: &Value<'_>) -> Vec<String> {
 
 /// Returns the arguments in the input of a tool request: the member that contains them, else all members that do not
 /// identify the call.
-fn asked_with(input: &Value<'_>) -> Option<Arguments> {
+fn tool_arguments(input: &Value<'_>) -> Option<Arguments> {
     let Some(object) = input.as_object() else { return Arguments::from_value(input) };
-    if let Some(arguments) = stated_arguments(object) {
+    if let Some(arguments) = explicit_arguments(object) {
         return Some(arguments);
     }
     // `name` is the tool's name unless another member is.
@@ -143,7 +143,7 @@ fn asked_with(input: &Value<'_>) -> Option<Arguments> {
 }
 
 /// Returns the arguments that an input contains in a separate member.
-fn stated_arguments(input: &Object<'_>) -> Option<Arguments> {
+fn explicit_arguments(input: &Object<'_>) -> Option<Arguments> {
     let of_python = |name: &&str| input.contains(name);
     if ["args", "kwargs"].iter().any(of_python) {
         let members = input.iter().filter(|(name, _)| matches!(*name, "args" | "kwargs"));

@@ -7,9 +7,7 @@ use super::exchanges::states_error;
 use super::members::{at, step_type};
 use super::provider_shapes::{BODIES, StepTextRole};
 use super::texts;
-use crate::artifact::attribute::{
-    OptionalSum, TimeSpan, stated_count, stated_millionths, stated_milliseconds,
-};
+use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_count, parse_millionths, parse_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::json::{Object, Value};
 
@@ -95,7 +93,7 @@ impl Sums {
         let [input, output] = tokens(step);
         self.input.add(input);
         self.output.add(output);
-        self.cost.add(COSTS.iter().find_map(|names| at(step, names).and_then(stated_millionths)));
+        self.cost.add(COSTS.iter().find_map(|names| at(step, names).and_then(parse_millionths)));
         self.errors += usize::from(is_error(step));
         self.tool_calls += usize::from(step_type(step) == "tool.request");
     }
@@ -121,7 +119,7 @@ pub(super) fn time(step: &Value<'_>) -> Option<DateTime<Utc>> {
 /// Returns the milliseconds that a step states to have taken.
 pub(super) fn duration(step: &Value<'_>) -> Option<i64> {
     let metadata = step.get("metadata")?;
-    DURATIONS.into_iter().find_map(|name| metadata.get(name).and_then(stated_milliseconds))
+    DURATIONS.into_iter().find_map(|name| metadata.get(name).and_then(parse_milliseconds))
 }
 
 /// Returns whether a step is an error, or a response that states an error or a status code of HTTP that is one, or that is
@@ -143,7 +141,7 @@ pub(super) fn is_error(step: &Value<'_>) -> bool {
 pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
     let usage = usage(step);
     [INPUT_TOKENS, OUTPUT_TOKENS]
-        .map(|names| names.into_iter().find_map(|name| usage?.get(name).and_then(stated_count)))
+        .map(|names| names.into_iter().find_map(|name| usage?.get(name).and_then(parse_count)))
 }
 
 /// Returns the object with the numbers of tokens of a model response.
@@ -159,9 +157,9 @@ fn usage<'v>(step: &'v Value<'_>) -> Option<&'v Value<'v>> {
 /// Returns the methods and hosts of the HTTP requests that a step states.
 pub(super) fn http_requests(step: &Value<'_>) -> impl Iterator<Item = (Option<String>, String)> {
     ["input", "metadata"].into_iter().filter_map(|name| {
-        let stated = step.get(name)?;
-        let host = host_of(stated.get("url").and_then(Value::as_str)?)?;
-        Some((stated.get("method").and_then(Value::as_str).and_then(method), host))
+        let request = step.get(name)?;
+        let host = host_of(request.get("url").and_then(Value::as_str)?)?;
+        Some((request.get("method").and_then(Value::as_str).and_then(method), host))
     })
 }
 
@@ -220,12 +218,16 @@ mod tests {
                 assert!(described(&json!([{"type": "output.final", "output": output}])).is_empty());
             }
         }
-        let stated = |usage: Json| json!({"type": "model.response", "output": {"usage": usage}});
+        let response = |usage: Json| json!({"type": "model.response", "output": {"usage": usage}});
         assert_eq!(
-            described(&json!([stated(json!({"input_tokens": 3})), stated(json!(null)), stated(json!([1]))])),
+            described(&json!([
+                response(json!({"input_tokens": 3})),
+                response(json!(null)),
+                response(json!([1]))
+            ])),
             ["tokens_input 3"]
         );
-        assert!(described(&json!([stated(json!({"input_tokens": "3", "output_tokens": -1}))])).is_empty());
+        assert!(described(&json!([response(json!({"input_tokens": "3", "output_tokens": -1}))])).is_empty());
     }
 
     #[test]

@@ -93,16 +93,16 @@ fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     }
 }
 
-fn stated_digest(value: Option<&Value<'_>>) -> Option<Digest> {
+fn declared_digest(value: Option<&Value<'_>>) -> Option<Digest> {
     value.and_then(Value::as_str).and_then(Digest::parse_prefixed)
 }
 
 fn checksum(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
-    let Some(stated) = stated_digest(envelope.root.get("checksum")) else {
+    let Some(declared) = declared_digest(envelope.root.get("checksum")) else {
         return;
     };
     if let Some(Ok(actual)) = envelope.checksum
-        && stated != actual
+        && declared != actual
     {
         found.add("/checksum", format!("is not the checksum of the content, which is {actual}"));
     }
@@ -110,17 +110,17 @@ fn checksum(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
 
 fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     for (index, step) in steps(envelope.root).iter().enumerate() {
-        let Some(stated) = stated_digest(step.get("hash")) else {
+        let Some(declared) = declared_digest(step.get("hash")) else {
             continue;
         };
         let text = canonical_members(step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit);
         let Some(Ok(text)) = text else { continue };
         let actual = Digest::from_content(&text);
-        if stated != actual {
+        if declared != actual {
             let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
             found.add(
                 format!("/payload/run/steps/{index}/hash"),
-                format!("step {index} ({step_type}): the stored hash {stated} is not the hash of its content {actual}"),
+                format!("step {index} ({step_type}): the stored hash {declared} is not the hash of its content {actual}"),
             );
         }
     }

@@ -28,8 +28,8 @@ pub(super) fn visit(steps: &[Value<'_>], visit: &mut EventVisitor<'_>) {
     let recorded = ToolCallIndex::read(steps);
     for step in steps {
         let is_prompt = step_type(step) == "prompt.render";
-        let stated = step.get("metadata").into_iter().chain(step.get("input").filter(|_| is_prompt));
-        stated.for_each(|value| visit(RunEvent::Statement(value)));
+        let statements = step.get("metadata").into_iter().chain(step.get("input").filter(|_| is_prompt));
+        statements.for_each(|value| visit(RunEvent::Statement(value)));
     }
     for pair in &recorded.pairs {
         visit(RunEvent::Call(Box::new(call(steps, pair, &recorded))));

@@ -158,7 +158,7 @@ fn object_at<'v>(object: &'v Object<'v>, name: &str) -> Option<&'v Object<'v>> {
 fn members(
     object: &Object<'_>,
     path: impl fmt::Display,
-    wanted: &[(&str, RpkMemberType)],
+    expected: &[(&str, RpkMemberType)],
     required: bool,
     found: &mut Finder<'_>,
 ) {
@@ -167,7 +167,7 @@ fn members(
         pointer::push(&mut pointer, name);
         pointer
     };
-    for (name, sort) in wanted {
+    for (name, sort) in expected {
         match object.get(name) {
             None if required => {
                 found.add(pointer_to(name), format!("the required member {name} is missing"));

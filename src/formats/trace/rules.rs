@@ -152,9 +152,9 @@ fn shape(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
 
 fn header(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     filled_strings(record, &HEADER, found);
-    let mut expect = |name: &str, holds: fn(&str) -> bool, wanted: &str| {
+    let mut expect = |name: &str, holds: fn(&str) -> bool, requirement: &str| {
         if let Some(text) = record.text(name).filter(|text| !text.is_empty() && !holds(text)) {
-            found.add(record.path(&format!("/{name}")), format!("{} is not {wanted}", excerpt(text)));
+            found.add(record.path(&format!("/{name}")), format!("{} is not {requirement}", excerpt(text)));
         }
     };
     expect("version", is_semver, "a semantic version, like 1.0.0");
@@ -232,12 +232,12 @@ fn missing_or(
     record: &TraceRecord<'_>,
     name: &str,
     value: Option<&Value<'_>>,
-    wanted: &str,
+    expected: &str,
     found: &mut Finder<'_>,
 ) {
     let message = match value {
         None => format!("the required member {name} is missing"),
-        Some(value) => format!("must be {wanted}, is {}", value.type_name()),
+        Some(value) => format!("must be {expected}, is {}", value.type_name()),
     };
     found.add(record.path(&format!("/{name}")), message);
 }
@@ -261,11 +261,11 @@ fn index(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
 }
 
 fn record_hash(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
-    let Some(stated) = record.value.get("record_hash").and_then(Value::as_non_empty_str) else {
+    let Some(declared) = record.value.get("record_hash").and_then(Value::as_non_empty_str) else {
         return;
     };
     let actual = record.hash.hex();
-    if stated != actual {
+    if declared != actual {
         found.add(record.path("/record_hash"), format!("is not the hash of the record, which is {actual}"));
     }
 }
@@ -293,8 +293,8 @@ fn follows(
     meaning: &str,
     found: &mut Finder<'_>,
 ) {
-    if let (Some(stated), Some(expected)) = (record.text(name).filter(|text| !text.is_empty()), expected)
-        && stated != expected
+    if let (Some(declared), Some(expected)) = (record.text(name).filter(|text| !text.is_empty()), expected)
+        && declared != expected
     {
         found.add(record.path(&format!("/{name}")), format!("is not {meaning}, {}", excerpt(expected)));
     }

@@ -85,11 +85,11 @@ fn errors(result: &Value<'_>, add: &mut impl FnMut(&str, &str)) {
 /// Checks TR9.
 pub(super) fn output_hash(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
     let Some(result) = result_of(record) else { return };
-    let stated = result.get("output_hash").and_then(Value::as_str).and_then(digest_of);
+    let declared = result.get("output_hash").and_then(Value::as_str).and_then(digest_of);
     let output = result.get("output").filter(|output| output.as_object().is_some());
-    if let (Some(stated), Some(Ok(text))) = (stated, output.map(c14n_v1::to_vec)) {
+    if let (Some(declared), Some(Ok(text))) = (declared, output.map(c14n_v1::to_vec)) {
         let actual = Digest::from_content(&text);
-        if stated != actual {
+        if declared != actual {
             let message = format!("is not the hash of the output, which is {}", actual.hex());
             found.add(record.path("/result/output_hash"), message);
         }

@@ -46,8 +46,8 @@ impl ToolArguments for Arguments {
     fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let digest = self.digest(work)?;
         let after: Option<FindCursor> = self.cursor.decode()?;
-        let asked = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
-        let filter = ArtifactFilter { conditions: vec![asked], ..ArtifactFilter::default() };
+        let mention = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
+        let filter = ArtifactFilter { conditions: vec![mention], ..ArtifactFilter::default() };
         let request = FindRequest { filter, after, all_versions: true, ..FindRequest::default() };
         fitting_page(MOST, &json!({"prompt_hash": digest}), "artifacts", &mut |limit| {
             let mut found = Vec::new();

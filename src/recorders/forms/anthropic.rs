@@ -105,14 +105,14 @@ fn block(part: &TurnPart<'_>, unmapped: &mut Vec<String>) -> Value<'static> {
         TurnPart::Answer { id, content, .. } => {
             object([("type", text("tool_result")), ("tool_use_id", word(id)), ("content", word(content))])
         }
-        TurnPart::Other(stated) => {
-            let kind = stated.get("type").and_then(Value::as_str).unwrap_or_default();
+        TurnPart::Other(part) => {
+            let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
             if !BLOCKS.contains(&kind) {
                 unmapped.push(format!(
                     "a part of the type {kind:?} has no form in this API; it is kept as it is"
                 ));
             }
-            (*stated).clone()
+            (*part).clone()
         }
     }
 }
@@ -159,8 +159,9 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse
 
 /// Returns a message; without an answer it is the beginning of a stream.
 fn message(chat: &Chat, choice: Option<&ChatChoice>, blocks: Vec<Value<'static>>) -> Value<'static> {
-    let (asked, answered) = chat.usage.unwrap_or_default();
-    let tokens = [("input_tokens", asked), ("output_tokens", if choice.is_some() { answered } else { 0 })];
+    let (input_tokens, output_tokens) = chat.usage.unwrap_or_default();
+    let tokens =
+        [("input_tokens", input_tokens), ("output_tokens", if choice.is_some() { output_tokens } else { 0 })];
     let reason = choice.map_or(Value::Null, |choice| text(stop_reason(&choice.finish_reason)));
     object([
         ("id", text(chat.id.clone().unwrap_or_else(|| "imported".to_owned()))),

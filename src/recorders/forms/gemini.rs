@@ -86,14 +86,14 @@ fn part_of(part: &TurnPart<'_>, unmapped: &mut Vec<String>) -> Value<'static> {
             let id = id_of(id, name).map(|id| ("id", word(id)));
             object([("functionResponse", object(members.into_iter().chain(id)))])
         }
-        TurnPart::Other(stated) => {
-            if stated.get("type").is_some() {
-                let kind = stated.get("type").and_then(Value::as_str).unwrap_or_default();
+        TurnPart::Other(part) => {
+            if part.get("type").is_some() {
+                let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
                 unmapped.push(format!(
                     "a part of the type {kind:?} has no form in this API; it is kept as it is"
                 ));
             }
-            (*stated).clone()
+            (*part).clone()
         }
     }
 }
@@ -132,11 +132,11 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse
     let candidates =
         chat.choices.iter().enumerate().map(|(index, choice)| candidate(index, choice, unmapped));
     let mut members = vec![("candidates", Value::Array(candidates.collect()))];
-    if let Some((asked, answered)) = chat.usage {
+    if let Some((input_tokens, output_tokens)) = chat.usage {
         let tokens = [
-            ("promptTokenCount", asked),
-            ("candidatesTokenCount", answered),
-            ("totalTokenCount", asked.saturating_add(answered)),
+            ("promptTokenCount", input_tokens),
+            ("candidatesTokenCount", output_tokens),
+            ("totalTokenCount", input_tokens.saturating_add(output_tokens)),
         ];
         members.push(("usageMetadata", object(tokens.map(|(name, count)| (name, integer(count))))));
     }

@@ -70,9 +70,10 @@ fn completion(
         ("model", text(chat.response_model.as_ref().unwrap_or(&chat.model).clone())),
         ("choices", Value::Array(choices.collect())),
     ];
-    let usage = chat.usage.filter(|_| kind == "chat.completion").map(|(asked, answered)| {
-        let total = asked.saturating_add(answered);
-        let tokens = [("prompt_tokens", asked), ("completion_tokens", answered), ("total_tokens", total)];
+    let usage = chat.usage.filter(|_| kind == "chat.completion").map(|(input_tokens, output_tokens)| {
+        let total = input_tokens.saturating_add(output_tokens);
+        let tokens =
+            [("prompt_tokens", input_tokens), ("completion_tokens", output_tokens), ("total_tokens", total)];
         ("usage", object(tokens.map(|(name, count)| (name, integer(count)))))
     });
     object(members.into_iter().chain(usage))

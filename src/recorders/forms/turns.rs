@@ -100,12 +100,12 @@ fn parts<'c>(content: &'c Value<'static>) -> Vec<TurnPart<'c>> {
 }
 
 /// Returns a part in the form of chat completions, of OpenTelemetry or of Inspect.
-fn part<'c>(stated: &'c Value<'static>) -> TurnPart<'c> {
-    let word = |name: &str| stated.get(name).and_then(Value::as_str);
+fn part<'c>(value: &'c Value<'static>) -> TurnPart<'c> {
+    let word = |name: &str| value.get(name).and_then(Value::as_str);
     let kind = word("type").unwrap_or_default();
     let media_type = word("mime_type");
     let found = match kind {
-        "text" if stated.get("cache_control").is_none() => {
+        "text" if value.get("cache_control").is_none() => {
             word("text").or_else(|| word("content")).map(TurnPart::Text)
         }
         "blob" => {
@@ -113,10 +113,10 @@ fn part<'c>(stated: &'c Value<'static>) -> TurnPart<'c> {
         }
         "uri" => word("uri").map(|url| TurnPart::Link { media_type, url }),
         "image" => word("image").map(linked),
-        "image_url" => at(stated, &["image_url", "url"]).and_then(Value::as_str).map(linked),
+        "image_url" => at(value, &["image_url", "url"]).and_then(Value::as_str).map(linked),
         _ => None,
     };
-    found.unwrap_or(TurnPart::Other(stated))
+    found.unwrap_or(TurnPart::Other(value))
 }
 
 /// Returns what a URL refers to; a `data:` URL contains it.
@@ -131,19 +131,20 @@ fn linked(url: &str) -> TurnPart<'_> {
 fn called_tool<'c>(call: &'c Value<'static>) -> TurnPart<'c> {
     let word = |path: &[&str]| at(call, path).and_then(Value::as_str);
     let Some(name) = word(&["function", "name"]) else { return TurnPart::Other(call) };
-    let stated = word(&["function", "arguments"]).unwrap_or_default();
-    let arguments = reader::read(stated.as_bytes(), &Limits::default()).ok();
+    let arguments_text = word(&["function", "arguments"]).unwrap_or_default();
+    let arguments = reader::read(arguments_text.as_bytes(), &Limits::default()).ok();
     let arguments = arguments.filter(|arguments| arguments.as_object().is_some());
-    let arguments = arguments.map_or_else(|| arguments_of(stated), |arguments| arguments.to_owned_value());
+    let arguments =
+        arguments.map_or_else(|| arguments_of(arguments_text), |arguments| arguments.to_owned_value());
     TurnPart::Call { id: word(&["id"]).unwrap_or_default(), name, arguments }
 }
 
 /// Returns arguments that are not an object.
-fn arguments_of(stated: &str) -> Value<'static> {
-    if stated.is_empty() || stated == "null" {
+fn arguments_of(arguments_text: &str) -> Value<'static> {
+    if arguments_text.is_empty() || arguments_text == "null" {
         return object([]);
     }
-    object([("arguments", text(stated.to_owned()))])
+    object([("arguments", text(arguments_text.to_owned()))])
 }
 
 /// Returns a text, or the texts of parts.

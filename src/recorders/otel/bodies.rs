@@ -55,6 +55,7 @@ impl OtelSpan {
 
     fn is_streamed(&self, request: &Value<'_>) -> bool {
         let asks = |body: &Value<'_>| body.get("stream") == Some(&Value::Bool(true));
-        asks(request) || self.document("llm.invocation_parameters").is_some_and(|stated| asks(&stated))
+        asks(request)
+            || self.document("llm.invocation_parameters").is_some_and(|parameters| asks(&parameters))
     }
 }

@@ -100,8 +100,8 @@ impl OtelSpan {
         let provider = self.text("gen_ai.provider.name").or_else(|| self.text("gen_ai.system"));
         let model = self.text("gen_ai.request.model").or_else(|| self.text("gen_ai.response.model"));
         let is_true = |name: &&str| self.attributes.get(*name) == Some(&Value::Bool(true));
-        let asked = self.integer(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]);
-        let answered = self.integer(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]);
+        let input_tokens = self.integer(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]);
+        let output_tokens = self.integer(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]);
         let member = |(attribute, member): &(&str, &'static str)| {
             Some((*member, self.attributes.get(*attribute)?.clone()))
         };
@@ -112,7 +112,7 @@ impl OtelSpan {
             response_model: self.text("gen_ai.response.model").map(str::to_owned),
             ended_at: self.ended,
             is_stream: STREAMS.iter().any(is_true),
-            usage: asked.zip(answered),
+            usage: input_tokens.zip(output_tokens),
             members: options.iter().filter_map(member).collect(),
             ..Chat::default()
         };
@@ -164,8 +164,8 @@ impl OtelSpan {
                 }
                 _ => continue,
             };
-            let stated = attributes.get("role").and_then(Value::as_str).unwrap_or(role);
-            chat.messages.push(of_event(stated, attributes));
+            let role = attributes.get("role").and_then(Value::as_str).unwrap_or(role);
+            chat.messages.push(of_event(role, attributes));
         }
     }
 }

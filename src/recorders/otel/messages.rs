@@ -122,11 +122,11 @@ pub(super) fn numbered(attributes: &OtelAttributes, chat: &mut Chat) {
             let id = call("id").and_then(Value::as_str).unwrap_or_default();
             calls.push(tool_call(id, name, call("arguments").unwrap_or(&Value::Null)));
         }
-        let stated = at("content");
-        if stated.is_none() && calls.is_empty() && word("role").is_none() {
+        let content = at("content");
+        if content.is_none() && calls.is_empty() && word("role").is_none() {
             return None;
         }
-        let content = match stated {
+        let content = match content {
             // Contents of several parts are recorded as JSON.
             Some(Value::String(text)) => match reader::read(text.as_bytes(), &Limits::default()) {
                 Ok(parts @ Value::Array(_)) => parts.to_owned_value(),
@@ -165,8 +165,8 @@ pub(super) fn of_event(role: &str, attributes: &OtelAttributes) -> Value<'static
 }
 
 pub(super) fn choice_of(attributes: &OtelAttributes) -> ChatChoice {
-    let stated = attributes.get("message");
-    let at = |name: &str| stated.and_then(|message| message.get(name));
+    let message_attribute = attributes.get("message");
+    let at = |name: &str| message_attribute.and_then(|message| message.get(name));
     let content = at("content").map_or(text(""), Value::to_owned_value);
     let calls = parsed(at("tool_calls").or_else(|| attributes.get("tool_calls")));
     let role = at("role").and_then(Value::as_str).unwrap_or("assistant");

@@ -177,11 +177,13 @@ mod tests {
 
     #[test]
     fn calls_of_tools_are_mapped() {
-        let asked = r#"[{"role":"assistant","parts":[{"type":"tool_call","id":"c","name":"f","arguments":{"a":1}}]},
+        let input_messages = r#"[{"role":"assistant","parts":[{"type":"tool_call","id":"c","name":"f","arguments":{"a":1}}]},
             {"role":"tool","parts":[{"type":"tool_call_response","id":"c","response":"rain"}]}]"#;
-        let answered = r#"[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]"#;
-        let (request, _) =
-            bodies(&[MODEL, ("gen_ai.input.messages", asked), ("gen_ai.output.messages", answered)], "");
+        let output_messages = r#"[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]"#;
+        let (request, _) = bodies(
+            &[MODEL, ("gen_ai.input.messages", input_messages), ("gen_ai.output.messages", output_messages)],
+            "",
+        );
         assert_eq!(
             request,
             r#"{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","content":"rain","tool_call_id":"c"}]}"#

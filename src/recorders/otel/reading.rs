@@ -74,11 +74,11 @@ pub(super) fn read_record(
 
 /// Returns an identifier in hexadecimal digits: OTLP writes those, the JSON mapping of Protocol Buffers Base64.
 fn identifier(node: &LocatedValue<'_>) -> RecorderResult<String> {
-    let stated = node.text()?;
-    if [16, 32].contains(&stated.len()) && stated.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(stated.to_ascii_lowercase());
+    let text = node.text()?;
+    if [16, 32].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(text.to_ascii_lowercase());
     }
-    let bytes = base64(stated).filter(|bytes| [8, 16].contains(&bytes.len()));
+    let bytes = base64(text).filter(|bytes| [8, 16].contains(&bytes.len()));
     let bytes = bytes.ok_or_else(|| node.fault("must be 8 or 16 bytes, in hexadecimal digits or Base64"))?;
     let mut digits = String::new();
     for byte in bytes {

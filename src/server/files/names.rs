@@ -40,7 +40,7 @@ pub(super) struct PageFileNames {
     /// The names by address.
     files: HashMap<String, String>,
     /// The names in lowercase: some file systems do not distinguish cases.
-    taken: HashSet<String>,
+    used_names: HashSet<String>,
     waiting: VecDeque<PendingPageFile>,
 }
 
@@ -80,8 +80,8 @@ impl PageFileNames {
         };
         let artifacts =
             artifacts.iter().map(|(core, kind)| (*core, (kind.clone(), stem(*core, kind)))).collect();
-        let taken = HashSet::from([INDEX.to_owned()]);
-        Self { artifacts, pair, files: HashMap::new(), taken, waiting: VecDeque::new() }
+        let used_names = HashSet::from([INDEX.to_owned()]);
+        Self { artifacts, pair, files: HashMap::new(), used_names, waiting: VecDeque::new() }
     }
 
     /// Returns what is to be written next.
@@ -135,7 +135,7 @@ impl PageFileNames {
         let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
         let mut unique = name.to_owned();
         let mut number = 2;
-        while !self.taken.insert(unique.to_lowercase()) {
+        while !self.used_names.insert(unique.to_lowercase()) {
             unique = format!("{stem}-{number}.{ending}");
             number += 1;
         }
@@ -230,7 +230,7 @@ mod tests {
     fn names_of_files_are_safe_and_differ() {
         let mut names = names(None);
         let capture = crate::digest::CaptureHash(core("c").0);
-        let mut taken = HashSet::new();
+        let mut used = HashSet::new();
         let members =
             ["x.html", "../../x.html", "..-..-x.html", "X.HTML", "a.json", "a.ndjson", "", &"y".repeat(300)];
         for member in members {
@@ -241,7 +241,7 @@ mod tests {
             assert!(name.chars().all(|one| one.is_ascii_alphanumeric() || "-._".contains(one)), "{name}");
             assert!(!name.starts_with(['.', '-']) && name.len() < 160, "{name}");
             assert!([".bin", ".txt", ".json"].iter().any(|ending| name.ends_with(ending)), "{name}");
-            assert!(taken.insert(name.to_lowercase()), "{name}");
+            assert!(used.insert(name.to_lowercase()), "{name}");
         }
     }
 }

@@ -198,7 +198,7 @@ fn links(answer: &ShowAnswer) -> Markup {
                                     td { (parts::relation(link)) }
                                     td { (parts::link_end(&link.target)) }
                                     td {
-                                        @if link.stated { "added manually " }
+                                        @if link.manual { "added manually " }
                                         @if let Some(because) = &link.because { (line(because)) }
                                     }
                                 }

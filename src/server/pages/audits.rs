@@ -41,7 +41,8 @@ pub(in crate::server) fn contracts(answer: &ShowAnswer) -> Vec<CoreHash> {
         return Vec::new();
     }
     let governs = |link: &&LinkSummary| {
-        link.direction == LinkDirection::In && Some(link.relation.as_str()) == formats::TERMS.stated_by()
+        link.direction == LinkDirection::In
+            && Some(link.relation.as_str()) == formats::TERMS.inverse_relation()
     };
     let mut contracts: Vec<CoreHash> =
         answer.links.iter().filter(governs).filter_map(|link| link.target.core_hash).collect();

@@ -150,7 +150,7 @@ fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
     html! {
         g {
             title { (line(edge.because.as_deref().unwrap_or_default())) }
-            path.edge class=[edge.stated.then_some("stated")] d=(path) {}
+            path.edge class=[edge.manual.then_some("stated")] d=(path) {}
             text.relation x=(middle) y=(i64::midpoint(y, z) - 4) text-anchor="middle" {
                 @if is_right { (line(&edge.relation)) " →" } @else { "← " (line(&edge.relation)) }
             }

@@ -28,7 +28,7 @@ struct Parameters {
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
     let kinds = filters::kinds(&parameters.kind)?;
-    let is_asked = !parameters.q.trim().is_empty();
+    let has_query = !parameters.q.trim().is_empty();
     let request = SearchRequest {
         words: parameters.q.clone(),
         filter: ArtifactFilter { kinds, ..ArtifactFilter::default() },
@@ -36,7 +36,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         width: WIDTH,
         ..SearchRequest::default()
     };
-    let found = if is_asked { Some(visit.vault.run(&request)) } else { None };
+    let found = if has_query { Some(visit.vault.run(&request)) } else { None };
     let found = match found {
         Some(Err(SearchError::Words(error))) => Err(error.to_string()),
         Some(found) => Ok(Some(found?)),

@@ -107,7 +107,7 @@ fn storage(answer: &StatsAnswer) -> Markup {
         ("file", engine.and_then(file)),
         ("search index", engine.and_then(|engine| plain(size(engine.search_bytes?)))),
         ("mentions", engine.and_then(|engine| plain(number(engine.mentions)))),
-        ("manual links", plain(number(answer.stated_links))),
+        ("manual links", plain(number(answer.manual_links))),
         ("tags", plain(number(answer.tags))),
         ("pins", plain(number(answer.pins))),
         ("notes", plain(number(answer.notes))),

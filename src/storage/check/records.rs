@@ -68,7 +68,7 @@ pub struct KindFacts {
     /// Its name.
     pub name: String,
     /// Its relation to the artifacts that state its core hash.
-    pub stated_by: Option<String>,
+    pub inverse_relation: Option<String>,
     /// Whether its artifacts are directories.
     pub is_directory: bool,
     /// The name of the only file of its artifacts, if the vault records it with the kind.

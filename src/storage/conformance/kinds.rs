@@ -207,7 +207,7 @@ fn mention(text: &str) -> Option<Mention> {
 const VIEW: ArtifactView = ArtifactView { about: "an artifact of the suite", named_by: None, columns: &[] };
 
 macro_rules! document_kind {
-    ($kind:ident, $name:literal, $plural:literal, $stated_by:expr) => {
+    ($kind:ident, $name:literal, $plural:literal, $inverse_relation:expr) => {
         struct $kind;
 
         impl Artifact for $kind {
@@ -217,7 +217,7 @@ macro_rules! document_kind {
             const PLURAL: &'static str = $plural;
             const MEMBER: &'static str = "document";
             const FILE_NAMES: &'static [&'static str] = &[];
-            const STATED_BY: Option<&'static str> = $stated_by;
+            const INVERSE_RELATION: Option<&'static str> = $inverse_relation;
             const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
             const STEP_NOUN: &'static str = "step";
 

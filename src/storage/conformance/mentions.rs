@@ -114,21 +114,21 @@ pub(super) fn kinds_are_found_by_the_groups_of_their_mentions(vault: &TestVault)
 }
 
 pub(super) fn mentioned_digests_are_found_by_prefix(vault: &TestVault) {
-    let wanted = digest("wanted");
-    let mut last = *wanted.as_bytes();
+    let mentioned = digest("wanted");
+    let mut last = *mentioned.as_bytes();
     last[31] ^= 1;
     let neighbor = Digest::from_bytes(last);
-    let document = TestDocument::new("a").mention("prompt", 0, wanted).mention("response", 0, neighbor);
+    let document = TestDocument::new("a").mention("prompt", 0, mentioned).mention("response", 0, neighbor);
     vault.add_note(&document.mention("prompt", 1, digest("other")));
     let snapshot = vault.snapshot();
-    let prefix: DigestPrefix = wanted.hex()[..10].parse().unwrap();
-    let mut both = vec![wanted, neighbor];
+    let prefix: DigestPrefix = mentioned.hex()[..10].parse().unwrap();
+    let mut both = vec![mentioned, neighbor];
     both.sort_unstable();
     assert_eq!(snapshot.mentioned_with_prefix(&prefix, None, 10).unwrap(), both);
     assert_eq!(snapshot.mentioned_with_prefix(&prefix, None, 1).unwrap(), both[..1]);
     assert!(snapshot.mentioned_with_prefix(&prefix, None, 0).unwrap().is_empty());
-    assert_eq!(snapshot.mentioned_with_prefix(&prefix, Some("prompt"), 10).unwrap(), [wanted]);
-    assert_eq!(snapshot.mentioned_with_prefix(&wanted.into(), None, 10).unwrap(), [wanted]);
+    assert_eq!(snapshot.mentioned_with_prefix(&prefix, Some("prompt"), 10).unwrap(), [mentioned]);
+    assert_eq!(snapshot.mentioned_with_prefix(&mentioned.into(), None, 10).unwrap(), [mentioned]);
     let none: DigestPrefix = super::unknown().0.into();
     assert!(snapshot.mentioned_with_prefix(&none, None, 10).unwrap().is_empty());
 }

@@ -23,7 +23,7 @@ pub(super) fn an_empty_vault_has_no_statistics(vault: &TestVault) {
         let expected = Statistics {
             kinds: Vec::new(),
             blobs: BlobCounts::default(),
-            stated_links: 0,
+            manual_links: 0,
             tags: 0,
             pins: 0,
             notes: 0,
@@ -72,7 +72,7 @@ pub(super) fn everything_is_counted_once(vault: &TestVault) {
     assert_eq!(found.kinds, kinds);
     assert_eq!((found.artifacts(), found.captures(), found.bytes()), (4, 5, of_notes + size(&both)));
     assert_eq!(found.blobs, BlobCounts { blobs: 4, bytes: of_notes, shared: 1 });
-    let annotations = (found.tags, found.notes, found.pins, found.labels, found.stated_links);
+    let annotations = (found.tags, found.notes, found.pins, found.labels, found.manual_links);
     assert_eq!(annotations, (2, 1, 1, 4, 1));
     assert_eq!(found.journal_entries, 11);
     let largest: Vec<_> =

@@ -55,7 +55,7 @@ impl Phrase {
         };
         let found = found.as_ref();
         let is_last = if self.is_prefix { found.starts_with(last) } else { found == last };
-        is_last && first.iter().zip(before).all(|(wanted, found)| wanted == found.as_ref())
+        is_last && first.iter().zip(before).all(|(expected, found)| expected == found.as_ref())
     }
 }
 

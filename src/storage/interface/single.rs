@@ -169,7 +169,7 @@ pub fn created_at(attributes: &[AttributeRecord]) -> Option<DateTime<Utc>> {
 #[must_use]
 pub fn declared_time(attributes: &[AttributeRecord], basis: TimeBasis) -> Option<DateTime<Utc>> {
     let name = basis.attribute()?;
-    let stated = attributes.iter().filter(|attribute| attribute.name == name);
-    let text = stated.map(|attribute| attribute.value.as_str()).max()?;
+    let times = attributes.iter().filter(|attribute| attribute.name == name);
+    let text = times.map(|attribute| attribute.value.as_str()).max()?;
     DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc())
 }

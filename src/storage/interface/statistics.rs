@@ -13,7 +13,7 @@ pub struct Statistics {
     /// The stored blobs.
     pub blobs: BlobCounts,
     /// Number of manual links.
-    pub stated_links: u64,
+    pub manual_links: u64,
     /// Number of tags.
     pub tags: u64,
     /// Number of pinned artifacts.

@@ -122,9 +122,9 @@ mod tests {
         store.write(name, &[b"bytes"]).unwrap();
         store.create(&format!("{PROBES}/{name}"), &[b"probe"]).unwrap();
         let object = directory.path().join(name.key());
-        let beside = |suffix: &str| object.with_file_name(format!("{name}{suffix}"));
-        let ours = [beside("#1"), beside("#17"), directory.path().join("runvault-vault#2")];
-        let others = [beside("#"), beside("#x"), beside("#1x"), object.with_file_name("notes#1")];
+        let sibling = |suffix: &str| object.with_file_name(format!("{name}{suffix}"));
+        let ours = [sibling("#1"), sibling("#17"), directory.path().join("runvault-vault#2")];
+        let others = [sibling("#"), sibling("#x"), sibling("#1x"), object.with_file_name("notes#1")];
         let written: Vec<_> = ours.iter().chain(&others).chain([&object]).collect();
         for path in &written {
             fs::write(path, "left").unwrap();

@@ -209,7 +209,7 @@ impl NameRegistry {
         let id = self.kinds.keys().max().map_or(1, |last| last + 1);
         session.execute(
             "INSERT INTO kind (id, name, stated_by, is_directory) VALUES ($1, $2, $3, $4)",
-            &[&id, &kind.name(), &kind.stated_by(), &kind.is_of_directories()],
+            &[&id, &kind.name(), &kind.inverse_relation(), &kind.is_of_directories()],
         )?;
         self.add_kind(id, kind.name().to_owned());
         Ok(id)
@@ -251,7 +251,7 @@ fn correct_kind(session: &DatabaseTransaction<'_>, id: i16, kind: Kind) -> Postg
     session.execute(
         "UPDATE kind SET stated_by = $2, is_directory = $3
           WHERE id = $1 AND (stated_by, is_directory) IS DISTINCT FROM ($2, $3)",
-        &[&id, &kind.stated_by(), &kind.is_of_directories()],
+        &[&id, &kind.inverse_relation(), &kind.is_of_directories()],
     )?;
     Ok(())
 }

@@ -37,7 +37,7 @@ struct PasswordLineMatcher {
 pub(in crate::storage) fn find(address: &str, path: &Path, user: Option<&str>) -> PasswordLookup {
     let Ok(address) = PostgresAddress::parse(address) else { return PasswordLookup::Nothing };
     let path = address.password_file.clone().unwrap_or_else(|| path.to_owned());
-    let Some(wanted) = PasswordLineMatcher::new(&address, user) else { return PasswordLookup::Nothing };
+    let Some(matcher) = PasswordLineMatcher::new(&address, user) else { return PasswordLookup::Nothing };
     let Ok(metadata) = fs::metadata(&path) else { return PasswordLookup::Nothing };
     if let Some(reason) = defect(&metadata) {
         return PasswordLookup::Ignored(format!(
@@ -54,7 +54,7 @@ pub(in crate::storage) fn find(address: &str, path: &Path, user: Option<&str>) -
         ));
     }
     let text = String::from_utf8_lossy(&text);
-    wanted.password(&text).map_or(PasswordLookup::Nothing, PasswordLookup::Password)
+    matcher.password(&text).map_or(PasswordLookup::Nothing, PasswordLookup::Password)
 }
 
 /// Returns why a file is not used.
@@ -104,26 +104,26 @@ impl PasswordLineMatcher {
         self.hosts.iter().find_map(|(host, port)| {
             let lines = text.lines().filter(|line| !line.starts_with('#'));
             lines.map(|line| line.trim_end_matches('\r')).find_map(|line| {
-                let wanted = [host, port, &self.database, &self.user];
-                let password = wanted.into_iter().try_fold(line, |rest, wanted| after_field(rest, wanted))?;
+                let fields = [host, port, &self.database, &self.user];
+                let password = fields.into_iter().try_fold(line, |rest, field| after_field(rest, field))?;
                 Some(field(password))
             })
         })
     }
 }
 
-/// Returns what follows a field that is `wanted` or `*`.
-fn after_field<'l>(line: &'l str, wanted: &str) -> Option<&'l str> {
+/// Returns what follows a field that is `expected` or `*`.
+fn after_field<'l>(line: &'l str, expected: &str) -> Option<&'l str> {
     if let Some(rest) = line.strip_prefix("*:") {
         return Some(rest);
     }
     let mut rest = line.chars();
-    let mut wanted = wanted.chars();
+    let mut expected = expected.chars();
     loop {
         match rest.next()? {
-            ':' => return wanted.next().is_none().then_some(rest.as_str()),
-            '\\' if wanted.next() == Some(rest.next()?) => {}
-            character if character != '\\' && wanted.next() == Some(character) => {}
+            ':' => return expected.next().is_none().then_some(rest.as_str()),
+            '\\' if expected.next() == Some(rest.next()?) => {}
+            character if character != '\\' && expected.next() == Some(character) => {}
             _ => return None,
         }
     }

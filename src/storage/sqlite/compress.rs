@@ -157,7 +157,7 @@ pub(super) enum FrameDependency<'b> {
 
 /// Decompresses a frame. Its header states the length of the text, which must not exceed `limit`: trusting any other
 /// stored size could allocate any amount of memory.
-pub(super) fn decompress(frame: &[u8], beside: FrameDependency<'_>, limit: usize) -> io::Result<Vec<u8>> {
+pub(super) fn decompress(frame: &[u8], dependency: FrameDependency<'_>, limit: usize) -> io::Result<Vec<u8>> {
     let size = zstd_safe::get_frame_content_size(frame).ok().flatten();
     let size = size.and_then(|size| usize::try_from(size).ok()).filter(|size| *size <= limit);
     let Some(size) = size else {
@@ -167,7 +167,7 @@ pub(super) fn decompress(frame: &[u8], beside: FrameDependency<'_>, limit: usize
         let context = context.as_mut().ok_or(io::ErrorKind::OutOfMemory)?;
         let mut text = Vec::new();
         text.try_reserve_exact(size).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        let outcome = match beside {
+        let outcome = match dependency {
             FrameDependency::Nothing => context.decompress(&mut text, frame),
             FrameDependency::Dictionary(dictionary) => {
                 context.decompress_using_ddict(&mut text, frame, dictionary.as_ddict())

@@ -227,8 +227,8 @@ pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
     while let Some(row) = rows.next()? {
         let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
         if row.get::<_, Digest>(1)? == content {
-            let beside = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
-            sealed.push((row.get(0)?, beside.digest(&content)));
+            let seal = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
+            sealed.push((row.get(0)?, seal.digest(&content)));
         }
     }
     for (id, digest) in sealed {

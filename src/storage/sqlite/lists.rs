@@ -33,13 +33,13 @@ impl MentionListReader<'_> {
             .connection
             .prepare_cached("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id")?;
         let captures = statement.query_map([artifact], |row| row.get(0))?;
-        let mut stated = Vec::new();
+        let mut mentions = Vec::new();
         for capture in captures {
-            stated.append(&mut self.for_capture(capture?)?);
+            mentions.append(&mut self.for_capture(capture?)?);
         }
-        stated.sort_unstable();
-        stated.dedup();
-        Ok(stated)
+        mentions.sort_unstable();
+        mentions.dedup();
+        Ok(mentions)
     }
 
     /// Returns the mentions of some captures of an artifact that are older than `before`, sorted by role, place and
@@ -61,40 +61,40 @@ impl MentionListReader<'_> {
         some.extend(captures("DESC", most.saturating_sub(1))?);
         some.sort_unstable();
         some.dedup();
-        let mut stated = Vec::new();
+        let mut mentions = Vec::new();
         for capture in some {
-            stated.append(&mut self.for_capture(capture)?);
+            mentions.append(&mut self.for_capture(capture)?);
         }
-        stated.sort_unstable();
-        stated.dedup();
-        Ok(stated)
+        mentions.sort_unstable();
+        mentions.dedup();
+        Ok(mentions)
     }
 
     /// Returns the mentions of a capture; empty if it has no list.
     pub(super) fn for_capture(&self, capture: i64) -> rusqlite::Result<Vec<MentionRow>> {
         let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
-        let stated = list.entries.into_iter().map(|entry| {
+        let mentions = list.entries.into_iter().map(|entry| {
             let digest = digests.get(entry.position).copied();
             Some(MentionRow { role: entry.role, place: entry.place, digest: digest? })
         });
-        stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
+        mentions.collect::<Option<_>>().ok_or_else(|| damaged(capture))
     }
 
-    /// Returns the mentions of a capture whose digests satisfy `wanted`.
+    /// Returns the mentions of a capture whose digests satisfy `is_match`.
     pub(super) fn with(
         &self,
         capture: i64,
-        wanted: impl Fn(&Digest) -> bool,
+        is_match: impl Fn(&Digest) -> bool,
     ) -> rusqlite::Result<Vec<MentionRow>> {
         let Some((list, digests)) = self.read(capture)? else { return Ok(Vec::new()) };
         let found: Vec<usize> =
-            (0..).zip(&digests).filter(|(_, digest)| wanted(digest)).map(|(at, _)| at).collect();
+            (0..).zip(&digests).filter(|(_, digest)| is_match(digest)).map(|(at, _)| at).collect();
         let entries = list.entries.into_iter().filter(|entry| found.binary_search(&entry.position).is_ok());
-        let stated = entries.map(|entry| {
+        let mentions = entries.map(|entry| {
             let digest = digests.get(entry.position).copied();
             Some(MentionRow { role: entry.role, place: entry.place, digest: digest? })
         });
-        stated.collect::<Option<_>>().ok_or_else(|| damaged(capture))
+        mentions.collect::<Option<_>>().ok_or_else(|| damaged(capture))
     }
 
     /// Returns the list of a capture and the digests that it refers to.

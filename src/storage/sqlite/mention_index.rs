@@ -449,8 +449,8 @@ mod tests {
             }
             for number in (0..3_000_u64).step_by(7) {
                 for key in [number, spread(number)] {
-                    let wanted: Vec<i64> = all.range((key, 0)..=(key, 3)).map(|entry| entry.1).collect();
-                    prop_assert_eq!(captures(&connection, key).unwrap(), wanted);
+                    let expected: Vec<i64> = all.range((key, 0)..=(key, 3)).map(|entry| entry.1).collect();
+                    prop_assert_eq!(captures(&connection, key).unwrap(), expected);
                 }
             }
         }

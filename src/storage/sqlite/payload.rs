@@ -301,8 +301,9 @@ impl PayloadReader<'_> {
             FRAME | STRIPPED_FRAME => {
                 let reader =
                     row.dictionary.map(|id| self.readers.get(self.connection, id, row.blob)).transpose()?;
-                let beside = reader.as_deref().map_or(FrameDependency::Nothing, FrameDependency::Dictionary);
-                let text = compress::decompress(&row.bytes, beside, row.size).map_err(damaged)?;
+                let dependency =
+                    reader.as_deref().map_or(FrameDependency::Nothing, FrameDependency::Dictionary);
+                let text = compress::decompress(&row.bytes, dependency, row.size).map_err(damaged)?;
                 Ok(PayloadContent { text, digests: row.digests })
             }
             DELTA if may_have_base => {

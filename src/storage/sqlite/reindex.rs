@@ -114,8 +114,8 @@ impl SqliteWriter<'_> {
             MentionListReader { payloads: PayloadReader { connection: self.transaction, readers: &readers } };
         for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
             // An unreadable list has no entries worth keeping.
-            let stated = lists.for_capture(capture.0).unwrap_or_default();
-            known.extend(stated.iter().map(|stated| (mention_index::key(&stated.digest), capture.0)));
+            let mentions = lists.for_capture(capture.0).unwrap_or_default();
+            known.extend(mentions.iter().map(|mention| (mention_index::key(&mention.digest), capture.0)));
             self.transaction
                 .prepare_cached("DELETE FROM mention_list WHERE capture = ?1")?
                 .execute([capture.0])?;
@@ -206,9 +206,9 @@ fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     while let Some(row) = captures.next()? {
         let capture: i64 = row.get(0)?;
         // Unreadable lists belong to unreadable captures, which were already reported.
-        let stated = lists.for_capture(capture).unwrap_or_default();
-        roles.extend(stated.iter().map(|stated| stated.role));
-        entries.extend(stated.iter().map(|stated| (mention_index::key(&stated.digest), capture)));
+        let mentions = lists.for_capture(capture).unwrap_or_default();
+        roles.extend(mentions.iter().map(|mention| mention.role));
+        entries.extend(mentions.iter().map(|mention| (mention_index::key(&mention.digest), capture)));
         if entries.len() >= ENTRIES {
             mention_index::add(transaction, std::mem::take(&mut entries))?;
         }

@@ -243,16 +243,16 @@ fn tables() -> impl Iterator<Item = &'static str> {
     definitions.filter_map(|definition| definition.split(' ').next())
 }
 
-/// Returns an error if a view whose name `is_wanted` is not defined as in the migrations. A view defined by another
+/// Returns an error if a view whose name `is_required` is not defined as in the migrations. A view defined by another
 /// program may return anything, or never end.
 pub(super) fn expect_views(
     connection: &Connection,
-    is_wanted: impl Fn(&str) -> bool,
+    is_required: impl Fn(&str) -> bool,
 ) -> rusqlite::Result<()> {
     let is_known =
         |sql: Option<&str>| sql.is_some_and(|sql| MIGRATIONS.iter().any(|text| text.contains(sql)));
     for (name, sql) in views(connection)? {
-        if is_wanted(&name) && !is_known(sql.as_deref()) {
+        if is_required(&name) && !is_known(sql.as_deref()) {
             return Err(damaged(format!("the view {name} differs from the definition in this program")));
         }
     }

@@ -33,7 +33,7 @@ impl SqliteSnapshot<'_> {
             Ok(Statistics {
                 kinds,
                 blobs: blobs(connection)?,
-                stated_links: number(connection, "SELECT count(*) FROM link")?,
+                manual_links: number(connection, "SELECT count(*) FROM link")?,
                 tags: number(connection, "SELECT count(*) FROM tag")?,
                 pins: number(connection, "SELECT count(*) FROM pin")?,
                 notes: number(connection, "SELECT count(*) FROM note")?,

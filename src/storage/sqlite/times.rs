@@ -16,7 +16,7 @@ impl SqliteSnapshot<'_> {
 
     /// Returns the time in an attribute of an artifact: the latest of those that its captures state. `None` if it states
     /// none.
-    pub(crate) fn stated_time(&self, artifact: ArtifactId, name: &str) -> Result<Option<DateTime<Utc>>> {
+    pub(crate) fn declared_time(&self, artifact: ArtifactId, name: &str) -> Result<Option<DateTime<Utc>>> {
         // An invalid number is damage, which a check reports.
         Ok(self.number_of(artifact, name)?.and_then(DateTime::from_timestamp_millis))
     }

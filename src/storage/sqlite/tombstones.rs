@@ -72,7 +72,7 @@ pub(super) fn for_digests(connection: &Connection, digests: &[Digest]) -> rusqli
 pub(super) struct UndeletedArtifact {
     pub(super) tombstone: Tombstone,
     /// The kind and the core hash of an artifact that has the bytes, if one does.
-    pub(super) holder: Option<(String, CoreHash)>,
+    pub(super) owner: Option<(String, CoreHash)>,
 }
 
 /// Returns the artifacts that are recorded as removed and whose bytes are in the vault, by core hash.
@@ -88,7 +88,7 @@ pub(super) fn undeleted_artifacts(connection: &Connection) -> rusqlite::Result<V
     for row in rows {
         let (tombstone, blob) = row?;
         if artifact_id(connection, tombstone.core)?.is_none() {
-            found.push(UndeletedArtifact { tombstone, holder: holder(connection, blob)? });
+            found.push(UndeletedArtifact { tombstone, owner: owner(connection, blob)? });
         }
     }
     found.sort_by_key(|found| (found.tombstone.core, found.tombstone.digest));
@@ -97,7 +97,7 @@ pub(super) fn undeleted_artifacts(connection: &Connection) -> rusqlite::Result<V
 }
 
 /// Returns the kind and the core hash of the first artifact, by core hash, that has a blob.
-fn holder(connection: &Connection, blob: i64) -> rusqlite::Result<Option<(String, CoreHash)>> {
+fn owner(connection: &Connection, blob: i64) -> rusqlite::Result<Option<(String, CoreHash)>> {
     connection
         .prepare_cached(&format!(
             "SELECT k.name, a.core FROM artifact a JOIN kind k ON k.id = a.kind

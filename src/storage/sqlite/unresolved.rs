@@ -92,14 +92,14 @@ impl<'c> ReferenceReader<'c> {
         Ok(Self { lists, roles })
     }
 
-    /// Returns the keys of the digests that a capture refers to, that are `wanted`, and that no artifact has; `None` if its
+    /// Returns the keys of the digests that a capture refers to, that are `is_match`, and that no artifact has; `None` if its
     /// list cannot be read, which is a defect of its own.
     pub(super) fn unresolved(
         &self,
         capture: i64,
-        wanted: impl Fn(&Digest) -> bool,
+        is_match: impl Fn(&Digest) -> bool,
     ) -> rusqlite::Result<Option<BTreeSet<i64>>> {
-        match self.lists.with(capture, wanted) {
+        match self.lists.with(capture, is_match) {
             Err(rusqlite::Error::FromSqlConversionFailure(..)) => Ok(None),
             list => self.keys(&list?).map(Some),
         }
@@ -108,7 +108,7 @@ impl<'c> ReferenceReader<'c> {
     /// Returns the keys of the digests of `list` that no artifact has.
     fn keys(&self, list: &[MentionRow]) -> rusqlite::Result<BTreeSet<i64>> {
         let mut keys = BTreeSet::new();
-        for MentionRow { digest, .. } in list.iter().filter(|stated| self.roles.contains(&stated.role)) {
+        for MentionRow { digest, .. } in list.iter().filter(|mention| self.roles.contains(&mention.role)) {
             let is_known = keys.contains(&digest.key());
             if !is_known && artifact_id(self.lists.payloads.connection, CoreHash(*digest))?.is_none() {
                 keys.insert(digest.key());

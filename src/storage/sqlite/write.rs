@@ -5,7 +5,7 @@ mod arrivals;
 mod blobs;
 mod index;
 mod removed;
-mod seen;
+mod sightings;
 mod signatures;
 
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
 use crate::storage::{Actor, AdoptedEntry, Prepared, PutOutcome, PutResult, RemovedPolicy};
-use seen::PendingSightings;
+use sightings::PendingSightings;
 
 /// The context in which the artifacts of a transaction are stored.
 pub(super) struct PutContext<'a> {
@@ -247,7 +247,7 @@ impl<'t> SqliteWriter<'t> {
                  ON CONFLICT (name) DO UPDATE SET stated_by = excluded.stated_by, member = excluded.member
                  RETURNING id",
             )?
-            .query_row((kind.name(), kind.stated_by(), kind.document_member()), |row| row.get(0))?;
+            .query_row((kind.name(), kind.inverse_relation(), kind.document_member()), |row| row.get(0))?;
         self.kinds.insert(kind.name(), id);
         Ok(id)
     }

@@ -218,14 +218,14 @@ mod tests {
         let [one, other] = vault(&directory);
         let queue = directory.path().join("v-queue");
         let head = LockQueueHead::take(&queue).unwrap();
-        let asked = std::cell::Cell::new(0);
+        let attempts = std::cell::Cell::new(0);
         let ask = || {
-            asked.set(asked.get() + 1);
+            attempts.set(attempts.get() + 1);
             Err::<(), _>(busy(None))
         };
         // The write lock is free, but it is the head's turn: `work` is only attempted at the end.
         assert!(is_busy(&in_turn(&one, Duration::from_millis(50), ask).unwrap_err()));
-        assert_eq!(asked.get(), 1);
+        assert_eq!(attempts.get(), 1);
         drop(head);
         begin(&other).unwrap().commit().unwrap();
         assert!(!queue.exists());

@@ -240,8 +240,8 @@ impl<'t> EvidenceCollector<'t> {
             return Some(ExpectedContent { what, digests: digest.into_iter().collect() });
         }
         let parent = found.parent?;
-        let beside = ["file", "path", "member", "name"].into_iter();
-        let mut named = beside.filter_map(|name| parent.get(name).and_then(Value::as_str));
+        let name_members = ["file", "path", "member", "name"].into_iter();
+        let mut named = name_members.filter_map(|name| parent.get(name).and_then(Value::as_str));
         named.find_map(|name| {
             let digests = self.members.get(name)?.clone();
             Some(ExpectedContent { what: format!("the file {name} of the run"), digests })

@@ -7,14 +7,14 @@ use crate::digest::Digest;
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value, pointer};
 
-/// Returns a description of the bytes with each digest in `wanted`. Digests without known bytes are omitted.
+/// Returns a description of the bytes with each digest in `requested`. Digests without known bytes are omitted.
 pub(super) fn resolve_digests<E>(
-    wanted: &HashSet<Digest>,
+    requested: &HashSet<Digest>,
     run: &AuditedRun<'_>,
     held: &mut dyn FnMut(Digest) -> Result<Option<ResolvedContent>, E>,
 ) -> Result<HashMap<Digest, String>, AuditError<E>> {
     let mut known = HashMap::new();
-    let mut sorted: Vec<Digest> = wanted.iter().copied().collect();
+    let mut sorted: Vec<Digest> = requested.iter().copied().collect();
     sorted.sort_unstable();
     for digest in &sorted {
         if let Some(held) = held(*digest).map_err(AuditError::Vault)? {
@@ -24,11 +24,11 @@ pub(super) fn resolve_digests<E>(
             }
         }
     }
-    for (name, digest) in run.digests.iter().filter(|(_, digest)| wanted.contains(digest)) {
+    for (name, digest) in run.digests.iter().filter(|(_, digest)| requested.contains(digest)) {
         known.entry(*digest).or_insert_with(|| format!("the file {name} of the run"));
     }
     if sorted.iter().any(|digest| !known.contains_key(digest)) {
-        let mut texts = TextDigestSearch { wanted, known: &mut known };
+        let mut texts = TextDigestSearch { requested, known: &mut known };
         for member in run.members {
             texts.add_member(member.name, member.bytes, run.members.len() > 1)?;
         }
@@ -37,7 +37,7 @@ pub(super) fn resolve_digests<E>(
 }
 
 struct TextDigestSearch<'w> {
-    wanted: &'w HashSet<Digest>,
+    requested: &'w HashSet<Digest>,
     known: &'w mut HashMap<Digest, String>,
 }
 
@@ -62,7 +62,7 @@ impl TextDigestSearch<'_> {
         match value {
             Value::String(text) if !text.is_empty() => {
                 let digest = Digest::from_content(text.as_bytes());
-                if self.wanted.contains(&digest) {
+                if self.requested.contains(&digest) {
                     self.known
                         .entry(digest)
                         .or_insert_with(|| format!("the text at {within}{at} of the run"));

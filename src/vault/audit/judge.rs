@@ -98,8 +98,8 @@ pub(super) fn judge(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgme
 }
 
 fn status(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
-    for (name, stated) in [("success", &evidence.success), ("failure", &evidence.failure)] {
-        if let ParsedMember::Unreadable(why) = stated {
+    for (name, values) in [("success", &evidence.success), ("failure", &evidence.failure)] {
+        if let ParsedMember::Unreadable(why) = values {
             return EvidenceJudgment::Resolved(format!(
                 "the {name} values of the contract cannot be used: {why}"
             ));
@@ -127,11 +127,11 @@ fn status(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     }
 }
 
-fn range(stated: &ParsedMember<Bounds>, seen: &ObservedValue) -> EvidenceJudgment {
+fn range(declared: &ParsedMember<Bounds>, seen: &ObservedValue) -> EvidenceJudgment {
     let ObservedValue::Plain(Value::Number(number)) = seen else {
         return EvidenceJudgment::Failed("which is not a number".to_owned());
     };
-    match stated {
+    match declared {
         ParsedMember::Nothing => EvidenceJudgment::Resolved("the contract states no bounds".to_owned()),
         ParsedMember::Unreadable(why) => {
             EvidenceJudgment::Resolved(format!("the bounds of the contract cannot be used: {why}"))
@@ -260,9 +260,9 @@ mod tests {
     #[test]
     fn digests_are_held_to_the_one_that_is_stated() {
         let digest = Digest::from_content(b"x");
-        let stated = format!(r#"{{"type": "hash", "success": "{digest}"}}"#);
-        assert_eq!(outcome(&stated, &format!("\"{}\"", digest.hex())), "verified");
-        assert_eq!(outcome(&stated, &format!("\"{}\"", Digest::from_content(b"y"))), "failed");
+        let evidence = format!(r#"{{"type": "hash", "success": "{digest}"}}"#);
+        assert_eq!(outcome(&evidence, &format!("\"{}\"", digest.hex())), "verified");
+        assert_eq!(outcome(&evidence, &format!("\"{}\"", Digest::from_content(b"y"))), "failed");
         assert_eq!(outcome(r#"{"type": "hash"}"#, &format!("\"{digest}\"")), "digest");
         assert_eq!(outcome(r#"{"type": "hash"}"#, "\"set\""), "failed");
         assert_eq!(outcome(r#"{"type": "hash"}"#, "1"), "failed");

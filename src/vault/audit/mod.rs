@@ -37,7 +37,7 @@ pub use request::{
 };
 pub use result::{Audit, AuditedEffect, EvidenceSource, Verdict};
 pub use rules::RULES;
-pub use run::{AuditError, AuditedRun, ResolvedContent, StatedDigest};
+pub use run::{AuditError, AuditedRun, DeclaredDigest, ResolvedContent};
 
 use collect::EvidenceCollector;
 use payloads::PayloadValidator;
@@ -77,17 +77,17 @@ pub fn audit<E>(
         .collect();
     collector.refs.report(&|name: &str| with_evidence.contains(name), &mut findings);
     collector.payloads.report(&mut findings);
-    check_contents(run.stated, held, &mut findings)?;
+    check_contents(run.declared_digests, held, &mut findings)?;
     Ok(Audit { effects, report: findings.into_report() })
 }
 
 /// Checks the contents of a run that are in the vault. Those that are not are not checked.
 fn check_contents<E>(
-    stated: &[StatedDigest],
+    declared_digests: &[DeclaredDigest],
     held: &mut dyn FnMut(Digest) -> Result<Option<ResolvedContent>, E>,
     findings: &mut Findings,
 ) -> Result<(), AuditError<E>> {
-    for StatedDigest { digest, place, content } in stated {
+    for DeclaredDigest { digest, place, content } in declared_digests {
         let Some(held) = held(*digest).map_err(AuditError::Vault)? else { continue };
         if let Some(defect) = (content.defect)(&held.bytes, &Limits::most()) {
             let message = format!("the {} {digest} is {}, which {defect}", content.noun, held.name);

@@ -8,7 +8,7 @@ use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
 use crate::vault::audit::{
-    self, Audit, AuditError, AuditedRun, ContractTerms, ResolvedContent, StatedDigest,
+    self, Audit, AuditError, AuditedRun, ContractTerms, DeclaredDigest, ResolvedContent,
 };
 use crate::vault::query::{self, LinkTarget};
 use crate::vault::resolve::{
@@ -24,8 +24,8 @@ pub(super) fn governed_runs(
     let mut runs: Vec<ArtifactRecord> = Vec::new();
     let mut known = HashSet::new();
     for link in query::links(snapshot, contract)? {
-        let governs =
-            link.direction == Direction::Out && Some(link.relation.as_str()) == formats::TERMS.stated_by();
+        let governs = link.direction == Direction::Out
+            && Some(link.relation.as_str()) == formats::TERMS.inverse_relation();
         let LinkTarget::Artifact(target) = link.target else { continue };
         let is_run = || formats::named(&target.kind).is_some_and(Kind::is_run);
         if governs && is_run() && known.insert(target.core.0) {
@@ -46,8 +46,9 @@ pub(super) fn audit_run(
     let members = first_members(snapshot, run)?;
     let digests = digests_of_files(snapshot, kind, run, &members)?;
     let members = StoredMember::borrowed(&members);
-    let stated = external_contents(snapshot, kind, run)?;
-    let run_to_audit = AuditedRun { kind, members: &members, digests: &digests, stated: &stated };
+    let declared_digests = external_contents(snapshot, kind, run)?;
+    let run_to_audit =
+        AuditedRun { kind, members: &members, digests: &digests, declared_digests: &declared_digests };
     let audit = audit::audit(terms, &run_to_audit, &mut |digest| held(snapshot, digest));
     audit.map_err(|error| match error {
         AuditError::Unreadable(error) => {
@@ -103,8 +104,8 @@ fn external_contents(
     snapshot: &dyn Snapshot,
     kind: Kind,
     run: &ArtifactRecord,
-) -> Result<Vec<StatedDigest>, StorageError> {
-    let mut stated = Vec::new();
+) -> Result<Vec<DeclaredDigest>, StorageError> {
+    let mut declared_digests = Vec::new();
     for content in kind.contents() {
         let mut known = HashSet::new();
         for mention in snapshot.mentions_of(run.core, content.group)? {
@@ -113,11 +114,11 @@ fn external_contents(
                     "" => mention.place.to_string(),
                     unit => format!("{unit} {}", mention.place),
                 };
-                stated.push(StatedDigest { digest: mention.digest, place, content: *content });
+                declared_digests.push(DeclaredDigest { digest: mention.digest, place, content: *content });
             }
         }
     }
-    Ok(stated)
+    Ok(declared_digests)
 }
 
 /// Returns the bytes in the vault with a digest: the core of an artifact, a capture, or a file of a capture. They are

@@ -114,9 +114,9 @@ impl EvidencePools {
     /// Returns the classes of a pool that contain an effect.
     pub(super) fn classes_of(&self, pool: usize, effect: usize, terms: &ContractTerms) -> Vec<EffectGroup> {
         let Some(pool) = self.all.get(pool) else { return Vec::new() };
-        let stated = terms.effects.get(effect).into_iter().flat_map(listed_values);
+        let values = terms.effects.get(effect).into_iter().flat_map(listed_values);
         let mut classes: Vec<EffectGroup> =
-            stated.map(|value| EffectGroup::WithValue(value.clone())).collect();
+            values.map(|value| EffectGroup::WithValue(value.clone())).collect();
         classes.extend(pool.forward.contains(&effect).then_some(EffectGroup::Forward));
         classes
     }
@@ -169,6 +169,6 @@ impl EvidencePool {
 /// Returns the success and failure values that a contract defines for an effect.
 fn listed_values(effect: &Effect) -> impl Iterator<Item = &String> {
     let evidence = effect.evidence.as_ref();
-    let stated = evidence.into_iter().flat_map(|evidence| [&evidence.success, &evidence.failure]);
-    stated.filter_map(|stated| stated.value()).flatten()
+    let members = evidence.into_iter().flat_map(|evidence| [&evidence.success, &evidence.failure]);
+    members.filter_map(|member| member.value()).flatten()
 }

@@ -36,7 +36,7 @@ pub(super) struct RefState {
     /// The reason that the last call without such a result has none.
     pub(super) unanswered: Option<String>,
     /// Whether the run states it.
-    stated: bool,
+    is_attested: bool,
 }
 
 impl<'t> Refs<'t> {
@@ -83,13 +83,16 @@ impl<'t> Refs<'t> {
 
     /// Returns whether the contract declares calls of the stated mode. Words other than modes and methods are ignored.
     fn allows(&self, index: usize, mode: &str) -> bool {
-        let stated = match mode {
+        let declared_mode = match mode {
             "write" | "mutate" => mode,
             mode if is_reading(mode) => "read",
             method if CHANGING.contains(&method.to_uppercase().as_str()) => "write",
             _ => return true,
         };
-        self.terms.io_refs.get(index).is_none_or(|io_ref| io_ref.mode == "mutate" || io_ref.mode == stated)
+        self.terms
+            .io_refs
+            .get(index)
+            .is_none_or(|io_ref| io_ref.mode == "mutate" || io_ref.mode == declared_mode)
     }
 
     /// Records the required refs that the recorder states by full name: as a string, or as the name of a member that is
@@ -115,7 +118,7 @@ impl<'t> Refs<'t> {
 
     fn attest(&mut self, name: &str) {
         if let Some(state) = self.required.get(name).and_then(|index| self.states.get_mut(*index)) {
-            state.stated = true;
+            state.is_attested = true;
         }
     }
 
@@ -123,7 +126,7 @@ impl<'t> Refs<'t> {
     pub(super) fn report(&self, has_evidence: &dyn Fn(&str) -> bool, findings: &mut Findings) {
         for (index, io_ref) in self.terms.io_refs.iter().enumerate().filter(|(_, io_ref)| io_ref.is_required)
         {
-            let attested = self.states.get(index).is_some_and(|state| state.answered || state.stated);
+            let attested = self.states.get(index).is_some_and(|state| state.answered || state.is_attested);
             if !attested && !has_evidence(&io_ref.name) {
                 let message = format!("{} is required, but the run never attests it", excerpt(&io_ref.name));
                 findings.for_rule(REQUIRED).add(format!("/io_refs/{index}"), message);

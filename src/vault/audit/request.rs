@@ -199,8 +199,9 @@ impl LastAudit {
         let runs = governed_runs(snapshot, contract)?;
         let cores: Vec<CoreHash> = runs.iter().map(|run| run.core).collect();
         let attributes = snapshot.attributes(&cores)?;
-        let stated = attributes.iter().map(|attributes| created_at(attributes));
-        let timed = runs.iter().zip(stated).map(|(run, created)| (created.unwrap_or(run.added_at), run));
+        let creation_times = attributes.iter().map(|attributes| created_at(attributes));
+        let timed =
+            runs.iter().zip(creation_times).map(|(run, created)| (created.unwrap_or(run.added_at), run));
         let latest = timed.max_by_key(|(time, run)| (*time, run.addition));
         let latest = latest.map(|(_, run)| {
             let audit = audit_run(snapshot, &terms(snapshot, contract)?, run)?;

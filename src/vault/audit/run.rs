@@ -14,12 +14,12 @@ pub struct AuditedRun<'r> {
     /// The digests that identify its files, by name. A file can have several.
     pub digests: &'r [(String, Digest)],
     /// The digests that it states of contents outside it.
-    pub stated: &'r [StatedDigest],
+    pub declared_digests: &'r [DeclaredDigest],
 }
 
 /// A digest that a run states of a content outside it, such as a state.
 #[derive(Clone, Debug)]
-pub struct StatedDigest {
+pub struct DeclaredDigest {
     /// The digest.
     pub digest: Digest,
     /// Its location as text, such as `record 6`.

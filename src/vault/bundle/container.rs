@@ -61,7 +61,7 @@ struct RatioLimitedEncoder<W: Write> {
     /// `None` only between two frames.
     encoder: Option<Encoder<'static, ContainerWriteCounter<W>>>,
     /// The number of bytes compressed so far.
-    given: u64,
+    output_bytes: u64,
 }
 
 /// A writer that counts the bytes written through it.
@@ -89,7 +89,7 @@ impl<W: Write> RatioLimitedEncoder<W> {
             // Compressing a small bundle takes only as much memory as it needs. It has one frame.
             encoder.set_pledged_src_size(Some(total))?;
         }
-        Ok(Self { encoder: Some(encoder), given: 0 })
+        Ok(Self { encoder: Some(encoder), output_bytes: 0 })
     }
 
     fn finish(self) -> io::Result<W> {
@@ -99,7 +99,7 @@ impl<W: Write> RatioLimitedEncoder<W> {
 
     /// Returns the encoder for `more` bytes, in a new frame after padding if they could exceed the ratio.
     fn encoder_for(&mut self, more: u64) -> io::Result<&mut Encoder<'static, ContainerWriteCounter<W>>> {
-        let end = self.given + more;
+        let end = self.output_bytes + more;
         let written = self.encoder.as_ref().map_or(0, |encoder| encoder.get_ref().written);
         if end > FREE_BYTES
             && end > written.saturating_mul(MAX_RATIO)
@@ -118,7 +118,7 @@ impl<W: Write> Write for RatioLimitedEncoder<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let chunk = bytes.get(..CHUNK).unwrap_or(bytes);
         self.encoder_for(chunk.len() as u64)?.write_all(chunk)?;
-        self.given += chunk.len() as u64;
+        self.output_bytes += chunk.len() as u64;
         Ok(chunk.len())
     }
 
@@ -206,10 +206,10 @@ impl<'r> Unpacker<'r> {
         if !is_compressed {
             return Ok(Self { input: Box::new(io::BufReader::new(input)) });
         }
-        let taken = Rc::new(Cell::new(0));
-        let mut decoder = Decoder::new(ContainerReadCounter { input, taken: Rc::clone(&taken) })?;
+        let input_bytes = Rc::new(Cell::new(0));
+        let mut decoder = Decoder::new(ContainerReadCounter { input, input_bytes: Rc::clone(&input_bytes) })?;
         decoder.window_log_max(MAX_WINDOW_LOG)?;
-        let bounded = RatioLimitedReader { input: decoder, taken, given: 0 };
+        let bounded = RatioLimitedReader { input: decoder, input_bytes, output_bytes: 0 };
         Ok(Self { input: Box::new(io::BufReader::with_capacity(1 << 16, bounded)) })
     }
 
@@ -223,7 +223,7 @@ impl<'r> Unpacker<'r> {
         let header = Header::from_byte_slice(&block);
         let mut sealed = header.clone();
         sealed.set_cksum();
-        if !matches!((header.cksum(), sealed.cksum()), (Ok(stated), Ok(actual)) if stated == actual) {
+        if !matches!((header.cksum(), sealed.cksum()), (Ok(recorded), Ok(actual)) if recorded == actual) {
             return Err(ContainerError::Broken(
                 "a header has the wrong checksum, or this is not a tar file".to_owned(),
             ));
@@ -276,13 +276,13 @@ impl<'r> Unpacker<'r> {
 /// A reader that counts the bytes read from it.
 struct ContainerReadCounter<R> {
     input: R,
-    taken: Rc<Cell<u64>>,
+    input_bytes: Rc<Cell<u64>>,
 }
 
 impl<R: Read> Read for ContainerReadCounter<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        self.taken.set(self.taken.get() + read as u64);
+        self.input_bytes.set(self.input_bytes.get() + read as u64);
         Ok(read)
     }
 }
@@ -290,15 +290,15 @@ impl<R: Read> Read for ContainerReadCounter<R> {
 /// A reader that limits its output by the compression ratio.
 struct RatioLimitedReader<R> {
     input: R,
-    taken: Rc<Cell<u64>>,
-    given: u64,
+    input_bytes: Rc<Cell<u64>>,
+    output_bytes: u64,
 }
 
 impl<R: Read> Read for RatioLimitedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        self.given += read as u64;
-        if self.given > FREE_BYTES.max(self.taken.get().saturating_mul(MAX_RATIO)) {
+        self.output_bytes += read as u64;
+        if self.output_bytes > FREE_BYTES.max(self.input_bytes.get().saturating_mul(MAX_RATIO)) {
             return Err(io::Error::other(CompressionRatioExceeded));
         }
         Ok(read)

@@ -95,8 +95,8 @@ fn add(
         !is_interrupted.load(Ordering::Relaxed)
     });
     let (options, annotations) = options;
-    let stated = if options.without_source_path { HashMap::new() } else { source_paths(bundle) };
-    let recorded = Recorded { annotations, source_paths: SourcePaths::Of(&stated) };
+    let source_paths = if options.without_source_path { HashMap::new() } else { source_paths(bundle) };
+    let recorded = Recorded { annotations, source_paths: SourcePaths::Of(&source_paths) };
     let summary = add::add(storage, items, (options, recorded), monitor)?;
     if is_interrupted.into_inner() {
         let (links, tags, notes, labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -166,10 +166,10 @@ fn planned_tags(
 ) -> Result<Vec<ImportedTag>> {
     let would = |(artifact, name): (&BundledArtifact, &str)| {
         let core = artifact.core_hash;
-        let holder = snapshot.map(|snapshot| snapshot.with_tag(name)).transpose()?.flatten();
-        let outcome = match holder {
-            Some(holder) if holder == core => TagOutcome::Present,
-            Some(holder) => TagOutcome::Conflict(holder),
+        let tagged = snapshot.map(|snapshot| snapshot.with_tag(name)).transpose()?.flatten();
+        let outcome = match tagged {
+            Some(tagged) if tagged == core => TagOutcome::Present,
+            Some(tagged) => TagOutcome::Conflict(tagged),
             None if cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
             None => TagOutcome::Missing,
         };
@@ -218,8 +218,8 @@ fn give_tags(storage: &dyn Storage, bundle: &Bundle) -> Result<Vec<ImportedTag>>
 fn tag(change: &mut dyn Transaction, core: CoreHash, name: &str) -> Result<ImportedTag> {
     let artifact = change.snapshot().artifact(core)?;
     let outcome = match (change.snapshot().with_tag(name)?, artifact) {
-        (Some(holder), _) if holder == core => TagOutcome::Present,
-        (Some(holder), _) => TagOutcome::Conflict(holder),
+        (Some(tagged), _) if tagged == core => TagOutcome::Present,
+        (Some(tagged), _) => TagOutcome::Conflict(tagged),
         (None, None) => TagOutcome::Missing,
         (None, Some(_)) => {
             change.annotate(&Annotation::SetTag { core, name })?;

@@ -59,7 +59,7 @@ pub fn read<R: Read>(input: R, name: impl AsRef<OsStr>, limit: u64) -> Result<Bu
     let name = name.as_ref();
     let shown = name.to_string_lossy();
     let mut reader = BundleReadContext { bundle: &shown, limit, entry: "the file".to_owned() };
-    let mut unpacker = Unpacker::new(input).map_err(|trouble| reader.failed(trouble))?;
+    let mut unpacker = Unpacker::new(input).map_err(|error| reader.failed(error))?;
     let manifest = reader.manifest(&mut unpacker)?;
     let blobs = manifest.blobs().map_err(|(rule, message)| reader.broken(rule, message))?;
     let spool = tempfile::tempfile().map_err(|source| reader.io(source))?;
@@ -92,8 +92,8 @@ impl BundleReadContext<'_> {
         BundleError::Io { bundle: self.bundle.to_owned(), source }
     }
 
-    fn failed(&self, trouble: ContainerError) -> BundleError {
-        match trouble {
+    fn failed(&self, error: ContainerError) -> BundleError {
+        match error {
             ContainerError::Io(source) => self.io(source),
             ContainerError::Broken(message) => self.broken(CONTAINER, message),
             ContainerError::Entry(message) => self.broken(ENTRIES, message),
@@ -108,7 +108,7 @@ impl BundleReadContext<'_> {
         expected: &str,
     ) -> Result<ContainerEntryHeader, BundleError> {
         expected.clone_into(&mut self.entry);
-        match unpacker.next().map_err(|trouble| self.failed(trouble))? {
+        match unpacker.next().map_err(|error| self.failed(error))? {
             Some(head) if head.name == expected => Ok(head),
             Some(head) => Err(self.broken(ENTRIES, format!("found the entry {:?} instead", head.name))),
             None => Err(self.broken(ENTRIES, "this entry is missing")),
@@ -122,7 +122,7 @@ impl BundleReadContext<'_> {
             return Err(self.broken(LIMITS, format!("it has {size} bytes, more than the limit of {limit}")));
         }
         let mut text = Vec::new();
-        unpacker.copy(&head, &mut text).map_err(|trouble| self.failed(trouble))?;
+        unpacker.copy(&head, &mut text).map_err(|error| self.failed(error))?;
         Manifest::read(&text, self.limit).map_err(|(rule, message)| self.broken(rule, message))
     }
 
@@ -138,13 +138,13 @@ impl BundleReadContext<'_> {
             let message = format!("it has {} bytes, and the manifest states {size}", head.size);
             return Err(self.broken(BLOBS, message));
         }
-        let mut hashed = BundleHashingWriter { hasher: Hasher::new(), out, trouble: None };
+        let mut hashed = BundleHashingWriter { hasher: Hasher::new(), out, write_error: None };
         let copied = unpacker.copy(&head, &mut hashed);
-        let BundleHashingWriter { hasher, trouble, .. } = hashed;
-        if let Some(source) = trouble {
+        let BundleHashingWriter { hasher, write_error, .. } = hashed;
+        if let Some(source) = write_error {
             return Err(self.io(source));
         }
-        copied.map_err(|trouble| self.failed(trouble))?;
+        copied.map_err(|error| self.failed(error))?;
         match hasher.finish() {
             digest if digest == blob.0 => Ok(()),
             other => Err(self.broken(BLOBS, format!("its bytes have the hash {other}"))),
@@ -153,7 +153,7 @@ impl BundleReadContext<'_> {
 
     fn end(&mut self, unpacker: &mut Unpacker<'_>) -> Result<(), BundleError> {
         "the end".clone_into(&mut self.entry);
-        match unpacker.next().map_err(|trouble| self.failed(trouble))? {
+        match unpacker.next().map_err(|error| self.failed(error))? {
             None => Ok(()),
             Some(head) => Err(self.broken(
                 ENTRIES,
@@ -167,20 +167,20 @@ impl BundleReadContext<'_> {
 struct BundleHashingWriter<'o> {
     hasher: Hasher,
     out: &'o mut dyn Write,
-    trouble: Option<io::Error>,
+    write_error: Option<io::Error>,
 }
 
 impl Write for BundleHashingWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self.out.write(bytes) {
             Ok(written) => {
-                let taken = bytes.get(..written).ok_or(io::ErrorKind::InvalidData)?;
-                self.hasher.update(taken);
+                let written_bytes = bytes.get(..written).ok_or(io::ErrorKind::InvalidData)?;
+                self.hasher.update(written_bytes);
                 Ok(written)
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
-                self.trouble = Some(error);
+                self.write_error = Some(error);
                 Err(io::Error::other("the temporary file cannot be written"))
             }
         }

@@ -208,38 +208,40 @@ fn merge_page(
     let (annotations, links) = (source.annotations(cores)?, source.manual_links(cores)?);
     // A link is merged with its source.
     let is_from = |core: CoreHash| move |link: &&ManualLink| link.source == core;
-    let mut wanted = Vec::new();
+    let mut source_annotations = Vec::new();
     for ((core, annotations), links) in cores.iter().zip(&annotations).zip(&links) {
-        wanted.extend(of_artifact(*core, annotations));
-        wanted.extend(links.iter().filter(is_from(*core)).map(SourceAnnotation::Link));
+        source_annotations.extend(of_artifact(*core, annotations));
+        source_annotations.extend(links.iter().filter(is_from(*core)).map(SourceAnnotation::Link));
     }
     // If nothing changes, there is no need to wait for other writers.
     let snapshot = to.snapshot()?;
     let mut is_needed = false;
-    for wanted in &wanted {
-        is_needed |= wanted.outcome(&*snapshot)? == AnnotationOutcome::Set;
+    for annotation in &source_annotations {
+        is_needed |= annotation.outcome(&*snapshot)? == AnnotationOutcome::Set;
     }
     drop(snapshot);
     if !is_needed {
-        return count(&wanted, &*to.snapshot()?, counts);
+        return count(&source_annotations, &*to.snapshot()?, counts);
     }
     let mut change = to.transaction(clock::now())?;
-    for wanted in &wanted {
-        let outcome = wanted.outcome(change.snapshot())?;
+    for annotation in &source_annotations {
+        let outcome = annotation.outcome(change.snapshot())?;
         counts.count(outcome);
         if outcome == AnnotationOutcome::Set {
-            wanted.set(&mut *change)?;
+            annotation.set(&mut *change)?;
         }
     }
     change.commit().map(drop)
 }
 
 fn count(
-    wanted: &[SourceAnnotation<'_>],
+    annotations: &[SourceAnnotation<'_>],
     snapshot: &dyn Snapshot,
     counts: &mut CopiedAnnotations,
 ) -> Result<(), StorageError> {
-    wanted.iter().try_for_each(|wanted| wanted.outcome(snapshot).map(|outcome| counts.count(outcome)))
+    annotations
+        .iter()
+        .try_for_each(|annotation| annotation.outcome(snapshot).map(|outcome| counts.count(outcome)))
 }
 
 impl CopiedAnnotations {
@@ -280,7 +282,7 @@ impl SourceAnnotation<'_> {
             Some(false) => AnnotationOutcome::Conflict,
         };
         Ok(match self {
-            Self::Tag(core, name) => outcome(snapshot.with_tag(name)?.map(|holder| holder == *core)),
+            Self::Tag(core, name) => outcome(snapshot.with_tag(name)?.map(|tagged| tagged == *core)),
             Self::Note(core, text) => {
                 outcome(snapshot.annotations_of(*core)?.note.map(|known| known.text == *text))
             }

@@ -42,9 +42,9 @@ pub(super) struct CopyEntryReader<'s> {
     removals: HashMap<CaptureTarget, u64>,
     waiting: VecDeque<RecordedEntry>,
     /// Returns which captures are wanted.
-    is_wanted: Box<CopyCaptureFilter<'s>>,
+    capture_filter: Box<CopyCaptureFilter<'s>>,
     /// Whether the captures that the waiting entries add are wanted, and whether the vault has them.
-    wanted: VecDeque<(bool, bool)>,
+    selection: VecDeque<(bool, bool)>,
     has_failed: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'s> CopyEntryReader<'s> {
     pub(super) fn new(
         snapshot: &'s mut dyn Snapshot,
         first: u64,
-        is_wanted: impl FnMut(&[CaptureTarget]) -> Result<Vec<bool>> + Send + 's,
+        capture_filter: impl FnMut(&[CaptureTarget]) -> Result<Vec<bool>> + Send + 's,
     ) -> Result<Self> {
         let mut removals = HashMap::new();
         let query = JournalQuery { action: Some("remove".to_owned()), ..JournalQuery::default() };
@@ -72,8 +72,8 @@ impl<'s> CopyEntryReader<'s> {
             next: first,
             removals,
             waiting: VecDeque::new(),
-            is_wanted: Box::new(is_wanted),
-            wanted: VecDeque::new(),
+            capture_filter: Box::new(capture_filter),
+            selection: VecDeque::new(),
             has_failed: false,
         })
     }
@@ -95,13 +95,13 @@ impl<'s> CopyEntryReader<'s> {
             let targets: Vec<CaptureTarget> =
                 self.waiting.iter().filter_map(|entry| self.target(entry)).collect();
             let known = self.snapshot.captures_with(&targets)?;
-            let wanted = (self.is_wanted)(&targets)?.into_iter();
-            self.wanted = wanted.zip(known.iter().map(Option::is_some)).collect();
+            let selected = (self.capture_filter)(&targets)?.into_iter();
+            self.selection = selected.zip(known.iter().map(Option::is_some)).collect();
         }
         let Some(entry) = self.waiting.pop_front() else { return Ok(None) };
         let Some(target) = self.target(&entry) else { return Ok(Some(CopyEntry { entry, files: None })) };
         let (core, capture) = (target.artifact, target.capture);
-        match self.wanted.pop_front() {
+        match self.selection.pop_front() {
             Some((true, true)) => {}
             Some((true, false)) => return Err(CopyError::Missing { entry: entry.head().seq, core, capture }),
             _ => return Ok(Some(CopyEntry { entry, files: None })),

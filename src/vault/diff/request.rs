@@ -181,8 +181,8 @@ impl<'s> ArtifactComparison<'s> {
     /// program cannot interpret one of them.
     pub fn new(one: &'s Side, other: &'s Side, all: bool) -> Result<Self, LookupError> {
         if one.kind() != other.kind() {
-            let (wanted, found) = (one.kind().name(), other.kind().name().to_owned());
-            return Err(LookupError::KindMismatch { core: other.core(), wanted, found });
+            let (expected, found) = (one.kind().name(), other.kind().name().to_owned());
+            return Err(LookupError::KindMismatch { core: other.core(), expected, found });
         }
         let diff = compare(one.parts()?, other.parts()?);
         Ok(Self { one, other, diff, all })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::options::{Depth, FsckOptions};
-use super::reading::{ArtifactTrailer, FsckItem, FsckReader, admit, size};
+use super::reader::{ArtifactTrailer, FsckItem, FsckReader, admit, size};
 use super::report::FsckReporter;
 use super::signatures::SignatureCounts;
 use crate::artifact::{KeyRing, Signature, SignatureState};

@@ -5,7 +5,7 @@
 
 mod artifacts;
 mod options;
-mod reading;
+mod reader;
 mod reindex;
 mod repair;
 mod report;
@@ -26,7 +26,7 @@ pub use options::{Depth, FsckOptions, Sample};
 pub use report::{FsckMonitor, FsckReport};
 pub use signatures::SignatureCounts;
 
-pub(crate) use reading::admit_stored;
+pub(crate) use reader::admit_stored;
 
 use report::FsckReporter;
 
@@ -91,7 +91,7 @@ fn overall(inspection: &dyn Inspection, options: &FsckOptions) -> Result<Vec<Fin
         inspection.structures(if is_full { IntegrityLevel::Full } else { IntegrityLevel::Quick })?;
     for known in inspection.kinds(&mut findings)? {
         let differs = |kind: Kind| {
-            kind.stated_by() != known.stated_by.as_deref()
+            kind.inverse_relation() != known.inverse_relation.as_deref()
                 || kind.is_of_directories() != known.is_directory
                 || known.member.as_deref().is_some_and(|member| kind.document_member() != Some(member))
         };

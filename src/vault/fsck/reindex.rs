@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::reading::{FsckItem, FsckReader, admit, size};
+use super::reader::{FsckItem, FsckReader, admit, size};
 use super::report::FsckReporter;
 use super::search;
 use super::signatures::{self, SignatureCounts};

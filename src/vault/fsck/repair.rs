@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use super::reading::{FsckItem, FsckReader, admit_as};
+use super::reader::{FsckItem, FsckReader, admit_as};
 use super::report::{FsckReport, FsckReporter};
 use super::sources::{RepairSource, from_vault};
 use super::{reindex, search};
@@ -203,26 +203,26 @@ impl<'r> Repairer<'r> {
             }
         }
         let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
-        let wanted: BTreeSet<BlobHash> = damaged
+        let blobs: BTreeSet<BlobHash> = damaged
             .filter_map(|subject| match subject {
                 Subject::Blob(blob) => Some(*blob),
                 _ => None,
             })
             .collect();
-        for blob in &wanted {
+        for blob in &blobs {
             self.done.append(&mut self.steps.repair_digest(*blob)?);
         }
         // Delta bases come first: once they are restored, their dependents may be readable again.
         let inspection = self.inspect()?;
         let mut whole = BTreeSet::new();
-        for blob in &wanted {
+        for blob in &blobs {
             if !inspection.is_difference(*blob)? {
                 whole.insert(*blob);
             }
         }
         drop(inspection);
         self.restore(whole)?;
-        self.restore(wanted)?;
+        self.restore(blobs)?;
         if self.has(DICTIONARY_DAMAGED) {
             self.done.append(&mut self.steps.repair_dictionaries(None)?);
         }
@@ -232,16 +232,16 @@ impl<'r> Repairer<'r> {
     /// Restores those of the blobs that cannot be read.
     fn restore(&mut self, blobs: BTreeSet<BlobHash>) -> Result<()> {
         let inspection = self.inspect()?;
-        let mut wanted = BTreeSet::new();
+        let mut unreadable = BTreeSet::new();
         for blob in blobs {
             if inspection.bytes_of(blob)?.is_none() || self.has(BASE_WRONG) {
-                wanted.insert(blob);
+                unreadable.insert(blob);
             }
         }
         drop(inspection);
         let mut done = Vec::new();
         for source in &self.sources {
-            source.blobs(&mut wanted, &mut |blob, bytes| {
+            source.blobs(&mut unreadable, &mut |blob, bytes| {
                 done.append(&mut self.steps.restore_blob(blob, bytes)?);
                 Ok(())
             })?;
@@ -334,7 +334,7 @@ impl<'r> Repairer<'r> {
     }
 
     fn embedded(&mut self) -> Result<()> {
-        let wanted: BTreeSet<Subject> = self.subjects(&[EMBEDDED_MISSING]).cloned().collect();
+        let subjects: BTreeSet<Subject> = self.subjects(&[EMBEDDED_MISSING]).cloned().collect();
         let mut artifacts = self.inspect()?.artifacts(None, &mut Vec::new())?;
         artifacts.retain(|artifact| {
             artifact
@@ -349,7 +349,7 @@ impl<'r> Repairer<'r> {
             let (Some(kind), Some(files)) = (kind, capture.files) else { continue };
             let Ok(mut admitted) = admit_as(kind, capture.is_directory, &files, self.keys) else { continue };
             for part in admitted.take_embedded() {
-                if wanted.contains(&Subject::Artifact(part.core())) {
+                if subjects.contains(&Subject::Artifact(part.core())) {
                     self.add(part)?;
                 }
             }

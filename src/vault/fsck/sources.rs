@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use super::reading::admit_as;
+use super::reader::admit_as;
 use crate::artifact::{AdmitOptions, Admitted, DirectoryEntry, KeyRing, SignaturePolicy};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::files;
@@ -42,18 +42,18 @@ impl RepairSource {
         }
     }
 
-    /// Passes the `wanted` bytes that the source has to `give`, and removes them from `wanted`.
+    /// Passes the `missing` bytes that the source has to `give`, and removes them from `missing`.
     pub(super) fn blobs(
         &self,
-        wanted: &mut BTreeSet<BlobHash>,
+        missing: &mut BTreeSet<BlobHash>,
         give: &mut dyn FnMut(BlobHash, &[u8]) -> Result<()>,
     ) -> Result<()> {
         match self {
             Self::Vault(storage) => {
                 let inspection = storage.maintenance().inspect()?;
-                for blob in wanted.clone() {
+                for blob in missing.clone() {
                     if let Some(bytes) = inspection.bytes_of(blob)? {
-                        wanted.remove(&blob);
+                        missing.remove(&blob);
                         give(blob, &bytes)?;
                     }
                 }
@@ -64,35 +64,35 @@ impl RepairSource {
                 let parts = members.iter().filter_map(DirectoryEntry::bytes).chain([bytes]);
                 for part in parts {
                     let blob = BlobHash(Digest::from_content(part));
-                    if wanted.remove(&blob) {
+                    if missing.remove(&blob) {
                         give(blob, part)?;
                     }
                 }
-                Ok(!wanted.is_empty())
+                Ok(!missing.is_empty())
             })
             .map(drop),
         }
     }
 
-    /// Passes the `wanted` captures that the source has to `give`, admitted, and removes them from `wanted`.
+    /// Passes the `missing` captures that the source has to `give`, admitted, and removes them from `missing`.
     pub(super) fn captures(
         &self,
-        wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
+        missing: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
         keys: &KeyRing,
         give: &mut dyn FnMut(Admitted) -> Result<()>,
     ) -> Result<()> {
         match self {
             Self::Vault(storage) => {
-                for lost in wanted.values().cloned().collect::<Vec<_>>() {
+                for lost in missing.values().cloned().collect::<Vec<_>>() {
                     if let Some(admitted) = from_vault(&**storage, &lost, keys)? {
-                        wanted.remove(&lost.key());
+                        missing.remove(&lost.key());
                         give(admitted)?;
                     }
                 }
                 Ok(())
             }
             Self::Files(path) => {
-                documents(path, wanted, keys, give)?;
+                documents(path, missing, keys, give)?;
                 let admit = AdmitOptions {
                     signing_keys: keys.clone(),
                     signature_policy: SignaturePolicy::Record,
@@ -100,7 +100,7 @@ impl RepairSource {
                 };
                 let options = ExamineOptions { admit, ..ExamineOptions::default() };
                 for item in Inputs::new(vec![Input::Path(path.clone())]) {
-                    if wanted.is_empty() {
+                    if missing.is_empty() {
                         break;
                     }
                     // Unreadable files have nothing to offer.
@@ -111,7 +111,7 @@ impl RepairSource {
                     };
                     let parts = admitted.take_embedded();
                     for admitted in parts.into_iter().chain([admitted]) {
-                        if wanted.remove(&(admitted.core(), admitted.capture())).is_some() {
+                        if missing.remove(&(admitted.core(), admitted.capture())).is_some() {
                             give(admitted)?;
                         }
                     }
@@ -122,26 +122,26 @@ impl RepairSource {
     }
 }
 
-/// Passes to `give` those of the `wanted` captures that are files below `path`. The kind of a document is known from
+/// Passes to `give` those of the `missing` captures that are files below `path`. The kind of a document is known from
 /// the journal, so that documents which several kinds recognize are also found.
 fn documents(
     path: &Path,
-    wanted: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
+    missing: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
     keys: &KeyRing,
     give: &mut dyn FnMut(Admitted) -> Result<()>,
 ) -> Result<()> {
     files(path, &mut |bytes| {
         let capture = CaptureHash(Digest::from_content(bytes));
         let same: Vec<RecordedCapture> =
-            wanted.values().filter(|lost| lost.capture == capture).cloned().collect();
+            missing.values().filter(|lost| lost.capture == capture).cloned().collect();
         for lost in same {
             let files = [StoredMember { name: String::new(), bytes: bytes.to_vec() }];
             if let Some(admitted) = recorded(&lost, false, &files, keys) {
-                wanted.remove(&lost.key());
+                missing.remove(&lost.key());
                 give(admitted)?;
             }
         }
-        Ok(!wanted.is_empty())
+        Ok(!missing.is_empty())
     })
     .map(drop)
 }

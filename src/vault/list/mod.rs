@@ -86,13 +86,13 @@ impl Lister<'_> {
         let limit =
             self.request.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
         // One row more than requested shows whether there is another page.
-        let wanted = limit.saturating_add(1);
+        let needed = limit.saturating_add(1);
         let mut unread: Vec<PendingListRow> = Vec::new();
         let mut page = Page {
-            limit: wanted.clamp(READ.0, READ.1),
+            limit: needed.clamp(READ.0, READ.1),
             after: self.request.after.clone().map(storage::Cursor::from),
         };
-        while unread.len() < wanted {
+        while unread.len() < needed {
             let found = self.snapshot.find(&self.filter, self.order, &page)?;
             let hits: Vec<ArtifactRecord> = found.items.into_iter().map(|hit| hit.artifact).collect();
             unread.append(&mut self.first_of_rows(hits)?);

@@ -162,13 +162,18 @@ pub(super) fn read(
     let details = ArtifactDetails::read(snapshot, &cores, details)?;
     let mut all: HashMap<CoreHash, ListArtifactData> = HashMap::new();
     let rest = of_artifacts.into_iter().zip(names).zip(annotations.into_iter().zip(details));
-    for ((core, record), ((stated, names), (annotations, details))) in cores.iter().zip(records).zip(rest) {
+    for ((core, record), ((artifact_attributes, names), (annotations, details))) in
+        cores.iter().zip(records).zip(rest)
+    {
         let record = record.ok_or_else(|| StorageError::gone(*core))?;
         let tags = annotations.tags.into_iter().map(|tag| tag.name).collect();
         let labels = annotations.labels;
         let mentioned = names.mentioned.into_iter().map(|mention| mention.handle);
         let names = names.own.into_iter().chain(mentioned).collect();
-        all.insert(*core, ListArtifactData { record, attributes: stated, tags, labels, names, details });
+        all.insert(
+            *core,
+            ListArtifactData { record, attributes: artifact_attributes, tags, labels, names, details },
+        );
     }
     let rows = batch.iter().filter_map(|unread| row(unread, &all, attributes));
     Ok(rows.collect())
@@ -180,8 +185,9 @@ fn row(
     attributes: &[String],
 ) -> Option<ListRow> {
     let members: Vec<&ListArtifactData> = unread.members.iter().filter_map(|core| all.get(core)).collect();
-    let stated = ListRowAttributes(members.iter().map(|member| member.attributes.as_slice()).collect());
-    let number = |info: AttributeInfo| stated.number(info.name);
+    let row_attributes =
+        ListRowAttributes(members.iter().map(|member| member.attributes.as_slice()).collect());
+    let number = |info: AttributeInfo| row_attributes.number(info.name);
     let mut tags: Vec<String> = members.iter().flat_map(|member| member.tags.iter().cloned()).collect();
     tags.sort_unstable();
     let mut labels: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -193,13 +199,13 @@ fn row(
     Some(ListRow {
         artifact: (&members.first()?.record).into(),
         run_id: members.iter().find_map(|member| run_id(&member.names)),
-        created_at: stated.time(AttributeInfo::CREATED_AT),
-        finished_at: stated.time(AttributeInfo::FINISHED_AT),
+        created_at: row_attributes.time(AttributeInfo::CREATED_AT),
+        finished_at: row_attributes.time(AttributeInfo::FINISHED_AT),
         duration_ms: number(AttributeInfo::DURATION_MS),
         latency_ms: number(AttributeInfo::LATENCY_MS),
-        models: stated.texts(AttributeInfo::MODEL_ID.name),
-        agents: stated.texts("agent"),
-        providers: stated.texts("provider"),
+        models: row_attributes.texts(AttributeInfo::MODEL_ID.name),
+        agents: row_attributes.texts("agent"),
+        providers: row_attributes.texts("provider"),
         steps: number(formats::STEPS),
         interactions: number(formats::INTERACTIONS),
         tool_calls: number(AttributeInfo::TOOL_CALLS),
@@ -208,10 +214,10 @@ fn row(
         tokens: number(AttributeInfo::TOKENS),
         cost_usd,
         errors: number(AttributeInfo::ERRORS),
-        result: stated.texts("result").into_iter().next(),
+        result: row_attributes.texts("result").into_iter().next(),
         tags,
         labels,
-        attributes: attributes.iter().map(|name| stated.all(name)).collect(),
+        attributes: attributes.iter().map(|name| row_attributes.all(name)).collect(),
         members: members.iter().map(|member| listed(member, unread)).collect(),
     })
 }

@@ -63,11 +63,11 @@ impl LinkReader {
         &mut self,
         snapshot: &dyn Snapshot,
         of: &[CoreHash],
-        wanted: LinkFactSelection,
+        selection: LinkFactSelection,
     ) -> Result<()> {
         self.forget();
-        let groups: &[&str] = if wanted.exchanges { &Exchanges::GROUPS } else { &[] };
-        let query = NeighborsQuery { of, groups, namesakes: wanted.histories, known: &self.popular };
+        let groups: &[&str] = if selection.exchanges { &Exchanges::GROUPS } else { &[] };
+        let query = NeighborsQuery { of, groups, namesakes: selection.histories, known: &self.popular };
         let found = snapshot.neighborhood(&query)?;
         self.artifacts.extend(found.artifacts);
         let popular = found.uses.iter().filter(|(_, uses)| number_of_users(uses) >= MANY);

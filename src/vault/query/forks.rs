@@ -176,10 +176,10 @@ pub(super) fn histories_of(snapshot: &dyn Snapshot, shared: &[HistoryIdentity]) 
     let mut records = records.into_iter();
     let members = shared.iter().zip(&cores).map(|(shared, cores)| {
         let stored = records.by_ref().take(cores.len()).flatten();
-        let is_wanted = |artifact: &ArtifactRecord| {
+        let is_candidate = |artifact: &ArtifactRecord| {
             matches!(shared, HistoryIdentity::Header(_)) || kinds.contains(&artifact.kind)
         };
-        (shared.clone(), stored.filter(is_wanted).collect())
+        (shared.clone(), stored.filter(is_candidate).collect())
     });
     Histories::read_all(snapshot, members.collect())
 }

@@ -112,8 +112,8 @@ pub(super) struct LinkSelection<'w> {
 
 impl LinkSelection<'_> {
     fn takes(&self, direction: Direction, relation: &str) -> bool {
-        self.relation.is_none_or(|wanted| wanted == relation)
-            && self.direction.is_none_or(|wanted| wanted == direction)
+        self.relation.is_none_or(|selected| selected == relation)
+            && self.direction.is_none_or(|selected| selected == direction)
     }
 
     /// Returns what links that match are derived from. Neither of two histories came first, so a fork looks the same from both
@@ -248,9 +248,9 @@ impl LinkCollector<'_, '_> {
     fn by_name(&mut self, artifact: &ArtifactRecord, names: &Names) -> Result<()> {
         let reader = self.reader;
         for NameMention { relation, handle, dangles } in &names.mentioned {
-            let is_wanted = self.selection.takes(Direction::Out, relation);
+            let is_selected = self.selection.takes(Direction::Out, relation);
             let reached = self.selection.reached.as_mut();
-            if !is_wanted || reached.is_some_and(|reached| !reached.having.insert(handle.clone())) {
+            if !is_selected || reached.is_some_and(|reached| !reached.having.insert(handle.clone())) {
                 continue;
             }
             let identified = reader.uses(handle).map(|uses| uses.identified.as_slice()).unwrap_or_default();
@@ -271,8 +271,8 @@ impl LinkCollector<'_, '_> {
                 continue;
             }
             for (relation, other) in reader.uses(handle).into_iter().flat_map(|uses| &uses.referring) {
-                let is_wanted = self.selection.takes(Direction::In, relation);
-                if *other != artifact.core && is_wanted && self.selection.is_new(*other) {
+                let is_selected = self.selection.takes(Direction::In, relation);
+                if *other != artifact.core && is_selected && self.selection.is_new(*other) {
                     let target = self.artifact(*other)?;
                     self.derive(Direction::In, relation, target, format!("this is {handle}"));
                 }

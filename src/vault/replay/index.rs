@@ -32,7 +32,7 @@ impl RecordedOccurrences {
 /// The index of all recorded requests.
 #[derive(Debug, Default)]
 pub(super) struct ReplayIndex {
-    asked: HashMap<ReplayLookupKey, RecordedOccurrences>,
+    occurrences: HashMap<ReplayLookupKey, RecordedOccurrences>,
     /// Number of recorded calls by tool.
     calls: HashMap<Option<String>, usize>,
 }
@@ -58,25 +58,25 @@ impl ReplayIndex {
         for (at, exchange) in exchanges.enumerate() {
             let others = exchange.prompts.split_last().map_or(&[][..], |(_, others)| others);
             for prompt in others.iter().map(|prompt| ReplayLookupKey::Prompt(*prompt)) {
-                if !index.asked.contains_key(&prompt) {
+                if !index.occurrences.contains_key(&prompt) {
                     carried.entry(prompt).or_default().at.push(at);
                 }
             }
         }
-        index.asked.extend(carried);
+        index.occurrences.extend(carried);
         index
     }
 
-    fn add(&mut self, asked: ReplayLookupKey, at: usize) {
-        self.asked.entry(asked).or_default().at.push(at);
+    fn add(&mut self, key: ReplayLookupKey, at: usize) {
+        self.occurrences.entry(key).or_default().at.push(at);
     }
 
-    pub(super) fn get(&self, asked: &ReplayLookupKey) -> &[usize] {
-        self.asked.get(asked).map(|places| places.at.as_slice()).unwrap_or_default()
+    pub(super) fn get(&self, key: &ReplayLookupKey) -> &[usize] {
+        self.occurrences.get(key).map(|places| places.at.as_slice()).unwrap_or_default()
     }
 
-    pub(super) fn get_mut(&mut self, asked: &ReplayLookupKey) -> Option<&mut RecordedOccurrences> {
-        self.asked.get_mut(asked)
+    pub(super) fn get_mut(&mut self, key: &ReplayLookupKey) -> Option<&mut RecordedOccurrences> {
+        self.occurrences.get_mut(key)
     }
 
     /// Returns the number of recorded calls of a tool, with any arguments.

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::open::player;
+use super::vault_player::player;
 use super::{Occurrence, PlayedResponse, Player, PlayerRequest, ReplayMiss, ReplayMode};
 use crate::artifact::{Arguments, Exchange};
 use crate::digest::{CaptureHash, CoreHash, Digest};

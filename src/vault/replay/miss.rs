@@ -11,12 +11,12 @@ pub enum ReplayMiss {
         prompt: Digest,
     },
     /// The prompt was recorded fewer times.
-    #[error("there is no occurrence {wanted} of the prompt {prompt}: it was recorded {}", times(*.recorded))]
+    #[error("there is no occurrence {occurrence} of the prompt {prompt}: it was recorded {}", times(*.recorded))]
     NoOccurrence {
         /// The requested prompt.
         prompt: Digest,
         /// The requested occurrence, from 1.
-        wanted: usize,
+        occurrence: usize,
         /// The number of occurrences.
         recorded: usize,
     },
@@ -32,7 +32,7 @@ pub enum ReplayMiss {
     },
     /// The call with these arguments was recorded fewer times.
     #[error(
-        "there is no occurrence {wanted} of the call of {} with the arguments {arguments}: it was recorded {}",
+        "there is no occurrence {occurrence} of the call of {} with the arguments {arguments}: it was recorded {}",
         named(.tool.as_deref()), times(*.recorded)
     )]
     NoCallOccurrence {
@@ -41,7 +41,7 @@ pub enum ReplayMiss {
         /// The digest of the arguments.
         arguments: Digest,
         /// The requested occurrence, from 1.
-        wanted: usize,
+        occurrence: usize,
         /// The number of occurrences.
         recorded: usize,
     },
@@ -52,7 +52,7 @@ pub enum ReplayMiss {
     #[error("the arguments of the call are missing")]
     NoArguments,
     /// The next response of the sequence answers another prompt.
-    #[error("call {call}: expected {} of {unit} {index}, got {asked}", describe_expected(.expected))]
+    #[error("call {call}: expected {} of {unit} {index}, got {requested}", describe_expected(.expected))]
     OutOfOrder {
         /// The number of the call, from 0.
         call: usize,
@@ -63,10 +63,10 @@ pub enum ReplayMiss {
         /// The recorded prompts; empty if they were not recorded.
         expected: Vec<Digest>,
         /// The requested prompt.
-        asked: Digest,
+        requested: Digest,
     },
     /// The next tool response of the sequence is that of another tool.
-    #[error("call {call}: expected {} of {unit} {index}, got {}", named(.expected.as_deref()), named(.asked.as_deref()))]
+    #[error("call {call}: expected {} of {unit} {index}, got {}", named(.expected.as_deref()), named(.requested.as_deref()))]
     OtherTool {
         /// The number of the call, from 0.
         call: usize,
@@ -77,10 +77,10 @@ pub enum ReplayMiss {
         /// The recorded tool, if its name was recorded.
         expected: Option<String>,
         /// The requested tool.
-        asked: Option<String>,
+        requested: Option<String>,
     },
     /// The next call of the tool in the sequence has other arguments.
-    #[error("call {call}: expected {} of {unit} {index}, got {asked}", with(.expected.as_ref()))]
+    #[error("call {call}: expected {} of {unit} {index}, got {requested}", with(.expected.as_ref()))]
     OtherArguments {
         /// The number of the call, from 0.
         call: usize,
@@ -91,7 +91,7 @@ pub enum ReplayMiss {
         /// The digest of the recorded arguments, if they were recorded.
         expected: Option<Digest>,
         /// The digest of the requested arguments.
-        asked: Digest,
+        requested: Digest,
     },
     /// The sequence has no more responses.
     #[error("the recording has no response{} left for call {call}", responder_clause(*.responder))]

@@ -7,8 +7,8 @@
 mod index;
 mod lookup;
 mod miss;
-mod open;
 mod request;
+mod vault_player;
 
 use crate::artifact::{Arguments, Exchange, Kind, Member, Playback, Responder};
 use crate::digest::Digest;
@@ -194,14 +194,14 @@ impl Player {
     }
 
     fn look_up(&mut self, request: &PlayerRequest) -> Result<(usize, Option<Occurrence>), ReplayMiss> {
-        let Some(asked) = asked(request)? else {
+        let Some(key) = requested_key(request)? else {
             return match self.playback {
                 Playback::ByPrompt => Err(ReplayMiss::NoPrompt),
                 Playback::InOrder => self.first_left(request.responder).map(|at| (at, None)),
             };
         };
-        let Some(places) = self.index.get_mut(&asked) else {
-            return Err(not_recorded(asked, &self.index));
+        let Some(places) = self.index.get_mut(&key) else {
+            return Err(not_recorded(key, &self.index));
         };
         let of = places.at.len();
         let is_used = |at: usize| self.recorded.get(at).is_some_and(|recorded| recorded.is_used);
@@ -215,41 +215,45 @@ impl Player {
         };
         match places.at.get(number - 1) {
             Some(at) => Ok((*at, Some(Occurrence { number, of }))),
-            None => Err(no_occurrence(asked, number, of)),
+            None => Err(no_occurrence(key, number, of)),
         }
     }
 
     fn go_on(&mut self, request: &PlayerRequest) -> Result<(usize, Option<Occurrence>), ReplayMiss> {
-        let asked = asked(request)?;
-        let implied = asked.as_ref().map(|asked| match asked {
+        let key = requested_key(request)?;
+        let implied = key.as_ref().map(|key| match key {
             ReplayLookupKey::Prompt(_) => Responder::Model,
             ReplayLookupKey::Call { .. } => Responder::Tool,
         });
         let at = self.first_left(request.responder.or(implied))?;
-        if let (Some(asked), Some(recorded)) = (asked, self.recorded.get(at)) {
-            self.compare(asked, &recorded.exchange)?;
+        if let (Some(key), Some(recorded)) = (key, self.recorded.get(at)) {
+            self.compare(key, &recorded.exchange)?;
         }
         Ok((at, None))
     }
 
-    /// Compares `asked` with the request of `exchange`.
-    fn compare(&self, asked: ReplayLookupKey, exchange: &Exchange) -> Result<(), ReplayMiss> {
+    /// Compares `requested` with the request of `exchange`.
+    fn compare(&self, requested: ReplayLookupKey, exchange: &Exchange) -> Result<(), ReplayMiss> {
         let (call, unit, index) = (self.calls, self.unit, exchange.index);
-        match asked {
-            ReplayLookupKey::Prompt(asked) if exchange.prompts.contains(&asked) => Ok(()),
-            ReplayLookupKey::Prompt(asked) => {
-                Err(ReplayMiss::OutOfOrder { call, unit, index, expected: exchange.prompts.clone(), asked })
+        match requested {
+            ReplayLookupKey::Prompt(requested) if exchange.prompts.contains(&requested) => Ok(()),
+            ReplayLookupKey::Prompt(requested) => Err(ReplayMiss::OutOfOrder {
+                call,
+                unit,
+                index,
+                expected: exchange.prompts.clone(),
+                requested,
+            }),
+            ReplayLookupKey::Call { tool: requested, .. } if requested != exchange.tool => {
+                Err(ReplayMiss::OtherTool { call, unit, index, expected: exchange.tool.clone(), requested })
             }
-            ReplayLookupKey::Call { tool: asked, .. } if asked != exchange.tool => {
-                Err(ReplayMiss::OtherTool { call, unit, index, expected: exchange.tool.clone(), asked })
-            }
-            ReplayLookupKey::Call { arguments: asked, .. } => {
+            ReplayLookupKey::Call { arguments: requested, .. } => {
                 let expected = exchange.arguments.as_ref().map(Arguments::digest);
-                let is_same = expected == Some(asked);
+                let is_same = expected == Some(requested);
                 if is_same {
                     Ok(())
                 } else {
-                    Err(ReplayMiss::OtherArguments { call, unit, index, expected, asked })
+                    Err(ReplayMiss::OtherArguments { call, unit, index, expected, requested })
                 }
             }
         }
@@ -263,7 +267,7 @@ impl Player {
 }
 
 /// Returns what a request asks for; `None` if it asks for the next response.
-fn asked(request: &PlayerRequest) -> Result<Option<ReplayLookupKey>, ReplayMiss> {
+fn requested_key(request: &PlayerRequest) -> Result<Option<ReplayLookupKey>, ReplayMiss> {
     Ok(match (request.prompt, &request.tool, request.arguments) {
         (Some(prompt), ..) => Some(ReplayLookupKey::Prompt(prompt)),
         (None, tool, Some(arguments)) => Some(ReplayLookupKey::Call { tool: tool.clone(), arguments }),
@@ -272,8 +276,8 @@ fn asked(request: &PlayerRequest) -> Result<Option<ReplayLookupKey>, ReplayMiss>
     })
 }
 
-fn not_recorded(asked: ReplayLookupKey, index: &ReplayIndex) -> ReplayMiss {
-    match asked {
+fn not_recorded(key: ReplayLookupKey, index: &ReplayIndex) -> ReplayMiss {
+    match key {
         ReplayLookupKey::Prompt(prompt) => ReplayMiss::NotRecorded { prompt },
         ReplayLookupKey::Call { tool, arguments } => {
             let calls = index.calls_of(tool.as_deref());
@@ -282,11 +286,11 @@ fn not_recorded(asked: ReplayLookupKey, index: &ReplayIndex) -> ReplayMiss {
     }
 }
 
-fn no_occurrence(asked: ReplayLookupKey, wanted: usize, recorded: usize) -> ReplayMiss {
-    match asked {
-        ReplayLookupKey::Prompt(prompt) => ReplayMiss::NoOccurrence { prompt, wanted, recorded },
+fn no_occurrence(key: ReplayLookupKey, occurrence: usize, recorded: usize) -> ReplayMiss {
+    match key {
+        ReplayLookupKey::Prompt(prompt) => ReplayMiss::NoOccurrence { prompt, occurrence, recorded },
         ReplayLookupKey::Call { tool, arguments } => {
-            ReplayMiss::NoCallOccurrence { tool, arguments, wanted, recorded }
+            ReplayMiss::NoCallOccurrence { tool, arguments, occurrence, recorded }
         }
     }
 }
@@ -299,8 +303,9 @@ impl ReplayCursor {
             Some(Responder::Model) => &mut self.model,
             Some(Responder::Tool) => &mut self.tool,
         };
-        let wanted = |exchange: &Exchange| responder.is_none_or(|responder| responder == exchange.responder);
-        let is_left = |recorded: &RecordedExchange| !recorded.is_used && wanted(&recorded.exchange);
+        let is_of_responder =
+            |exchange: &Exchange| responder.is_none_or(|responder| responder == exchange.responder);
+        let is_left = |recorded: &RecordedExchange| !recorded.is_used && is_of_responder(&recorded.exchange);
         *next += recorded.get(*next..)?.iter().position(is_left)?;
         Some(*next)
     }

@@ -70,12 +70,12 @@ pub enum LookupError {
         capture: DigestPrefix,
     },
     /// The artifact is not of the requested kind.
-    #[error("{core} is {}, not {}", formats::noun(found), formats::noun(wanted))]
+    #[error("{core} is {}, not {}", formats::noun(found), formats::noun(expected))]
     KindMismatch {
         /// The artifact.
         core: CoreHash,
         /// The requested kind.
-        wanted: &'static str,
+        expected: &'static str,
         /// Its kind.
         found: String,
     },

@@ -121,11 +121,11 @@ pub(in crate::vault) fn core_of(
     }
 }
 
-/// Returns an error unless the artifact is of the kind `wanted`.
-pub(in crate::vault) fn expect_kind(artifact: &ArtifactRecord, wanted: Kind) -> Result<(), LookupError> {
-    if artifact.kind == wanted.name() {
+/// Returns an error unless the artifact is of the kind `expected`.
+pub(in crate::vault) fn expect_kind(artifact: &ArtifactRecord, expected: Kind) -> Result<(), LookupError> {
+    if artifact.kind == expected.name() {
         return Ok(());
     }
     let (core, found) = (artifact.core, artifact.kind.clone());
-    Err(LookupError::KindMismatch { core, wanted: wanted.name(), found })
+    Err(LookupError::KindMismatch { core, expected: expected.name(), found })
 }

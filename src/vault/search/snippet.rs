@@ -90,8 +90,8 @@ mod tests {
 
     use super::*;
 
-    fn highlighted_snippet(text: &str, wanted: &[&str], width: usize) -> String {
-        let mut matches: Vec<Range<usize>> = wanted
+    fn highlighted_snippet(text: &str, words: &[&str], width: usize) -> String {
+        let mut matches: Vec<Range<usize>> = words
             .iter()
             .flat_map(|word| text.match_indices(word))
             .map(|(at, word)| at..at + word.len())

@@ -191,8 +191,8 @@ impl ViewRequest {
         let mut page = ViewStepPage::default();
         let visited =
             kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |transcribed| {
-                let is_wanted = page.count(self, &transcribed);
-                if is_wanted {
+                let is_on_page = page.count(self, &transcribed);
+                if is_on_page {
                     page.steps.push(ViewStep::new(&transcribed, &files, self.max_text(), self.recorded));
                 }
             });

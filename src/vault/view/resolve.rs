@@ -25,14 +25,14 @@ pub(super) fn resolve(
         let bodies = step.bodies.iter().filter(|body| body.source == BodySource::NotRecorded);
         bodies.filter_map(|body| Some((body.digest?, body.role))).collect::<Vec<_>>()
     };
-    let wanted: Vec<(Digest, BodyRoleName)> = steps.iter().flat_map(unresolved).collect();
-    if wanted.is_empty() {
+    let unresolved_bodies: Vec<(Digest, BodyRoleName)> = steps.iter().flat_map(unresolved).collect();
+    if unresolved_bodies.is_empty() {
         return Ok(());
     }
     let mut found = ViewBodyResolver { snapshot, viewed: Some(viewed), most, texts: HashMap::new(), read: 0 };
-    found.attachments(wanted.iter().map(|(digest, _)| *digest))?;
+    found.attachments(unresolved_bodies.iter().map(|(digest, _)| *digest))?;
     found.prompts(
-        wanted.iter().filter(|(_, role)| *role == BodyRoleName::Prompt).map(|(digest, _)| *digest),
+        unresolved_bodies.iter().filter(|(_, role)| *role == BodyRoleName::Prompt).map(|(digest, _)| *digest),
     )?;
     let bodies = steps.iter_mut().flat_map(|step| &mut step.bodies);
     for body in bodies.filter(|body| body.source == BodySource::NotRecorded) {
@@ -94,20 +94,20 @@ impl ViewBodyResolver<'_> {
 
     /// Reads the artifacts that record these prompts. Each is read once, for all prompts that it has.
     fn prompts(&mut self, digests: impl Iterator<Item = Digest>) -> Result<(), StorageError> {
-        let mut wanted: Vec<Digest> = digests.filter(|digest| !self.texts.contains_key(digest)).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
+        let mut missing: Vec<Digest> = digests.filter(|digest| !self.texts.contains_key(digest)).collect();
+        missing.sort_unstable();
+        missing.dedup();
         let kinds = formats::ALL.into_iter().filter(|kind| kind.records_prompts());
         let kinds: Vec<String> = kinds.map(|kind| kind.name().to_owned()).collect();
-        let candidates = self.snapshot.candidates(&wanted, &kinds)?;
+        let candidates = self.snapshot.candidates(&missing, &kinds)?;
         let mut recording: BTreeMap<CoreHash, Vec<Digest>> = BTreeMap::new();
-        for (digest, candidates) in wanted.iter().zip(candidates) {
+        for (digest, candidates) in missing.iter().zip(candidates) {
             for core in candidates.into_iter().filter(|core| Some(*core) != self.viewed) {
                 recording.entry(core).or_default().push(*digest);
             }
         }
         // In this order, the text of a prompt comes from the same artifact whatever else is looked up.
-        let mut left: HashSet<Digest> = wanted.into_iter().collect();
+        let mut left: HashSet<Digest> = missing.into_iter().collect();
         for (core, prompts) in recording {
             if prompts.iter().any(|digest| left.contains(digest)) {
                 self.prompts_of(core, &mut left)?;
@@ -122,8 +122,8 @@ impl ViewBodyResolver<'_> {
         let Some(kind) = formats::named(&artifact.kind) else { return Ok(()) };
         let Some(members) = self.members(&artifact)? else { return Ok(()) };
         let visited = kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |step| {
-            let asked = |role| matches!(role, BodyRole::Context | BodyRole::Prompt);
-            for body in step.bodies.iter().filter(|body| asked(body.role)) {
+            let is_request_body = |role| matches!(role, BodyRole::Context | BodyRole::Prompt);
+            for body in step.bodies.iter().filter(|body| is_request_body(body.role)) {
                 let text = matches!(body.content, BodyContent::Text(_));
                 let digest = body.content.digest().filter(|digest| text && left.remove(digest));
                 if let Some(digest) = digest {

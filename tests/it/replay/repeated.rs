@@ -98,8 +98,14 @@ fn runs_count_prompts_and_calls_of_tools_alike() {
         assert!(rolled.exchange.response.contains(answer), "{rolled:?}");
     }
     assert_eq!(player.unused().count(), 0);
-    assert!(matches!(player.respond("again"), Err(ReplayMiss::NoOccurrence { wanted: 4, recorded: 3, .. })));
-    assert!(matches!(player.play(&dice), Err(ReplayMiss::NoCallOccurrence { wanted: 4, recorded: 3, .. })));
+    assert!(matches!(
+        player.respond("again"),
+        Err(ReplayMiss::NoOccurrence { occurrence: 4, recorded: 3, .. })
+    ));
+    assert!(matches!(
+        player.play(&dice),
+        Err(ReplayMiss::NoCallOccurrence { occurrence: 4, recorded: 3, .. })
+    ));
     let mut player = player.repeating(Repeat::Last);
     assert_eq!(player.respond("again"), Ok("C"));
     let sandbox = Sandbox::new();

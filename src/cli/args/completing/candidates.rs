@@ -141,8 +141,8 @@ impl CandidateSource {
     /// Returns the candidates for the typed text; none if there is any error.
     pub(super) fn candidates(self, typed: &str, line: &CompletionLine) -> Vec<CompletionCandidate> {
         let vault = |ask: &CandidateQuery| {
-            let asked = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&*snapshot)).ok();
-            line.vault().and_then(asked).unwrap_or_default()
+            let query_vault = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&*snapshot)).ok();
+            line.vault().and_then(query_vault).unwrap_or_default()
         };
         match self {
             Self::Artifacts(which) => vault(&|snapshot| artifacts(snapshot, typed, which)),

@@ -70,8 +70,8 @@ fn examples_are_what_the_program_takes() {
             let begins = line.find(&format!("runvault {path}")).or_else(|| line.find("runvault ")).unwrap();
             let ends = ["| ", "> ", ")"].iter().filter_map(|end| line[begins..].find(end)).min();
             let call = &line[begins..begins + ends.unwrap_or(line.len() - begins)];
-            let taken = command().try_get_matches_from(words(call.trim()));
-            assert!(taken.is_ok(), "{what}: {call}: {}", taken.unwrap_err());
+            let parsed = command().try_get_matches_from(words(call.trim()));
+            assert!(parsed.is_ok(), "{what}: {call}: {}", parsed.unwrap_err());
         }
     }
 }

@@ -220,11 +220,7 @@ fn print(out: &mut dyn Write, decision: &RetentionDecision) -> io::Result<()> {
     // The size matters more than the age, so the time is omitted first.
     let lead = if fits { whole } else { format!("{begin} {size}:") };
     write!(out, "{lead}")?;
-    TrailingLayout { taken: fit::width(&lead), below: BELOW, least: usize::MAX }.write(
-        out,
-        &why,
-        Style::new(),
-    )
+    TrailingLayout { used: fit::width(&lead), below: BELOW, least: usize::MAX }.write(out, &why, Style::new())
 }
 
 /// The indent of reasons that do not fit next to a decision: they are below it, under the kind.

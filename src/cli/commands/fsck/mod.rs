@@ -85,23 +85,23 @@ impl Args {
         let mut options =
             FsckOptions { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
         let resume =
-            self.resume.as_deref().map(|path| FsckResumeFile::open(path, &asked(&options), vault.path()));
+            self.resume.as_deref().map(|path| FsckResumeFile::open(path, &scope(&options), vault.path()));
         let resume = resume.transpose()?;
         options.after = resume.as_ref().and_then(|resume| resume.position.after);
         let mut progress = CommandProgress::with_unit("artifacts", "checking");
         if options.depth == Depth::Full && options.kind.is_none() && options.after.is_none() {
             progress.count_artifacts(&vault);
         }
-        let mut printer = FsckPrinter { as_json: self.json, progress, resume, trouble: None };
+        let mut printer = FsckPrinter { as_json: self.json, progress, resume, output_error: None };
         let report = if self.repair {
             self.repair(&vault, &options, &mut printer)?
         } else {
             vault.fsck(&options, &mut printer)?
         };
-        let FsckPrinter { trouble, resume, progress, .. } = printer;
+        let FsckPrinter { output_error, resume, progress, .. } = printer;
         drop(progress);
         // A closed pipe does not affect the exit status, which is the answer.
-        if let Some(error) = trouble.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        if let Some(error) = output_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             return Err(error.into());
         }
         if !self.json {
@@ -162,7 +162,7 @@ impl Args {
 }
 
 /// Returns a key of the checked scope: a check of another scope cannot be resumed.
-fn asked(options: &FsckOptions) -> String {
+fn scope(options: &FsckOptions) -> String {
     let FsckOptions { depth, kind, after, keys } = options;
     let keys = if keys.is_empty() { String::new() } else { format!(", keys: {keys:?}") };
     format!("Options {{ depth: {depth:?}, kind: {kind:?}, after: {after:?}{keys} }}")
@@ -201,13 +201,13 @@ struct FsckPrinter {
     progress: CommandProgress,
     resume: Option<FsckResumeFile>,
     /// The first output error. The check continues without output.
-    trouble: Option<io::Error>,
+    output_error: Option<io::Error>,
 }
 
 impl FsckPrinter {
     fn print(&mut self, print: impl FnOnce(bool) -> io::Result<()>) {
-        if self.trouble.is_none() {
-            self.trouble = self.progress.beside(|| print(self.as_json)).err();
+        if self.output_error.is_none() {
+            self.output_error = self.progress.suspend_on_terminal(|| print(self.as_json)).err();
         }
     }
 }
@@ -231,7 +231,7 @@ impl FsckMonitor for FsckPrinter {
         if let Some(resume) = &mut self.resume
             && let Err(error) = resume.checked(core)
         {
-            self.trouble.get_or_insert(error);
+            self.output_error.get_or_insert(error);
         }
     }
 }

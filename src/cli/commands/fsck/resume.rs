@@ -17,7 +17,8 @@ const EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FsckPosition {
     /// The scope of the check; a check of another scope cannot resume it.
-    pub(crate) asked: String,
+    #[serde(rename = "asked")]
+    pub(crate) scope: String,
     /// The last checked artifact.
     pub(crate) after: Option<CoreHash>,
     /// Number of checked artifacts, and below of reported findings.
@@ -35,9 +36,9 @@ pub(crate) struct FsckResumeFile {
 }
 
 impl FsckResumeFile {
-    /// Opens the progress of a check with the scope `asked` in the file `path`; starts at the beginning if there is no
+    /// Opens the progress of a check with the scope `scope` in the file `path`; starts at the beginning if there is no
     /// such file.
-    pub(crate) fn open(path: &Path, asked: &str, vault: &Path) -> Result<Self, CommandError> {
+    pub(crate) fn open(path: &Path, scope: &str, vault: &Path) -> Result<Self, CommandError> {
         let failed = |error: &dyn std::fmt::Display| {
             CommandError::CouldNotRun(format!("cannot resume from {}: {error}", path.display()))
         };
@@ -49,14 +50,14 @@ impl FsckResumeFile {
                 failed(&format!("it is not a progress file ({error}); remove it to start over"))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                FsckPosition { asked: asked.to_owned(), ..FsckPosition::default() }
+                FsckPosition { scope: scope.to_owned(), ..FsckPosition::default() }
             }
             Err(error) => return Err(failed(&error)),
         };
-        if position.asked != asked {
+        if position.scope != scope {
             let message = format!(
                 "it belongs to a check with other options ({}); remove it to start over",
-                position.asked
+                position.scope
             );
             return Err(failed(&message));
         }

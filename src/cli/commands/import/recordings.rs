@@ -56,7 +56,7 @@ impl Args {
             let vault = vault.open_to_add(self.create)?;
             let stop = Stop::on_signals()?;
             let items: Vec<_> = items.collect();
-            let items = stop.until_asked(items.into_iter());
+            let items = stop.until_requested(items.into_iter());
             let summary = vault.add_annotated(items, &options, &annotations, &mut printer)?;
             is_stopped = stop.has_ended_inputs();
             added_to = Some(vault);

@@ -99,8 +99,8 @@ fn note_damage(indexed: &IndexingResult) {
 }
 
 /// Updates the index after an addition, and builds it if there is none, if this is enabled.
-pub(crate) fn after_adding(vault: &Vault, is_wanted: bool) -> Result<(), CommandError> {
-    if !is_wanted {
+pub(crate) fn after_adding(vault: &Vault, is_enabled: bool) -> Result<(), CommandError> {
+    if !is_enabled {
         return Ok(());
     }
     if vault.search_index()?.is_none() {

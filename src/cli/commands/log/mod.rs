@@ -127,7 +127,7 @@ fn print(out: &mut dyn Write, row: &JournalEntry) -> io::Result<()> {
     let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
     let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
     let said = said.join(" ");
-    let trail = |taken| TrailingLayout { taken, below: BELOW, least: usize::MAX };
+    let trail = |used| TrailingLayout { used, below: BELOW, least: usize::MAX };
     if terminal::width().is_none_or(|width| fit::width(&whole) <= width) {
         write!(out, "{whole}")?;
         return trail(fit::width(&whole)).write(out, &said, FAINT);

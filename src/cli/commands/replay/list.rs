@@ -48,7 +48,7 @@ fn print(out: &mut dyn Write, unit: &str, exchange: &RecordedResponse) -> io::Re
     let response = escaped(&exchange.response).up_to(SHOWN);
     let lead = format!("{unit} {} {FAINT}{responder}{FAINT:#}", exchange.index);
     write!(out, "{lead}")?;
-    TrailingLayout { taken: fit::width(&lead), below: BELOW, least: RESPONSE_WIDTH }.write(
+    TrailingLayout { used: fit::width(&lead), below: BELOW, least: RESPONSE_WIDTH }.write(
         out,
         &response.to_string(),
         Style::new(),

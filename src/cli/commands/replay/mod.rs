@@ -127,13 +127,13 @@ impl Args {
         if self.order.sequential {
             player = player.in_mode(ReplayMode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
-        let asked = match (is_run, self.order.sequential) {
+        let mode = match (is_run, self.order.sequential) {
             (true, true) => ReplayRequestMode::RunInOrder,
             (true, false) => ReplayRequestMode::Run,
             (false, true) => ReplayRequestMode::PromptsInOrder,
             (false, false) => ReplayRequestMode::Prompts,
         };
-        serve(&mut SingleRecordingSource { vault, core, player }, asked, &self.ending())
+        serve(&mut SingleRecordingSource { vault, core, player }, mode, &self.ending())
     }
 
     fn ending(&self) -> ReplayServeOptions {

@@ -60,7 +60,7 @@ struct ReplayRequestId<'l> {
 /// Parses a request and its id. The id is returned as written.
 pub(super) fn read(
     line: &[u8],
-    asked: ReplayRequestMode,
+    mode: ReplayRequestMode,
 ) -> (Option<&RawValue>, Result<PlayerRequest, ReplayProtocolError>) {
     // serde_json also accepts arrays as structs.
     if !line.trim_ascii_start().starts_with(b"{") {
@@ -73,7 +73,7 @@ pub(super) fn read(
         Ok(line) if !line.id.is_none_or(is_name) => {
             (None, Err(ReplayProtocolError::malformed("id must be a string, a number or null".to_owned())))
         }
-        Ok(line) => (line.id, request(line, asked).map_err(ReplayProtocolError::malformed)),
+        Ok(line) => (line.id, request(line, mode).map_err(ReplayProtocolError::malformed)),
         Err(error) => {
             let named = serde_json::from_slice::<ReplayRequestId<'_>>(line).ok();
             let id = named.and_then(|named| named.id).filter(|id| is_name(id));
@@ -86,7 +86,7 @@ fn is_name(id: &RawValue) -> bool {
     id.get().starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'))
 }
 
-fn request(line: ReplayRequestLine<'_>, asked: ReplayRequestMode) -> Result<PlayerRequest, String> {
+fn request(line: ReplayRequestLine<'_>, mode: ReplayRequestMode) -> Result<PlayerRequest, String> {
     let prompt = match (line.prompt, line.prompt_hash) {
         (Some(_), Some(_)) => return Err("prompt and prompt_hash cannot be used together".to_owned()),
         (Some(text), None) => Some(Digest::from_content(text.as_bytes())),
@@ -111,20 +111,20 @@ fn request(line: ReplayRequestLine<'_>, asked: ReplayRequestMode) -> Result<Play
     };
     let request =
         PlayerRequest { prompt, occurrence: line.occurrence, responder, tool: line.tool, arguments };
-    check(&request, asked).map(|()| request)
+    check(&request, mode).map(|()| request)
 }
 
 /// Returns an error unless the parts of a request are consistent.
-fn check(request: &PlayerRequest, asked: ReplayRequestMode) -> Result<(), String> {
+fn check(request: &PlayerRequest, mode: ReplayRequestMode) -> Result<(), String> {
     let PlayerRequest { prompt, occurrence, responder, tool, arguments } = request;
     let of_call = tool.is_some() || arguments.is_some();
     let is_of_model = prompt.is_some() || *responder == Some(Responder::Model);
     let is_of_tool = of_call || *responder == Some(Responder::Tool);
-    let wrong = if prompt.is_none() && !asked.is_of_run() {
+    let wrong = if prompt.is_none() && !mode.is_of_run() {
         "prompt or prompt_hash is required"
-    } else if occurrence.is_some() && asked.is_in_order() {
+    } else if occurrence.is_some() && mode.is_in_order() {
         "occurrence is not allowed in a sequence"
-    } else if (responder.is_some() || of_call) && !asked.is_of_run() {
+    } else if (responder.is_some() || of_call) && !mode.is_of_run() {
         "responder, tool and arguments are only allowed for runs"
     } else if is_of_model && is_of_tool {
         "the request is for both a model and a tool"
@@ -175,7 +175,7 @@ impl<'a> ReplayResponseLine<'a> {
         id: Option<&'a RawValue>,
         core_hash: CoreHash,
         played: PlayedResponse<'a>,
-        asked: ReplayRequestMode,
+        mode: ReplayRequestMode,
     ) -> Self {
         let PlayedResponse { exchange, occurrence } = played;
         Self {
@@ -185,7 +185,7 @@ impl<'a> ReplayResponseLine<'a> {
             index: exchange.index,
             occurrence: occurrence.map(|occurrence| occurrence.number),
             occurrences: occurrence.map(|occurrence| occurrence.of),
-            of_run: asked.is_of_run().then(|| RunStepMembers::new(exchange)),
+            of_run: mode.is_of_run().then(|| RunStepMembers::new(exchange)),
         }
     }
 }
@@ -269,14 +269,14 @@ impl ReplayProtocolError {
             | ReplayMiss::NoCallOccurrence { arguments, .. } => {
                 refusal.arguments_hash = Some(*arguments);
             }
-            ReplayMiss::OutOfOrder { index, expected, asked, .. } => {
-                refusal.prompt_hash = Some(*asked);
+            ReplayMiss::OutOfOrder { index, expected, requested, .. } => {
+                refusal.prompt_hash = Some(*requested);
                 refusal.index = Some(*index);
                 refusal.expected.clone_from(expected);
             }
             ReplayMiss::OtherTool { index, .. } => refusal.index = Some(*index),
-            ReplayMiss::OtherArguments { index, expected, asked, .. } => {
-                refusal.arguments_hash = Some(*asked);
+            ReplayMiss::OtherArguments { index, expected, requested, .. } => {
+                refusal.arguments_hash = Some(*requested);
                 refusal.index = Some(*index);
                 refusal.expected = expected.iter().copied().collect();
             }

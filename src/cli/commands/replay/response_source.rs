@@ -94,20 +94,20 @@ impl ResponseSource for SingleRecordingSource<'_> {
 /// All recordings that contain a prompt, newest first.
 pub(crate) struct AnyRecordingSource<'v> {
     vault: &'v Vault,
-    wanted: RecordingFilter,
+    filter: RecordingFilter,
     repeat: Repeat,
     /// The recently used players, the most recent one last.
     ready: Vec<(CoreHash, Player)>,
     /// Number of requests for a prompt per recording, cached or not. Only recorded prompts are counted.
-    asked: HashMap<(CoreHash, Digest), usize>,
+    request_counts: HashMap<(CoreHash, Digest), usize>,
 }
 
 /// Maximum number of cached players. They may have 100 MB each.
 const READY: usize = 4;
 
 impl<'v> AnyRecordingSource<'v> {
-    pub(crate) fn new(vault: &'v Vault, wanted: RecordingFilter, repeat: Repeat) -> Self {
-        Self { vault, wanted, repeat, ready: Vec::new(), asked: HashMap::new() }
+    pub(crate) fn new(vault: &'v Vault, filter: RecordingFilter, repeat: Repeat) -> Self {
+        Self { vault, filter, repeat, ready: Vec::new(), request_counts: HashMap::new() }
     }
 
     fn player(&mut self, core: CoreHash) -> Result<Option<&mut Player>, LookupError> {
@@ -127,9 +127,9 @@ impl<'v> AnyRecordingSource<'v> {
     /// Returns the number of the next occurrence of the prompt, which is kept when its player is evicted.
     fn next(&mut self, core: CoreHash, prompt: Digest) -> Result<usize, LookupError> {
         let of = self.player(core)?.map_or(0, |player| player.recorded(prompt).count());
-        let asked = self.asked.entry((core, prompt)).or_default();
-        *asked = asked.saturating_add(1);
-        Ok(if self.repeat == Repeat::Last { (*asked).min(of) } else { *asked })
+        let count = self.request_counts.entry((core, prompt)).or_default();
+        *count = count.saturating_add(1);
+        Ok(if self.repeat == Repeat::Last { (*count).min(of) } else { *count })
     }
 }
 
@@ -137,7 +137,7 @@ impl ResponseSource for AnyRecordingSource<'_> {
     fn play(&mut self, request: &PlayerRequest) -> Result<(CoreHash, PlayedResponse<'_>), PlaybackError> {
         let prompt = request.prompt.ok_or(PlaybackError::Miss(ReplayMiss::NoPrompt))?;
         let missing = PlaybackError::Miss(ReplayMiss::NotRecorded { prompt });
-        let filter = self.wanted.clone();
+        let filter = self.filter.clone();
         let request_newest = RecordingsRequest { filter, limit: Some(1), ..RecordingsRequest::new(prompt) };
         let newest = self.vault.run(&request_newest).map_err(LookupError::from)?.recordings.pop();
         let Some(newest) = newest else { return Err(missing) };

@@ -27,7 +27,7 @@ pub(crate) struct ReplayServeOptions {
 /// Answers the requests on standard input, each as soon as it arrives, and then reports unused recordings.
 pub(crate) fn serve(
     stage: &mut dyn ResponseSource,
-    asked: ReplayRequestMode,
+    mode: ReplayRequestMode,
     ending: &ReplayServeOptions,
 ) -> Result<Status, CommandError> {
     let mut input = io::stdin().lock();
@@ -40,7 +40,7 @@ pub(crate) fn serve(
                 json::line(&mut out, &ReplayErrorLine { id: None, error: ReplayProtocolError::too_long() })?;
                 false
             }
-            LineReadResult::Whole => answer(stage, asked, &line, &mut out)?,
+            LineReadResult::Whole => answer(stage, mode, &line, &mut out)?,
         };
         out.flush()?;
         requests += 1;
@@ -57,16 +57,16 @@ fn cannot_read(error: io::Error) -> CommandError {
 /// Writes the response to one request. Returns whether a recording was played.
 fn answer(
     stage: &mut dyn ResponseSource,
-    asked: ReplayRequestMode,
+    mode: ReplayRequestMode,
     line: &[u8],
     out: &mut dyn Write,
 ) -> Result<bool, CommandError> {
-    let (id, request) = protocol::read(line, asked);
+    let (id, request) = protocol::read(line, mode);
     let error = match request {
         Err(refusal) => refusal,
         Ok(request) => match stage.play(&request) {
             Ok((core, played)) => {
-                json::line(out, &ReplayResponseLine::new(id, core, played, asked))?;
+                json::line(out, &ReplayResponseLine::new(id, core, played, mode))?;
                 return Ok(true);
             }
             Err(PlaybackError::Failed(error)) => ReplayProtocolError::failed(hints::with_hint(&error)),
@@ -130,7 +130,7 @@ fn report(
         let left = left.unwrap_or_default();
         stdout::note(&format!("{}, {refused} refused{left}", counted(requests, "request")));
         for exchange in unused.iter().take(LISTED) {
-            stdout::note(&format!("  {} {}{}", stage.unit(), exchange.index, asked_text(stage, exchange)));
+            stdout::note(&format!("  {} {}{}", stage.unit(), exchange.index, request_text(stage, exchange)));
         }
         if let more @ 1.. = unused.len().saturating_sub(LISTED) {
             stdout::note(&format!("  and {more} more; --json lists them"));
@@ -155,15 +155,15 @@ impl<'r> JsonUnusedExchange<'r> {
 }
 
 /// Formats the request of a recorded exchange.
-fn asked_text(stage: &dyn ResponseSource, exchange: &Exchange) -> String {
-    let asked = match (&exchange.tool, exchange.prompts.as_slice()) {
+fn request_text(stage: &dyn ResponseSource, exchange: &Exchange) -> String {
+    let text = match (&exchange.tool, exchange.prompts.as_slice()) {
         (Some(tool), _) => format!(", tool {}", brief(tool)),
         (None, [only]) => format!(", prompt {only}"),
         (None, [.., last]) => format!(", prompt {last} and others"),
         (None, []) => format!(", {}", exchange.responder.name()),
     };
     match stage.occurrence(exchange) {
-        Some(Occurrence { number, of }) => format!("{asked} (occurrence {number} of {of})"),
-        None => asked,
+        Some(Occurrence { number, of }) => format!("{text} (occurrence {number} of {of})"),
+        None => text,
     }
 }

@@ -200,7 +200,7 @@ fn marks(stats: &StatsAnswer, fields: &mut Fields) {
     if let Some(engine) = &stats.engine {
         fields.push("mentions", counted(engine.mentions, "digest"), Style::new());
     }
-    let (links, tags) = (counted(stats.stated_links, "manual link"), counted(stats.tags, "tag"));
+    let (links, tags) = (counted(stats.manual_links, "manual link"), counted(stats.tags, "tag"));
     let (pins, notes) = (counted(stats.pins, "pin"), counted(stats.notes, "note"));
     let labels = counted(stats.labels, "label");
     fields.push("annotations", format!("{links}, {tags}, {pins}, {notes}, {labels}"), Style::new());

@@ -46,7 +46,7 @@ impl Args {
         let stored = stored::VaultVerification::locate(&stored, &options, vault)?;
         let mut progress = CommandProgress::new("verifying");
         progress.count_files(self.input.files().filter(|_| stored.is_none()));
-        let mut printer = VerifyPrinter { json: self.json, listed, progress, trouble: None };
+        let mut printer = VerifyPrinter { json: self.json, listed, progress, output_error: None };
         let mut summary = match inputs {
             Some(inputs) => add::verify(inputs, &options, &mut printer),
             None => Summary::default(),
@@ -55,7 +55,7 @@ impl Args {
             stored.verify(&mut printer, &mut summary)?;
         }
         // A closed pipe must not make invalid artifacts count as valid: the exit status reflects the verification.
-        match printer.trouble.take() {
+        match printer.output_error.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
             _ => drop(printer),
         }

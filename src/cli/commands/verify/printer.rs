@@ -26,7 +26,7 @@ pub(super) struct VerifyPrinter {
     /// Maximum number of violations listed, if given.
     pub(super) listed: Option<usize>,
     pub(super) progress: CommandProgress,
-    pub(super) trouble: Option<io::Error>,
+    pub(super) output_error: Option<io::Error>,
 }
 
 impl AddMonitor for VerifyPrinter {
@@ -45,8 +45,8 @@ impl VerifyPrinter {
     /// Prints the result for an item of this size, unless an earlier write failed.
     pub(super) fn print(&mut self, bytes: u64, print: impl FnOnce(&Self) -> io::Result<()>) {
         self.progress.file(bytes);
-        if self.trouble.is_none() {
-            self.trouble = self.progress.beside(|| print(self)).err();
+        if self.output_error.is_none() {
+            self.output_error = self.progress.suspend_on_terminal(|| print(self)).err();
         }
     }
 

@@ -120,13 +120,13 @@ impl ViewStepPrinter<'_> {
         let number = step.index.to_string();
         let style = if step.failed { BAD } else { Style::new().bold() };
         write!(self.out, "{FAINT}{number}{FAINT:#} {style}{step_type}{style:#}")?;
-        let mut taken = number.len() + 1 + fit::width(&step_type);
+        let mut used = number.len() + 1 + fit::width(&step_type);
         if step.failed {
             write!(self.out, " {BAD}failed{BAD:#}")?;
-            taken += " failed".len();
+            used += " failed".len();
         }
         let title = step.title.as_deref().map(|title| brief(title).to_string()).unwrap_or_default();
-        TrailingLayout { taken, below: INDENT, least: WIDE / 3 }.write(self.out, &title, NAME)
+        TrailingLayout { used, below: INDENT, least: WIDE / 3 }.write(self.out, &title, NAME)
     }
 
     /// Returns the times and counts of a step.
@@ -189,16 +189,16 @@ impl ViewStepPrinter<'_> {
     /// Prints lines beside a label, or below it on a narrow terminal.
     fn labeled(&mut self, label: &str, lines: &[String]) -> io::Result<()> {
         let below = self.indent();
-        let is_beside = below > INDENT + ROLE_WIDTH;
-        if !is_beside {
+        let is_inline = below > INDENT + ROLE_WIDTH;
+        if !is_inline {
             writeln!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}", "")?;
         }
         for (index, line) in lines.iter().enumerate() {
-            if index == 0 && is_beside && fit::width(label) < below - INDENT {
+            if index == 0 && is_inline && fit::width(label) < below - INDENT {
                 let pad = below - INDENT - fit::width(label);
                 write!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}{:pad$}", "", "")?;
             } else {
-                if index == 0 && is_beside {
+                if index == 0 && is_inline {
                     writeln!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}", "")?;
                 }
                 write!(self.out, "{:below$}", "")?;

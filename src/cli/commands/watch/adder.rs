@@ -56,7 +56,7 @@ impl Adder {
         let (paths, items): (Vec<_>, Vec<_>) = scan.settled.into_iter().unzip();
         let Self { watcher, printer, summary, annotations, .. } = self;
         let mut reporter = WatchMonitor { paths, watcher, printer, summary, is_last };
-        let items = items.into_iter().take_while(|_| !stop.is_asked());
+        let items = items.into_iter().take_while(|_| !stop.is_requested());
         vault.add_annotated(items.map(Ok), options, annotations, &mut reporter).map(drop)
     }
 

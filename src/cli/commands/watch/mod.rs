@@ -1,8 +1,8 @@
 //! `runvault watch`
 
 mod adder;
+mod retry;
 mod vault_identity;
-mod waiting;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,8 +33,8 @@ use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 
 use adder::Adder;
+use retry::WatchRetry;
 use vault_identity::VaultIdentity;
-use waiting::WatchRetry;
 
 /// The minimum ratio of pause to scan time.
 const SHARE: u32 = 10;
@@ -158,7 +158,7 @@ impl Args {
                 Err(error) if self.once || !error.is_transient() => return Err(error.into()),
                 Err(error) => stop.wait(waiting.waits(&error)),
             }
-            if stop.is_asked() {
+            if stop.is_requested() {
                 return Ok(None);
             }
         }
@@ -245,7 +245,7 @@ impl WatchSession {
                 Err(error) if !args.once && error.is_transient() => self.waiting.waits(&error),
                 Err(error) => return Err(error.into()),
             };
-            if args.once || self.stop.is_asked() {
+            if args.once || self.stop.is_requested() {
                 return Ok(unsettled);
             }
             self.stop.wait(pause.max(scanning * SHARE).max(SHORTEST_PAUSE));

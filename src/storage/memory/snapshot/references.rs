@@ -46,7 +46,7 @@ impl MemoryState {
         Some(ReferenceEdge {
             mention: record(from.core, mention),
             relation: relation.name.to_owned(),
-            inverse: target.and_then(|target| target.kind.stated_by()).map(str::to_owned),
+            inverse: target.and_then(|target| target.kind.inverse_relation()).map(str::to_owned),
             is_resolved: target.is_some(),
         })
     }

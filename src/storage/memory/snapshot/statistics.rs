@@ -17,7 +17,7 @@ impl MemoryState {
         Statistics {
             kinds: self.kinds(),
             blobs: self.blobs(),
-            stated_links: self.links.len() as u64,
+            manual_links: self.links.len() as u64,
             tags: self.tags.len() as u64,
             pins: self.pins.len() as u64,
             notes: self.notes.len() as u64,

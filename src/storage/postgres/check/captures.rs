@@ -39,10 +39,10 @@ impl DatabaseInspection<'_> {
                     let (id, core) = (value(row, 0)?, core(row, 1)?);
                     Ok(CheckedArtifact { id, core, kind: optional_text(row, 2)? })
                 });
-                let wanted = |artifact: &CheckedArtifact| {
+                let is_of_kind = |artifact: &CheckedArtifact| {
                     kind.is_none_or(|kind| artifact.kind.as_deref() == Some(kind))
                 };
-                artifacts.extend(rows.into_iter().filter(wanted));
+                artifacts.extend(rows.into_iter().filter(is_of_kind));
                 Ok(())
             })
         })?;

@@ -211,8 +211,8 @@ impl DatabaseInspection<'_> {
         self.look(table("kind"), findings, || {
             self.scan("SELECT name, stated_by, is_directory FROM kind ORDER BY name", ROWS, &mut |rows| {
                 kinds.extend(read_all(rows, &table("kind"), &mut found, |row| {
-                    let (name, stated_by) = (text(row, 0)?, optional_text(row, 1)?);
-                    Ok(KindFacts { name, stated_by, is_directory: value(row, 2)?, member: None })
+                    let (name, inverse_relation) = (text(row, 0)?, optional_text(row, 1)?);
+                    Ok(KindFacts { name, inverse_relation, is_directory: value(row, 2)?, member: None })
                 }));
                 Ok(())
             })

@@ -50,14 +50,14 @@ impl PostgresSnapshot<'_> {
         of: &[CoreHash],
         direction: Direction,
     ) -> PostgresResult<Vec<Vec<ReferenceEdge>>> {
-        let (of_asked, condition) = match direction {
+        let (requested_core, condition) = match direction {
             Direction::Out => {
                 ("f.core", "f.core = ANY($1) AND e.target <> f.core AND (t.id IS NOT NULL OR r.dangles)")
             }
             Direction::In => ("t.core", "t.core = ANY($1) AND e.target <> f.core"),
         };
         let sql = format!(
-            "SELECT DISTINCT {of_asked}, f.core, e.role, e.index, e.pointer, e.target, k.stated_by, t.id IS NOT NULL
+            "SELECT DISTINCT {requested_core}, f.core, e.role, e.index, e.pointer, e.target, k.stated_by, t.id IS NOT NULL
                FROM edge e JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
                LEFT JOIN artifact t ON t.core = e.target LEFT JOIN kind k ON k.id = t.kind
               WHERE {condition} AND r.relation IS NOT NULL"
@@ -92,7 +92,7 @@ impl PostgresSnapshot<'_> {
     }
 
     pub(super) fn containers(&self, of: &[CoreHash], by: Containment) -> PostgresResult<Vec<Vec<CoreHash>>> {
-        let stated = "SELECT a.core, f.core FROM artifact a JOIN edge e ON e.target = a.core
+        let mentions_sql = "SELECT a.core, f.core FROM artifact a JOIN edge e ON e.target = a.core
                         JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
                        WHERE a.core = ANY($1) AND r.relation = $2 AND f.id <> a.id";
         // Files that directories share do not make one part of another.
@@ -102,8 +102,8 @@ impl PostgresSnapshot<'_> {
                         JOIN artifact f ON f.id = d.artifact
                        WHERE a.core = ANY($1) AND NOT k.is_directory AND f.id <> a.id";
         let sql = match by {
-            Containment::Declared => format!("SELECT DISTINCT * FROM ({stated}) x ORDER BY 1, 2"),
-            Containment::Bytes => format!("{stated} {bytes} ORDER BY 1, 2"),
+            Containment::Declared => format!("SELECT DISTINCT * FROM ({mentions_sql}) x ORDER BY 1, 2"),
+            Containment::Bytes => format!("{mentions_sql} {bytes} ORDER BY 1, 2"),
         };
         // Both have the same names for their columns.
         let sql = sql.replacen("a.core, f.core", "a.core AS contained, f.core AS container", 1);

@@ -83,15 +83,15 @@ impl PostgresSnapshot<'_> {
         &self,
         of: &[CoreHash],
         name: &str,
-        wanted: Option<&str>,
+        expected: Option<&str>,
         (least, most): (Option<i64>, Option<i64>),
     ) -> PostgresResult<MatchesByArtifact> {
         let mut found = MatchesByArtifact::new();
         for (core, attributes) in of.iter().zip(self.attributes(of)?) {
             let mut attributes: Vec<_> =
                 attributes.into_iter().filter(|attribute| attribute.name == name).collect();
-            if let Some(wanted) = wanted {
-                attributes.retain(|attribute| attribute.value == wanted);
+            if let Some(expected) = expected {
+                attributes.retain(|attribute| attribute.value == expected);
                 attributes.truncate(1);
             } else {
                 let is_within = |number: i64| {
@@ -127,10 +127,10 @@ impl PostgresSnapshot<'_> {
         Ok(found)
     }
 
-    fn note_matches(&self, of: &[CoreHash], wanted: &str) -> PostgresResult<MatchesByArtifact> {
+    fn note_matches(&self, of: &[CoreHash], phrase: &str) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, n.text FROM note n JOIN artifact a ON a.id = n.artifact
                     WHERE a.core = ANY($1) AND position($2 IN n.folded) > 0";
-        let folded = wanted.to_lowercase().into_bytes();
+        let folded = phrase.to_lowercase().into_bytes();
         let rows = self.session.rows(sql, &[&of, &folded])?;
         rows.iter().map(|row| Ok((core(row, 0)?, vec![Match::Note(text(row, 1)?)]))).collect()
     }
@@ -139,12 +139,12 @@ impl PostgresSnapshot<'_> {
         &self,
         of: &[CoreHash],
         key: &str,
-        wanted: Option<&str>,
+        value: Option<&str>,
     ) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, l.value FROM label l JOIN artifact a ON a.id = l.artifact
                     WHERE a.core = ANY($1) AND l.key = $2 AND ($3::text IS NULL OR l.value = $3)";
-        let (key_stored, wanted) = (to_stored(key), wanted.map(to_stored));
-        let rows = self.session.rows(sql, &[&of, &key_stored, &wanted])?;
+        let (key_stored, value_stored) = (to_stored(key), value.map(to_stored));
+        let rows = self.session.rows(sql, &[&of, &key_stored, &value_stored])?;
         let label = |row: &Row| -> PostgresResult<Match> {
             Ok(Match::Label { key: key.to_owned(), value: text(row, 1)? })
         };

@@ -48,12 +48,12 @@ impl PostgresSnapshot<'_> {
         &self,
         sql: &str,
         parameters: &[&dyn Parameter],
-        is_wanted: impl Fn(&Digest) -> bool,
+        is_requested: impl Fn(&Digest) -> bool,
     ) -> PostgresResult<BTreeMap<CoreHash, BTreeSet<ListedMention>>> {
         let mut found: BTreeMap<CoreHash, BTreeSet<ListedMention>> = BTreeMap::new();
         let mut take = |row: &Row| {
             let entries = lists::decode(value(row, 1)?, value(row, 2)?)?;
-            let entries = entries.into_iter().filter(|entry| is_wanted(&entry.digest));
+            let entries = entries.into_iter().filter(|entry| is_requested(&entry.digest));
             found.entry(core(row, 0)?).or_default().extend(entries);
             Ok(())
         };
@@ -131,8 +131,8 @@ impl PostgresSnapshot<'_> {
                     AND {IN_GROUP}"
             )
         };
-        let wanted: BTreeSet<&Digest> = digests.iter().collect();
-        let found = self.entries_by_artifact(&sql, &parameters, |digest| wanted.contains(digest))?;
+        let requested: BTreeSet<&Digest> = digests.iter().collect();
+        let found = self.entries_by_artifact(&sql, &parameters, |digest| requested.contains(digest))?;
         let mut mentions: HashMap<Digest, Vec<MentionRecord>> = HashMap::new();
         for (core, entries) in found {
             for entry in &entries {

@@ -35,26 +35,26 @@ fn statement() -> String {
     let no_artifact = "0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint";
     let no_edge = "NULL::integer, NULL::bigint, NULL";
     format!(
-        "WITH asked AS MATERIALIZED
+        "WITH requested AS MATERIALIZED
            (SELECT a.* FROM artifact a WHERE a.core = ANY($1)),
          manual AS MATERIALIZED
-           (SELECT l.* FROM asked a JOIN link l ON l.source = a.id
-            UNION SELECT l.* FROM asked a JOIN link l ON l.target = a.id),
+           (SELECT l.* FROM requested a JOIN link l ON l.source = a.id
+            UNION SELECT l.* FROM requested a JOIN link l ON l.target = a.id),
          outgoing AS MATERIALIZED
            (SELECT DISTINCT f.core, e.role, e.index, e.pointer, e.target, t.id, k.stated_by
-              FROM asked f JOIN edge e ON e.artifact = f.id JOIN role r ON r.id = e.role
+              FROM requested f JOIN edge e ON e.artifact = f.id JOIN role r ON r.id = e.role
               LEFT JOIN artifact t ON t.core = e.target LEFT JOIN kind k ON k.id = t.kind
              WHERE e.target <> f.core AND (t.id IS NOT NULL OR r.dangles) AND r.relation IS NOT NULL),
          incoming AS MATERIALIZED
            (SELECT DISTINCT t.core, e.role, e.index, e.pointer, e.artifact, k.stated_by
-              FROM asked t JOIN edge e ON e.target = t.core JOIN role r ON r.id = e.role JOIN kind k ON k.id = t.kind
+              FROM requested t JOIN edge e ON e.target = t.core JOIN role r ON r.id = e.role JOIN kind k ON k.id = t.kind
              WHERE e.artifact <> t.id AND r.relation IS NOT NULL),
          own AS MATERIALIZED
            (SELECT DISTINCT a.core, i.handle, i.key, {IS_ORIGINAL} AS is_original
-              FROM asked a JOIN identity i ON i.artifact = a.id),
+              FROM requested a JOIN identity i ON i.artifact = a.id),
          mentioned AS MATERIALIZED
            (SELECT DISTINCT a.core, n.relation, n.handle, n.key, n.dangles
-              FROM asked a JOIN name_mention n ON n.artifact = a.id),
+              FROM requested a JOIN name_mention n ON n.artifact = a.id),
          handle AS MATERIALIZED
            (SELECT h.* FROM (SELECT key, handle FROM own UNION SELECT key, handle FROM mentioned) h
              WHERE h.handle <> ALL($2)),
@@ -65,12 +65,12 @@ fn statement() -> String {
            (SELECT DISTINCT m.handle, m.relation, m.artifact
               FROM handle h JOIN name_mention m ON m.key = h.key AND m.handle = h.handle),
          known AS MATERIALIZED
-           (SELECT id FROM asked UNION SELECT source FROM manual UNION SELECT target FROM manual
+           (SELECT id FROM requested UNION SELECT source FROM manual UNION SELECT target FROM manual
              UNION SELECT id FROM outgoing WHERE id IS NOT NULL UNION SELECT artifact FROM incoming
              UNION SELECT artifact FROM identified UNION SELECT artifact FROM referring)
          SELECT {ARTIFACT} AS part, a.core, a.kind, a.added_at, a.seen_at, a.id, a.arrival, NULL::bytea AS other,
                 NULL::integer AS role, NULL::bigint AS index, NULL AS pointer, NULL::bytea AS digest, NULL AS text,
-                EXISTS (SELECT 1 FROM asked b WHERE b.id = a.id) AS flag, NULL AS name
+                EXISTS (SELECT 1 FROM requested b WHERE b.id = a.id) AS flag, NULL AS name
            FROM known n JOIN artifact a ON a.id = n.id
          UNION ALL
          SELECT {MANUAL}, s.core, {no_artifact}, t.core, {no_edge}, NULL, l.relation, false, l.note
@@ -94,10 +94,10 @@ fn statement() -> String {
            FROM referring m JOIN artifact a ON a.id = m.artifact
          UNION ALL
          SELECT {NAMESAKE}, a.core, {no_artifact}, NULL, {no_edge}, NULL, NULL, true, NULL
-           FROM asked a WHERE $4 AND {HAS_NAMESAKE}
+           FROM requested a WHERE $4 AND {HAS_NAMESAKE}
          UNION ALL
          SELECT {LIST}, a.core, {no_artifact}, l.digests, {no_edge}, l.entries, NULL, false, NULL
-           FROM asked a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
+           FROM requested a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
           WHERE l.group_id IN (SELECT r.group_id FROM role r WHERE r.role_group = ANY($3))"
     )
 }
@@ -198,7 +198,7 @@ impl PostgresSnapshot<'_> {
         for entry in entries.into_iter().flatten() {
             let group = &self.names.role(&self.session, entry.role)?.group;
             let mention = self.mention(artifact, entry)?;
-            for (_, mentions) in groups.iter().zip(&mut all).filter(|(wanted, _)| *wanted == group) {
+            for (_, mentions) in groups.iter().zip(&mut all).filter(|(name, _)| *name == group) {
                 mentions.push(mention.clone());
             }
         }

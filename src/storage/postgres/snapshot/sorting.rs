@@ -77,15 +77,15 @@ impl SortExpression {
         let Some(value) = &self.value else {
             return format!("{position} <= {known} AND ({position} < {known} OR a.core > {core})");
         };
-        let stated = match order {
+        let key = match order {
             Order::Largest(_) => cursor.number,
             _ => cursor.time.map(|time| time.timestamp_millis()),
         };
-        let stated = selection.bind(stated.unwrap_or(i64::MIN));
+        let key = selection.bind(key.unwrap_or(i64::MIN));
         // The first part is a range of an index.
         format!(
-            "({value}, {position}) <= ({stated}, {known})
-             AND (({value}, {position}) < ({stated}, {known}) OR a.core > {core})"
+            "({value}, {position}) <= ({key}, {known})
+             AND (({value}, {position}) < ({key}, {known}) OR a.core > {core})"
         )
     }
 }

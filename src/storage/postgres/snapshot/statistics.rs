@@ -31,7 +31,7 @@ impl PostgresSnapshot<'_> {
         Ok(Statistics {
             kinds: self.kind_statistics()?,
             blobs: self.blob_counts()?,
-            stated_links: count(&counts, 0)?,
+            manual_links: count(&counts, 0)?,
             tags: count(&counts, 1)?,
             pins: count(&counts, 2)?,
             notes: count(&counts, 3)?,

@@ -79,7 +79,7 @@ impl FileInspection<'_> {
             .lists()
             .for_capture(capture)?
             .iter()
-            .map(|stated| mention_index::key(&stated.digest))
+            .map(|mention| mention_index::key(&mention.digest))
             .collect();
         keys.sort_unstable();
         keys.dedup();

@@ -6,7 +6,7 @@ use crate::storage::check::finding::{Finding, LOG_DAMAGED, Subject};
 use crate::storage::interface::LogDamage;
 use crate::storage::sqlite::connection::real;
 use crate::storage::sqlite::store::Store;
-use crate::storage::sqlite::wal::copies::{self, beside};
+use crate::storage::sqlite::wal::copies::{self, sibling_path};
 use crate::storage::sqlite::wal::{WalSnapshot, describe};
 use crate::storage::sqlite::{Result, StorageError};
 
@@ -27,7 +27,7 @@ impl Store {
         let failed = |source| StorageError::io(&vault, source);
         let mut findings = Vec::new();
         if let Some(damage) = self.log_damage().filter(|damage| damage.copy.is_none()) {
-            findings.push(finding(&beside(&vault, "-wal"), damage));
+            findings.push(finding(&sibling_path(&vault, "-wal"), damage));
         }
         for copy in copies::pending(&vault).map_err(failed)? {
             let sight = WalSnapshot::of_copy(&copy, &vault).map_err(failed)?;

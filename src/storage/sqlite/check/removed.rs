@@ -12,8 +12,8 @@ impl FileInspection<'_> {
         let table = Subject::Table("tombstone".to_owned());
         let present =
             self.look(table, &mut findings, || tombstones::undeleted_artifacts(&self.connection))?;
-        for UndeletedArtifact { tombstone, holder } in present.unwrap_or_default() {
-            let place = match holder {
+        for UndeletedArtifact { tombstone, owner } in present.unwrap_or_default() {
+            let place = match owner {
                 Some((kind, core)) => format!("its bytes are in {kind} {core}"),
                 None => "its bytes are in the vault, but no artifact has them".to_owned(),
             };

@@ -245,9 +245,9 @@ impl FileInspection<'_> {
                 self.connection.prepare("SELECT name, stated_by, member FROM kind ORDER BY name")?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
-                let (stated_by, member): (_, Option<String>) = (row.get(1)?, row.get(2)?);
+                let (inverse_relation, member): (_, Option<String>) = (row.get(1)?, row.get(2)?);
                 let is_directory = member.is_none();
-                kinds.push(KindFacts { name: row.get(0)?, stated_by, is_directory, member });
+                kinds.push(KindFacts { name: row.get(0)?, inverse_relation, is_directory, member });
             }
             Ok(())
         })?;

@@ -48,10 +48,10 @@ impl SqliteSnapshot<'_> {
     /// Returns a page of the artifacts that match `filter`.
     pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
         let finder = ResolvedQuery::new(self, filter, order)?;
-        let wanted = page.limit.saturating_add(1);
+        let limit = page.limit.saturating_add(1);
         let mut found = match finder.few(if page.limit > BUDGET { usize::MAX } else { FEW })? {
-            Some(ids) => finder.examine(ids, page.after.as_ref(), wanted)?,
-            None => finder.read_in_order(page.after.as_ref(), wanted)?,
+            Some(ids) => finder.examine(ids, page.after.as_ref(), limit)?,
+            None => finder.read_in_order(page.after.as_ref(), limit)?,
         };
         let is_more = found.len() > page.limit;
         found.truncate(page.limit);
@@ -125,12 +125,12 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
         Ok(())
     }
 
-    /// Orders these artifacts and examines them until `wanted` are found.
+    /// Orders these artifacts and examines them until `limit` are found.
     fn examine(
         &self,
         ids: Vec<ArtifactId>,
         after: Option<&Cursor>,
-        wanted: usize,
+        limit: usize,
     ) -> Result<Vec<(Hit, Cursor)>> {
         let mut placed = Vec::new();
         for id in ids {
@@ -144,18 +144,18 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
         let mut found = Vec::new();
         for placed in placed {
             self.take(placed, &mut found)?;
-            if found.len() == wanted {
+            if found.len() == limit {
                 break;
             }
         }
         Ok(found)
     }
 
-    /// Reads artifacts in the order of the answer until `wanted` are found.
-    fn read_in_order(&self, after: Option<&Cursor>, wanted: usize) -> Result<Vec<(Hit, Cursor)>> {
+    /// Reads artifacts in the order of the answer until `limit` are found.
+    fn read_in_order(&self, after: Option<&Cursor>, limit: usize) -> Result<Vec<(Hit, Cursor)>> {
         let mut found = Vec::new();
         let mut after = after.cloned();
-        let (mut size, mut examined) = (READ.0.max(wanted.min(READ.1)), 0);
+        let (mut size, mut examined) = (READ.0.max(limit.min(READ.1)), 0);
         let begin = after.clone();
         loop {
             let rows = self.scan(after.as_ref(), size)?;
@@ -165,7 +165,7 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
                 let placed = self.place(row)?;
                 after = Some(placed.place.clone());
                 self.take(placed, &mut found)?;
-                if found.len() == wanted {
+                if found.len() == limit {
                     return Ok(found);
                 }
             }
@@ -174,10 +174,10 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
             }
             size = (size * 2).min(READ.1);
             if examined > BUDGET
-                && found.len() < wanted / 2
+                && found.len() < limit / 2
                 && let Some(ids) = self.all()?
             {
-                return self.examine(ids, begin.as_ref(), wanted);
+                return self.examine(ids, begin.as_ref(), limit);
             }
         }
     }
@@ -239,7 +239,7 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
             TimeBasis::FirstSeen => Ok(Some(row.added_at)),
             TimeBasis::LastSeen => Ok(Some(row.seen_at)),
             TimeBasis::Created | TimeBasis::Finished => {
-                self.snapshot.stated_time(row.id, basis.attribute().unwrap_or_default())
+                self.snapshot.declared_time(row.id, basis.attribute().unwrap_or_default())
             }
         }
     }

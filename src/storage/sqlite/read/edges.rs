@@ -22,16 +22,16 @@ impl SqliteSnapshot<'_> {
     pub(crate) fn references_from(&self, artifact: ArtifactId) -> Result<Vec<ReferenceEdge>> {
         let mut edges = Vec::new();
         let mut roles = RoleCache::default();
-        for stated in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
-            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
+        for row in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
+            let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
             let Some(relation) = role.relation.clone() else { continue };
-            let target = self.artifact(CoreHash(stated.digest))?;
+            let target = self.artifact(CoreHash(row.digest))?;
             if target.as_ref().map_or(!role.dangles, |target| target.id == artifact) {
                 continue;
             }
             let inverse =
                 target.as_ref().map(|target| self.inverse_relation(&target.kind)).transpose()?.flatten();
-            let mention = mention(self.core_of(artifact)?, stated, role);
+            let mention = mention(self.core_of(artifact)?, row, role);
             edges.push(ReferenceEdge { mention, relation, inverse, is_resolved: target.is_some() });
         }
         Ok(edges)
@@ -42,10 +42,10 @@ impl SqliteSnapshot<'_> {
         let mut edges = Vec::new();
         let mut roles = RoleCache::default();
         let inverse = self.inverse_relation(&artifact.kind)?;
-        for (from, stated) in self.stating(artifact.core.0).map_err(|error| self.failed(error))? {
-            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
+        for (from, row) in self.stating(artifact.core.0).map_err(|error| self.failed(error))? {
+            let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
             let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
-            let mention = mention(self.core_of(from)?, stated, role);
+            let mention = mention(self.core_of(from)?, row, role);
             edges.push(ReferenceEdge { mention, relation, inverse: inverse.clone(), is_resolved: true });
         }
         Ok(edges)
@@ -71,8 +71,8 @@ impl SqliteSnapshot<'_> {
             for capture in self.captures_stating(mention_index::key(&core))? {
                 let container = may_contain.query_row((capture, CONTAINS), |row| row.get(0)).optional()?;
                 let Some(container) = container.filter(|container| *container != artifact) else { continue };
-                for stated in self.lists().with(capture, |digest| *digest == core)? {
-                    if roles.get(self, stated.role)?.relation.as_deref() == Some(CONTAINS) {
+                for row in self.lists().with(capture, |digest| *digest == core)? {
+                    if roles.get(self, row.role)?.relation.as_deref() == Some(CONTAINS) {
                         containers.insert(container);
                     }
                 }
@@ -87,10 +87,9 @@ impl SqliteSnapshot<'_> {
         let find = || {
             let mut contained = BTreeSet::new();
             let mut roles = RoleCache::default();
-            for stated in self.lists().for_artifact(artifact.0)? {
-                if roles.get(self, stated.role)?.relation.as_deref() == Some(CONTAINS) {
-                    contained
-                        .extend(artifact_id(self.connection(), CoreHash(stated.digest))?.map(ArtifactId));
+            for row in self.lists().for_artifact(artifact.0)? {
+                if roles.get(self, row.role)?.relation.as_deref() == Some(CONTAINS) {
+                    contained.extend(artifact_id(self.connection(), CoreHash(row.digest))?.map(ArtifactId));
                 }
             }
             contained.remove(&artifact);
@@ -107,11 +106,11 @@ impl SqliteSnapshot<'_> {
                    UNION
                    SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
                     WHERE c.artifact = ?1";
-        let mut holders: BTreeSet<ArtifactId> =
+        let mut containers: BTreeSet<ArtifactId> =
             self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
-        holders.extend(self.containers_of(artifact)?);
-        holders.remove(&artifact);
-        Ok(holders)
+        containers.extend(self.containers_of(artifact)?);
+        containers.remove(&artifact);
+        Ok(containers)
     }
 
     /// Returns the relations and names by which an artifact refers to others, and whether each dangles, sorted.

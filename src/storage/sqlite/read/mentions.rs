@@ -71,8 +71,8 @@ impl SqliteSnapshot<'_> {
                 if captures.binary_search(&capture).is_err() {
                     continue;
                 }
-                let stated = self.lists().with(capture, |stated| *stated == digest)?;
-                found.extend(stated.into_iter().map(|stated| (artifact, stated)));
+                let rows = self.lists().with(capture, |other| *other == digest)?;
+                found.extend(rows.into_iter().map(|row| (artifact, row)));
             }
             Ok(found)
         };
@@ -90,11 +90,11 @@ impl SqliteSnapshot<'_> {
             let mut found = BTreeSet::new();
             let mut roles = RoleCache::default();
             for capture in mention_index::captures_beginning(&self.connection, prefix)? {
-                for stated in self.lists().with(capture, |digest| prefix.matches(digest))? {
-                    if group.is_none_or(|group| {
-                        group == roles.get(self, stated.role).map_or("", |role| &role.group)
-                    }) {
-                        found.insert(stated.digest);
+                for row in self.lists().with(capture, |digest| prefix.matches(digest))? {
+                    if group
+                        .is_none_or(|group| group == roles.get(self, row.role).map_or("", |role| &role.group))
+                    {
+                        found.insert(row.digest);
                     }
                 }
             }
@@ -114,10 +114,10 @@ impl SqliteSnapshot<'_> {
         let find = || {
             let mut found = Vec::new();
             let mut roles = RoleCache::default();
-            for stated in self.lists().for_artifact(artifact.0)? {
-                let role = roles.get(self, stated.role)?;
+            for row in self.lists().for_artifact(artifact.0)? {
+                let role = roles.get(self, row.role)?;
                 if group.is_none_or(|group| role.group == group) {
-                    found.push(mention(core, stated, role));
+                    found.push(mention(core, row, role));
                 }
             }
             Ok(found)
@@ -184,12 +184,12 @@ impl SqliteSnapshot<'_> {
     pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, MentionRow)>> {
         let mut found = Vec::new();
         for capture in self.captures_stating(mention_index::key(&digest))? {
-            let list = self.lists().with(capture, |stated| *stated == digest)?;
+            let list = self.lists().with(capture, |other| *other == digest)?;
             if list.is_empty() {
                 continue;
             }
             if let Some(artifact) = self.artifact_with(capture)? {
-                found.extend(list.into_iter().map(|stated| (artifact, stated)));
+                found.extend(list.into_iter().map(|row| (artifact, row)));
             }
         }
         Ok(found)
@@ -198,15 +198,15 @@ impl SqliteSnapshot<'_> {
     /// Returns those mentions that have a role of the group, or all of them, ordered by artifact, role and place.
     fn in_group(
         &self,
-        stated: Vec<(ArtifactId, MentionRow)>,
+        rows: Vec<(ArtifactId, MentionRow)>,
         group: Option<&str>,
     ) -> Result<Vec<MentionRecord>> {
         let mut found = Vec::new();
         let mut roles = RoleCache::default();
-        for (artifact, stated) in stated {
-            let role = roles.get(self, stated.role).map_err(|error| self.failed(error))?;
+        for (artifact, row) in rows {
+            let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
             if group.is_none_or(|group| group == role.group) {
-                found.push(mention(self.core_of(artifact)?, stated, role));
+                found.push(mention(self.core_of(artifact)?, row, role));
             }
         }
         sort_mentions_by_artifact(&mut found);
@@ -215,7 +215,7 @@ impl SqliteSnapshot<'_> {
     }
 }
 
-pub(super) fn mention(artifact: CoreHash, stated: MentionRow, role: &RoleRow) -> MentionRecord {
-    let MentionRow { place, digest, .. } = stated;
+pub(super) fn mention(artifact: CoreHash, row: MentionRow, role: &RoleRow) -> MentionRecord {
+    let MentionRow { place, digest, .. } = row;
     MentionRecord { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
 }

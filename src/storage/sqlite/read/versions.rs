@@ -109,8 +109,8 @@ impl SqliteSnapshot<'_> {
         relation: &str,
         roles: &mut RoleCache,
     ) -> rusqlite::Result<bool> {
-        for stated in self.lists().with(capture, |stated| stated == digest)? {
-            if roles.get(self, stated.role)?.relation.as_deref() == Some(relation) {
+        for row in self.lists().with(capture, |other| other == digest)? {
+            if roles.get(self, row.role)?.relation.as_deref() == Some(relation) {
                 return Ok(true);
             }
         }
@@ -120,12 +120,12 @@ impl SqliteSnapshot<'_> {
     /// Returns those of `artifacts` that share a value of `attribute` with another one of them.
     fn sharing<'a>(&self, artifacts: &[&'a ArtifactRow], attribute: &str) -> Result<Vec<&'a ArtifactRow>> {
         let values = self.values(artifacts, attribute)?;
-        let mut holders: HashMap<i64, usize> = HashMap::new();
+        let mut counts: HashMap<i64, usize> = HashMap::new();
         let of = |artifact: &ArtifactRow| values.get(&artifact.id).map_or(&[][..], Vec::as_slice);
         for value in artifacts.iter().flat_map(|artifact| of(artifact)) {
-            *holders.entry(*value).or_default() += 1;
+            *counts.entry(*value).or_default() += 1;
         }
-        let is_shared = |value: &i64| holders.get(value).is_some_and(|count| *count > 1);
+        let is_shared = |value: &i64| counts.get(value).is_some_and(|count| *count > 1);
         Ok(artifacts.iter().copied().filter(|artifact| of(artifact).iter().any(is_shared)).collect())
     }
 

@@ -80,7 +80,7 @@ impl Store {
                     let sql = "UPDATE dictionary SET bytes = ?2, begun = ?3,
                                       kind = coalesce((SELECT id FROM kind WHERE name = ?4), kind) WHERE id = ?1";
                     (transaction.execute(sql, (id, bytes, begun, kind))?, "restored")
-                } else if let Some((begun, kind)) = proven_beside(transaction, id, &digest)? {
+                } else if let Some((begun, kind)) = proven_seal(transaction, id, &digest)? {
                     let sql = "UPDATE dictionary SET begun = ?2, kind = ?3 WHERE id = ?1";
                     (transaction.execute(sql, (id, begun, kind))?, "restored")
                 } else {
@@ -241,7 +241,7 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
 
 /// Returns the journal entry and the row id of the kind that the digest of a dictionary proves, out of the existing
 /// ones.
-fn proven_beside(connection: &Connection, id: i64, digest: &Digest) -> rusqlite::Result<Option<(i64, i64)>> {
+fn proven_seal(connection: &Connection, id: i64, digest: &Digest) -> rusqlite::Result<Option<(i64, i64)>> {
     let bytes: Vec<u8> =
         connection.query_row("SELECT bytes FROM dictionary WHERE id = ?1", [id], |row| row.get(0))?;
     let content = Digest::from_content(&bytes);

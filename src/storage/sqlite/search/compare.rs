@@ -42,7 +42,7 @@ pub(super) struct SearchComparison {
     actual: Connection,
     /// The expected index.
     expected: Connection,
-    taken: Vec<(IndexRowRange, CoreHash)>,
+    compared: Vec<(IndexRowRange, CoreHash)>,
     /// Rows of captures that cannot be read.
     passed_over: Vec<IndexRowRange>,
     differences: SearchDifferences,
@@ -66,7 +66,7 @@ impl SqliteSnapshot<'_> {
                 ranges: ranges(vault)?,
                 actual: copy(vault, watch)?,
                 expected: empty()?,
-                taken: Vec::new(),
+                compared: Vec::new(),
                 passed_over: Vec::new(),
                 differences: SearchDifferences { unreachable, ..SearchDifferences::default() },
                 path: self.path().to_owned(),
@@ -89,7 +89,7 @@ impl IndexComparison for SearchComparison {
             return Ok(());
         };
         match indexer::insert_passages(&self.expected, range.first, capture) {
-            Ok(()) => self.taken.push((range, core)),
+            Ok(()) => self.compared.push((range, core)),
             // Its rows also belong to another capture.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
                 self.differences.artifacts.insert(core);
@@ -130,12 +130,12 @@ impl SearchComparison {
         if have_same_pages(&self.actual, &self.expected)? {
             return Ok(());
         }
-        self.taken.sort_unstable_by_key(|(range, _)| range.first);
-        let ranges: Vec<IndexRowRange> = self.taken.iter().map(|(range, _)| *range).collect();
+        self.compared.sort_unstable_by_key(|(range, _)| range.first);
+        let ranges: Vec<IndexRowRange> = self.compared.iter().map(|(range, _)| *range).collect();
         let (actual, strays) = sums(&self.actual, &ranges)?;
         let (expected, _) = sums(&self.expected, &ranges)?;
         self.differences.strays += strays;
-        for (at, (_, core)) in self.taken.iter().enumerate() {
+        for (at, (_, core)) in self.compared.iter().enumerate() {
             if actual.get(at) != expected.get(at) {
                 self.differences.artifacts.insert(*core);
             }

@@ -164,7 +164,7 @@ pub(in crate::storage) fn forget(connection: &Connection, capture: i64) -> rusql
     }
     match take_out(connection, capture) {
         Err(error) if is_damage(&error) => drop_tables(connection),
-        taken => taken,
+        outcome => outcome,
     }
 }
 

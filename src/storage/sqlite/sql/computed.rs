@@ -36,7 +36,7 @@ pub(super) struct ComputedRowSource {
     /// The error that made a function fail: SQLite only passes on a message.
     failure: Mutex<Option<SqlError>>,
     /// Number of times that rows were requested.
-    asked: AtomicU64,
+    request_count: AtomicU64,
     /// The callback to call once if that is too often.
     callback: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
@@ -49,7 +49,7 @@ impl ComputedRowSource {
             views,
             kept: Mutex::default(),
             failure: Mutex::default(),
-            asked: AtomicU64::default(),
+            request_count: AtomicU64::default(),
             callback: Mutex::default(),
         }
     }
@@ -80,8 +80,10 @@ impl ComputedRowSource {
     }
 
     fn note_rereading(&self) -> Result<(), StorageError> {
-        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
-        if asked.is_multiple_of(OFTEN) && asked / OFTEN_FOR_EACH >= self.store.last_artifact()? {
+        let request_count = self.request_count.fetch_add(1, Ordering::Relaxed) + 1;
+        if request_count.is_multiple_of(OFTEN)
+            && request_count / OFTEN_FOR_EACH >= self.store.last_artifact()?
+        {
             let callback = self.callback.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(callback) = callback {
                 callback();

@@ -18,7 +18,7 @@ const DAMAGED: &str = ".damaged-wal-";
 const SALVAGED: &str = ".salvaged-wal-";
 
 /// Returns `path` with `ending` appended to its file name.
-pub(in crate::storage::sqlite) fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(in crate::storage::sqlite) fn sibling_path(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
@@ -34,7 +34,7 @@ pub(in crate::storage::sqlite) struct LogCopy {
 impl LogCopy {
     /// Returns the path of the index copied with the log.
     pub(in crate::storage::sqlite) fn index_path(&self) -> PathBuf {
-        beside(&self.path, "-shm")
+        sibling_path(&self.path, "-shm")
     }
 
     /// Scans the copy. Returns `None` if the log was missing.
@@ -48,10 +48,10 @@ impl LogCopy {
 
     /// Renames the copy to mark it as no longer needed.
     pub(in crate::storage::sqlite) fn retire(&self, vault: &Path) -> io::Result<PathBuf> {
-        let to = beside(vault, &format!("{SALVAGED}{}", self.number));
+        let to = sibling_path(vault, &format!("{SALVAGED}{}", self.number));
         let index = self.index_path();
         if index.exists() {
-            fs::rename(&index, beside(&to, "-shm"))?;
+            fs::rename(&index, sibling_path(&to, "-shm"))?;
         }
         fs::rename(&self.path, &to)?;
         sync_directory(files::parent(vault))?;
@@ -98,15 +98,15 @@ fn sort(copies: &mut [LogCopy]) {
 /// it is no longer in its place.
 pub(in crate::storage::sqlite) fn copy_or_move(vault: &Path, moves: bool) -> io::Result<LogCopy> {
     let number = all(vault)?.last().map_or(1, |last| last.number.saturating_add(1));
-    let path = beside(vault, &format!("{DAMAGED}{number}"));
+    let path = sibling_path(vault, &format!("{DAMAGED}{number}"));
     let copy = LogCopy { path, number };
     // Copies the index first, so that a copy of a log is never without its index. An index that is not trusted now is
     // not copied, because it would be trusted later.
-    let index = beside(vault, "-shm");
+    let index = sibling_path(vault, "-shm");
     if WalIndex::read(&index)?.is_some() {
         copy_file(&index, &copy.index_path())?;
     }
-    let log = beside(vault, "-wal");
+    let log = sibling_path(vault, "-wal");
     match moves.then(|| fs::rename(&log, &copy.path)) {
         Some(Err(error)) if error.kind() == ErrorKind::NotFound => {
             write(&mut io::empty(), &copy.path)?;

@@ -26,7 +26,7 @@ use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::files::open_vaults::has_open;
 use crate::storage::interface::{LogDamage, LogDefect};
-use copies::{LogCopy, beside};
+use copies::{LogCopy, sibling_path};
 use index::WalIndex;
 use scan::WalScan;
 
@@ -61,9 +61,9 @@ pub(super) struct WalSnapshot {
 
 impl WalSnapshot {
     fn take(vault: &Path) -> io::Result<Option<Self>> {
-        let index_path = beside(vault, "-shm");
+        let index_path = sibling_path(vault, "-shm");
         let index = WalIndex::read(&index_path)?;
-        let scan = WalScan::read(&beside(vault, "-wal"), vault)?;
+        let scan = WalScan::read(&sibling_path(vault, "-wal"), vault)?;
         // Another process may have restarted the log during the scan.
         Ok((WalIndex::read(&index_path)? == index).then_some(Self { scan, index }))
     }
@@ -85,7 +85,7 @@ impl WalSnapshot {
         };
         let is_vouched_for = self.index.is_some_and(|index| index.salts == scan.salts);
         if !is_vouched_for && scan.readable > 0 {
-            let is_foreign = match is_of_vault(&beside(vault, "-wal"), &scan, vault)? {
+            let is_foreign = match is_of_vault(&sibling_path(vault, "-wal"), &scan, vault)? {
                 Some(is_own) => !is_own,
                 // The counted frames belong to another log, which is missing.
                 None => self.counting().is_some(),
@@ -129,7 +129,7 @@ pub(super) fn detect_damage(path: &Path) -> io::Result<Option<DamagedWal>> {
         return Ok(None);
     }
     // SQLite does not read the log of an open vault again: the process that has it open knows the length of its log.
-    if index::is_in_use(&beside(path, "-shm"))? {
+    if index::is_in_use(&sibling_path(path, "-shm"))? {
         return Ok(None);
     }
     let Some((sight, defect)) = steady_verdict(path)? else { return Ok(None) };
@@ -156,8 +156,8 @@ pub(super) fn detect_damage(path: &Path) -> io::Result<Option<DamagedWal>> {
 
 /// Returns whether there is no log, or only an empty one that nothing says should have content.
 fn is_unused(path: &Path) -> io::Result<bool> {
-    let index = beside(path, "-shm");
-    match std::fs::metadata(beside(path, "-wal")) {
+    let index = sibling_path(path, "-shm");
+    match std::fs::metadata(sibling_path(path, "-wal")) {
         Ok(log) if log.len() > 0 => Ok(false),
         Ok(_) => Ok(WalIndex::read_copy(&index)?.is_none_or(|index| index.frames <= index.in_file)),
         Err(_) => Ok(!index.exists()),
@@ -166,7 +166,7 @@ fn is_unused(path: &Path) -> io::Result<bool> {
 
 /// Returns whether the log of the vault at `path`, which may have been deleted, is empty and is not in use.
 pub(super) fn is_left_empty(path: &Path) -> bool {
-    let (log, index) = (beside(path, "-wal"), beside(path, "-shm"));
+    let (log, index) = (sibling_path(path, "-wal"), sibling_path(path, "-shm"));
     let is_empty = std::fs::symlink_metadata(&log).is_ok_and(|log| log.is_file() && log.len() == 0);
     is_empty
         && !has_open(&index)
@@ -214,7 +214,9 @@ fn is_already_copied(sight: &WalSnapshot, path: &Path) -> io::Result<bool> {
     for copy in copies::all(path)? {
         let of_copy = WalSnapshot::of_copy(&copy, path)?;
         let is_same = match (&sight.scan, &of_copy.scan) {
-            (Some(scan), Some(in_copy)) => scan.is_same_damage(&beside(path, "-wal"), &copy.path, in_copy)?,
+            (Some(scan), Some(in_copy)) => {
+                scan.is_same_damage(&sibling_path(path, "-wal"), &copy.path, in_copy)?
+            }
             (None, None) => sight.index.map(|index| index.salts) == of_copy.index.map(|index| index.salts),
             _ => false,
         };
@@ -340,7 +342,8 @@ fn range(entries: &[LoggedEntry]) -> Option<(i64, i64)> {
 impl DamagedWal {
     /// Describes the damage, after the vault was opened.
     pub(super) fn describe(&self, vault: &Path, connection: &Connection) -> LogDamage {
-        let log = self.copy.as_ref().map_or_else(|| beside(&real(vault), "-wal"), |copy| copy.path.clone());
+        let log =
+            self.copy.as_ref().map_or_else(|| sibling_path(&real(vault), "-wal"), |copy| copy.path.clone());
         describe(&self.sight, self.defect, &log, self.copy.as_ref(), connection)
     }
 }

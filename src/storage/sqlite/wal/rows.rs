@@ -133,10 +133,10 @@ impl WalPageReader {
             let Some(place) = self.places.get(&next) else { return Ok(false) };
             let Some(frame) = self.frames.read(*place)? else { return Ok(false) };
             let Some((pointer, content)) = frame.page().split_first_chunk::<4>() else { return Ok(false) };
-            let wanted = content.len().min(length - record.len());
-            let Some(left) = self.budget.checked_sub(wanted as u64) else { return Ok(false) };
+            let chunk_length = content.len().min(length - record.len());
+            let Some(left) = self.budget.checked_sub(chunk_length as u64) else { return Ok(false) };
             self.budget = left;
-            record.extend(content.iter().take(wanted));
+            record.extend(content.iter().take(chunk_length));
             next = u32::from_be_bytes(*pointer);
         }
         Ok(true)

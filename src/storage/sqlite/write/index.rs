@@ -50,8 +50,8 @@ impl SqliteWriter<'_> {
 
     fn mentions(&mut self, new: &NewCapture<'_>, kind: i64, mentions: &[Mention]) -> rusqlite::Result<()> {
         let roles: Vec<i64> = self.roles(kind, mentions)?;
-        let stated = || mentions.iter().zip(&roles);
-        if mentions.is_empty() || (!new.is_first && self.are_known(new, stated())?) {
+        let mentions_with_roles = || mentions.iter().zip(&roles);
+        if mentions.is_empty() || (!new.is_first && self.are_known(new, mentions_with_roles())?) {
             return Ok(());
         }
         // Most digests are in a single file of the artifact.
@@ -59,7 +59,7 @@ impl SqliteWriter<'_> {
         let digests = blob.map(|blob| blob.digests.as_ref()).unwrap_or_default();
         let mut positions: HashMap<_, usize> = digests.iter().zip(0..).collect();
         let mut list = MentionList::default();
-        for (mention, role) in stated() {
+        for (mention, role) in mentions_with_roles() {
             let position = *positions.entry(&mention.digest).or_insert_with(|| {
                 list.own.push(mention.digest);
                 digests.len() + list.own.len() - 1
@@ -79,21 +79,21 @@ impl SqliteWriter<'_> {
             .map(drop)
     }
 
-    /// Returns whether the lists of earlier captures of the artifact contain all of `stated`. Reads only some of the
+    /// Returns whether the lists of earlier captures of the artifact contain all of `mentions`. Reads only some of the
     /// lists, including the first: an artifact may have any number of captures, and a superfluous list does no harm.
     fn are_known<'m>(
         &self,
         new: &NewCapture<'_>,
-        stated: impl Iterator<Item = (&'m Mention, &'m i64)>,
+        mentions: impl Iterator<Item = (&'m Mention, &'m i64)>,
     ) -> rusqlite::Result<bool> {
         let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
         let known = MentionListReader { payloads }.of_older_captures(new.artifact, new.id, LISTS_READ)?;
-        let mut stated = stated.map(|(mention, role)| MentionRow {
+        let mut mentions = mentions.map(|(mention, role)| MentionRow {
             role: *role,
             place: mention.place.clone(),
             digest: mention.digest,
         });
-        Ok(stated.all(|stated| known.binary_search(&stated).is_ok()))
+        Ok(mentions.all(|mention| known.binary_search(&mention).is_ok()))
     }
 
     /// Returns the row ids of the mentions' roles. Mentions are sorted by role, so there are few changes.

@@ -102,7 +102,7 @@ fn check_audit(admitted: &Admitted) {
         {"name": "range", "target": "artifact:b", "evidence": {"type": "range", "path": "", "metric": "n", "max": 9}}]}"#;
     let terms = ContractTerms::read(CONTRACT, &Limits::default()).unwrap();
     let members = members(admitted);
-    let run = AuditedRun { kind: admitted.kind(), members: &members, digests: &[], stated: &[] };
+    let run = AuditedRun { kind: admitted.kind(), members: &members, digests: &[], declared_digests: &[] };
     let audit = audit(&terms, &run, &mut |_| Ok::<_, Infallible>(None)).unwrap();
     assert_eq!(audit.effects.len(), terms.effects.len());
     for effect in &audit.effects {

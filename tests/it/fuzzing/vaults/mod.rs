@@ -60,7 +60,7 @@ impl Mutant {
                 vec![("", bytes)]
             }
             Sort::Rows => vec![("", Self::rows(base, &mut random, &mut described))],
-            Sort::Log => Self::beside(base, &mut random, &mut described),
+            Sort::Log => Self::with_log(base, &mut random, &mut described),
         };
         if sort != Sort::Log
             && let Some(log) = &base.log
@@ -79,7 +79,11 @@ impl Mutant {
         std::fs::read(sandbox.vault()).unwrap()
     }
 
-    fn beside(base: &Base, random: &mut Random, described: &mut Vec<String>) -> Vec<(&'static str, Vec<u8>)> {
+    fn with_log(
+        base: &Base,
+        random: &mut Random,
+        described: &mut Vec<String>,
+    ) -> Vec<(&'static str, Vec<u8>)> {
         let mut log = base.log.clone().unwrap_or_default();
         for _ in 0..=random.below(3) {
             described.push(log::change(&mut log, base.page_size(), random));

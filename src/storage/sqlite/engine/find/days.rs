@@ -33,8 +33,8 @@ impl SqliteSnapshot<'_> {
         let matching = finder.matching()?;
         let counts = match (matching, by, finder.attribute_period(by)) {
             (Some(few), ..) if few.len() <= FEW => finder.count_few(&few, by)?,
-            (matching, TimeBasis::Created | TimeBasis::Finished, Some(stated)) => {
-                finder.count_attribute_period(&stated, matching.map(RowIdSet::from_iter).as_ref())?
+            (matching, TimeBasis::Created | TimeBasis::Finished, Some(period)) => {
+                finder.count_attribute_period(&period, matching.map(RowIdSet::from_iter).as_ref())?
             }
             (matching, TimeBasis::FirstSeen, _) => {
                 finder.count_seen("a.added_at", matching.map(RowIdSet::from_iter).as_ref())?
@@ -91,10 +91,10 @@ impl ResolvedQuery<'_, '_> {
     /// Counts artifacts by the largest of the times that they state.
     fn count_attribute_period(
         &self,
-        stated: &AttributePeriod,
+        period: &AttributePeriod,
         matching: Option<&RowIdSet>,
     ) -> Result<CountsByDay> {
-        let (first, last) = stated.range;
+        let (first, last) = period.range;
         let mut open = self.selected(matching)?;
         let mut counted = RowIdSet::default();
         let mut counts = CountsByDay::new();
@@ -102,7 +102,7 @@ impl ResolvedQuery<'_, '_> {
         let sql = "SELECT v.number, t.artifact
                      FROM attribute_value v INDEXED BY attribute_value_by_number CROSS JOIN attribute t ON t.value = v.id
                     WHERE v.name = ?1 AND v.number >= ?2 ORDER BY v.number DESC";
-        self.each(sql, (stated.name, first), |number, artifact| {
+        self.each(sql, (period.name, first), |number, artifact| {
             let is_first = match &mut open {
                 Some(open) => open.remove(artifact),
                 None => {

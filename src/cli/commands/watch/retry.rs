@@ -24,8 +24,8 @@ impl WatchRetry {
     /// Reports the error, once, and returns how long to wait before the next attempt.
     pub(super) fn waits(&mut self, error: &StorageError) -> Duration {
         let message = hints::with_hint(error);
-        let before = self.0.take().filter(|trouble| trouble.message == message);
-        let pause = before.as_ref().map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
+        let before = self.0.take().filter(|outage| outage.message == message);
+        let pause = before.as_ref().map_or(FIRST_PAUSE, |outage| (outage.pause * 2).min(LONGEST_PAUSE));
         if before.is_none() {
             stdout::error(&message);
             stdout::note("retrying until everything is stored; press Ctrl-C to stop");
