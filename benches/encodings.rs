@@ -16,6 +16,7 @@ mod corpus;
 
 use std::fs;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use runvault::Vault;
@@ -53,11 +54,19 @@ fn divisor() -> usize {
     std::env::var(DIVISOR).ok().and_then(|text| text.parse().ok()).unwrap_or(1).max(1)
 }
 
-fn main() {
+/// What a vault without an encoding must be larger by, or a lookup slower, for the encoding to be worth its code.
+const WORTH: f64 = 1.1;
+
+/// Fails if an encoding is not worth its code with any corpus.
+fn main() -> ExitCode {
     let unique = (0..SESSIONS / divisor()).map(corpus::unique_session).collect();
-    for (name, documents) in [("unique", unique), ("ci", ci())] {
-        table(name, &documents);
+    let saved = [table("unique", unique), table("ci", ci())];
+    let is_worth = |encoding: &usize| saved.iter().any(|saved| saved[*encoding] >= WORTH);
+    let (_, others): (Vec<usize>, Vec<usize>) = (1..SWITCHES.len()).partition(is_worth);
+    for encoding in &others {
+        println!("{}: less than a tenth larger or slower with every corpus", SWITCHES[*encoding].0);
     }
+    if others.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The documents of the corpus *ci*, night by night.
@@ -78,19 +87,21 @@ fn sorted(directory: &Path) -> Vec<std::path::PathBuf> {
     paths
 }
 
-fn table(name: &str, documents: &[Vec<u8>]) {
+/// Prints the measurements, and returns for each switch how many times larger the vault or slower a lookup is.
+fn table(name: &str, documents: Vec<Vec<u8>>) -> [f64; SWITCHES.len()] {
     let bytes: usize = documents.iter().map(Vec::len).sum();
     println!("\n{name}: {} documents, {bytes} bytes", documents.len());
     println!("{:26} {:>12} {:>8} {:>10} {:>10} {:>10}", "", "vault bytes", "", "add", "get", "find");
     let mut all = None;
-    for (name, encoding) in SWITCHES {
+    SWITCHES.map(|(name, encoding)| {
         encodings::switch_off(encoding);
-        let Measured { size, add, get, find } = measure(documents);
-        let all = *all.get_or_insert(size);
+        let Measured { size, add, get, find } = measure(&documents);
+        let (all, found) = *all.get_or_insert((size, find));
         #[expect(clippy::cast_precision_loss, reason = "a ratio with two digits")]
         let ratio = size as f64 / all as f64;
         println!("{name:26} {size:>12} {ratio:>8.2} {add:>10.2?} {get:>10.1?} {find:>10.1?}");
-    }
+        ratio.max(find.as_secs_f64() / found.as_secs_f64())
+    })
 }
 
 /// Adds the documents to a new vault, then reads some of them and looks up digests that they mention.

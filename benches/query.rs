@@ -105,7 +105,7 @@ fn questions(criterion: &mut Criterion) {
     });
 
     let links = |artifact: CoreHash| {
-        let request = LinksRequest { artifact, depth: 3, relation: None, direction: None, limit: None };
+        let request = LinksRequest { depth: 3, coincident: true, ..LinksRequest::new(artifact) };
         vault.run(&request).expect("a graph").nodes.len()
     };
     let run = |number: usize| {

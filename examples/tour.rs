@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let filter = ArtifactFilter { kinds: vec!["rpk".to_owned()], ..ArtifactFilter::default() };
     let run = vault.run(&FindRequest { filter, ..FindRequest::default() })?.hits.into_iter().next();
     let run = run.ok_or("there is no run")?.artifact.core_hash;
-    let request = LinksRequest { artifact: run, depth: 1, relation: None, direction: None, limit: None };
+    let request = LinksRequest::new(run);
     for found in vault.run(&request)?.links() {
         let link = found.link;
         let arrow = if link.direction == LinkDirection::Out { "->" } else { "<-" };

@@ -32,11 +32,11 @@
 //! 1. Nothing unverified is stored: engines accept only [`Admitted`](artifact::Admitted) values.
 //! 2. An artifact is stored with everything that belongs to it, or not at all.
 //! 3. Stored bytes are returned byte for byte, and are hashed again on every read.
-//! 4. Adding the same bytes again stores nothing new.
+//! 4. Adding the same bytes again stores nothing but the record that they were seen again.
 //! 5. An artifact that was reported as added survives a crash.
 //! 6. Kinds do not use SQL, engines do not interpret formats, and the library does not use the terminal.
 //! 7. Every hash is computed in [`digest`], every canonical form in [`json::canonical`].
-//! 8. Untrusted input is bounded in size, depth and memory.
+//! 8. Untrusted input is bounded in size, depth, time and memory.
 //! 9. The same query on the same vault returns the same result.
 //! 10. The journal accounts for everything: each artifact, capture, annotation, manual link and removal follows
 //!     from it.

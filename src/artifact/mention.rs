@@ -45,7 +45,7 @@ pub mod group {
 pub mod relation {
     /// The relation to artifacts whose bytes are part of the artifact.
     pub const CONTAINS: &str = "contains";
-    /// The relation of a run to a recording with one of its exchanges.
+    /// The relation of a run to a recording with one of its exchanges. Neither names the other.
     pub const REPLAYS: &str = "replays";
     /// The relation between two histories of one run.
     pub const FORKS: &str = "forks";

@@ -248,6 +248,9 @@ pub struct AdmitOptions {
     pub signature_policy: SignaturePolicy,
     /// What is done about what looks like a key or a card number.
     pub secrets: SecretPolicy,
+    /// Whether the document is only read as JSON. Otherwise, documents of a kind that has another notation are read in
+    /// the one that they are in.
+    pub json_only: bool,
 }
 
 /// Converts the error of reading a document again into an I/O error, for [`Artifact::write_core`].

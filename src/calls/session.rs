@@ -57,8 +57,11 @@ fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&CallRecord, &C
         "interactions": interactions.collect::<Vec<_>>(),
     });
     if let (Some(import), Some(session)) = (origin.import(), session.as_object_mut()) {
-        // It was made of values a moment ago, so that it can be read.
-        let import = serde_json::from_str(&compact::text(&import)).unwrap_or_default();
+        #[expect(
+            clippy::expect_used,
+            reason = "the text is that of a value, and part of a hash must not be a default"
+        )]
+        let import = serde_json::from_str(&compact::text(&import)).expect("a value is written as JSON");
         session.insert("import".to_owned(), import);
     }
     session.to_string().into_bytes()

@@ -120,11 +120,9 @@ pub(super) fn pack_of(
         return Ok(Some(core));
     }
     let request = LinksRequest {
-        artifact: core,
-        depth: 1,
         relation: Some("replays".to_owned()),
         direction: Some(LinkDirection::In),
-        limit: None,
+        ..LinksRequest::new(core)
     };
     for node in vault.run(&request)?.nodes {
         if let Some(other) = node.target.core_hash.filter(|other| *other != core)

@@ -9,7 +9,7 @@ use super::file::{FileContents, OpenFile};
 use super::options::ExamineOptions;
 use super::packed;
 use super::verdict::{DocumentVerdict, Rejection, admitted};
-use crate::artifact::{Admitted, Kind, document};
+use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};
 use crate::validation::Violation;
@@ -25,7 +25,7 @@ pub fn nothing_recognized(options: &ExamineOptions) -> Rejection {
 }
 
 /// Examines a document that is intended to be an artifact, or an archive of one. `file_name` determines how an
-/// unrecognized document is reported.
+/// unrecognized document is reported. If it ends with `.json`, the document must be JSON.
 ///
 /// # Errors
 /// Returns a rejection with the intended kind and the violations.
@@ -52,7 +52,7 @@ pub fn examine_document(
             let message = "this is a file, neither a directory nor an archive";
             Err(Rejection::new(Some(kind), kind.unreadable(file_name, message)))
         }
-        Some(kind) => admit(kind, bytes, options),
+        Some(kind) => admit(kind, bytes, file_name, options),
         None => Err(Rejection::new(None, unrecognized(&bytes, options).into())),
     }
 }
@@ -125,14 +125,26 @@ pub(super) fn unread(kind: Option<Kind>, what: &str) -> Rejection {
     Rejection::new(kind, Violation::new(document::UNRECOGNISED, "", message).into())
 }
 
-/// Admits a document of `kind`, which may be the rest of another.
-pub(super) fn admit(kind: Kind, bytes: Vec<u8>, options: &ExamineOptions) -> Result<Admitted, Rejection> {
-    let Some(rest) = kind.continues(&bytes, &options.admit.limits) else {
-        return admitted(kind, kind.admit(bytes, &options.admit));
+/// Admits a document of `kind` in a file of this name, which may be the rest of another.
+pub(super) fn admit(
+    kind: Kind,
+    bytes: Vec<u8>,
+    file_name: &str,
+    options: &ExamineOptions,
+) -> Result<Admitted, Rejection> {
+    let options = &options.admit;
+    let json_only = AdmitOptions { json_only: true, ..options.clone() };
+    let options = if is_of_json(file_name) { &json_only } else { options };
+    let Some(rest) = kind.continues(&bytes, &options.limits) else {
+        return admitted(kind, kind.admit(bytes, options));
     };
     let continuation = Continuation::new(kind, rest, bytes.clone());
-    admitted(kind, kind.admit(bytes, &options.admit))
+    admitted(kind, kind.admit(bytes, options))
         .map_err(|rejection| Rejection { continuation: Some(Box::new(continuation)), ..rejection })
+}
+
+fn is_of_json(file_name: &str) -> bool {
+    Path::new(file_name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"))
 }
 
 /// Returns the violation for a document that was named explicitly and that no kind recognizes.

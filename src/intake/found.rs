@@ -35,15 +35,15 @@ pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> Docume
 }
 
 pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<DocumentVerdict> {
+    let file_name = file_name(path);
     if let Some(kind) = options.kind_of_any_bytes() {
         return Ok(match file.read(options)? {
-            FileContents::Whole(bytes) => admit(kind, bytes, options).into(),
+            FileContents::Whole(bytes) => admit(kind, bytes, &file_name, options).into(),
             FileContents::TooLarge { report, .. } => {
                 DocumentVerdict::Rejected(Rejection::new(Some(kind), report))
             }
         });
     }
-    let file_name = file_name(path);
     if options.may_be_archive()
         && let Some(format) = ArchiveFormat::detect(&file.head)
     {
@@ -78,7 +78,7 @@ pub(super) fn examine(path: &Path, file: OpenFile, options: &ExamineOptions) -> 
         }
     };
     Ok(match contents {
-        FileContents::Whole(bytes) => admit(kind, bytes, options).into(),
+        FileContents::Whole(bytes) => admit(kind, bytes, &file_name, options).into(),
         FileContents::TooLarge { report, .. } => {
             DocumentVerdict::Rejected(Rejection::new(Some(kind), report))
         }

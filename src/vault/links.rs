@@ -10,6 +10,8 @@ use super::same_variants::convert_same_variants;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::{Direction, StorageError};
 
+pub use super::query::LinkStrength;
+
 /// A request for the links of an artifact, followed to a given depth.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,6 +27,9 @@ pub struct LinksRequest {
     /// Only links in this direction.
     #[serde(default)]
     pub direction: Option<LinkDirection>,
+    /// Whether coincident links are followed as well. They are always shown, and those of `relation` are followed.
+    #[serde(default)]
+    pub coincident: bool,
     /// Maximum number of links; unlimited if there is none.
     #[serde(default)]
     pub limit: Option<u64>,
@@ -33,6 +38,14 @@ pub struct LinksRequest {
 /// Returns the default depth.
 fn one() -> u8 {
     1
+}
+
+impl LinksRequest {
+    /// Requests the links of `artifact` itself, in both directions, without a limit.
+    #[must_use]
+    pub fn new(artifact: CoreHash) -> Self {
+        Self { artifact, depth: one(), relation: None, direction: None, coincident: false, limit: None }
+    }
 }
 
 /// Links as a graph: each artifact once, the requested one first, then by distance.
@@ -46,6 +59,8 @@ pub struct LinksAnswer {
     pub left_out: u64,
     /// Number of artifacts within the depth whose links were not examined because of the limit.
     pub not_followed: u64,
+    /// Number of artifacts within the depth whose links were not examined because only coincident links lead to them.
+    pub only_coincident: u64,
 }
 
 /// A node of a graph of links.
@@ -54,7 +69,7 @@ pub struct LinkNode {
     /// The artifact, or what is missing.
     #[serde(flatten)]
     pub target: LinkEnd,
-    /// Its distance from the requested artifact, in links.
+    /// Its distance from the requested artifact, in links that were followed.
     pub depth: usize,
 }
 
@@ -68,8 +83,9 @@ pub struct LinkEdge {
     /// The number of the node of the target.
     pub to: usize,
     /// Whether the link was added manually. Otherwise it is derived from the artifacts.
-    #[serde(rename = "stated")]
     pub manual: bool,
+    /// How surely the artifacts belong together.
+    pub strength: LinkStrength,
     /// The location that it is derived from, or the note on a manual link.
     pub because: Option<String>,
 }
@@ -85,8 +101,9 @@ pub struct LinkSummary {
     #[serde(flatten)]
     pub target: LinkEnd,
     /// Whether the link was added manually. Otherwise it is derived from the artifacts.
-    #[serde(rename = "stated")]
     pub manual: bool,
+    /// How surely the artifacts belong together.
+    pub strength: LinkStrength,
     /// The location that it is derived from, or the note on a manual link.
     pub because: Option<String>,
 }
@@ -144,6 +161,7 @@ impl Operation for LinksRequest {
             depth: self.depth.into(),
             relation: self.relation.clone(),
             direction: self.direction.map(Direction::from),
+            coincident: self.coincident,
             limit: self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         };
         query::traverse(&*snapshot, self.artifact, &traversal).map(LinksAnswer::from)
@@ -176,8 +194,9 @@ impl LinksAnswer {
         for (node, seen) in self.nodes.iter().zip(self.by_node()) {
             let Some(from) = node.target.core_hash else { continue };
             for (direction, other, edge) in seen {
-                let Some(LinkNode { target, .. }) = self.nodes.get(other) else { continue };
-                links.push(FoundLink { from, depth: node.depth + 1, link: edge.seen_as(direction, target) });
+                let Some(LinkNode { target, depth }) = self.nodes.get(other) else { continue };
+                let depth = depth.max(&(node.depth + 1)).to_owned();
+                links.push(FoundLink { from, depth, link: edge.seen_as(direction, target) });
             }
         }
         links
@@ -188,20 +207,22 @@ impl LinkEdge {
     /// Returns the link as seen from one of its ends, with the other end.
     #[must_use]
     pub fn seen_as(&self, direction: LinkDirection, target: &LinkEnd) -> LinkSummary {
-        let Self { relation, manual, because, .. } = self.clone();
-        LinkSummary { direction, relation, target: target.clone(), manual, because }
+        let Self { relation, manual, strength, because, .. } = self.clone();
+        LinkSummary { direction, relation, target: target.clone(), manual, strength, because }
     }
 }
 
 impl From<Graph> for LinksAnswer {
     fn from(graph: Graph) -> Self {
-        let Graph { nodes, edges, left_out, not_followed } = graph;
+        let Graph { nodes, edges, left_out, not_followed, only_coincident } = graph;
         let nodes = nodes.iter().map(|node| LinkNode { target: (&node.target).into(), depth: node.depth });
         let edges = edges.into_iter().map(|edge| {
+            let strength = LinkStrength::new(&edge.relation, &edge.origin);
             let (manual, because) = reason(edge.origin);
-            LinkEdge { from: edge.from, relation: edge.relation, to: edge.to, manual, because }
+            LinkEdge { from: edge.from, relation: edge.relation, to: edge.to, manual, strength, because }
         });
-        Self { nodes: nodes.collect(), edges: edges.collect(), left_out, not_followed }
+        let (nodes, edges) = (nodes.collect(), edges.collect());
+        Self { nodes, edges, left_out, not_followed, only_coincident }
     }
 }
 
@@ -216,8 +237,9 @@ fn reason(origin: LinkOrigin) -> (bool, Option<String>) {
 impl From<Link> for LinkSummary {
     fn from(link: Link) -> Self {
         let Link { direction, relation, target, origin } = link;
+        let strength = LinkStrength::new(&relation, &origin);
         let (manual, because) = reason(origin);
-        Self { direction: direction.into(), relation, target: (&target).into(), manual, because }
+        Self { direction: direction.into(), relation, target: (&target).into(), manual, strength, because }
     }
 }
 

@@ -18,13 +18,21 @@ pub struct PathRequest {
     pub from: CoreHash,
     /// Where it ends.
     pub to: CoreHash,
+    /// Whether coincident links are followed as well.
+    #[serde(default)]
+    pub coincident: bool,
 }
 
 /// The shortest path. Of equally short ones, it is the first by relation and hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PathAnswer {
-    /// The steps; `None` if there is no path among the artifacts that were searched.
+    /// The steps; `None` if no path was found.
     pub steps: Option<Vec<PathStep>>,
+    /// Number of artifacts that were reached from the start, which is one of them.
+    pub reached: u64,
+    /// Whether the search is complete: a path was found, or the links of all reached artifacts were read. It ends before
+    /// that after those of 10,000 artifacts.
+    pub is_complete: bool,
 }
 
 /// A step of a path.
@@ -50,8 +58,12 @@ impl Operation for PathRequest {
     fn run(&self, vault: &Vault) -> Result<PathAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let (from, to) = (snapshot.expect_artifact(self.from)?, snapshot.expect_artifact(self.to)?);
-        let path = query::shortest_path(&*snapshot, &from, &to)?;
+        let found = query::shortest_path(&*snapshot, &from, &to, self.coincident)?;
         let step = |step: query::LinkPathStep| PathStep { from: step.from.core, link: step.link.into() };
-        Ok(PathAnswer { steps: path.map(|steps| steps.into_iter().map(step).collect()) })
+        Ok(PathAnswer {
+            steps: found.steps.map(|steps| steps.into_iter().map(step).collect()),
+            reached: found.reached as u64,
+            is_complete: found.is_complete,
+        })
     }
 }

@@ -234,3 +234,17 @@ fn larger_captures_need_to_be_allowed() {
     assert!(refused.stderr.contains("(rule BU7); raise it with --max-size"), "{}", refused.stderr);
     import(size).expect(0);
 }
+
+#[test]
+fn what_applies_to_recordings_is_refused_with_a_bundle() {
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("s.json", crate::sandbox::session("a", &[("p", "r")]))]);
+    sandbox.run(["export", "--all", "-o", "a.rvz"]).expect(0);
+    for options in [&["--redact", "p"][..], &["--normalize", "uuid"], &["--ignore", "x"], &["--no-original"]]
+    {
+        let arguments = ["--vault", "other.vault", "import", "--create", "a.rvz"];
+        let ran = sandbox.run(arguments.into_iter().chain(options.iter().copied())).expect(3);
+        assert!(ran.stderr.starts_with("error: a bundle is imported as it is"), "{}", ran.stderr);
+    }
+    assert!(!sandbox.path("other.vault").exists());
+}

@@ -45,7 +45,7 @@ fn answers(vault: &Vault, cores: &[CoreHash; 5]) -> Vec<Value> {
         cores.iter().map(|core| json!(vault.run(&links(*core, 1)).unwrap())).collect();
     answers.extend([
         json!(vault.run(&links(contract, 4)).unwrap()),
-        json!(vault.run(&PathRequest { from: contract, to: pack }).unwrap()),
+        json!(vault.run(&PathRequest { from: contract, to: pack, coincident: false }).unwrap()),
         json!(vault.run(&UnresolvedRequest::default()).unwrap()),
         json!(vault.run(&ForksRequest::default()).unwrap()),
     ]);
@@ -143,7 +143,7 @@ fn two_histories_of_one_run_are_a_fork() {
 }
 
 /// The core hashes of the shipped examples, by file name.
-fn examples(sandbox: &Sandbox) -> impl Fn(&str) -> String + use<> {
+pub(crate) fn examples(sandbox: &Sandbox) -> impl Fn(&str) -> String + use<> {
     let lines =
         sandbox.run(["add".as_ref(), "--json".as_ref(), repository("examples").as_os_str()]).expect(0).json();
     move |name: &str| {
@@ -180,7 +180,7 @@ fn links_can_be_added_manually() {
     let (contract, trace) = (core("contract.yaml"), core("trace.ndjson"));
     let stated = |sandbox: &Sandbox, core: &str| {
         let links = sandbox.run(["links", "--json", core]).expect(0).json();
-        let stated: Vec<_> = links.into_iter().filter(|link| link["stated"] == true).collect();
+        let stated: Vec<_> = links.into_iter().filter(|link| link["manual"] == true).collect();
         stated
     };
     let link = ["link", contract.as_str(), "governs", &trace, "--note", "agreed on Monday"];
@@ -195,7 +195,7 @@ fn links_can_be_added_manually() {
     // Another note replaces the first one.
     sandbox.run(["link", "add", &contract, "governs", &trace, "--note", "\u{1b}[2J"]).expect(0);
     let shown = sandbox.run(["links", &trace]).expect(0).stdout;
-    assert!(shown.contains("stated: \\u{1b}[2J"), "{shown}");
+    assert!(shown.contains("added manually: \\u{1b}[2J"), "{shown}");
     sandbox.run(["link", "remove", &contract, "governs", &trace]).expect(0);
     assert!(stated(&sandbox, &trace).is_empty());
     let again = sandbox.run(["link", "remove", &contract, "governs", &trace]).expect(1);

@@ -307,3 +307,24 @@ fn strict_rejects_everything_that_is_no_artifact() {
     sandbox.write("p/run.json", run().to_string());
     sandbox.run(["verify", "--strict", "p"]).expect(0);
 }
+
+#[test]
+fn a_contract_in_a_json_file_must_be_json() {
+    let sandbox = Sandbox::new();
+    for text in
+        ["{io_refs: [], effects: []}", "{\"io_refs\": [], \"effects\": [],}", "io_refs: []\neffects: []\n"]
+    {
+        for name in ["c.json", "c.JSON"] {
+            let path = sandbox.write(name, text);
+            let ran =
+                sandbox.run(["verify".as_ref(), "--kind".as_ref(), "contract".as_ref(), path.as_os_str()]);
+            assert!(ran.expect(1).stdout.contains("SCHEMA"), "{text}");
+        }
+        let path = sandbox.write("c.yaml", text);
+        sandbox.run(["verify".as_ref(), path.as_os_str()]).expect(0);
+        sandbox.run_on(text.as_bytes(), &["verify", "-"]).expect(0);
+    }
+    sandbox
+        .run(["verify".as_ref(), sandbox.write("c.json", "{\"io_refs\": [], \"effects\": []}").as_os_str()])
+        .expect(0);
+}

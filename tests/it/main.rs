@@ -50,6 +50,7 @@ mod large;
 mod latest;
 mod layering;
 mod limits;
+mod links;
 mod list;
 mod man;
 #[cfg(feature = "mcp")]

@@ -65,3 +65,26 @@ fn pages_that_are_not_there() {
     sandbox.write("file", "");
     assert!(sandbox.run(["man", "--all", "file"]).expect(2).stderr.contains("cannot write file: "));
 }
+
+#[test]
+fn every_option_has_a_description() {
+    let sandbox = Sandbox::new();
+    for command in commands(&sandbox, &[]) {
+        let page =
+            sandbox.run(["man"].into_iter().chain(command.iter().map(String::as_str))).expect(0).stdout;
+        let options = page.split_once(".SH OPTIONS").unwrap().1.split(".SH ").next().unwrap();
+        for option in options.split(".TP\n").skip(1) {
+            assert!(option.lines().count() > 1, "{command:?}: {option}");
+        }
+        assert!(!page.contains("\\-help(1)"), "{command:?}");
+    }
+}
+
+#[test]
+fn help_has_no_page() {
+    let sandbox = Sandbox::new();
+    for command in [&["help"][..], &["help", "find"], &["config", "help"], &["config", "help", "set"]] {
+        let ran = sandbox.run(["man"].into_iter().chain(command.iter().copied())).expect(3);
+        assert_eq!(ran.stderr, "error: help has no manual page; \"runvault help\" prints it\n");
+    }
+}

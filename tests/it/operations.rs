@@ -410,7 +410,7 @@ fn commands_print_the_answers() {
     let replayed = vault.run(&ReplayRequest::new(prompt("Summarise ticket 4711 in one sentence."))).unwrap();
     let arguments = ["replay", "any", "--json", "--prompt", "Summarise ticket 4711 in one sentence."];
     assert_eq!(json(&arguments, 0), [value(replayed)]);
-    let linked = LinksRequest { artifact: run, depth: 1, relation: None, direction: None, limit: None };
+    let linked = LinksRequest::new(run);
     let lines: Vec<Value> = vault.run(&linked).unwrap().links().into_iter().map(value).collect();
     assert_eq!(json(&["links", "--json", &run.to_string()], 0), lines);
     let found = vault.run(&FindRequest { details: Detail::ALL.to_vec(), ..FindRequest::default() }).unwrap();

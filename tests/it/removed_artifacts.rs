@@ -45,18 +45,12 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
     let artifact = &located.artifact;
     let target = ResolveRequest::new("latest").locate(&vault).unwrap().artifact.core;
     let core_hash = artifact.core;
-    let links = |depth| LinksRequest {
-        artifact: core_hash,
-        depth,
-        relation: None,
-        direction: None,
-        limit: Some(100),
-    };
+    let links = |depth| LinksRequest { depth, limit: Some(100), ..LinksRequest::new(core_hash) };
     let link = AddLinkRequest { source: core_hash, relation: "r".to_owned(), target, note: None };
     let outcomes: [(&str, Result<(), StorageError>); 10] = [
         ("links", vault.run(&links(1)).map(drop)),
         ("traverse", vault.run(&links(3)).map(drop)),
-        ("path", vault.run(&PathRequest { from: core_hash, to: target }).map(drop)),
+        ("path", vault.run(&PathRequest { from: core_hash, to: target, coincident: false }).map(drop)),
         ("captures", vault.run(&CapturesRequest::new(core_hash)).map(drop)),
         ("show", vault.run(&ShowRequest { artifact: core_hash }).map(drop)),
         ("tag", vault.run(&SetTagRequest { core_hash, name: "t".to_owned() }).map(drop)),

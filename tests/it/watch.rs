@@ -590,3 +590,15 @@ fn a_full_disk_is_waited_for() {
         watch.interrupt("-KILL");
     }
 }
+
+#[test]
+fn once_counts_what_it_cannot_scan_as_unreadable() {
+    let sandbox = Sandbox::new();
+    // Deeper than directories are read.
+    let mut deep = sandbox.path("spool");
+    (0..600).for_each(|_| deep.push("d"));
+    fs::create_dir_all(&deep).unwrap();
+    let said = sandbox.run(["watch", "--once", "--settle", "0", "spool"]).expect(2).stderr;
+    assert!(said.contains("error: cannot scan") && said.contains("1 unreadable"), "{said}");
+    assert!(!said.contains("retrying"), "{said}");
+}

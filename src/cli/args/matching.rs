@@ -31,6 +31,11 @@ pub(crate) struct MatchingArgs {
 }
 
 impl MatchingArgs {
+    /// Returns whether an argument is given.
+    pub(crate) fn is_given(&self) -> bool {
+        [&self.ignore, &self.normalize, &self.redact].into_iter().any(|rules| !rules.is_empty())
+    }
+
     /// Returns whether something is to be redacted.
     pub(crate) fn redacts(&self) -> Result<bool, CommandError> {
         Ok(!self.redact.is_empty() || !configured(&settings::GATEWAY_REDACT)?.is_empty())

@@ -119,12 +119,18 @@ fn set(known: &dyn AnySetting, value: &str, vault: Option<&Path>) -> Result<Stat
             let list = settings::path_list(value, |path| Ok(absolute(path)?.into()))?;
             list.to_string_lossy().into_owned()
         }
-        SettingType::Path => absolute(value)?,
+        SettingType::VaultAddress => {
+            let address = settings::vault_address(value, |path| Ok(absolute(path)?.into()))?;
+            address.to_string_lossy().into_owned()
+        }
         SettingType::Text | SettingType::List => value.to_owned(),
     };
     let path = settings::path()?;
     settings::edit(&path, entry.name, Some(&value), vault)?;
-    stdout::note(&format!("{} is set to {} in {}", entry.name, escaped(&value), shown(&path)));
+    let mut written = value;
+    hide_password(&mut written);
+    let written = if written.is_empty() { "nothing".into() } else { escaped(&written).to_string() };
+    stdout::note(&format!("{} is set to {written} in {}", entry.name, shown(&path)));
     if entry.variable_value().is_some() {
         stdout::note(&format!("note: {} is also set and takes precedence", entry.variable()));
     }

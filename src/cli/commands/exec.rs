@@ -45,6 +45,13 @@ impl Args {
         let Some((program, arguments)) = self.command.split_first() else {
             return Err(CommandError::Usage("no program is given".to_owned()));
         };
+        let name = program.to_string_lossy();
+        if name.starts_with('-') {
+            return Err(CommandError::Usage(format!(
+                "unexpected argument {}; the program follows the options and \"--\"",
+                escaped(&name)
+            )));
+        }
         let vault = self.gateway.open(args)?;
         let mut options = self.gateway.options(args, &vault)?;
         let servers = if self.gateway.mode() == GatewayMode::Replay {

@@ -106,6 +106,11 @@ impl Args {
         let [file] = self.files.as_slice() else {
             return Err(CommandError::Usage("give one bundle at a time".to_owned()));
         };
+        if self.no_original || self.matching.is_given() {
+            let message = "a bundle is imported as it is; --redact, --normalize, --ignore and --no-original are for \
+                           recordings of other programs";
+            return Err(CommandError::Usage(message.to_owned()));
+        }
         let bundle = Self::read(file, &options)?;
         let listed = self.checks.listed()?;
         let shown = AddOutputOptions { dry_run: self.dry_run, json: self.json, listed };

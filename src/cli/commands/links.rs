@@ -30,6 +30,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = LinkDirectionArg::Both)]
     direction: LinkDirectionArg,
 
+    /// Also follow links that may be coincidences, such as replays: two artifacts have an exchange in common
+    #[arg(long)]
+    coincident: bool,
+
     /// Maximum number of links. Default: 1000 as a tree, 100000 in other formats
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -71,6 +75,7 @@ impl Args {
                 LinkDirectionArg::In => Some(LinkDirection::In),
                 LinkDirectionArg::Both => None,
             },
+            coincident: self.coincident,
             limit: Some(self.limit.unwrap_or(self.most())),
         })?;
         match self.format {
@@ -87,6 +92,12 @@ impl Args {
         }
         if let Some(note) = left_out(&found) {
             stdout::note(&note);
+        }
+        if found.only_coincident > 0 {
+            let artifacts = counted(found.only_coincident, "artifact");
+            stdout::note(&format!(
+                "links of {artifacts} were not followed; --coincident follows replays as well"
+            ));
         }
         Ok(Status::Done)
     }

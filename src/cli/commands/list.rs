@@ -18,7 +18,7 @@ use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, NAME, counted};
-use crate::cli::output::table::{TextCell, TextTable};
+use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
 
@@ -55,6 +55,9 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "columns")]
     json: bool,
 }
+
+/// The attributes of the default columns that are left out first on a narrow terminal.
+const DETAILS: [&str; 3] = ["agent", formats::STEPS.name, "tokens"];
 
 /// The attributes of the default columns.
 const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", formats::STEPS.name, "tokens", "errors"];
@@ -106,7 +109,7 @@ impl Args {
             columns = select_by_index(columns, is_used);
             cells = cells.into_iter().map(|row| select_by_index(row, is_used)).collect();
         }
-        let mut table = TextTable::new(columns.iter().map(|column| column.to_table()).collect());
+        let mut table = TextTable::new(columns.iter().map(|column| layout(*column)).collect());
         if terminal::is_terminal() && !rows.is_empty() {
             table = table.titled();
         }
@@ -143,6 +146,17 @@ fn default_columns() -> Vec<ArtifactColumn> {
         tags,
         labels,
     ]
+}
+
+/// Returns the layout of a column. Where there is no room for all, a row says when a run was and whether it failed.
+fn layout(column: ArtifactColumn) -> TextColumn {
+    let layout = column.to_table();
+    match column {
+        ArtifactColumn::Created | ArtifactColumn::Age => TextColumn::new(column.name()).whole(),
+        ArtifactColumn::Attribute(name) if DETAILS.contains(&name) => layout.minor(),
+        ArtifactColumn::Short(_) => layout.minor(),
+        _ => layout,
+    }
 }
 
 fn cell(row: &ListRow, column: ArtifactColumn) -> TextCell {

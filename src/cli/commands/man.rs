@@ -13,6 +13,9 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
 
+/// The command that clap adds to each one that has commands. It has no manual page.
+const HELP: &str = "help";
+
 /// Print the manual page of runvault or of one of its commands
 #[derive(ClapArgs)]
 pub(crate) struct Args {
@@ -34,6 +37,11 @@ impl Args {
         }
         let mut command = &root;
         for name in &self.command {
+            if name == HELP {
+                return Err(CommandError::Usage(format!(
+                    "{HELP} has no manual page; \"runvault help\" prints it"
+                )));
+            }
             let inner = command.find_subcommand(name);
             command = inner.ok_or_else(|| {
                 CommandError::Usage(format!(
@@ -58,7 +66,7 @@ fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<S
         let path = directory.join(format!("runvault {name}").trim_end().replace(' ', "-") + ".1");
         files::write(&path, &options, &page(command, &name)?)?;
         count += 1;
-        let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help");
+        let inner = command.get_subcommands().filter(|inner| inner.get_name() != HELP);
         waiting.extend(inner.map(|inner| (inner, format!("{name} {}", inner.get_name()).trim().to_owned())));
     }
     let directory = directory.to_string_lossy();
@@ -74,7 +82,12 @@ fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<S
 fn page(command: &Command, path: &str) -> io::Result<Vec<u8>> {
     let name = format!("runvault {path}").trim_end().replace(' ', "-");
     let has_commands = command.get_subcommands().next().is_some();
-    let man = Man::new(command.clone().name(name)).manual("runvault");
+    // Descriptions of options that the short help hides are left out otherwise.
+    let mut command = command.clone().name(name).mut_args(|argument| argument.hide_short_help(false));
+    if command.find_subcommand(HELP).is_some() {
+        command = command.mut_subcommand(HELP, |help| help.hide(true));
+    }
+    let man = Man::new(command).manual("runvault");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;

@@ -176,12 +176,10 @@ fn expect_index(vault: &Vault) -> Result<(), CommandError> {
     if vault.search_index()?.is_some() {
         return Ok(());
     }
-    let size = std::fs::metadata(vault.path()).map_or(0, |metadata| metadata.len());
     let artifacts = counted(vault.snapshot()?.count(&Filter::default())?, "artifact");
+    let vault = vault.path().display();
     Err(CommandError::No(format!(
-        "{} has no search index; \"runvault index build\" builds one of the {artifacts} in this file of {}",
-        vault.path().display(),
-        stdout::size(size)
+        "{vault} has no search index; \"runvault index build\" builds it from {artifacts}"
     )))
 }
 

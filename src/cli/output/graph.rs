@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use runvault::vault::links::{LinkDirection, LinkEdge, LinkEnd, LinkNode, LinksAnswer};
+use runvault::vault::links::{LinkDirection, LinkEdge, LinkEnd, LinkNode, LinkStrength, LinksAnswer};
 
 use crate::cli::output::escape::brief;
 use crate::cli::output::json;
@@ -73,7 +73,9 @@ pub(crate) fn dot(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
         writeln!(out, "  n{number} [label=\"{}\"{style}];", label(&node.target))?;
     }
     for edge in &graph.edges {
-        writeln!(out, "  n{} -> n{} [label=\"{}\"];", edge.from, edge.to, quotable(&edge.relation))?;
+        let style = if edge.strength == LinkStrength::Coincident { ", style=dotted" } else { "" };
+        let relation = quotable(&edge.relation);
+        writeln!(out, "  n{} -> n{} [label=\"{relation}\"{style}];", edge.from, edge.to)?;
     }
     writeln!(out, "}}")
 }
@@ -86,7 +88,8 @@ pub(crate) fn mermaid(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()
         writeln!(out, "  n{number}{open}\"{}\"{close}", label(&node.target))?;
     }
     for edge in &graph.edges {
-        writeln!(out, "  n{} -->|{}| n{}", edge.from, quotable(&edge.relation), edge.to)?;
+        let arrow = if edge.strength == LinkStrength::Coincident { "-.->" } else { "-->" };
+        writeln!(out, "  n{} {arrow}|{}| n{}", edge.from, quotable(&edge.relation), edge.to)?;
     }
     Ok(())
 }

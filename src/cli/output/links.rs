@@ -90,8 +90,8 @@ fn target_parts(target: &LinkEnd) -> [(String, Style); 2] {
 pub(crate) fn because(origin: &LinkOrigin) -> String {
     match origin {
         LinkOrigin::Derived(because) => because.clone(),
-        LinkOrigin::Manual(None) => "stated".to_owned(),
-        LinkOrigin::Manual(Some(note)) => format!("stated: {note}"),
+        LinkOrigin::Manual(None) => "added manually".to_owned(),
+        LinkOrigin::Manual(Some(note)) => format!("added manually: {note}"),
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn because(origin: &LinkOrigin) -> String {
 fn reason(link: &LinkSummary) -> String {
     match (link.manual, &link.because) {
         (false, because) => because.clone().unwrap_or_default(),
-        (true, None) => "stated".to_owned(),
-        (true, Some(note)) => format!("stated: {note}"),
+        (true, None) => "added manually".to_owned(),
+        (true, Some(note)) => format!("added manually: {note}"),
     }
 }

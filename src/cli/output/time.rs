@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn lengths_are_told_as_they_are_read() {
-        for text in ["0d", "7s", "90s", "59m", "36h", "7d", "28d"] {
+        for text in ["0d", "7s", "90s", "59m", "36h", "7d", "28d", "6M", "1y"] {
             assert_eq!(length_text(length(text).unwrap()), text);
         }
         assert_eq!(length_text(length("4w").unwrap()), "28d");

@@ -64,7 +64,7 @@ impl Artifact for Contract {
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let root = match read::read(bytes, &options.limits) {
+        let root = match read::read(bytes, &options.limits, options.json_only) {
             Ok(root) => root,
             Err(error) => {
                 report(&error, findings);
@@ -90,7 +90,7 @@ impl Artifact for Contract {
     }
 
     fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        let root = read::read(document, limits).map_err(unreadable)?;
+        let root = read::read(document, limits, false).map_err(unreadable)?;
         let core = ContractCore::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(core, &mut { out })
     }

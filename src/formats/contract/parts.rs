@@ -20,7 +20,7 @@ fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
 }
 
 pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-    let mut root = read::read(document, limits)?;
+    let mut root = read::read(document, limits, false)?;
     let lists = [("effects", "effect", "name"), ("io_refs", "ref", "ref")];
     let mut parts = Vec::new();
     for (list, word, name) in lists {

@@ -9,7 +9,7 @@ use crate::json::{Object, Value, pointer};
 pub(super) const FIELD: Field = Field::new("contract");
 
 pub(super) fn extract(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-    let root = read::read(document, limits)?;
+    let root = read::read(document, limits, false)?;
     let mut passages = PassageCollector::default();
     for (name, member) in root.as_object().into_iter().flat_map(Object::iter) {
         let mut at = String::new();

@@ -1,4 +1,4 @@
-//! Detection of the notation of a document: JSON and YAML are distinguished by content, never by file name.
+//! Detection of the notation of a document: JSON and YAML are distinguished by content, unless it must be JSON.
 
 use crate::json::Value;
 use crate::json::reader::{self, Defect, Limits, ReadError};
@@ -6,15 +6,15 @@ use crate::yaml::{self, YamlSchema};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads `bytes` as JSON or YAML. Numbers that overflow are kept, so that they can be reported with their location.
+/// Reads `bytes` as JSON or YAML, or if `json_only` is set, as JSON. Numbers that overflow are kept, so that they can be reported with their location.
 ///
 /// # Errors
 /// Returns the first defect, with its line and column.
-pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
+pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits, json_only: bool) -> Result<Value<'a>, ReadError> {
     let unmarked = bytes.strip_prefix(BYTE_ORDER_MARK);
     let body = unmarked.unwrap_or(bytes);
     let text = reader::utf8(body, limits)?;
-    if !text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{') {
+    if !json_only && !text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('{') {
         return yaml::read(text, YamlSchema::Core, limits);
     }
     match reader::read_keeping_overflow(body, limits) {
@@ -23,7 +23,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, Re
             Err(ReadError::at(bytes, 0, Defect::Encoding, message))
         }
         // YAML's flow mappings begin like JSON objects.
-        Err(error) if error.defect == Defect::Syntax => {
+        Err(error) if error.defect == Defect::Syntax && !json_only => {
             yaml::read(text, YamlSchema::Core, limits).map_err(|other| more_telling(error, other))
         }
         outcome => outcome,
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        let error = read(text.as_bytes(), &Limits::default()).unwrap_err();
+        let error = read(text.as_bytes(), &Limits::default(), false).unwrap_err();
         format!("{:?}: {error}", error.defect)
     }
 
@@ -80,8 +80,9 @@ mod tests {
     fn flow_mappings_are_yaml() {
         for text in ["{a: b}", "\u{feff}{'a': b}", "\n{\"a\": b,}", "{\"a\": \"b\"} # c", "--- {a: b}\n...\n"]
         {
-            let value = read(text.as_bytes(), &Limits::default()).unwrap();
+            let value = read(text.as_bytes(), &Limits::default(), false).unwrap();
             assert_eq!(value.get("a").and_then(Value::as_str), Some("b"), "{text}");
+            assert!(read(text.as_bytes(), &Limits::default(), true).is_err(), "{text}");
         }
         assert_eq!(
             refused("{a: 1, 'a': 2}"),
@@ -89,7 +90,7 @@ mod tests {
         );
         let bomb = "{a: &a [x, x], b: &b [*a, *a], c: [*b, *b]}";
         let limits = Limits { values: 20, ..Limits::default() };
-        assert_eq!(read(bomb.as_bytes(), &limits).unwrap_err().defect, Defect::TooLarge);
+        assert_eq!(read(bomb.as_bytes(), &limits, false).unwrap_err().defect, Defect::TooLarge);
         assert!(refused("{a: b").starts_with("Syntax: line 1 column 2: expected a member name"));
     }
 }

@@ -60,7 +60,7 @@ fn rows(
 ) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
-        let root = read::read(member.bytes, limits)?;
+        let root = read::read(member.bytes, limits, false)?;
         rows.extend(ContractMembers::from_root(&root).map(|view| of(&view)).unwrap_or_default());
     }
     Ok(rows)

@@ -88,7 +88,7 @@ impl ContractTerms {
     /// # Errors
     /// Returns an error if the document cannot be read.
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, ReadError> {
-        let root = read::read(document, limits)?;
+        let root = read::read(document, limits, false)?;
         let Some(view) = ContractMembers::from_root(&root) else {
             return Ok(Self { io_refs: Vec::new(), effects: Vec::new() });
         };

@@ -15,7 +15,7 @@ const IO_REF: &str = "io_ref";
 
 /// Calls `visit` with each effect and each ref.
 pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-    let root = read::read(document, limits)?;
+    let root = read::read(document, limits, false)?;
     let Some(view) = ContractMembers::from_root(&root) else { return Ok(()) };
     let terms = view.effects.iter().map(|effect| (EFFECT, "name", effect));
     let terms = terms.chain(view.io_refs.iter().map(|io_ref| (IO_REF, "ref", io_ref)));

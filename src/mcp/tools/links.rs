@@ -33,6 +33,9 @@ pub(super) struct Arguments {
     /// Only links from the artifact (`out`) or to it (`in`).
     #[serde(default)]
     direction: Option<McpLinkDirection>,
+    /// Also follow links that may be coincidences, such as `replays`. They are always listed.
+    #[serde(default)]
+    coincident: bool,
     #[serde(default)]
     cursor: McpCursor,
 }
@@ -71,12 +74,14 @@ impl ToolArguments for Arguments {
                 McpLinkDirection::Out => LinkDirection::Out,
                 McpLinkDirection::In => LinkDirection::In,
             }),
+            coincident: self.coincident,
             limit: Some(MOST),
         })?;
         let header = json!({
             "core_hash": artifact,
             "left_out": answer.left_out,
             "not_followed": answer.not_followed,
+            "only_coincident": answer.only_coincident,
         });
         let mut page = ResultPage::new(header, "links");
         let links = answer.links();

@@ -46,7 +46,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     }
     let artifact = locate::named(visit)?.artifact;
     let core = artifact.core;
-    let request = LinksRequest { artifact: core, depth, relation: None, direction: None, limit: Some(LINKS) };
+    let request = LinksRequest { depth, limit: Some(LINKS), ..LinksRequest::new(core) };
     let answer = visit.run(&request)?;
     let body = html! {
         h1 { "Links of " span.kind { (parts::noun(&artifact.kind)) } " " (parts::hash(core)) }

@@ -21,7 +21,7 @@ use super::{Result, StorageError};
 use crate::storage::recorded;
 use crate::storage::views::is_plain;
 
-/// The schema of the tables.
+/// The schema of the search index.
 pub(super) const SEARCH: &str = include_str!("../../../migrations/search.sql");
 
 /// The page size in bytes. Measured with documents of a few kilobytes: vaults are as small as with 16 KiB and smaller than

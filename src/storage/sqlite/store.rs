@@ -201,7 +201,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn last_artifact(&self) -> Result<u64> {
+    pub(crate) fn last_artifact(&self) -> Result<u64> {
         if !self.is_created() {
             return Ok(0);
         }

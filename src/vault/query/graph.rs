@@ -1,9 +1,11 @@
 //! Graph traversal along links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 use super::facts::LinkReader;
-use super::links::{Direction, Link, LinkOrigin, LinkSelection, LinkTarget, links_knowing};
+use super::links::{
+    Direction, Link, LinkOrigin, LinkSelection, LinkStrength, LinkTarget, REPLAYS, links_knowing,
+};
 use crate::digest::CoreHash;
 use crate::storage::{Result, Snapshot};
 
@@ -19,8 +21,18 @@ pub(crate) struct TraversalOptions {
     pub(crate) relation: Option<String>,
     /// Only links in this direction.
     pub(crate) direction: Option<Direction>,
+    /// Whether coincident links are followed as well. Those of the requested relation always are.
+    pub(crate) coincident: bool,
     /// The maximum number of links.
     pub(crate) limit: usize,
+}
+
+impl TraversalOptions {
+    fn follows(&self, link: &Link) -> bool {
+        LinkStrength::new(&link.relation, &link.origin) == LinkStrength::Stated
+            || self.coincident
+            || self.relation.as_deref() == Some(REPLAYS)
+    }
 }
 
 /// The result of a traversal: each node once, the start first, then by distance.
@@ -34,6 +46,8 @@ pub(crate) struct Graph {
     pub(crate) left_out: u64,
     /// The number of artifacts within range whose links were not examined because of the limit.
     pub(crate) not_followed: u64,
+    /// The number of artifacts within range whose links were not examined because only coincident links lead to them.
+    pub(crate) only_coincident: u64,
 }
 
 /// A node of the graph.
@@ -41,7 +55,7 @@ pub(crate) struct Graph {
 pub(crate) struct GraphNode {
     /// The artifact or missing reference.
     pub(crate) target: LinkTarget,
-    /// Its distance from the start, in links.
+    /// Its distance from the start, in links that were followed.
     pub(crate) depth: usize,
 }
 
@@ -73,67 +87,79 @@ pub(crate) fn traverse(
     let mut selection = LinkSelection {
         relation: traversal.relation.as_deref(),
         direction: traversal.direction,
-        reached: None,
+        ..LinkSelection::default()
     };
     let mut reader = LinkReader::default();
     reader.read(snapshot, &[artifact], selection.fact_selection())?;
     let beginning = LinkTarget::Artifact(reader.artifact(artifact)?.clone());
     let mut walker = GraphBuilder {
+        traversal,
         numbers: BTreeMap::from([(beginning.key(), 0)]),
         nodes: vec![GraphNode { target: beginning, depth: 0 }],
+        followed: HashSet::from([0]),
+        waiting: VecDeque::from([(0, 0)]),
         edges: BTreeMap::new(),
         left_out: 0,
     };
-    let mut next = 0;
-    while let Some(GraphNode { target, depth }) = walker.nodes.get(next).cloned() {
-        if depth == traversal.depth || walker.edges.len() >= traversal.limit {
-            break;
+    while let Some((number, depth)) = walker.next() {
+        let Some(LinkTarget::Artifact(artifact)) = walker.nodes.get(number).map(|node| node.target.clone())
+        else {
+            continue;
+        };
+        if !reader.has(artifact.core) {
+            let most = traversal.limit.saturating_sub(walker.edges.len()).max(FEW).min(reader.batch());
+            let near = std::iter::once(artifact.core).chain(walker.waiting_at(depth)).take(most);
+            reader.read(snapshot, &near.collect::<Vec<_>>(), selection.fact_selection())?;
         }
-        if let LinkTarget::Artifact(artifact) = target {
-            if !reader.has(artifact.core) {
-                let most = traversal.limit.saturating_sub(walker.edges.len()).max(FEW).min(reader.batch());
-                reader.read(snapshot, &walker.artifacts_from(next, most), selection.fact_selection())?;
-            }
-            for link in links_knowing(&reader, &artifact, &mut selection)? {
-                walker.take((next, depth), link, traversal.limit);
-            }
+        for link in links_knowing(&reader, &artifact, &mut selection)? {
+            walker.take((number, depth), link);
         }
-        next += 1;
     }
-    let GraphBuilder { nodes, edges, left_out, .. } = walker;
-    let is_within =
-        |node: &&GraphNode| node.depth < traversal.depth && matches!(node.target, LinkTarget::Artifact(_));
-    let not_followed = nodes.iter().skip(next).filter(is_within).count() as u64;
-    let edges = edges.into_values().collect();
-    Ok(Graph { nodes, edges, left_out, not_followed })
+    Ok(walker.into_graph())
 }
 
 /// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
 type EdgeKey = (usize, String, usize, bool);
 
-struct GraphBuilder {
+struct GraphBuilder<'t> {
+    traversal: &'t TraversalOptions,
     numbers: BTreeMap<(u8, String), usize>,
     nodes: Vec<GraphNode>,
+    /// The numbers of the nodes that a link leads to that is followed.
+    followed: HashSet<usize>,
+    /// Those of them whose links have not been examined, with their distances.
+    waiting: VecDeque<(usize, usize)>,
     edges: BTreeMap<EdgeKey, Edge>,
     left_out: u64,
 }
 
-impl GraphBuilder {
-    /// Returns up to `most` artifacts, from the node with this number on, with its distance.
-    fn artifacts_from(&self, number: usize, most: usize) -> Vec<CoreHash> {
-        let nodes = self.nodes.get(number..).unwrap_or_default();
-        let depth = nodes.first().map(|node| node.depth);
-        let near = nodes.iter().take_while(|node| Some(node.depth) == depth);
-        let artifacts = near.filter_map(|node| match &node.target {
-            LinkTarget::Artifact(artifact) => Some(artifact.core),
-            LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
-        });
-        artifacts.take(most).collect()
+impl GraphBuilder<'_> {
+    fn is_full(&self) -> bool {
+        self.edges.len() >= self.traversal.limit
     }
 
-    /// Adds a link of the node with this number and depth, unless the limit is reached.
-    fn take(&mut self, (here, depth): (usize, usize), link: Link, limit: usize) {
-        let is_full = self.edges.len() >= limit;
+    /// Removes the next node whose links are to be examined, and returns it with its distance.
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let (is_full, range) = (self.is_full(), self.traversal.depth);
+        self.waiting.pop_front_if(|(_, depth)| *depth < range && !is_full)
+    }
+
+    fn artifact(&self, number: usize) -> Option<CoreHash> {
+        match &self.nodes.get(number)?.target {
+            LinkTarget::Artifact(artifact) => Some(artifact.core),
+            LinkTarget::MissingDigest(_) | LinkTarget::MissingName(_) => None,
+        }
+    }
+
+    /// Returns the artifacts at this distance whose links are to be examined.
+    fn waiting_at(&self, depth: usize) -> impl Iterator<Item = CoreHash> {
+        let near = self.waiting.iter().take_while(move |(_, at)| *at == depth);
+        near.filter_map(|(number, _)| self.artifact(*number))
+    }
+
+    /// Adds a link of the node with this number and distance, unless the limit is reached.
+    fn take(&mut self, (here, depth): (usize, usize), link: Link) {
+        let is_full = self.is_full();
         let key = link.target.key();
         let number = match self.numbers.get(&key) {
             Some(number) => *number,
@@ -156,6 +182,21 @@ impl GraphBuilder {
             self.left_out += 1;
             return;
         }
+        if self.traversal.follows(&link) && self.followed.insert(number) {
+            self.waiting.push_back((number, depth + 1));
+        }
         self.edges.entry(key).or_insert(Edge { from, relation: link.relation, to, origin: link.origin });
+    }
+
+    fn into_graph(self) -> Graph {
+        let range = self.traversal.depth;
+        let waiting = self.waiting.iter().filter(|(_, depth)| *depth < range);
+        let not_followed = waiting.filter(|(number, _)| self.artifact(*number).is_some()).count() as u64;
+        let passed_over = self.nodes.iter().enumerate().filter(|(number, node)| {
+            node.depth < range && !self.followed.contains(number) && self.artifact(*number).is_some()
+        });
+        let only_coincident = passed_over.count() as u64;
+        let Self { nodes, edges, left_out, .. } = self;
+        Graph { nodes, edges: edges.into_values().collect(), left_out, not_followed, only_coincident }
     }
 }

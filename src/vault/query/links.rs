@@ -12,6 +12,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use super::exchanges::ExchangeDigests;
 use super::facts::{LinkFactSelection, LinkFacts, LinkReader};
 use super::fork::{Fork, HistoryIdentity};
@@ -66,6 +69,17 @@ pub enum LinkOrigin {
     Manual(Option<String>),
 }
 
+/// How surely linked artifacts belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkStrength {
+    /// One of the artifacts names the other by a hash or an id, both state that they are histories of one run, or the link
+    /// was added manually.
+    Stated,
+    /// They have contents in common, which may be a coincidence.
+    Coincident,
+}
+
 /// A typed edge between an artifact and another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -77,6 +91,16 @@ pub struct Link {
     pub target: LinkTarget,
     /// The origin of the link.
     pub origin: LinkOrigin,
+}
+
+impl LinkStrength {
+    /// Returns the strength of links with this relation and origin.
+    pub(crate) fn new(relation: &str, origin: &LinkOrigin) -> Self {
+        match origin {
+            LinkOrigin::Derived(_) if relation == REPLAYS => Self::Coincident,
+            LinkOrigin::Derived(_) | LinkOrigin::Manual(_) => Self::Stated,
+        }
+    }
 }
 
 /// Finds all links of `artifact`, outgoing ones first, by relation and target.
@@ -106,6 +130,8 @@ pub(super) struct LinkSelection<'w> {
     pub(super) relation: Option<&'w str>,
     /// Only links in this direction.
     pub(super) direction: Option<Direction>,
+    /// Only links of this strength.
+    pub(super) strength: Option<LinkStrength>,
     /// Only links to artifacts that have not been reached.
     pub(super) reached: Option<LinkSearchState>,
 }
@@ -120,7 +146,8 @@ impl LinkSelection<'_> {
     /// sides.
     pub(super) fn fact_selection(&self) -> LinkFactSelection {
         LinkFactSelection {
-            exchanges: self.relation.is_none_or(|relation| relation == REPLAYS),
+            exchanges: self.relation.is_none_or(|relation| relation == REPLAYS)
+                && self.strength != Some(LinkStrength::Stated),
             histories: self.takes(Direction::Out, FORKS),
         }
     }

@@ -27,7 +27,7 @@ pub(crate) use fork::{Fork, HistoryIdentity};
 pub(crate) use forks::{forks, forks_of};
 pub(crate) use graph::{Graph, TraversalOptions, traverse};
 pub(crate) use links::{Direction, Linker, links};
-pub use links::{Link, LinkOrigin, LinkTarget};
+pub use links::{Link, LinkOrigin, LinkStrength, LinkTarget};
 pub use reach::MAX_SEARCHED;
 pub(crate) use reach::{LinkPathStep, reachable, shortest_path};
 pub use resolve::HashTarget;

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::facts::LinkReader;
-use super::links::{Link, LinkSearchState, LinkSelection, LinkTarget, links_knowing};
+use super::links::{Link, LinkSearchState, LinkSelection, LinkStrength, LinkTarget, links_knowing};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
@@ -23,16 +23,29 @@ pub(crate) struct LinkPathStep {
 /// Maximum number of artifacts whose links a search reads.
 pub const MAX_SEARCHED: usize = 10_000;
 
-/// Finds the shortest path of links from `one` to `other`, in any direction; returns `None` if there is none among the
-/// 10,000 artifacts nearest to `one`. Of equally short paths, returns the first by relation and hash.
+/// The result of a search for a path.
+#[derive(Debug, Default)]
+pub(crate) struct PathSearchResult {
+    /// The steps of the path; `None` if none was found.
+    pub(crate) steps: Option<Vec<LinkPathStep>>,
+    /// The number of artifacts that were reached, with the one that the search starts from.
+    pub(crate) reached: usize,
+    /// Whether the links of all reached artifacts were read, or a path was found.
+    pub(crate) is_complete: bool,
+}
+
+/// Finds the shortest path of links from `one` to `other`, in any direction, coincident ones only if `coincident` is set.
+/// Reads the links of at most [`MAX_SEARCHED`] artifacts, those nearest to `one`. Of equally short paths, returns the first
+/// by relation and hash.
 pub(crate) fn shortest_path(
     snapshot: &dyn Snapshot,
     one: &ArtifactRecord,
     other: &ArtifactRecord,
-) -> Result<Option<Vec<LinkPathStep>>> {
+    coincident: bool,
+) -> Result<PathSearchResult> {
     let mut reached_by: HashMap<CoreHash, Option<LinkPathStep>> = HashMap::from([(one.core, None)]);
     let mut waiting = VecDeque::from([one.clone()]);
-    let mut search = PathSearch::default();
+    let mut search = PathSearch::new(coincident);
     let mut searched = 0;
     while let Some(from) = waiting.pop_front().filter(|_| searched < MAX_SEARCHED) {
         if reached_by.contains_key(&other.core) {
@@ -47,27 +60,29 @@ pub(crate) fn shortest_path(
             }
         }
     }
+    let reached = reached_by.len();
     let mut path = Vec::new();
     let mut at = other.core;
     while let Some(step) = reached_by.remove(&at) {
         let Some(step) = step else {
             path.reverse();
-            return Ok(Some(path));
+            return Ok(PathSearchResult { steps: Some(path), reached, is_complete: true });
         };
         at = step.from.core;
         path.push(step);
     }
-    Ok(None)
+    Ok(PathSearchResult { steps: None, reached, is_complete: searched == reached })
 }
 
 /// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
-/// once, by core hash.
+/// once, by core hash. Coincident links are followed only if `coincident` is set.
 pub(crate) fn reachable(
     snapshot: &dyn Snapshot,
     artifacts: Vec<ArtifactRecord>,
+    coincident: bool,
 ) -> Result<Vec<ArtifactRecord>> {
     let mut reached: BTreeMap<CoreHash, ArtifactRecord> = BTreeMap::new();
-    let mut search = PathSearch::default();
+    let mut search = PathSearch::new(coincident);
     let mut waiting = VecDeque::from(artifacts);
     while let Some(artifact) = waiting.pop_front() {
         if reached.contains_key(&artifact.core) {
@@ -81,23 +96,20 @@ pub(crate) fn reachable(
     Ok(reached.into_values().collect())
 }
 
-/// A search along all links.
+/// A search along links.
 struct PathSearch {
     reader: LinkReader,
     selection: LinkSelection<'static>,
 }
 
-impl Default for PathSearch {
-    fn default() -> Self {
-        let reached = Some(LinkSearchState::default());
-        Self {
-            reader: LinkReader::default(),
-            selection: LinkSelection { reached, ..LinkSelection::default() },
-        }
-    }
-}
-
 impl PathSearch {
+    fn new(coincident: bool) -> Self {
+        let reached = Some(LinkSearchState::default());
+        let strength = (!coincident).then_some(LinkStrength::Stated);
+        let selection = LinkSelection { strength, reached, ..LinkSelection::default() };
+        Self { reader: LinkReader::default(), selection }
+    }
+
     /// Returns the links of `artifact` to artifacts that have not been reached before. If it has not been read, it is read
     /// together with `others`, whose links are needed next.
     fn new_links(

@@ -1,7 +1,7 @@
 //! Reading of located artifacts, hashed again.
 
 use super::error::LookupError;
-use super::locate::LocatedCapture;
+use super::locate::{LocatedCapture, locate, locate_bytes};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::formats::{self, Session};
@@ -18,7 +18,10 @@ impl Vault {
     pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
         match self.get_quickly(prefix)? {
             Some(bytes) => Ok(bytes),
-            None => self.read(&self.locate_bytes(prefix)?),
+            None => {
+                let snapshot = self.snapshot()?;
+                document(&*snapshot, &locate_bytes(&*snapshot, prefix)?)
+            }
         }
     }
 
@@ -76,11 +79,12 @@ impl Vault {
     /// Returns [`LookupError::KindMismatch`] if the hash is not that of a session; otherwise the same as [`Vault::locate`]
     /// and [`Vault::read`].
     pub fn session(&self, model_io_hash: CoreHash) -> Result<Session, LookupError> {
-        let located = self.locate(&model_io_hash.0.into())?;
+        let snapshot = self.snapshot()?;
+        let located = locate(&*snapshot, &model_io_hash.0.into())?;
         expect_kind(&located.artifact, formats::SESSIONS)?;
         let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        Session::read(&self.read(&located)?, &Limits::most())
+        Session::read(&document(&*snapshot, &located)?, &Limits::most())
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| unreadable("it is not a session".to_owned()))
     }

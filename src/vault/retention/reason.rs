@@ -64,6 +64,7 @@ impl RetentionReason {
     #[must_use]
     pub fn text(&self) -> String {
         match self {
+            Self::Last(usize::MAX) => "last unlimited".to_owned(),
             Self::Last(count) => format!("last {count}"),
             Self::Within(length) => format!("within {}", length_text(*length)),
             Self::Newest(span) => format!("{} snapshot {span}", span.period().adjective()),
@@ -103,12 +104,14 @@ impl RetentionRuleMiss {
     }
 }
 
-/// Formats a duration in its largest whole unit, such as `90m`, `36h` or `7d`.
+/// Formats a duration in its largest whole unit, such as `90m`, `36h`, `7d` or `1y`. A year has 365.25 days, and a month
+/// (`M`) 30.44.
 #[must_use]
 pub fn length_text(length: Duration) -> String {
-    const UNITS: [(i64, &str); 3] = [(24 * 3600, "d"), (3600, "h"), (60, "m")];
+    const UNITS: [(i64, &str); 5] =
+        [(31_557_600, "y"), (2_630_016, "M"), (24 * 3600, "d"), (3600, "h"), (60, "m")];
     let seconds = length.num_seconds();
-    let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0);
-    let (unit, name) = unit.unwrap_or((1, "s"));
+    let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0 && seconds != 0);
+    let (unit, name) = unit.unwrap_or(if seconds == 0 { (1, "d") } else { (1, "s") });
     format!("{}{name}", seconds / unit)
 }

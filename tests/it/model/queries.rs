@@ -19,7 +19,7 @@ use super::universe::UNIVERSE;
 pub(super) fn all(vault: &Vault) -> Answers {
     let mut answers = Answers::new();
     for artifact in UNIVERSE.cores.iter().copied() {
-        let links = LinksRequest { artifact, depth: 1, relation: None, direction: None, limit: None };
+        let links = LinksRequest::new(artifact);
         answer(vault, &mut answers, &links);
         let removal = RemoveRequest {
             artifacts: vec![artifact],
@@ -46,14 +46,13 @@ pub(super) fn probed(vault: &Vault, one: &Index, other: &Index, depth: u8) -> An
     let mut answers = Answers::new();
     let (from, to) = (*one.get(&UNIVERSE.cores), *other.get(&UNIVERSE.cores));
     answer(vault, &mut answers, &ResolveRequest::new(&from.0.hex()[..6 + usize::from(depth)]));
-    answer(vault, &mut answers, &PathRequest { from, to });
+    for coincident in [false, true] {
+        answer(vault, &mut answers, &PathRequest { from, to, coincident });
+        answer(vault, &mut answers, &LinksRequest { depth, coincident, ..LinksRequest::new(from) });
+    }
     for direction in [None, Some(LinkDirection::In), Some(LinkDirection::Out)] {
         let limit = Some(3 * u64::from(depth));
-        answer(
-            vault,
-            &mut answers,
-            &LinksRequest { artifact: from, depth, relation: None, direction, limit },
-        );
+        answer(vault, &mut answers, &LinksRequest { depth, direction, limit, ..LinksRequest::new(from) });
     }
     answers
 }

@@ -125,17 +125,12 @@ impl Governed {
 
     fn operations(&self) -> [(&'static str, Operation<'_>); 8] {
         let linked = |vault: &Vault| {
-            let request = LinksRequest {
-                artifact: self.runs[0],
-                depth: 3,
-                relation: None,
-                direction: None,
-                limit: None,
-            };
+            let request = LinksRequest { depth: 3, coincident: true, ..LinksRequest::new(self.runs[0]) };
             assert_eq!(vault.run(&request).unwrap().nodes.len(), 1 + 3 * self.runs.len());
         };
         let path = |vault: &Vault| {
-            let request = PathRequest { from: self.sessions[0], to: *self.sessions.last().unwrap() };
+            let (from, to) = (self.sessions[0], *self.sessions.last().unwrap());
+            let request = PathRequest { from, to, coincident: true };
             assert_eq!(vault.run(&request).unwrap().steps.unwrap().len(), 4);
         };
         let unresolved = |vault: &Vault| {

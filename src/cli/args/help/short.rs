@@ -9,6 +9,7 @@ const RARE: &[&str] = &[
     "all-versions",
     "bundle-hash",
     "by",
+    "coincident",
     "core",
     "create",
     "fail-unused",

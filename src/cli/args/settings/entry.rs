@@ -34,8 +34,8 @@ pub(super) enum DefaultValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SettingType {
     Text,
-    /// A path, which must be resolved against a directory.
-    Path,
+    /// The address of a vault: a path, which must be resolved against a directory and may follow `sqlite:`, or a URL.
+    VaultAddress,
     /// Paths, separated as in `PATH`.
     Paths,
     /// Texts, one on each line; in the file, an array of strings.

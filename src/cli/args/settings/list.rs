@@ -34,13 +34,13 @@ pub(crate) static ALL: [&dyn AnySetting; 16] = [
 
 pub(crate) static VAULT: Setting<PathBuf> = Setting::new(
     "vault",
-    "Path of the vault.",
+    "Path of the vault, or `postgres://` URL of one in a database.",
     DefaultValue::Computed("`runvault/default.vault` in the user's data directory", || {
         default_vault::default().ok().map(|path| path.to_string_lossy().into_owned())
     }),
     some_path,
 )
-.of(SettingType::Path);
+.of(SettingType::VaultAddress);
 
 pub(crate) static ACTOR: Setting<Actor> = Setting::new(
     "actor",

@@ -18,4 +18,4 @@ pub(crate) use list::{
     MAX_VALUES, MAX_VIOLATIONS, SETTLE_TRACES, SIGNING_KEY_FILE, VAULT, named,
 };
 pub(crate) use read::be_silent;
-pub(crate) use value::{SettingOrigin, path_list, refuse_secrets, search, source_path};
+pub(crate) use value::{SettingOrigin, path_list, refuse_secrets, search, source_path, vault_address};

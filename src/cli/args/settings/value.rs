@@ -59,7 +59,7 @@ impl SettingInfo {
         let Some((text, place)) = read::configured()?.value(self.name) else { return Ok(None) };
         let text = match self.values {
             SettingType::Paths => path_list(&text, |text| Ok(file::absolute(text, &place.path)))?,
-            SettingType::Path => file::absolute(&text, &place.path),
+            SettingType::VaultAddress => vault_address(&text, |text| Ok(file::absolute(text, &place.path)))?,
             SettingType::Text | SettingType::List => text.into(),
         };
         Ok(Some(SettingValue { text, origin: SettingOrigin::File(place) }))
@@ -97,6 +97,23 @@ impl Setting<PathBuf> {
         Ok(value.map_or_else(Vec::new, |value| {
             std::env::split_paths(&value.text).filter(|path| !path.as_os_str().is_empty()).collect()
         }))
+    }
+}
+
+/// Returns the address of a vault `text` with `change` applied to the path that it has. A URL has none.
+pub(crate) fn vault_address(
+    text: &str,
+    change: impl Fn(&str) -> Result<OsString, CommandError>,
+) -> Result<OsString, CommandError> {
+    const FILE: &str = "sqlite:";
+    match text.strip_prefix(FILE) {
+        Some(path) => {
+            let mut address = OsString::from(FILE);
+            address.push(change(path)?);
+            Ok(address)
+        }
+        None if text.contains("://") => Ok(text.into()),
+        None => change(text),
     }
 }
 

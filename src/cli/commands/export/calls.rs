@@ -79,11 +79,9 @@ fn pack_of(
         return Ok((core, document));
     }
     let request = LinksRequest {
-        artifact: core,
-        depth: 1,
         relation: Some(REPLAYS.to_owned()),
         direction: Some(LinkDirection::In),
-        limit: None,
+        ..LinksRequest::new(core)
     };
     let mut packs = Vec::new();
     for node in vault.run(&request)?.nodes {

@@ -43,8 +43,11 @@ impl Args {
     fn pages(&self, vault: &Vault) -> Result<PageSelection, CommandError> {
         let snapshot = vault.snapshot()?;
         let artifacts = self.selection(vault, &*snapshot)?;
-        let others =
-            if self.with_links { bundle::with_links(&*snapshot, artifacts.clone())? } else { Vec::new() };
+        let others = if self.with_links {
+            bundle::with_links(&*snapshot, artifacts.clone(), self.coincident)?
+        } else {
+            Vec::new()
+        };
         let cores = |artifacts: Vec<ArtifactRecord>| artifacts.iter().map(|artifact| artifact.core).collect();
         Ok(PageSelection { artifacts: cores(artifacts), others: cores(others) })
     }

@@ -61,6 +61,10 @@ pub(crate) struct Args {
     #[arg(long)]
     with_links: bool,
 
+    /// With --with-links, also follow links that may be coincidences, such as replays
+    #[arg(long, requires = "with_links")]
+    coincident: bool,
+
     /// Export all artifacts
     #[arg(long, conflicts_with_all = ["hashes", "with_links"])]
     all: bool,
@@ -99,7 +103,7 @@ impl Args {
         let snapshot = vault.snapshot()?;
         let mut artifacts = self.selection(&vault, &*snapshot)?;
         if self.with_links {
-            artifacts = bundle::with_links(&*snapshot, artifacts)?;
+            artifacts = bundle::with_links(&*snapshot, artifacts, self.coincident)?;
         }
         let content = BundleOptions { without_source_paths: self.no_source_path };
         let written = if output == Path::new("-") {

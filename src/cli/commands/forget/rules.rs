@@ -24,7 +24,7 @@ pub(super) struct RuleArgs {
     #[arg(long, value_name = "N", value_parser = count)]
     keep_last: Option<usize>,
 
-    /// Keep artifacts not older than this: 90m, 36h, 90d, 4w
+    /// Keep artifacts not older than this: 90m, 36h, 90d, 4w, 6M (months), 1y
     #[arg(long, value_name = "AGE", value_parser = time::length)]
     keep_within: Option<Duration>,
 

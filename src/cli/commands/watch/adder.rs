@@ -30,12 +30,17 @@ impl Adder {
         Self { watcher, printer, summary: Summary::default(), annotations, unseen: HashSet::new() }
     }
 
-    /// Scans the directories and reports errors.
-    pub(super) fn scan(&mut self) -> Scan {
+    /// Scans the directories and reports errors. If there is no further scan, they count as unreadable inputs.
+    pub(super) fn scan(&mut self, is_last: bool) -> Scan {
         let scan = self.watcher.scan();
         let unseen: HashSet<String> = scan.errors.iter().map(ToString::to_string).collect();
         for message in unseen.difference(&self.unseen) {
-            stdout::error(&format!("cannot scan {message}; retrying at every scan"));
+            if is_last {
+                self.summary.unreadable += 1;
+                stdout::error(&format!("cannot scan {message}"));
+            } else {
+                stdout::error(&format!("cannot scan {message}; retrying at every scan"));
+            }
         }
         self.unseen = unseen;
         scan

@@ -255,12 +255,12 @@ impl WatchSession {
     /// Scans the directories. With `--once` there is no second scan to determine whether files with future times have
     /// settled, so this function waits and scans again.
     fn scan(&mut self, args: &Args) -> Scan {
-        let scan = self.adder.scan();
+        let scan = self.adder.scan(args.once);
         if !args.once || scan.timeless == 0 {
             return scan;
         }
         self.stop.wait(args.settle);
-        self.adder.scan()
+        self.adder.scan(args.once)
     }
 
     /// Removes files that were kept for now, if the vault that contains their documents is still at its path.

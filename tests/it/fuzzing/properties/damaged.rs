@@ -193,7 +193,7 @@ fn read(vault: &Vault) {
     let _ = vault.run(&ForksRequest::default());
     let _ = vault.run(&JournalRequest::default());
     for artifact in everything_in(vault).into_iter().take(20) {
-        let links = LinksRequest { artifact, depth: 3, relation: None, direction: None, limit: Some(1_000) };
+        let links = LinksRequest { depth: 3, limit: Some(1_000), ..LinksRequest::new(artifact) };
         let _ = vault.run(&links);
         let _ = vault.run(&ShowRequest { artifact });
         let _ = vault.run(&CapturesRequest::new(artifact));
