@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::address;
 use super::failure::PageError;
-use super::text::{line, long_line};
+use super::text::{line, long_line, title_line};
 use super::visit::HtmlPage;
 
 /// The pages that every page leads to: path and name.
@@ -34,7 +34,7 @@ impl PageLayout<'_> {
                 head {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { (line(&page.title)) " – runvault" }
+                    title { (title_line(&page.title)) " – runvault" }
                     link rel="icon" href="data:,";
                     link rel="stylesheet" href="/assets/style.css";
                     script src="/assets/script.js" {}

@@ -22,26 +22,47 @@ pub(super) struct UntrustedText<'t> {
     most: usize,
     /// Whether line feeds and tabs are part of the layout.
     is_block: bool,
+    marks: Marks,
+}
+
+/// The elements that mark escapes and omissions.
+#[derive(Clone, Copy)]
+enum Marks {
+    Html,
+    /// In a drawing, an element of HTML would end the drawing.
+    Svg,
+    /// The text is in an element that contains no others.
+    None,
 }
 
 /// Returns text for a line with other text.
 pub(super) fn line(text: &str) -> UntrustedText<'_> {
-    UntrustedText { text, most: BRIEF, is_block: false }
+    UntrustedText { text, most: BRIEF, is_block: false, marks: Marks::Html }
+}
+
+/// Returns text for the texts of a drawing.
+pub(super) fn drawn_line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { marks: Marks::Svg, ..line(text) }
+}
+
+/// Returns text for a title, of which browsers show the characters and no elements.
+pub(super) fn title_line(text: &str) -> UntrustedText<'_> {
+    UntrustedText { marks: Marks::None, ..line(text) }
 }
 
 /// Returns text for a line of its own.
 pub(super) fn long_line(text: &str) -> UntrustedText<'_> {
-    UntrustedText { text, most: 10 * BRIEF, is_block: false }
+    UntrustedText { most: 10 * BRIEF, ..line(text) }
 }
 
 /// Returns all of a text that is limited in another way.
 pub(super) fn whole(text: &str) -> UntrustedText<'_> {
-    UntrustedText { text, most: usize::MAX, is_block: false }
+    UntrustedText { most: usize::MAX, ..line(text) }
 }
 
 /// Returns text for a block in which line feeds and tabs are kept.
 pub(super) fn block(text: &str) -> UntrustedText<'_> {
-    UntrustedText { text, most: BLOCK, is_block: true }
+    UntrustedText { most: BLOCK, is_block: true, ..line(text) }
 }
 
 impl Render for UntrustedText<'_> {
@@ -52,10 +73,22 @@ impl Render for UntrustedText<'_> {
         match (self.text.get(..head), self.text.get(head..tail), self.text.get(tail..)) {
             (Some(head), Some(omitted), Some(tail)) if !omitted.is_empty() => {
                 self.write(head, buffer);
-                html! { span.omitted { "…[" (omitted.chars().count()) " characters]…" } }.render_to(buffer);
+                let omission = format!("…[{} characters]…", omitted.chars().count());
+                self.marks.write("omitted", &omission, buffer);
                 self.write(tail, buffer);
             }
             _ => self.write(self.text, buffer),
+        }
+    }
+}
+
+impl Marks {
+    /// Writes a text with the mark of a class.
+    fn write(self, class: &str, text: &str, buffer: &mut String) {
+        match self {
+            Self::Html => html! { span class=(class) { (text) } }.render_to(buffer),
+            Self::Svg => html! { tspan class=(class) { (text) } }.render_to(buffer),
+            Self::None => text.render_to(buffer),
         }
     }
 }
@@ -69,7 +102,7 @@ impl UntrustedText<'_> {
             let mut escape = String::new();
             // Writing to a string cannot fail.
             let _ = write_escape(character, &mut escape);
-            html! { span.escape { (escape) } }.render_to(buffer);
+            self.marks.write("escape", &escape, buffer);
             rest = hidden.get(character.len_utf8()..).unwrap_or_default();
         }
         rest.render_to(buffer);
@@ -120,6 +153,16 @@ mod tests {
         );
         assert_eq!(shown, expected);
         assert!(block("a\n\tb\r\n").render().into_string().starts_with("a\n\tb<span"));
+    }
+
+    #[test]
+    fn drawings_and_titles_contain_no_elements_of_html() {
+        let text = format!("a\u{2028}{}<", "b".repeat(2 * BRIEF));
+        let drawn = drawn_line(&text).render().into_string();
+        assert!(drawn.starts_with("a<tspan class=\"escape\">\\u{2028}</tspan>b"), "{drawn}");
+        assert!(drawn.contains("<tspan class=\"omitted\">") && !drawn.contains("<span"), "{drawn}");
+        let title = title_line(&text).render().into_string();
+        assert!(title.starts_with("a\\u{2028}b") && !title.contains('<'), "{title}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, PreEscaped, html};
 use super::base64;
 use crate::digest::Digest;
 use crate::server::assets::{SCRIPT, STYLE};
-use crate::server::text::line;
+use crate::server::text::{line, title_line};
 
 /// The layout of the pages in files.
 pub(super) struct HtmlFileLayout<'d> {
@@ -36,7 +36,7 @@ impl HtmlFileLayout<'_> {
                     meta http-equiv="Content-Security-Policy" content=(policy());
                     meta name="referrer" content="no-referrer";
                     meta name="viewport" content="width=device-width, initial-scale=1";
-                    title { (line(title)) " – runvault" }
+                    title { (title_line(title)) " – runvault" }
                     link rel="icon" href="data:,";
                     style { (PreEscaped(STYLE.text)) }
                     script { (PreEscaped(SCRIPT.text)) }

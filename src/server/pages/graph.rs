@@ -10,7 +10,7 @@ use crate::display::counted;
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::svg;
-use crate::server::text::line;
+use crate::server::text::{drawn_line, line, title_line};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::links::{LinkEdge, LinkEnd, LinksAnswer, LinksRequest};
 
@@ -149,10 +149,10 @@ fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
     let middle = if from.0 == to.0 { from.0 + WIDTH + 32 } else { i64::midpoint(begin, end) };
     html! {
         g {
-            title { (line(edge.because.as_deref().unwrap_or_default())) }
+            title { (title_line(edge.because.as_deref().unwrap_or_default())) }
             path.edge class=[edge.manual.then_some("stated")] d=(path) {}
             text.relation x=(middle) y=(i64::midpoint(y, z) - 4) text-anchor="middle" {
-                @if is_right { (line(&edge.relation)) " →" } @else { "← " (line(&edge.relation)) }
+                @if is_right { (drawn_line(&edge.relation)) " →" } @else { "← " (drawn_line(&edge.relation)) }
             }
         }
     }
@@ -173,8 +173,8 @@ fn node_at(end: &LinkEnd, (x, y): (i64, i64), is_root: bool) -> Markup {
         g class=(class) {
             rect x=(x) y=(y) width=(WIDTH) height=(HEIGHT) rx="6" {}
             // The space separates the texts for those who have them read out.
-            text x=(x + 10) y=(y + 18) { (line(&noun)) " " }
-            text.hash x=(x + 10) y=(y + 35) { (line(&label.chars().take(16).collect::<String>())) }
+            text x=(x + 10) y=(y + 18) { (drawn_line(&noun)) " " }
+            text.hash x=(x + 10) y=(y + 35) { (drawn_line(&label.chars().take(16).collect::<String>())) }
         }
     };
     let label = format!("{noun} {label}");
@@ -187,15 +187,17 @@ fn table(answer: &LinksAnswer) -> Markup {
     html! {
         details {
             summary { "As a table" }
-            table {
-                thead { tr { th { "from" } th { "relation" } th { "to" } th { "because" } } }
-                tbody {
-                    @for edge in &answer.edges {
-                        tr {
-                            td { @if let Some(end) = end(edge.from) { (end) } }
-                            td { (line(&edge.relation)) }
-                            td { @if let Some(end) = end(edge.to) { (end) } }
-                            td { (line(edge.because.as_deref().unwrap_or_default())) }
+            div.scroll tabindex="0" role="region" aria-label="Links" {
+                table {
+                    thead { tr { th { "from" } th { "relation" } th { "to" } th { "because" } } }
+                    tbody {
+                        @for edge in &answer.edges {
+                            tr {
+                                td { @if let Some(end) = end(edge.from) { (end) } }
+                                td { (line(&edge.relation)) }
+                                td { @if let Some(end) = end(edge.to) { (end) } }
+                                td { (line(edge.because.as_deref().unwrap_or_default())) }
+                            }
                         }
                     }
                 }
