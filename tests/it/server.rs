@@ -2,6 +2,7 @@
 
 mod browser;
 mod files;
+mod places;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -244,6 +245,8 @@ fn what_does_not_exist_is_an_error_with_a_page() {
     }
     let core = &cores(&sandbox)[0];
     serving.get(&format!("/artifact/{core}/graph?depth=9")).expect(400);
+    let twice = serving.get("/?label=a&label=b").expect(400);
+    assert!(twice.text().contains("the address has the parameter label more than once"), "{}", twice.text());
 }
 
 #[test]
@@ -261,6 +264,9 @@ fn names_lead_to_artifacts_and_words_to_the_search() {
     }
     let by_prefix = serving.get(&format!("/artifact/{}", &digits[..8])).expect(302);
     assert_eq!(by_prefix.header("location"), Some(page.as_str()));
+    let only = serving.get("/artifact/@golden?only=tools").expect(302);
+    assert_eq!(only.header("location"), Some(format!("{page}?only=tools").as_str()));
+    serving.get("/artifact/@golden?only=%0d%0ax").expect(400);
     let words = serving.get("/go?q=two%20words").expect(302);
     assert_eq!(words.header("location"), Some("/search?q=two%20words"));
 }

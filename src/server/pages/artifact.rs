@@ -29,10 +29,12 @@ const MAX_HASHED: u64 = 64 << 20;
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let located = locate::named(visit)?;
     let core = located.artifact.core;
-    if visit.name != core.to_string() {
-        return Ok(ResponseContent::Redirect(address::artifact(core)));
-    }
+    // Parameters that are valid are ASCII, so that they can be in the address of a redirect.
     let parameters = transcript::Parameters::new(visit)?;
+    if visit.name != core.to_string() {
+        let query = visit.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        return Ok(ResponseContent::Redirect(address::artifact(core) + &query));
+    }
     let answer = visit.run(&ShowRequest { artifact: core })?;
     let noun = parts::noun(&answer.artifact.kind);
     let body = html! {
