@@ -138,10 +138,13 @@ impl RewriteOutput {
             self.ends.push("</a>");
             return Ok(after);
         }
-        match target(&unescaped(written)) {
+        // A place within a page is also the place within its file.
+        let (address, place) = written.split_at(written.find('#').unwrap_or(written.len()));
+        match target(&unescaped(address)) {
             LinkRewrite::File(name) => {
                 let name = html! { (name) }.into_string();
-                let link = tag.whole.replacen(&format!("href=\"{written}\""), &format!("href=\"{name}\""), 1);
+                let link =
+                    tag.whole.replacen(&format!("href=\"{written}\""), &format!("href=\"{name}{place}\""), 1);
                 self.copy(&HtmlTag::parse(&link));
                 self.ends.push("</a>");
             }
@@ -191,6 +194,8 @@ mod tests {
         let expected = "<p>&lt;a href=&quot;/text&quot;&gt; <a class=\"hash\" href=\"one&amp;.html\">1</a> \
                         <span class=\"hash\">2 <b>3</b></span>  <a href=\"#x\">5</a></p>";
         assert_eq!(rewritten(page).unwrap(), expected);
+        let place = rewritten("<a href=\"/one?a=1&amp;b=&quot;#step-8\">1</a>").unwrap();
+        assert_eq!(place, "<a href=\"one&amp;.html#step-8\">1</a>");
         let drawing = "<svg><a href=\"/text\" aria-label=\"n\"><rect/></a></svg>";
         assert_eq!(rewritten(drawing).unwrap(), "<svg><g><rect/></g></svg>");
     }

@@ -131,7 +131,7 @@ fn shown_step(
                 span.preview { (preview(step)) }
             }
             div.body {
-                (facts(step))
+                (facts(answer, step))
                 @for body in &step.bodies { (shown_body(parameters, answer, step, body)) }
                 @if step.bodies.is_empty() { p.faint { "It records nothing else." } }
             }
@@ -165,12 +165,12 @@ fn preview(step: &ViewStep) -> Markup {
     html! { (line(&text)) }
 }
 
-fn facts(step: &ViewStep) -> Markup {
+fn facts(answer: &ViewAnswer, step: &ViewStep) -> Markup {
     let rows = [
         ("time", step.time.map(|time| exact_time(time.0))),
         (
             "answers",
-            step.answers.map(|index| html! { a href=(format!("#step-{index}")) { "step " (index) } }),
+            step.answers.map(|index| html! { a href=(place_of_step(answer, index)) { "step " (index) } }),
         ),
         ("hash", step.digest.map(|digest| html! { code.copy { (digest) } })),
         ("size", step.size.map(|bytes| html! { (size(bytes)) })),
@@ -226,6 +226,18 @@ fn source(body: &ViewBody) -> Markup {
             @else { a href=(address::mentions(digest)) { "where else" } }
         }
     }
+}
+
+/// Returns the address of a step within this page, or on the page without a selection if it is not on this one.
+fn place_of_step(answer: &ViewAnswer, index: u64) -> String {
+    let page = if answer.steps.iter().any(|step| step.index == index) {
+        String::new()
+    } else {
+        let from = index / STEPS * STEPS;
+        let from = (from > 0).then(|| from.to_string());
+        address::with_query(&address::artifact(answer.artifact.core_hash), &[("from", from.as_deref())])
+    };
+    format!("{page}#step-{index}")
 }
 
 /// Returns the address of a page with one step.

@@ -20,7 +20,7 @@ fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 /// Exports pages to the directory `pages`, and returns its files.
-fn export(sandbox: &Sandbox, arguments: &[&str]) -> BTreeMap<String, Vec<u8>> {
+pub(super) fn export(sandbox: &Sandbox, arguments: &[&str]) -> BTreeMap<String, Vec<u8>> {
     let ran = sandbox.run([&["export", "--html", "pages"], arguments].concat()).expect(0);
     let files = files(&sandbox.path("pages"));
     assert!(ran.stderr.contains(&format!("{} files", files.len())), "{}", ran.stderr);
@@ -31,7 +31,7 @@ fn is_page(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "html")
 }
 
-fn pages(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&str, &str)> {
+pub(super) fn pages(files: &BTreeMap<String, Vec<u8>>) -> impl Iterator<Item = (&str, &str)> {
     files
         .iter()
         .filter(|(name, _)| is_page(name))
@@ -44,7 +44,8 @@ fn references(page: &str) -> Vec<String> {
         page.split(attribute).skip(1).map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&"))
     });
     let all = values.into_iter().flatten();
-    all.filter(|reference| !reference.starts_with('#') && reference != "data:,").collect()
+    let all = all.filter(|reference| !reference.starts_with('#') && reference != "data:,");
+    all.map(|reference| reference.split('#').next().unwrap_or_default().to_owned()).collect()
 }
 
 /// Fails unless every file is reached from the index, and every reference leads to a file.
