@@ -59,7 +59,7 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
     let given = parameters.iter().filter_map(|(name, value)| Some((name, (*value)?)));
     for (index, (name, value)) in given.enumerate() {
         address.push(if index == 0 { '?' } else { '&' });
-        address.push_str(name);
+        encode(name, &mut address);
         address.push('=');
         encode(value, &mut address);
     }

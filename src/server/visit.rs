@@ -1,5 +1,6 @@
 //! A request for a page, and what is returned for it.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 
 use axum::extract::Query;
@@ -7,6 +8,7 @@ use axum::http::Uri;
 use maud::Markup;
 use serde::de::DeserializeOwned;
 
+use super::address;
 use super::assets::Asset;
 use super::failure::PageError;
 use crate::vault::Vault;
@@ -69,7 +71,56 @@ impl PageRequest<'_> {
     pub(super) fn parameters<T: DeserializeOwned>(&self) -> Result<T, PageError> {
         match Query::try_from_uri(self.uri) {
             Ok(Query(parameters)) => Ok(parameters),
-            Err(error) => Err(PageError::BadRequest(error.body_text())),
+            Err(_) => Err(PageError::BadRequest(invalid_parameter::<T>(self.uri))),
+        }
+    }
+}
+
+/// Returns what is wrong with the parameters of an address that are not valid. All parameters of pages are optional, so
+/// that each can be checked alone.
+fn invalid_parameter<T: DeserializeOwned>(uri: &Uri) -> String {
+    let Ok(Query(parameters)) = Query::<Vec<(String, String)>>::try_from_uri(uri) else {
+        return "the parameters of the address are not valid".to_owned();
+    };
+    let mut names = BTreeSet::new();
+    for (name, value) in &parameters {
+        if !names.insert(name) {
+            return format!("the address has the parameter {name} more than once");
+        }
+        let alone = address::with_query("/", &[(name, Some(value))]).parse::<Uri>();
+        if let Some(error) = alone.ok().and_then(|alone| Query::<T>::try_from_uri(&alone).err()) {
+            return if error.body_text().contains("unknown field `") {
+                format!("the page has no parameter {name}")
+            } else {
+                format!("{value} is not a value of the parameter {name}")
+            };
+        }
+    }
+    "the parameters of the address are not valid".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    #[serde(default, deny_unknown_fields)]
+    #[derive(Default)]
+    struct Parameters {
+        #[expect(dead_code, reason = "only whether it is valid is tested")]
+        depth: u8,
+    }
+
+    #[test]
+    fn parameters_that_are_not_valid_are_named_in_plain_words() {
+        for (address, message) in [
+            ("/?depth=1&depth=2", "the address has the parameter depth more than once"),
+            ("/?depth=1&color%20=2", "the page has no parameter color "),
+            ("/?depth=x%26y", "x&y is not a value of the parameter depth"),
+        ] {
+            assert_eq!(invalid_parameter::<Parameters>(&address.parse().unwrap()), message, "{address}");
         }
     }
 }
