@@ -88,7 +88,7 @@ test("files are read without JavaScript", async () => {
 });
 
 test("files fit a telephone", async () => {
-  await watched(browser, { viewport: { width: 360, height: 740 }, hasTouch: true }, async (page) => {
+  await watched(browser, { viewport: { width: 320, height: 740 }, hasTouch: true }, async (page) => {
     await everyPage(page, async (name) => {
       const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.ok(content <= window, `${name} is ${content} wide in ${window}`);

@@ -28,6 +28,13 @@ const PAGES = {
   journal: "/journal",
 };
 
+/** Pages of artifacts with long texts without spaces. */
+const LONG = {
+  "long-run": `/artifact/${SCENE.long}`,
+  "long-graph": `/artifact/${SCENE.long}/graph`,
+  "long-prompt": `/prompt/${SCENE.long_prompt}`,
+};
+
 for (const colorScheme of ["light", "dark"]) {
   test(`every page is accessible in ${colorScheme} colours`, async () => {
     await watched(browser, { colorScheme }, async (page) => {
@@ -158,8 +165,8 @@ test("everything is reached with the keyboard", async () => {
 });
 
 test("pages fit a telephone", async () => {
-  await watched(browser, { viewport: { width: 360, height: 740 }, hasTouch: true }, async (page) => {
-    for (const [name, path] of Object.entries(PAGES)) {
+  await watched(browser, { viewport: { width: 320, height: 740 }, hasTouch: true }, async (page) => {
+    for (const [name, path] of Object.entries({ ...PAGES, ...LONG })) {
       await open(page, path);
       const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.ok(content <= window, `${name} is ${content} wide in ${window}`);

@@ -7,10 +7,13 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{HOSTILE, Serving, hostile_run};
-use crate::sandbox::{Sandbox, repository, run_pack, session};
+use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 
 /// Number of steps of the run that is opened.
 const STEPS: usize = 12;
+
+/// The prompt of the session with long texts.
+const LONG_PROMPT: &str = "long";
 
 /// A run with calls of a model and of tools, some of which fail.
 fn run(number: usize, steps: usize) -> String {
@@ -24,6 +27,17 @@ fn run(number: usize, steps: usize) -> String {
         })
         .collect();
     run_pack(&format!("nightly-{number:03}"), &steps)
+}
+
+/// A run and a session with long texts without spaces, some of them escapes.
+fn long() -> (String, String) {
+    let text = "\u{202e}\u{2028}".repeat(50);
+    let step = json!({"type": "tool.response", "input": {"tool": text}, "output": {"result": text}});
+    let mut pack: Value = serde_json::from_str(&run_pack(&text, &[step])).unwrap();
+    pack["metadata"]["source_run_id"] = text.as_str().into();
+    let mut answered: Value = serde_json::from_str(&session(&text, &[(LONG_PROMPT, &text)])).unwrap();
+    answered["model_id"] = text.as_str().into();
+    (sealed(pack), answered.to_string())
 }
 
 /// A vault with something for every page, and the names of what the tests open.
@@ -40,6 +54,11 @@ fn scene() -> (Sandbox, Value) {
         sandbox.write("hostile.json", session(HOSTILE, &[(HOSTILE, HOSTILE)])),
         sandbox.write("hostile.rpk", hostile_run()),
     ]);
+    let (run_with_long_texts, session_with_long_texts) = long();
+    let long = sandbox.add([
+        sandbox.write("long.rpk", run_with_long_texts),
+        sandbox.write("long.json", session_with_long_texts),
+    ]);
     let notes = sandbox.write("notes.txt", "The ticket was closed on Monday.\n");
     let attached = sandbox.run(["add", "--json", "--as", "attachment", notes.to_str().unwrap()]).expect(0);
     sandbox.run(["tag", "set", &cores[0], "golden"]).expect(0);
@@ -50,6 +69,7 @@ fn scene() -> (Sandbox, Value) {
         "session": cores[0], "trace": cores[1], "contract": cores[2], "pack": cores[3],
         "run": opened, "steps": STEPS, "failed": STEPS / 4, "hostile": hostile,
         "attachment": attached.json()[0]["core_hash"],
+        "long": long[0], "long_prompt": runvault::digest::Digest::from_content(LONG_PROMPT.as_bytes()).to_string(),
         "prompt": example["interactions"][0]["prompt_hash"],
     });
     (sandbox, scene)
