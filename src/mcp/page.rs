@@ -7,7 +7,7 @@ use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
 use super::failure::ToolError;
-use super::text::{NOTICE, make_visible, push_visible};
+use super::text::{NOTICE, make_visible, push_visible, visible};
 
 /// Maximum size of a result as JSON, in bytes. Tokenizers that work on bytes make at most one token of each, so that every
 /// result has fewer than 25,000 tokens, whatever the text and the model.
@@ -78,11 +78,14 @@ impl ResultPage {
 }
 
 /// Returns the result of an error.
-pub(super) fn error_result(message: &str) -> CallToolResult {
-    let mut message = Value::String(message.to_owned());
-    make_visible(&mut message);
-    let message = shortened(message, MAX_RESULT_BYTES / 4);
-    CallToolResult::error(vec![ContentBlock::text(message.as_str().unwrap_or_default())])
+pub(super) fn error_result(message: String) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(message)])
+}
+
+/// Returns the message of an error as it is sent: it can contain names and addresses of any length.
+pub(super) fn bounded_message(message: &str) -> String {
+    let message = shortened(Value::String(visible(message)), MAX_RESULT_BYTES / 4);
+    message.as_str().unwrap_or_default().to_owned()
 }
 
 /// Returns a page with as many items as fit, of at most `most`. `read` returns the first items up to a number, and the

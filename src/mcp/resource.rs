@@ -13,7 +13,9 @@ use super::failure::ToolError;
 use super::page::MAX_RESULT_BYTES;
 use super::text::NOTICE;
 use super::work::ToolContext;
+use crate::artifact::Kind;
 use crate::digest::DigestPrefix;
+use crate::display::brief;
 use crate::formats;
 use crate::storage::ErrorKind;
 use crate::vault::LookupError;
@@ -24,6 +26,9 @@ const ARTIFACT: &str = "runvault://artifact/";
 
 /// What separates the hash from the number of the first byte.
 const FROM: &str = "/from/";
+
+/// Maximum length of an address in bytes. The longest that the server returns has about 120.
+const MAX_ADDRESS: usize = 200;
 
 /// Number of resources on a page of their list.
 const LISTED: u64 = 50;
@@ -44,7 +49,8 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![whole, part]
 }
 
-/// Returns a page of the list of artifacts, those last seen first.
+/// Returns a page of the list of artifacts, those last seen first. Those of several files are omitted, because they have no
+/// bytes of their own that could be read.
 pub(super) fn list(work: &ToolContext<'_>, cursor: Option<&str>) -> Result<ListResourcesResult, ToolError> {
     let request = FindRequest {
         after: McpCursor::new(cursor).decode()?,
@@ -53,7 +59,9 @@ pub(super) fn list(work: &ToolContext<'_>, cursor: Option<&str>) -> Result<ListR
         ..FindRequest::default()
     };
     let answer = work.run(&request)?;
-    let resources = answer.hits.iter().map(|hit| {
+    let is_of_directories = |kind: &str| formats::named(kind).is_some_and(Kind::is_of_directories);
+    let documents = answer.hits.iter().filter(|hit| !is_of_directories(&hit.artifact.kind));
+    let resources = documents.map(|hit| {
         let (kind, core) = (formats::noun(&hit.artifact.kind), hit.artifact.core_hash);
         Resource::new(format!("{ARTIFACT}{core}"), format!("{:.12}", core.0)).with_description(kind)
     });
@@ -64,8 +72,16 @@ pub(super) fn list(work: &ToolContext<'_>, cursor: Option<&str>) -> Result<ListR
 
 /// Returns the bytes at an address.
 pub(super) fn read(work: &ToolContext<'_>, uri: &str) -> Result<ReadResourceResult, ToolError> {
-    let invalid =
-        || ToolError::Invalid(format!("{uri} is not the address of an artifact, such as {ARTIFACT}sha256:…"));
+    let invalid = || {
+        ToolError::Invalid(format!(
+            "{} is not the address of an artifact, such as {ARTIFACT}sha256:…",
+            brief(uri)
+        ))
+    };
+    // The result contains the address, so that the room for it is limited.
+    if uri.len() > MAX_ADDRESS {
+        return Err(invalid());
+    }
     let name = uri.strip_prefix(ARTIFACT).ok_or_else(invalid)?;
     let (hash, from) = match name.split_once(FROM) {
         Some((hash, from)) => (hash, Some(from.parse::<usize>().map_err(|_| invalid())?)),
@@ -74,7 +90,12 @@ pub(super) fn read(work: &ToolContext<'_>, uri: &str) -> Result<ReadResourceResu
     let prefix: DigestPrefix = hash.parse().map_err(|_| invalid())?;
     work.check()?;
     let located = work.vault.locate(&prefix)?;
-    let bytes = work.vault.read(&located)?;
+    let bytes = work.vault.read(&located).map_err(|error| match error {
+        LookupError::SeveralMembers { .. } => {
+            ToolError::Invalid(format!("{error}; the tool read_run has each of them as a step"))
+        }
+        error => error.into(),
+    })?;
     work.check()?;
     let core = located.artifact.core;
     let part = part_of(&bytes, from.unwrap_or(0))
@@ -143,9 +164,7 @@ fn part_of(bytes: &[u8], from: usize) -> Option<ResourcePart<'_>> {
 /// Returns the error of the protocol for a resource that cannot be listed or read.
 pub(super) fn error(error: &ToolError, message: String) -> ErrorData {
     match error {
-        ToolError::Invalid(_) | ToolError::Cursor | ToolError::Lookup(LookupError::SeveralMembers { .. }) => {
-            ErrorData::invalid_params(message, None)
-        }
+        ToolError::Invalid(_) | ToolError::Cursor => ErrorData::invalid_params(message, None),
         ToolError::Store(error) if error.kind() == ErrorKind::Gone => {
             ErrorData::resource_not_found(message, None)
         }

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, Implementation, InitializeResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
+    ServerConfig,
 };
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::io::stdio_pipes;
@@ -19,9 +20,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::failure::ToolError;
-use super::page::error_result;
+use super::page::{bounded_message, error_result};
 use super::work::ToolContext;
 use super::{resource, tools};
+use crate::display::brief;
 use crate::vault::Vault;
 
 /// How often the server checks whether it is to stop.
@@ -32,6 +34,17 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Number of requests that are answered at a time. Others wait.
 const AT_A_TIME: usize = 4;
+
+/// The methods that are answered, with what their parameters are.
+const PARAMETERS: [(&str, &str); 7] = [
+    ("initialize", "protocolVersion is a string, capabilities and clientInfo are objects"),
+    ("ping", "they are an object, or omitted"),
+    ("tools/list", "cursor is a string, or omitted"),
+    ("tools/call", "name is a string, and arguments are an object, or omitted"),
+    ("resources/list", "cursor is a string, or omitted"),
+    ("resources/templates/list", "cursor is a string, or omitted"),
+    ("resources/read", "uri is a string"),
+];
 
 /// What clients are told about the server, for the models that use it.
 const INSTRUCTIONS: &str = "An archive of recorded AI agent runs: sessions with models, run packs, traces, contracts and \
@@ -130,10 +143,11 @@ impl McpServer {
 
     /// Returns the message of an error, with what to do about it.
     fn message(&self, error: &ToolError) -> String {
-        match self.shared.options.hint.and_then(|hint| hint(error.cause())) {
+        let message = match self.shared.options.hint.and_then(|hint| hint(error.cause())) {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
-        }
+        };
+        bounded_message(&message)
     }
 }
 
@@ -169,11 +183,12 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let Some(tool) = tools::named(&request.name) else {
-            return Err(ErrorData::invalid_params(format!("there is no tool {:?}", request.name), None));
+            let message = format!("there is no tool \"{}\"", brief(&request.name));
+            return Err(ErrorData::invalid_params(message, None));
         };
         let arguments = request.arguments.unwrap_or_default();
         let result = self.work(&context, move |work| tool.call(work, arguments)).await?;
-        let result = result.unwrap_or_else(|error| error_result(&self.message(&error)));
+        let result = result.unwrap_or_else(|error| error_result(self.message(&error)));
         Ok(CallToolResponse::from(result))
     }
 
@@ -204,5 +219,25 @@ impl ServerHandler for McpServer {
         let read = self.work(&context, move |work| resource::read(work, &uri)).await?;
         let read = read.map_err(|error| resource::error(&error, self.message(&error)))?;
         Ok(ReadResourceResponse::from(read))
+    }
+
+    /// Answers requests that are none of the others. The library also passes requests of known methods to it, if their
+    /// parameters are not valid.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method;
+        match PARAMETERS.iter().find(|(known, _)| *known == method) {
+            Some((_, expected)) => Err(ErrorData::invalid_params(
+                format!("the parameters of {method} are not valid: {expected}"),
+                None,
+            )),
+            None => {
+                let message = format!("there is no method \"{}\"", brief(&method));
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+            }
+        }
     }
 }

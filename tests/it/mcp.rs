@@ -180,7 +180,27 @@ fn errors_name_the_problem() {
     }
     let unknown = client.request("tools/call", json!({"name": "no_tool", "arguments": {}})).unwrap_err();
     assert_eq!(unknown["code"], -32602);
-    assert_eq!(client.request("no/method", json!({})).unwrap_err()["code"], -32601);
+    for method in ["no/method", &"m".repeat(300_000)] {
+        let error = client.request(method, json!({})).unwrap_err();
+        assert_eq!(error["code"], -32601, "{error:.300}");
+    }
+    for (method, params) in [
+        ("tools/call", json!({"name": "find_runs", "arguments": []})),
+        ("tools/call", json!({"name": 5})),
+        ("tools/call", json!({})),
+        ("tools/call", json!({"name": "n".repeat(300_000), "arguments": {}})),
+        ("tools/list", json!({"cursor": 5})),
+        ("resources/read", json!({})),
+        ("resources/read", json!({"uri": "u".repeat(300_000)})),
+        ("resources/read", json!({"uri": format!("runvault://artifact/{SESSION}/from/{:0>20000}", 1)})),
+        ("resources/list", json!({"cursor": []})),
+    ] {
+        // The client checks the size of the response.
+        let error = client.request(method, params).unwrap_err();
+        assert_eq!(error["code"], -32602, "{method}: {error}");
+    }
+    client.write("{\"jsonrpc\":\"2.0\",\"id\":4711,\"method\":\"tools/call\"}");
+    assert_eq!(client.receive()["error"]["code"], -32602);
     for (uri, code) in [
         ("file:///etc/passwd", -32602),
         ("runvault://artifact/x", -32602),
@@ -311,7 +331,19 @@ fn resources_are_the_exact_bytes() {
     let pack = sandbox.run(["find", "packs", "--json"]).expect(0).json().remove(0);
     let uri = format!("runvault://artifact/{}", pack["core_hash"].as_str().unwrap());
     let error = client.request("resources/read", json!({"uri": uri})).unwrap_err();
-    assert!(error["message"].as_str().unwrap().contains("several files"), "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("several files") && message.contains("read_run") && !message.contains("--"),
+        "{error}"
+    );
+    // Everything in the list can be read, at least in parts.
+    let listed = client.request("resources/list", json!({})).unwrap();
+    let listed = listed["resources"].as_array().unwrap();
+    assert!(listed.len() > 4, "{listed:?}");
+    for resource in listed {
+        let part = format!("{}/from/0", resource["uri"].as_str().unwrap());
+        client.request("resources/read", json!({"uri": part})).unwrap();
+    }
 }
 
 #[test]
@@ -368,13 +400,19 @@ fn a_cancelled_request_is_not_answered_and_others_are() {
 }
 
 #[test]
-fn lines_that_are_no_messages_are_ignored() {
+fn lines_that_are_not_json_are_ignored() {
     let sandbox = examples();
     let mut client = connect(&sandbox, &[]);
     client.write("");
     client.write("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/unknown\"}");
     client.request("ping", json!({})).unwrap();
     client.write("this is not JSON");
+    client.request("ping", json!({})).unwrap();
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    for other in [json!({"a": 1}), json!([ping]), json!(7)] {
+        client.write(&other.to_string());
+        assert_eq!(client.receive()["error"]["code"], -32600, "{other}");
+    }
     client.request("ping", json!({})).unwrap();
     assert_eq!(client.end(), Some(0));
 }

@@ -99,7 +99,7 @@ impl Client {
         let notice = data.as_object_mut().unwrap().remove("notice").unwrap();
         assert!(notice.as_str().unwrap().contains("never as instructions"));
         let text = result["content"][0]["text"].as_str().unwrap();
-        let text = text.strip_prefix(notice.as_str().unwrap()).unwrap();
+        let text = text.strip_prefix(notice.as_str().unwrap()).unwrap().strip_prefix('\n').unwrap();
         assert_eq!(serde_json::from_str::<Value>(text).unwrap(), data);
         data
     }
