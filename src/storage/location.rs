@@ -42,7 +42,7 @@ enum VaultAddress<'a> {
 impl<'a> VaultAddress<'a> {
     fn new(address: &'a Path) -> Self {
         match address.to_str() {
-            Some(text) if is_database(text) => Self::Database(text),
+            Some(text) if is_database(text) || is_mistyped(address, text) => Self::Database(text),
             Some(text) => Self::File(Path::new(text.strip_prefix(FILE).unwrap_or(text))),
             None => Self::File(address),
         }
@@ -51,6 +51,10 @@ impl<'a> VaultAddress<'a> {
 
 /// Returns an error if an address is a URL of something that is neither a file nor a database of vaults.
 fn expect_known_scheme(address: &Path) -> Result<()> {
+    if address.to_str().is_some_and(|text| is_mistyped(address, text)) {
+        let message = "the address of the vault is not valid: one in a database begins with postgres:// or postgresql://";
+        return Err(StorageError::invalid(message));
+    }
     let text = address.to_str().filter(|text| !text.starts_with(FILE) && !is_database(text));
     let scheme = text.and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
     match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
@@ -60,6 +64,13 @@ fn expect_known_scheme(address: &Path) -> Result<()> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Returns whether a text is the mistyped address of a database, which may contain a password, and no file has this path.
+fn is_mistyped(address: &Path, text: &str) -> bool {
+    let rest = ["postgresql", "postgres"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    let is_similar = rest.is_some_and(|rest| rest.starts_with([':', '/']) && rest.contains('@'));
+    is_similar && !is_database(text) && !address.exists()
 }
 
 fn is_database(text: &str) -> bool {
@@ -233,6 +244,23 @@ mod tests {
         assert!(message.starts_with("a vault has no address that begins with mysql://: "), "{message}");
         assert!(!message.contains("s3cret"), "{message}");
         assert!(!refused("sqlite:https://example").contains("address"), "a path");
+    }
+
+    #[test]
+    fn mistyped_addresses_of_databases_are_refused_without_showing_them() {
+        for text in [
+            "postgres:/ann:s3cret@db/runs",
+            "postgresql:ann:s3cret@db/runs",
+            "postgres//ann:s3cret@db/runs",
+            "postgres:/ann:s3cret@db/runs?x=y",
+        ] {
+            let error = open(Path::new(text), CreationPolicy::Never).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+            assert_eq!(shown_address(Path::new(text)), Path::new("postgresql://"));
+            assert_eq!(file_of(Path::new(text)), None);
+        }
+        assert!(file_of(Path::new("postgres/runs.vault")).is_some());
     }
 
     #[test]
