@@ -78,6 +78,11 @@ impl PostgresAddress {
                 _ => others.push(parameter),
             }
         }
+        // The driver ends the password at the first @, so that the rest of it would be shown as a part of the host.
+        let signs = base.matches('@').count();
+        if signs > 1 || (signs == 0 && others.iter().any(|other| other.contains('@'))) {
+            return Err(invalid("an @ in a user, a password or another value is written as %40"));
+        }
         let plain = if others.is_empty() { base.to_owned() } else { format!("{base}?{}", others.join("&")) };
         let mut config: Config = plain.parse().map_err(|error: postgres::Error| {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -252,6 +257,9 @@ mod tests {
             "postgres://ann:s3cret@db:port/runs",
             "postgres://ann:s3cret@db/runs?unknown=s3cret",
             "postgres://ann:s3cret@db/runs?s3cret",
+            "postgres://ann:x@s3cret@db/runs",
+            "postgres://ann:x@y/s3cret@db/runs",
+            "postgres://db/runs?user=ann&password=s3cret@x",
             "postgres://ann:s3cret@db/runs?schema=Team",
             "postgres://ann:s3cret@db/runs?schema=pg_s3cret",
             "postgres://ann:s3cret@db/runs?schema=%zz",

@@ -122,13 +122,27 @@ fn is_io(error: &Error) -> bool {
 /// The most likely reason that a prepared statement is not there.
 const POOLER: &str = "; if a pooler assigns connections per transaction, add prepared_statements=false to the address of the vault";
 
+/// The beginning of the message for a database that does not exist, by which it differs from a vault that does not.
+const NO_DATABASE: &str = "the server has no such database: ";
+
+/// The beginning of the message for a lock that others hold for too long.
+const IN_USE: &str = "the vault is in use by another process: ";
+
 /// Returns the kind of an error and its description.
 fn described(error: &Error) -> (ErrorKind, String) {
     if let Some(reported) = error.as_db_error() {
         let detail = reported.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
         let states = [&SqlState::INVALID_SQL_STATEMENT_NAME, &SqlState::DUPLICATE_PSTATEMENT];
         let about_pooler = if states.contains(&reported.code()) { POOLER } else { "" };
-        return (kind(reported.code()), format!("{}{detail}{about_pooler}", reported.message()));
+        let about_state = if *reported.code() == SqlState::INVALID_CATALOG_NAME {
+            NO_DATABASE
+        } else if *reported.code() == SqlState::LOCK_NOT_AVAILABLE {
+            IN_USE
+        } else {
+            ""
+        };
+        let text = format!("{about_state}{}{detail}{about_pooler}", reported.message());
+        return (kind(reported.code()), text);
     }
     let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
     let kind = if error.is_closed() || is_io(error) { ErrorKind::Connection } else { ErrorKind::Database };

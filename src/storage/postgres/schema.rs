@@ -22,6 +22,9 @@ pub(super) const MIGRATIONS: [&str; 7] = [
     include_str!("../../../migrations/postgres/0007_mention_index.sql"),
 ];
 
+/// How often creating a vault is tried if its tables are there already: another process may create it at the same time.
+const CREATE_ATTEMPTS: u32 = 10;
+
 /// The policy if there is no vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PostgresCreatePolicy {
@@ -195,31 +198,49 @@ fn version(server: &PostgresServer) -> PostgresResult<Option<i32>> {
 
 /// Creates the vault. Returns false if another process did.
 fn create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> PostgresResult<bool> {
+    let begun = Instant::now();
+    let mut attempts = 0;
     loop {
+        attempts += 1;
         match try_to_create(server, blobs) {
+            Err(failure) if failure.can_be_retried() && begun.elapsed() < BUSY_TIMEOUT => {}
             // Two processes created the same table at the same time: one of them waits for the other now.
-            Err(failure)
-                if failure.can_be_retried()
-                    || failure.has_state(&SqlState::UNIQUE_VIOLATION)
-                    || failure.has_state(&SqlState::DUPLICATE_SCHEMA)
-                    || failure.has_state(&SqlState::DUPLICATE_TABLE) => {}
+            Err(failure) if is_in_the_way(&failure) && attempts < CREATE_ATTEMPTS => {}
+            Err(failure) if is_in_the_way(&failure) => return Err(occupied(server, &failure).into()),
             outcome => return outcome,
         }
+        std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Returns whether something that the vault needs is there already.
+fn is_in_the_way(failure: &PostgresError) -> bool {
+    let states = [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_SCHEMA, SqlState::DUPLICATE_TABLE];
+    states.iter().any(|state| failure.has_state(state))
+}
+
+/// Returns the error for a schema that has relations with the names of a vault's tables, but no vault.
+fn occupied(server: &PostgresServer, failure: &PostgresError) -> StorageError {
+    let reported = failure.reported().map(|reported| reported.message()).unwrap_or_default();
+    let message = format!(
+        "{}: no vault can be created in the schema \"{}\": {reported}",
+        server.name(),
+        server.schema()
+    );
+    StorageError::new(ErrorKind::NotAVault, message)
 }
 
 fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> PostgresResult<bool> {
     let mut client = server.lease()?;
     expect_utf8(&mut client)?;
     let schema = server.schema();
-    // The row is the lock of everything that changes the schema, and is there before anything else is.
-    client.batch_execute(&format!(
-        "CREATE SCHEMA IF NOT EXISTS \"{schema}\";
-         CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), version integer NOT NULL)"
-    ))?;
+    // One transaction, so that nothing remains if a relation is in the way. The row is the lock of everything that changes
+    // the schema.
     let mut transaction = client.transaction()?;
     transaction.batch_execute(&format!(
-        "SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, version) VALUES (1, 0) ON CONFLICT DO NOTHING"
+        "CREATE SCHEMA IF NOT EXISTS \"{schema}\";
+         CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), version integer NOT NULL);
+         SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, version) VALUES (1, 0) ON CONFLICT DO NOTHING"
     ))?;
     let row = transaction.query_typed_one("SELECT version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
     let found: i32 = value(&row, 0)?;
@@ -266,6 +287,45 @@ mod tests {
 
     fn is_newer<T>(outcome: PostgresResult<T>) -> bool {
         matches!(outcome, Err(PostgresError::Storage(error)) if error.kind() == ErrorKind::Newer)
+    }
+
+    #[test]
+    fn a_relation_with_the_name_of_a_table_is_reported_and_nothing_is_created() {
+        for sql in ["CREATE TABLE tag (x integer)", "CREATE VIEW tag AS SELECT 1 AS x"] {
+            let Some(schema) = Schema::new() else { return };
+            let name = schema.name();
+            schema
+                .client()
+                .batch_execute(&format!("CREATE SCHEMA {name}; SET search_path TO {name}; {sql}"))
+                .unwrap();
+            let error = prepare(&server(&schema), PostgresCreatePolicy::OpenOrCreate, None).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotAVault);
+            let expected = format!("in the schema \"{name}\": relation \"tag\" already exists");
+            assert!(error.to_string().ends_with(&expected), "{error}");
+            let sql = "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1";
+            assert_eq!(schema.client().query(sql, &[&name]).unwrap().len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_vault_without_its_row_is_not_created_again() {
+        let Some(schema) = Schema::new() else { return };
+        prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap();
+        schema.client().batch_execute("DELETE FROM vault").unwrap();
+        let error = prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotAVault);
+        assert!(error.to_string().ends_with("already exists"), "{error}");
+    }
+
+    #[test]
+    fn several_processes_create_a_vault_once() {
+        let Some(schema) = Schema::new() else { return };
+        std::thread::scope(|scope| {
+            let create = || create(&server(&schema), None).unwrap();
+            let running: Vec<_> = (0..6).map(|_| scope.spawn(create)).collect();
+            let created = running.into_iter().filter_map(|thread| thread.join().unwrap().then_some(()));
+            assert_eq!(created.count(), 1);
+        });
     }
 
     #[test]

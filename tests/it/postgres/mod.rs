@@ -248,6 +248,47 @@ fn passwords_are_in_no_output() {
     assert!(refused.stderr.contains("postgresql://ann@127.0.0.1:1/runs"), "{}", refused.stderr);
 }
 
+#[test]
+fn addresses_in_place_of_paths_are_refused_without_their_passwords() {
+    let Some(database) = Database::with_examples() else { return };
+    for address in ["postgres://ann:s3cret@127.0.0.1:1/runs", "postgres:/ann:s3cret@db/runs"] {
+        for arguments in [
+            &["add", address][..],
+            &["get", "7c8de5910f63", "-o", address],
+            &["fsck", "--repair", "--from", address],
+            &["--vault", address, "find"],
+        ] {
+            let refused = database.run(arguments).expect(2);
+            assert!(!refused.stderr.contains("s3cret"), "{arguments:?}: {}", refused.stderr);
+            assert!(!refused.stdout.contains("s3cret"), "{arguments:?}: {}", refused.stdout);
+        }
+    }
+}
+
+#[test]
+fn another_database_or_an_address_of_a_file_is_a_source_of_repairs() {
+    let Some(database) = Database::with_examples() else { return };
+    let Some(other) = Database::with_examples() else { return };
+    let file = other.sandbox.path("other.vault");
+    other.run(["copy", file.to_str().unwrap()]).expect(0);
+    for source in [other.address.clone(), format!("sqlite:{}", file.display())] {
+        database.schema.client().batch_execute("UPDATE blob SET bytes = 'x'").unwrap();
+        database.run(["fsck", "--repair", "--from", &source]).expect(0);
+    }
+}
+
+#[test]
+fn a_missing_database_is_reported_with_how_to_create_it() {
+    let Some(database) = Database::new() else { return };
+    let address = database.address.replacen("/runvault?", "/no_such_database?", 1);
+    if address == database.address {
+        return;
+    }
+    let refused = database.run(["--vault", &address, "init"]).expect(2);
+    assert!(refused.stderr.contains("createdb"), "{}", refused.stderr);
+    assert!(!refused.stderr.contains("runvault init"), "{}", refused.stderr);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_password_file_that_others_can_read_is_reported() {

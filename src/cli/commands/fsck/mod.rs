@@ -133,10 +133,15 @@ impl Args {
         vault.expect_repairs()?;
         // A source that does not exist is a mistake, also if the vault needs none.
         for source in &self.from {
-            if let Err(error) = source.metadata() {
+            // Opening a source in a database reports whether it exists.
+            let Some(file) = Vault::file_of(source) else {
+                Vault::open(source)?;
+                continue;
+            };
+            if let Err(error) = file.metadata() {
                 return Err(CommandError::CouldNotRun(format!(
                     "{}: {error}",
-                    escaped(&source.to_string_lossy())
+                    escaped(&file.to_string_lossy())
                 )));
             }
         }
