@@ -13,6 +13,7 @@ mod protected;
 pub(crate) mod set_aside;
 mod staged;
 mod staging;
+mod vault_identity;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub use protected::is_of_vault;
 pub use staged::{StagedDirectory, StagedFile, write, write_directory};
 pub(crate) use staged::{check_target, staging_for};
 pub(crate) use staging::{ReplacePolicy, StagingDir, place};
+pub use vault_identity::VaultIdentity;
 
 /// The permissions of a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 //! Stores a run in the vault.
 
 use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,7 @@ use crate::calls::origin::CallOrigin;
 use crate::calls::recorded_run;
 use crate::calls::session;
 use crate::digest::CoreHash;
+use crate::files::VaultIdentity;
 use crate::intake::ExamineOptions;
 use crate::storage::StorageError;
 use crate::vault::annotate::SetLabelsRequest;
@@ -42,6 +45,14 @@ pub enum FinishError {
     /// The vault refused what was made of a run, or cannot be written.
     #[error("the run cannot be stored: {0}")]
     Store(#[from] AddError),
+    /// The file of the vault was removed or replaced while the gateway ran.
+    #[error("{} was removed or replaced, so the run would be lost; its calls remain in {}", vault.display(), calls.display())]
+    VaultReplaced {
+        /// The file of the vault.
+        vault: PathBuf,
+        /// The file with the calls.
+        calls: PathBuf,
+    },
     /// The recorded run has no canonical form.
     #[error("the run {0} cannot be stored: what was recorded has no canonical form")]
     Uncanonical(String),
@@ -53,11 +64,43 @@ impl From<StorageError> for FinishError {
     }
 }
 
-/// Stores what was recorded, and then removes its file.
+/// The vault in which runs are stored, and its file.
+pub(super) struct RunDestination {
+    vault: Arc<Vault>,
+    /// It is known once the vault is created, which the first run that is stored can do.
+    identity: OnceLock<VaultIdentity>,
+}
+
+impl RunDestination {
+    pub(super) fn new(vault: Arc<Vault>) -> Self {
+        let destination = Self { vault, identity: OnceLock::new() };
+        destination.is_reachable();
+        destination
+    }
+
+    /// Returns whether the vault is still at its path.
+    fn is_reachable(&self) -> bool {
+        if self.vault.is_created() || self.identity.get().is_some() {
+            return self.identity.get_or_init(|| VaultIdentity::new(self.vault.path())).is_unchanged();
+        }
+        true
+    }
+
+    /// Returns an error if the vault is not at its path any more.
+    fn check(&self, calls: &Spool) -> Result<(), FinishError> {
+        if self.is_reachable() {
+            return Ok(());
+        }
+        let (vault, calls) = (self.vault.path().to_owned(), calls.path().to_owned());
+        Err(FinishError::VaultReplaced { vault, calls })
+    }
+}
+
+/// Stores what was recorded, and then removes its file, if the vault is still at its path.
 ///
 /// The spool contains a refused call only if the process that recorded it did not refuse it.
 pub(super) fn store(
-    vault: &Vault,
+    destination: &RunDestination,
     (spool, head, mut calls): (Spool, RunHead, Vec<CallRecord>),
     is_refused: impl Fn(&CallRecord) -> bool,
 ) -> Result<Option<FinishedRun>, FinishError> {
@@ -67,6 +110,8 @@ pub(super) fn store(
         spool.remove()?;
         return Ok(None);
     }
+    destination.check(&spool)?;
+    let vault = &destination.vault;
     let pack = recorded_run::document(CallOrigin::Gateway, &head, &calls)
         .map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
     let options = ExamineOptions::default();
@@ -82,6 +127,7 @@ pub(super) fn store(
     }
     let failed =
         calls.iter().filter(|call| matches!(call.outcome, CallOutcome::Failed { .. })).count() as u64;
+    destination.check(&spool)?;
     spool.remove()?;
     let calls = calls.len() as u64;
     Ok(Some(FinishedRun { run_id: head.id, name: head.name, run_pack, sessions, calls, failed }))

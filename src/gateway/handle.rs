@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use super::connection;
 use super::events::GatewayEvent;
-use super::finish::{self, FinishError, FinishedRun};
+use super::finish::{self, FinishError, FinishedRun, RunDestination};
 use super::http;
 use super::recordings::RunPackCache;
 use super::replay::pack_of;
@@ -153,7 +153,8 @@ impl Gateway {
         let listener = std::net::TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        recover(&vault, &options)?;
+        let destination = RunDestination::new(Arc::clone(&vault));
+        recover(&destination, &options)?;
         let recordings = RunPackCache::default();
         let only = only(&vault, &recordings, options.source)?;
         let upstream = if options.mode == GatewayMode::Replay {
@@ -163,6 +164,7 @@ impl Gateway {
         };
         let shared = Arc::new(GatewayState {
             vault,
+            destination,
             address,
             mode: options.mode,
             pace: options.pace,
@@ -254,10 +256,10 @@ impl Drop for Gateway {
 }
 
 /// Stores the runs that no process works on.
-fn recover(vault: &Vault, options: &GatewayOptions) -> Result<(), FinishError> {
+fn recover(destination: &RunDestination, options: &GatewayOptions) -> Result<(), FinishError> {
     for left in Spool::left_behind(&options.spool)? {
         if let Some(run) =
-            finish::store(vault, left, |call| is_refused(call, options.secrets, &*options.report))?
+            finish::store(destination, left, |call| is_refused(call, options.secrets, &*options.report))?
         {
             (options.report)(&GatewayEvent::Finished(&run));
         }

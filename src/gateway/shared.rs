@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::connection::UpstreamClient as Client;
 use super::events::GatewayEvent;
-use super::finish::{self, FinishError, FinishedRun};
+use super::finish::{self, FinishError, FinishedRun, RunDestination};
 use super::recordings::RunPackCache;
 use super::route::Upstreams;
 use super::run::GatewayRun;
@@ -72,6 +72,8 @@ pub(super) type GatewayEventHandler = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Syn
 /// The state that all requests share.
 pub(super) struct GatewayState {
     pub(super) vault: Arc<Vault>,
+    /// Where runs are stored: the same vault.
+    pub(super) destination: RunDestination,
     pub(super) address: SocketAddr,
     pub(super) mode: GatewayMode,
     pub(super) pace: Pace,
@@ -154,7 +156,7 @@ impl GatewayState {
         let shared = Arc::clone(self);
         let stored = task::spawn_blocking(move || {
             run.take()?.map_or(Ok(None), |recorded| {
-                finish::store(&shared.vault, recorded, |call| {
+                finish::store(&shared.destination, recorded, |call| {
                     is_refused(call, shared.secrets, &*shared.receiver)
                 })
             })

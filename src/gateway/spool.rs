@@ -83,6 +83,11 @@ impl Spool {
         Ok(())
     }
 
+    /// Returns the path of the file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Removes the file, once its calls are in the vault.
     pub(super) fn remove(self) -> io::Result<()> {
         fs::remove_file(&self.path).map_err(naming(&self.path))

@@ -2,7 +2,6 @@
 
 mod adder;
 mod retry;
-mod vault_identity;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
+use runvault::files::VaultIdentity;
 use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 use runvault::vault::add::CommonAnnotations;
 
@@ -34,7 +34,6 @@ use crate::cli::output::time;
 
 use adder::Adder;
 use retry::WatchRetry;
-use vault_identity::VaultIdentity;
 
 /// The minimum ratio of pause to scan time.
 const SHARE: u32 = 10;
@@ -231,7 +230,7 @@ impl WatchSession {
             }
             let (scanning, unsettled, is_empty) = (began.elapsed(), scan.unsettled, scan.settled.is_empty());
             if !is_empty {
-                self.identity.check()?;
+                self.check_vault()?;
             }
             let pause = match self.adder.add(&self.vault, scan, &self.options, &self.stop, args.once) {
                 Ok(()) => {
@@ -263,10 +262,22 @@ impl WatchSession {
         self.adder.scan(args.once)
     }
 
+    /// Returns an error if another file, or none, is now at the path of the vault.
+    fn check_vault(&self) -> Result<(), CommandError> {
+        if self.identity.is_unchanged() {
+            return Ok(());
+        }
+        Err(CommandError::CouldNotRun(format!(
+            "{} was removed or replaced, so added artifacts would be lost; stopped, run \"runvault \
+             watch\" again",
+            self.identity.path().display()
+        )))
+    }
+
     /// Removes files that were kept for now, if the vault that contains their documents is still at its path.
     fn retry_moving(&mut self) -> Result<(), CommandError> {
         if self.adder.is_waiting_to_move() {
-            self.identity.check()?;
+            self.check_vault()?;
             self.adder.retry_moving(&self.vault);
         }
         Ok(())
