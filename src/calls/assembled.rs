@@ -15,9 +15,14 @@ const IN_EVENTS: &[&[&str]] = &[
 
 /// Returns the text of an answer; `None` if it has none, such as an answer that only calls tools.
 pub(crate) fn text(answer: &CallResponse) -> Option<String> {
-    let text = match ResponseForm::of(answer.content_type.as_deref()) {
-        ResponseForm::Stream => events(&answer.body).map(|event| of_event(&event)).collect(),
-        ResponseForm::Whole => of_body(&reader::read(answer.body.as_bytes(), &Limits::default()).ok()?),
+    of(ResponseForm::of(answer.content_type.as_deref()), &answer.body)
+}
+
+/// Returns the text of a body that has a form.
+pub(crate) fn of(form: ResponseForm, body: &str) -> Option<String> {
+    let text = match form {
+        ResponseForm::Stream => events(body).map(|event| of_event(&event)).collect(),
+        ResponseForm::Whole => of_body(&reader::read(body.as_bytes(), &Limits::default()).ok()?),
     };
     Some(text).filter(|text: &String| !text.is_empty())
 }

@@ -18,6 +18,9 @@ pub(crate) struct CallRecord {
     /// The name of the request in the API.
     pub(crate) endpoint: String,
     pub(crate) path: String,
+    /// The digest of the query without keys, if requests of the API are compared by it.
+    #[serde(default)]
+    pub(crate) query: Option<String>,
     /// The text that the request is compared by.
     pub(crate) prompt: String,
     /// The body of the request, as JSON without white space.

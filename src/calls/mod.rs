@@ -7,13 +7,16 @@
 #![cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "a gateway uses what imports do not"))]
 
 pub(crate) mod assembled;
+pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod head;
 pub(crate) mod matching;
 mod normalize;
 pub(crate) mod origin;
 pub(crate) mod provider;
+pub(crate) mod query;
 pub(crate) mod recorded_run;
+pub(crate) mod redaction;
 pub(crate) mod session;
 pub(crate) mod values;
 

@@ -125,6 +125,18 @@ const fn endpoint_of_model(name: &'static str, path: &'static str) -> Endpoint {
     Endpoint { name, path, transport: &[], transport_inside: GEMINI_INSIDE, has_model_in_path: true }
 }
 
+/// The segments of paths before the name of what answers: a model, or a server that has one.
+const COLLECTIONS: [&str; 5] = ["deployments", "endpoints", "engines", "models", "tunedModels"];
+
+/// The part of a path that requests are compared by.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct PathIdentity {
+    /// All of the path if the API is not known; otherwise the names of what answers, each after its collection.
+    pub(crate) resources: Vec<String>,
+    /// The method after the last colon of the path, if paths of the API have one.
+    pub(crate) method: Option<String>,
+}
+
 impl Provider {
     /// Returns the provider with this name.
     #[must_use]
@@ -152,5 +164,26 @@ impl Endpoint {
     pub(crate) fn model<'p>(&self, path: &'p str) -> Option<&'p str> {
         let model = path.strip_suffix(self.path).filter(|_| self.has_model_in_path)?;
         model.rsplit('/').next().filter(|model| !model.is_empty())
+    }
+
+    /// Returns whether requests are compared by their whole path and their query, because the API is not known.
+    pub(crate) fn compares_urls(&self) -> bool {
+        self.path.is_empty()
+    }
+
+    /// Returns the part of a path that requests are compared by, in addition to the prompt. Clients differ in the rest of
+    /// the path, such as the version.
+    pub(crate) fn path_identity(&self, path: &str) -> PathIdentity {
+        if self.compares_urls() {
+            return PathIdentity { resources: vec![path.to_owned()], method: None };
+        }
+        let (path, method) = match path.rsplit_once(':').filter(|_| self.has_model_in_path) {
+            Some((path, method)) => (path, Some(method.to_owned())),
+            None => (path, None),
+        };
+        let segments: Vec<&str> = path.split('/').collect();
+        let named =
+            segments.windows(2).filter(|pair| pair.first().is_some_and(|one| COLLECTIONS.contains(one)));
+        PathIdentity { resources: named.flatten().map(|segment| (*segment).to_owned()).collect(), method }
     }
 }

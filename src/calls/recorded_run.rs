@@ -24,6 +24,9 @@ const IMPORT: &str = "import";
 /// The member with the nanoseconds from a request to the arrival of each part of the answer, and the bytes of the part.
 const CHUNK_TIMES: &str = "captured_ns";
 
+/// The member with the digest of the query of a request.
+const QUERY: &str = "query_hash";
+
 /// The reason that a run has no run pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("what was recorded has no canonical form")]
@@ -80,14 +83,16 @@ fn digest(members: &[(&str, &Value<'_>)], volatile: VolatilePolicy) -> Result<Di
 /// Returns the steps of a call: what was asked, and what came back.
 fn call_steps(call: &CallRecord) -> Result<[Value<'_>; 2], NonCanonicalRun> {
     let request = reader::read(call.request.as_bytes(), &Limits::most()).map_err(|_| NonCanonicalRun)?;
-    let request_input = object([
+    let query = call.query.as_ref().map(|digest| (QUERY, text(digest.as_str())));
+    let request_input = [
         ("endpoint", text(call.endpoint.as_str())),
         ("model", text(call.model())),
         ("path", text(call.path.as_str())),
         ("payload", request),
         ("prompt", text(call.prompt.as_str())),
         ("provider", text(call.provider.as_str())),
-    ]);
+    ];
+    let request_input = object(request_input.into_iter().chain(query));
     let request_id = format!("call-{}", call.number);
     let metadata = |more: Vec<(&'static str, Value<'static>)>| {
         let common = [("provider", text(call.provider.clone())), ("request_id", text(request_id.clone()))];
@@ -180,6 +185,8 @@ pub(crate) struct AnsweredCall {
     pub(crate) endpoint: String,
     /// The path in the API.
     pub(crate) path: String,
+    /// The digest of the query without keys, if requests of the API are compared by it.
+    pub(crate) query: Option<String>,
     pub(crate) requested_at: Option<DateTime<Utc>>,
     pub(crate) latency_ms: u64,
     /// The text that the request was compared by when it was recorded.
@@ -198,6 +205,8 @@ pub(crate) struct UnansweredCall {
     pub(crate) step: usize,
     pub(crate) provider: String,
     pub(crate) endpoint: String,
+    pub(crate) path: String,
+    pub(crate) query: Option<String>,
     pub(crate) prompt: String,
     /// Why there is no answer.
     pub(crate) reason: String,
@@ -242,7 +251,8 @@ fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Optio
     let input = |name: &str| text_at(request, &["input", name]);
     let reason = text_at(event, &["output", "message"])?;
     let (provider, endpoint, prompt) = (input("provider")?, input("endpoint")?, input("prompt")?);
-    Some(UnansweredCall { step, provider, endpoint, prompt, reason })
+    let (path, query) = (input("path")?, input(QUERY));
+    Some(UnansweredCall { step, provider, endpoint, path, query, prompt, reason })
 }
 
 fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<AnsweredCall> {
@@ -257,6 +267,7 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         provider: input("provider")?,
         endpoint: input("endpoint")?,
         path: input("path")?,
+        query: input(QUERY),
         requested_at: request
             .get("timestamp")
             .and_then(Value::as_str)
@@ -306,6 +317,7 @@ mod tests {
             provider: "openai".to_owned(),
             endpoint: "chat.completions".to_owned(),
             path: "/v1/chat/completions".to_owned(),
+            query: None,
             prompt: r#"{"messages":[],"model":"m"}"#.to_owned(),
             request: r#"{"model":"m","messages":[],"stream":true,"n":1.50}"#.to_owned(),
             latency_ms: 7,

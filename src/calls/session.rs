@@ -91,6 +91,7 @@ mod tests {
             provider: "openai".to_owned(),
             endpoint: "responses".to_owned(),
             path: "/v1/responses".to_owned(),
+            query: None,
             prompt: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             request: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             latency_ms: 5,

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use tokio::runtime::Handle;
 use tokio::task;
 use tokio::time::timeout;
 
@@ -21,6 +22,7 @@ use super::route::Route;
 use super::run::GatewayRun;
 use super::secrets::has_secrets;
 use super::shared::GatewayState;
+use super::stream_end::StreamEnd;
 use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm};
 use crate::secrets::SecretPolicy;
 
@@ -33,20 +35,18 @@ const MAX_ANSWER: usize = 128 << 20;
 /// How long a server may keep a connection open after the event that ends a stream.
 const AFTER_END: Duration = Duration::from_secs(1);
 
-/// The lines that end a stream of events. A line break in a value is escaped, so no text can imitate them.
-const LAST_LINES: [&[u8]; 5] = [
-    b"data: [DONE]",
-    b"event: message_stop",
-    b"event: response.completed",
-    b"event: response.failed",
-    b"event: response.incomplete",
-];
+/// The reason for a record of a call for which the client did not wait.
+const CLIENT_LEFT: &str = "the client closed the connection";
 
 /// A call that is being recorded.
 pub(super) struct PendingCallRecord {
     pub(super) run: OpenCall,
     pub(super) requested_at: DateTime<Utc>,
     pub(super) endpoint: &'static str,
+    /// The path, as it is stored.
+    pub(super) path: String,
+    /// The digest of the query without keys, if requests of the API are compared by it.
+    pub(super) query: Option<String>,
     pub(super) prompt: String,
     pub(super) request: String,
 }
@@ -158,7 +158,7 @@ impl Relay {
                 self.not_answered(reason.clone()).await;
                 sender.abort(io::Error::other(reason));
             }
-            RelayEnd::ClientLeft => self.not_answered("the client closed the connection".to_owned()).await,
+            RelayEnd::ClientLeft => self.not_answered(CLIENT_LEFT.to_owned()).await,
         }
     }
 
@@ -169,9 +169,9 @@ impl Relay {
         sender: &mut Sender<Bytes, io::Error>,
         held: &mut Vec<Bytes>,
     ) -> RelayEnd {
-        let mut is_ending = false;
+        let mut end = StreamEnd::default();
         loop {
-            let frame = if is_ending {
+            let frame = if end.is_complete() {
                 match timeout(AFTER_END, incoming.frame()).await {
                     Ok(frame) => frame,
                     Err(_) => return RelayEnd::Complete,
@@ -188,7 +188,9 @@ impl Relay {
                 },
             };
             self.record_chunk(&data);
-            is_ending = is_ending || form == ResponseForm::Stream && self.has_last_line(data.len());
+            if form == ResponseForm::Stream {
+                end.update(&self.body);
+            }
             if form == ResponseForm::Whole {
                 // Clients need all of it, so that its last part can wait, whichever it is.
                 for before in held.drain(..) {
@@ -197,7 +199,7 @@ impl Relay {
                     }
                 }
             }
-            if is_ending || form == ResponseForm::Whole {
+            if end.has_begun() || form == ResponseForm::Whole {
                 held.push(data);
             } else if sender.send_data(data).await.is_err() {
                 return RelayEnd::ClientLeft;
@@ -212,15 +214,6 @@ impl Relay {
         let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.chunks.push(Chunk { at_us, bytes: data.len() as u64 });
         self.body.extend_from_slice(data);
-    }
-
-    /// Returns whether a line that ends a stream is in the last `bytes`, or in a line that they complete.
-    fn has_last_line(&self, bytes: usize) -> bool {
-        let new = self.body.len().saturating_sub(bytes);
-        let before = self.body.get(..new).unwrap_or_default();
-        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let mut lines = self.body.get(start..).unwrap_or_default().split(|byte| *byte == b'\n');
-        lines.any(|line| LAST_LINES.contains(&line.trim_ascii_end()))
     }
 
     /// Records the answer. If it cannot be recorded as what it is, that is reported; an error means that it could not be
@@ -243,11 +236,13 @@ impl Relay {
             self.not_recorded(reason);
             return Ok(());
         };
+        let rules = &self.shared.rules;
+        let redacted = |name| text(headers, name).map(|value| rules.redacted(&value).into_owned());
         let answer = CallResponse {
             status: status.as_u16(),
-            content_type: text(headers, &CONTENT_TYPE),
-            retry_after: text(headers, &RETRY_AFTER),
-            body: self.shared.rules.redacted(&body).into_owned(),
+            content_type: redacted(&CONTENT_TYPE),
+            retry_after: redacted(&RETRY_AFTER),
+            body: rules.redacted_body(&body).into_owned(),
             chunks: std::mem::take(&mut self.chunks),
         };
         if !self.record(recording, CallOutcome::Answered(answer)).await? {
@@ -261,45 +256,83 @@ impl Relay {
     /// Records that there was no answer, or no complete one.
     async fn not_answered(&mut self, reason: String) {
         let Some(recording) = self.recording.take() else { return };
-        self.not_recorded(&reason);
+        let call = self.failure(recording, &reason);
+        let shared = Arc::clone(&self.shared);
+        // A failure of this is a panic, which is reported as such.
+        let _ = task::spawn_blocking(move || write_failure(&shared, call)).await;
+    }
+
+    /// Reports that there was no complete answer, and returns the record of that.
+    fn failure(&mut self, recording: PendingCallRecord, reason: &str) -> UnwrittenCall {
+        self.not_recorded(reason);
         let partial = String::from_utf8_lossy(&std::mem::take(&mut self.body)).into_owned();
-        let partial = self.shared.rules.redacted(&partial).into_owned();
-        let reason = self.shared.rules.redacted(&reason).into_owned();
-        if let Err(error) = self.record(recording, CallOutcome::Failed { reason, partial }).await {
-            let reason = format!("the failure of a call could not be recorded: {error}");
-            self.shared.report(&GatewayEvent::Failed { reason: &reason });
-        }
+        let partial = self.shared.rules.redacted_body(&partial).into_owned();
+        let reason = self.shared.rules.redacted(reason).into_owned();
+        self.unwritten(recording, CallOutcome::Failed { reason, partial })
     }
 
     /// Records a call, and returns whether it was: not if secrets are refused and it has one.
     async fn record(&self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
-        let PendingCallRecord { run: open, requested_at, endpoint, prompt, request } = recording;
+        let (shared, call) = (Arc::clone(&self.shared), self.unwritten(recording, outcome));
+        let recorded = task::spawn_blocking(move || write(&shared, call)).await;
+        recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+
+    fn unwritten(&self, recording: PendingCallRecord, outcome: CallOutcome) -> UnwrittenCall {
+        let PendingCallRecord { run: open, requested_at, endpoint, path, query, prompt, request } = recording;
         let call = CallRecord {
             number: open.number,
             requested_at,
             provider: self.route.provider.clone(),
             endpoint: endpoint.to_owned(),
-            path: self.route.path.clone(),
+            path,
+            query,
             prompt,
             request,
             latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             outcome,
         };
-        let shared = Arc::clone(&self.shared);
-        let recorded = task::spawn_blocking(move || {
-            let has_secrets = has_secrets(&call, shared.secrets, &*shared.receiver);
-            if has_secrets && shared.secrets == SecretPolicy::Refuse {
-                return Ok(false);
-            }
-            open.run.record(&shared.spool, call).map(|()| true)
-        });
-        let recorded = recorded.await;
-        recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
+        UnwrittenCall { open, call }
     }
 
     fn not_recorded(&self, reason: &str) {
         let Route { provider, path, .. } = &self.route;
         self.shared.report(&GatewayEvent::NotRecorded { provider, path, reason });
+    }
+}
+
+impl Drop for Relay {
+    /// Records a call of which the client closed the connection before the answer began: nothing else ends then.
+    fn drop(&mut self) {
+        let Some(recording) = self.recording.take() else { return };
+        let call = self.failure(recording, CLIENT_LEFT);
+        let shared = Arc::clone(&self.shared);
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn_blocking(move || write_failure(&shared, call));
+        }
+    }
+}
+
+/// A call that is not on disk, and that its run waits for until it is.
+struct UnwrittenCall {
+    open: OpenCall,
+    call: CallRecord,
+}
+
+/// Writes a call to disk, and returns whether it was written: not if secrets are refused and it has one.
+fn write(shared: &GatewayState, UnwrittenCall { open, call }: UnwrittenCall) -> io::Result<bool> {
+    let has_secrets = has_secrets(&call, shared.secrets, &*shared.receiver);
+    if has_secrets && shared.secrets == SecretPolicy::Refuse {
+        return Ok(false);
+    }
+    open.run.record(&shared.spool, call).map(|()| true)
+}
+
+/// Writes a call without a complete answer to disk.
+fn write_failure(shared: &GatewayState, call: UnwrittenCall) {
+    if let Err(error) = write(shared, call) {
+        let reason = format!("the failure of a call could not be recorded: {error}");
+        shared.report(&GatewayEvent::Failed { reason: &reason });
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{HOST, HeaderMap, HeaderValue};
+use axum::http::header::{HeaderMap, HeaderValue, ToStrError};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
@@ -16,8 +16,9 @@ use super::events::GatewayEvent;
 use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward};
 use super::miss::RecordingMiss;
 use super::play::play;
-use super::problem::{for_clients, json_problem, json_response, problem, problem_for};
+use super::problem::{for_clients, json_problem, json_response, not_retried, problem, problem_for};
 use super::recordings::RecordingLookup;
+use super::refusal::refusal;
 use super::replay::{self, RecordingMatch, ReplayFailure};
 use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
@@ -25,11 +26,11 @@ use super::shared::{GatewayMode, GatewayState};
 use super::usage::replayed_calls;
 use crate::calls::call::ResponseForm;
 use crate::calls::provider::{self, Endpoint};
+use crate::calls::query;
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
-use crate::server::is_own_host;
 use crate::storage::{check_labels, is_label_value};
 
 /// Maximum size of a request.
@@ -43,13 +44,18 @@ const RECORDING: &str = "x-runvault-recording";
 
 /// Answers a request.
 pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) -> Response<Body> {
-    if let Some((status, why)) = refusal(&shared, request.headers()) {
+    if let Some((status, why)) = refusal(shared.address, request.headers()) {
         return problem(status, "refused", why);
     }
     let (parts, body) = request.into_parts();
     let GatewayPath { run, mut labels, recording, destination } = target(&shared.upstreams, &parts.uri);
-    let run = header(&parts.headers, RUN).or(run);
-    let recording = header(&parts.headers, RECORDING).or(recording);
+    let (Ok(header_run), Ok(header_recording)) =
+        (header(&parts.headers, RUN), header(&parts.headers, RECORDING))
+    else {
+        let reason = "the name of the run, or the recording, has other characters than those of ASCII";
+        return problem(StatusCode::BAD_REQUEST, "not valid", reason);
+    };
+    let (run, recording) = (header_run.or(run), header_recording.or(recording));
     let only = recording.as_deref().map(|text| Digest::parse_either(text).map(CoreHash));
     if only == Some(None) {
         return problem(StatusCode::BAD_REQUEST, "not valid", "a recording is named by its core hash");
@@ -80,22 +86,9 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     }
 }
 
-/// Returns why a request is refused. Pages of other sites that a browser shows cannot use the gateway.
-fn refusal(shared: &GatewayState, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-    if shared.address.ip().is_loopback() && !host.is_some_and(|host| is_own_host(host, shared.address)) {
-        return Some((
-            StatusCode::MISDIRECTED_REQUEST,
-            "this gateway is not at the address that the request names",
-        ));
-    }
-    let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
-    site.filter(|site| ["cross-site", "same-site"].contains(site))
-        .map(|_| (StatusCode::FORBIDDEN, "pages of other sites cannot use this gateway"))
-}
-
-fn header(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+/// Returns the value of a header. Returns an error if it is not text.
+fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, ToStrError> {
+    headers.get(name).map(|value| value.to_str().map(str::to_owned)).transpose()
 }
 
 /// Returns the labels in the headers, or `None` if a header has none.
@@ -191,7 +184,7 @@ async fn call(
             };
             let Route { provider, path, .. } = &route;
             shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-            return problem_for(provider, StatusCode::NOT_FOUND, "not recorded", &reason);
+            return not_retried(problem_for(provider, StatusCode::NOT_FOUND, "not recorded", &reason));
         }
         if comparable.is_some() && shared.mode != GatewayMode::Pass {
             let Route { provider, path, .. } = &route;
@@ -215,7 +208,7 @@ async fn call(
                 run.count(|usage| usage.missed(miss.reason()));
                 shared.report(&GatewayEvent::Missed { provider, path, reason: &miss.reason() });
                 let status = StatusCode::NOT_FOUND;
-                return json_problem(status, &for_clients(provider, status, miss.problem()));
+                return not_retried(json_problem(status, &for_clients(provider, status, miss.problem())));
             }
             Ok(Err(_)) => {}
             Err(failure) => {
@@ -224,15 +217,19 @@ async fn call(
             }
         }
     }
-    let ParsedApiRequest { endpoint, prompt, request, .. } = api_request;
-    let recording =
-        PendingCallRecord { run: open, requested_at: clock::now(), endpoint: endpoint.name, prompt, request };
+    let ParsedApiRequest { endpoint, path, query, prompt, request, .. } = api_request;
+    let (requested_at, endpoint) = (clock::now(), endpoint.name);
+    let recording = PendingCallRecord { run: open, requested_at, endpoint, path, query, prompt, request };
     forward(shared, route, received, Some(recording)).await
 }
 
 /// A parsed request.
 struct ParsedApiRequest {
     endpoint: &'static Endpoint,
+    /// The path, as it is stored.
+    path: String,
+    /// The digest of the query without keys, if requests of the API are compared by it.
+    query: Option<String>,
     prompt: String,
     /// The body, as it is stored.
     request: String,
@@ -245,12 +242,16 @@ impl ParsedApiRequest {
         let value = reader::read(body, &Limits::default()).ok()?;
         value.as_object()?;
         let stored = shared.rules.redacted_value(&value);
-        let prompt = shared.rules.prompt(endpoint, &route.path, &stored)?;
+        let path = shared.rules.redacted_path(&route.path);
+        let prompt = shared.rules.prompt(endpoint, &path, &stored)?;
+        let url_query = route.query.as_deref().unwrap_or_default();
         // Without this parameter, Gemini sends the events as one JSON array.
-        let of_query =
-            || if route.url.contains("alt=sse") { ResponseForm::Stream } else { ResponseForm::Whole };
+        let is_stream = url_query.split('&').any(|parameter| parameter == "alt=sse");
+        let of_query = || if is_stream { ResponseForm::Stream } else { ResponseForm::Whole };
         let form = ResponseForm::requested(&route.path, &value).unwrap_or_else(of_query);
-        Some(Self { endpoint, prompt, request: compact::text(&stored), form })
+        let compared = Some(shared.rules.redacted(url_query)).filter(|_| endpoint.compares_urls());
+        let query = compared.and_then(|compared| query::digest(&compared));
+        Some(Self { endpoint, path, query, prompt, request: compact::text(&stored), form })
     }
 }
 
@@ -262,7 +263,9 @@ async fn replayed(
 ) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
     let lookup = RecordingLookup {
         provider: route.provider.clone(),
-        endpoint: api_request.endpoint.name,
+        endpoint: api_request.endpoint,
+        path: api_request.path.clone(),
+        query: api_request.query.clone(),
         prompt: api_request.prompt.clone(),
         form: api_request.form,
     };

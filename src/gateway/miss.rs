@@ -38,12 +38,25 @@ impl RecordingMiss {
         lookup: &RecordingLookup,
     ) -> Option<(usize, Self)> {
         let step = recorded.step;
+        let url = lookup.url_difference(recorded);
         if recorded.prompt == lookup.prompt {
-            return Some((0, Self::OtherForm { run, step, recorded: recorded.form }));
+            return Some((
+                0,
+                match url {
+                    Some(line) if recorded.form == lookup.form => {
+                        Self::Different { run, step, lines: vec![line], count: 1 }
+                    }
+                    _ => Self::OtherForm { run, step, recorded: recorded.form },
+                },
+            ));
         }
         let read = |text| reader::read(str::as_bytes(text), &Limits::most()).ok();
         let (one, other) = (read(&recorded.prompt)?, read(&lookup.prompt)?);
-        let (lines, count) = differences(&one, &other, LISTED);
+        let (mut lines, mut count) = differences(&one, &other, LISTED);
+        if let Some(line) = url.filter(|_| recorded.form == lookup.form) {
+            lines.insert(0, line);
+            count += 1;
+        }
         Some((count, Self::Different { run, step, lines, count }))
     }
 

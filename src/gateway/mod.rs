@@ -30,12 +30,14 @@ mod miss;
 mod play;
 mod problem;
 mod recordings;
+mod refusal;
 mod replay;
 mod route;
 mod run;
 mod secrets;
 mod shared;
 mod spool;
+mod stream_end;
 mod usage;
 
 pub use crate::calls::{InvalidRule, MatchingRules};

@@ -52,7 +52,12 @@ pub(super) fn json_problem(status: StatusCode, document: &Json) -> Response<Body
     let mut response = json_response(status, document);
     let value = HeaderValue::from_static("application/problem+json");
     response.headers_mut().insert(CONTENT_TYPE, value);
-    // Asking again would not help, and clients would wait between their attempts.
+    response
+}
+
+/// Adds the header with which clients do not repeat a request. Only for a response that would be the same again: clients
+/// would wait between their attempts.
+pub(super) fn not_retried(mut response: Response<Body>) -> Response<Body> {
     let name = HeaderName::from_static("x-should-retry");
     response.headers_mut().insert(name, HeaderValue::from_static("false"));
     response

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::call::ResponseForm;
 use crate::calls::origin::{SOURCE, SOURCES};
+use crate::calls::provider::{Endpoint, PathIdentity};
 use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, UnansweredCall};
 use crate::digest::{CoreHash, Digest};
+use crate::json::reader::excerpt;
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
 use crate::vault::{LookupError, Vault};
 
@@ -60,7 +62,10 @@ pub(super) struct RecordedRunPack {
 #[derive(Clone, Debug)]
 pub(super) struct RecordingLookup {
     pub(super) provider: String,
-    pub(super) endpoint: &'static str,
+    pub(super) endpoint: &'static Endpoint,
+    pub(super) path: String,
+    /// The digest of the query without keys, if requests of the API are compared by it.
+    pub(super) query: Option<String>,
     pub(super) prompt: String,
     pub(super) form: ResponseForm,
 }
@@ -70,22 +75,54 @@ impl RecordingLookup {
         Digest::from_content(self.prompt.as_bytes())
     }
 
+    /// Returns what requests with the same prompt are told apart by.
+    pub(super) fn target(&self) -> String {
+        let PathIdentity { resources, method } = self.endpoint.path_identity(&self.path);
+        format!("{}/{} {resources:?} {method:?} {:?}", self.provider, self.endpoint.name, self.query)
+    }
+
     pub(super) fn is_answered_by(&self, recorded: &AnsweredCall) -> bool {
         self.is_same_api(recorded)
             && recorded.prompt == self.prompt
+            && self.has_resources(&recorded.path, recorded.query.as_deref())
             // Errors are sent in one piece, also to clients that expect a stream.
-            && (!recorded.answer.is_success() || recorded.form == self.form)
+            && (!recorded.answer.is_success() || recorded.form == self.form && self.has_method(&recorded.path))
     }
 
     /// Returns whether it is a request that was recorded without an answer.
     pub(super) fn is(&self, unanswered: &UnansweredCall) -> bool {
-        let UnansweredCall { provider, endpoint, prompt, .. } = unanswered;
-        *provider == self.provider && endpoint == self.endpoint && *prompt == self.prompt
+        let UnansweredCall { provider, endpoint, path, query, prompt, .. } = unanswered;
+        *provider == self.provider
+            && endpoint == self.endpoint.name
+            && *prompt == self.prompt
+            && self.has_resources(path, query.as_deref())
     }
 
     /// Returns whether a recorded request is one of the same API.
     pub(super) fn is_same_api(&self, recorded: &AnsweredCall) -> bool {
-        recorded.provider == self.provider && recorded.endpoint == self.endpoint
+        recorded.provider == self.provider && recorded.endpoint == self.endpoint.name
+    }
+
+    /// Returns whether a recorded request asked the same model or server, as far as its path says that.
+    fn has_resources(&self, path: &str, query: Option<&str>) -> bool {
+        let identity = |path| self.endpoint.path_identity(path).resources;
+        identity(path) == identity(&self.path) && query == self.query.as_deref()
+    }
+
+    /// Returns whether a recorded path has the same method: one asks for a document, another for an array of events.
+    fn has_method(&self, path: &str) -> bool {
+        let identity = |path| self.endpoint.path_identity(path).method;
+        identity(path) == identity(&self.path)
+    }
+
+    /// Returns in which way the URL of a recorded request differs, if requests are compared by that.
+    pub(super) fn url_difference(&self, recorded: &AnsweredCall) -> Option<String> {
+        let identity = |path| self.endpoint.path_identity(path);
+        if identity(&recorded.path) != identity(&self.path) {
+            let (one, other) = (excerpt(&recorded.path), excerpt(&self.path));
+            return Some(format!("the path differs: recorded {one}, requested {other}"));
+        }
+        (recorded.query != self.query).then(|| "the query of the URL differs".to_owned())
     }
 }
 

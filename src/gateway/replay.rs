@@ -38,7 +38,7 @@ pub(super) fn find(
     only: Option<CoreHash>,
     (run, lookup): (&GatewayRun, &RecordingLookup),
 ) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
-    let key = (only, lookup.digest(), format!("{}/{}", lookup.provider, lookup.endpoint), lookup.form);
+    let key = (only, lookup.digest(), lookup.target(), lookup.form);
     let nth = run.count_request(key.clone());
     let mut before = 0;
     let mut found = None;

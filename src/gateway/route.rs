@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::Uri;
 
 use crate::calls::provider::{ANY, Endpoint, PROVIDERS, Provider};
+use crate::calls::redaction::percent_decoded;
 use crate::json::reader::excerpt;
 
 /// The first segment of paths that are commands to the gateway.
@@ -143,8 +144,10 @@ pub(super) struct Route {
     pub(super) provider: String,
     /// The URL.
     pub(super) url: String,
-    /// The path in the API, without the query, which may contain a key.
+    /// The path in the API, without the query.
     pub(super) path: String,
+    /// The query, which may contain a key.
+    pub(super) query: Option<String>,
     /// The request of the API; `None` if it cannot be recorded.
     pub(super) endpoint: Option<&'static Endpoint>,
 }
@@ -162,10 +165,10 @@ pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> GatewayPath {
         let (segment, after) = first(rest);
         let (value, after_value) = first(after);
         match segment {
-            "run" if !value.is_empty() => target.run = Some(decoded(value)),
-            "recording" if !value.is_empty() => target.recording = Some(decoded(value)),
+            "run" if !value.is_empty() => target.run = Some(percent_decoded(value)),
+            "recording" if !value.is_empty() => target.recording = Some(percent_decoded(value)),
             "label" => {
-                let decoded = decoded(value);
+                let decoded = percent_decoded(value);
                 let Some((key, value)) = decoded.split_once('=') else { break };
                 target.labels.insert(key.to_owned(), value.to_owned());
             }
@@ -178,7 +181,7 @@ pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> GatewayPath {
         Destination::Own(after.trim_matches('/').to_owned())
     } else {
         let route = named(upstreams, name, after, uri.query());
-        let route = route.or_else(|| recorded_elsewhere(upstreams, name, after));
+        let route = route.or_else(|| recorded_elsewhere(upstreams, name, after, uri.query()));
         let route = route.or_else(|| by_path(upstreams, rest, uri.query()));
         route.map_or(Destination::Unknown, Destination::Upstream)
     };
@@ -199,19 +202,26 @@ fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> 
         provider: name.to_owned(),
         url: upstream.url(&with_query(path, query)),
         path: path.to_owned(),
+        query: query.map(str::to_owned),
         endpoint,
     })
 }
 
 /// Returns the route of a request whose path begins with the name of a server that is not known, and need not be: nothing
 /// is forwarded to it.
-fn recorded_elsewhere(upstreams: &Upstreams, name: &str, path: &str) -> Option<Route> {
+fn recorded_elsewhere(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
     let mut endpoints = PROVIDERS.iter().flat_map(|provider| provider.endpoints);
     let is_of_api = name == MODELS || endpoints.any(|endpoint| first(endpoint.path).0 == name);
     if !upstreams.only_replays || !is_name(name) || is_of_api {
         return None;
     }
-    Some(Route { provider: name.to_owned(), url: String::new(), path: path.to_owned(), endpoint: Some(&ANY) })
+    Some(Route {
+        provider: name.to_owned(),
+        url: String::new(),
+        path: path.to_owned(),
+        query: query.map(str::to_owned),
+        endpoint: Some(&ANY),
+    })
 }
 
 /// Returns the route of a request whose path is that of an API, without the name of a server.
@@ -222,20 +232,6 @@ fn by_path(upstreams: &Upstreams, path: &str, query: Option<&str>) -> Option<Rou
 
 fn with_query(path: &str, query: Option<&str>) -> String {
     query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
-}
-
-/// Decodes `%XX`. Bytes that are not UTF-8 are replaced.
-fn decoded(segment: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = segment.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.get(..2).filter(|_| *first == b'%');
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

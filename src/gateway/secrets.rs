@@ -1,7 +1,9 @@
 //! Keys and card numbers in calls.
 
 use super::events::GatewayEvent;
-use crate::calls::call::{CallOutcome, CallRecord};
+use crate::calls::assembled;
+use crate::calls::body;
+use crate::calls::call::{CallOutcome, CallRecord, ResponseForm};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
 
 /// Reports what looks like a secret in a call, and returns whether there is any. Nothing is looked for if the policy is to
@@ -36,15 +38,32 @@ pub(super) fn is_refused(
     policy == SecretPolicy::Refuse && has_secrets(call, policy, report)
 }
 
-/// Returns what looks like a secret in what is recorded of a call.
+/// Returns what looks like a secret in what is recorded of a call: in its bytes, or in the texts that a client reads from
+/// them.
 fn found(call: &CallRecord) -> Vec<SecretMatch> {
     let answer = match &call.outcome {
-        CallOutcome::Answered(answer) => answer.body.as_bytes(),
-        CallOutcome::Failed { partial, .. } => partial.as_bytes(),
+        CallOutcome::Answered(answer) => &answer.body,
+        CallOutcome::Failed { partial, .. } => partial,
     };
-    let parts = [("request", call.request.as_bytes()), ("answer", answer)];
-    let found = parts
-        .into_iter()
-        .flat_map(|(name, bytes)| secrets::find(bytes).into_iter().map(move |found| found.within(name)));
-    found.collect()
+    let mut texts = body::joined(answer);
+    // The text of an answer can also consist of several blocks.
+    texts.extend(
+        [ResponseForm::Stream, ResponseForm::Whole]
+            .into_iter()
+            .filter_map(|form| assembled::of(form, answer)),
+    );
+    let parts = [("request", call.request.as_str()), ("answer", answer)];
+    let parts = parts.into_iter().chain(texts.iter().map(|text| ("assembled answer", text.as_str())));
+    let mut found: Vec<SecretMatch> = Vec::new();
+    for (name, text) in parts {
+        for secret in secrets::find(text.as_bytes()) {
+            let is_known =
+                |known: &SecretMatch| (&known.rule, &known.beginning) == (&secret.rule, &secret.beginning);
+            // What the bytes contain is in the texts, too.
+            if name != "assembled answer" || !found.iter().any(is_known) {
+                found.push(secret.within(name));
+            }
+        }
+    }
+    found
 }

@@ -89,6 +89,7 @@ impl ImportedExchange {
         }
         let ApiTarget { provider, endpoint, path } = target;
         let stored = rules.redacted_value(&body);
+        let path = rules.redacted_path(&path);
         let prompt = rules.prompt(endpoint, &path, &stored).ok_or("a number in the request overflows")?;
         Ok(CallRecord {
             number,
@@ -96,6 +97,7 @@ impl ImportedExchange {
             provider,
             endpoint: endpoint.name.to_owned(),
             path,
+            query: None,
             prompt,
             request: compact::text(&stored),
             latency_ms,
@@ -113,7 +115,9 @@ fn outcome(reply: ImportedResponse, rules: &MatchingRules) -> Result<CallOutcome
         ImportedResponse::Answer { status, content_type, retry_after, body } => {
             let body = String::from_utf8(body)
                 .map_err(|_| "the response is not text in UTF-8: it has no place in a session".to_owned())?;
-            let body = rules.redacted(&body).into_owned();
+            let body = rules.redacted_body(&body).into_owned();
+            let redacted = |value: Option<String>| value.map(|value| rules.redacted(&value).into_owned());
+            let (content_type, retry_after) = (redacted(content_type), redacted(retry_after));
             // The files do not say when the parts of a body arrived.
             let chunks = vec![Chunk { at_us: 0, bytes: body.len() as u64 }];
             CallOutcome::Answered(CallResponse { status, content_type, retry_after, body, chunks })
