@@ -4,11 +4,15 @@ mod client;
 pub(crate) mod clients;
 #[cfg(unix)]
 mod environment;
+mod interruptions;
+mod paths;
 mod problems;
 #[cfg(unix)]
 mod program;
 mod recordings;
+mod redaction;
 mod rules;
+mod scripted;
 mod upstream;
 
 use std::collections::BTreeMap;
@@ -267,6 +271,11 @@ fn a_server_that_cannot_be_reached_is_reported() {
     let gateway = started(&sandbox, options).unwrap();
     let answer = chat(gateway.address(), "one", false).expect(502);
     assert!(answer.json()["detail"].as_str().unwrap().contains("could not be asked"), "{}", answer.body);
+    // The server can answer the next attempt.
+    assert_eq!(answer.header("x-should-retry"), None);
+    let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
+    let missed = chat(replaying.address(), "two", false).expect(404);
+    assert_eq!(missed.header("x-should-retry"), Some("false"));
     assert_eq!(gateway.stop().unwrap()[0].failed, 1);
 }
 
@@ -408,6 +417,9 @@ fn runs_have_names_and_labels() {
         &body("four"),
     );
     wrong.expect(400);
+    for header in ["x-runvault-run: na\u{ef}ve", "x-runvault-recording: na\u{ef}ve"] {
+        request(gateway.address(), "POST /v1/chat/completions", &[header], &body("four")).expect(400);
+    }
 }
 
 #[test]
@@ -476,6 +488,9 @@ fn pages_of_other_sites_are_refused() {
     let line = "POST /openai/v1/chat/completions";
     request(gateway.address(), line, &["host: evil.example"], "{}").expect(421);
     request(gateway.address(), line, &["sec-fetch-site: cross-site"], "{}").expect(403);
+    request(gateway.address(), line, &["origin: https://evil.example"], "{}").expect(403);
+    let own = format!("host: {}", gateway.address());
+    assert_eq!(request(gateway.address(), line, &[&own, "host: evil.example"], "{}").status, 400);
     assert_eq!(upstream.requests(), 0);
 }
 
