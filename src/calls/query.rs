@@ -24,7 +24,7 @@ fn name(parameter: &str) -> &str {
 }
 
 fn is_credential(parameter: &str) -> bool {
-    let letters = name(parameter).chars().filter(|c| c.is_ascii_alphanumeric());
+    let letters = name(parameter).chars().filter(char::is_ascii_alphanumeric);
     let name: String = letters.map(|c| c.to_ascii_lowercase()).collect();
     CREDENTIALS.contains(&name.as_str()) || CREDENTIAL_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }

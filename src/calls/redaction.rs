@@ -129,7 +129,7 @@ impl Redaction {
             redacted = self.written(&parts, &strings);
         }
         if self.is_in_text_of(&redacted) {
-            redacted = REDACTED.to_owned();
+            REDACTED.clone_into(&mut redacted);
         }
         if redacted == body { Cow::Borrowed(body) } else { Cow::Owned(redacted) }
     }
