@@ -149,3 +149,17 @@ fn references_of_a_vault_of_schema_7_are_found_after_the_upgrade() {
     assert_eq!(sandbox.run(unresolved).expect(0).stdout, before);
     assert_eq!(sandbox.run(["fsck"]).expect(0).stdout, "");
 }
+
+/// No command of this program opens such a vault, so the error must not name one that checks it.
+#[test]
+fn a_damaged_vault_that_cannot_be_upgraded_is_left_to_the_program_that_wrote_it() {
+    let sandbox = Sandbox::new();
+    let file = fs::File::open(repository("tests/vaults/schema-6.vault.zst")).unwrap();
+    let mut bytes = zstd::decode_all(file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 3_000].fill(0xff);
+    fs::write(sandbox.vault(), bytes).unwrap();
+    let ran = sandbox.run(["upgrade"]).expect(2);
+    assert!(ran.stderr.contains("restore it from a backup"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("fsck"), "{}", ran.stderr);
+}

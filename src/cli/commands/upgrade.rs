@@ -1,9 +1,10 @@
 //! `runvault upgrade`
 
+use std::path::Path;
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
-use runvault::storage::Upgrade;
+use runvault::storage::{ErrorKind, StorageError, Upgrade};
 use runvault::vault::api::PathName;
 use runvault::{Vault, VaultUpgrade};
 use serde::Serialize;
@@ -34,12 +35,24 @@ struct JsonUpgrade {
     copy: Option<PathName>,
 }
 
+/// Adds what to do about a damaged vault that is still of an older schema: no other command of this program opens it.
+fn with_hint(path: &Path, error: StorageError) -> CommandError {
+    let is_older = || Vault::open(path).is_err_and(|error| error.kind() == ErrorKind::Older);
+    if error.kind() == ErrorKind::VaultDamaged && is_older() {
+        return CommandError::CouldNotRun(format!(
+            "{error}; restore it from a backup, or check and repair it with the version of runvault that wrote it"
+        ));
+    }
+    error.into()
+}
+
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let path = vault.path()?;
         let mut printer = RebuildMonitor::new();
-        let VaultUpgrade { upgrade, report } = Vault::upgrade(&path, &mut printer)?;
+        let VaultUpgrade { upgrade, report } =
+            Vault::upgrade(&path, &mut printer).map_err(|error| with_hint(&path, error))?;
         drop(printer);
         let Upgrade { from, to, copy, .. } = upgrade;
         let name = escaped(&Vault::shown_address(&path).to_string_lossy()).to_string();
