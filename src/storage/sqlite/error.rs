@@ -167,6 +167,11 @@ impl StorageError {
                 Self::busy(path, if others_wrote { BusyReason::Contended } else { BusyReason::Held })
             }
             Some(ErrorCode::NotADatabase) => Self::not_a_vault(path, "it is not an SQLite database"),
+            // A value that the schema does not allow there.
+            None if is_value(&source) => {
+                Self::about(ErrorKind::VaultDamaged, path, format_args!("is damaged ({source})"))
+                    .with_source(source)
+            }
             code => {
                 let kind = match code {
                     Some(ErrorCode::SystemIoFailure) => ErrorKind::Device,
@@ -176,6 +181,16 @@ impl StorageError {
             }
         }
     }
+}
+
+/// Whether a stored value has another type than its column, or is not valid there.
+fn is_value(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+    )
 }
 
 /// Whether the damaged table is a virtual table, which only the search index is.
