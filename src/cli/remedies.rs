@@ -18,6 +18,11 @@ const REMEDIES: &[(&str, &str)] = &[
          the copy, and otherwise restore it from a backup.",
     ),
     (
+        "page-shared",
+        "Write nothing to this vault. Restore it from a backup, or `copy` it to a new vault. If that fails, `export` the \
+         artifacts that can be read and `import` them into a new vault.",
+    ),
+    (
         "log-damaged",
         "`fsck --repair` recovers what the log still contains, verifies it like any added artifact, and renames the copy.",
     ),
@@ -77,6 +82,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ("index-missing", REINDEX),
     ("index-surplus", REINDEX),
     ("index-unreadable", REINDEX),
+    ("index-version-missing", REINDEX),
     ("embedded-missing", "`fsck --repair` adds it again."),
     (
         "removed-present",

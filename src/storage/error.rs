@@ -112,6 +112,12 @@ impl StorageError {
         Self::new(ErrorKind::Damaged, message).with_source(defect)
     }
 
+    /// Creates the error for a file with a page that is used twice; `detail` names the page.
+    pub(crate) fn shared_page(detail: &str) -> Self {
+        let message = format!("a page of the vault's file is used twice, and nothing was changed: {detail}");
+        Self::new(ErrorKind::VaultDamaged, message)
+    }
+
     /// Creates an error from an I/O error of the file at `path`.
     pub(crate) fn io(path: &Path, source: io::Error) -> Self {
         match source.kind() {
@@ -144,9 +150,10 @@ impl StorageError {
         self.source.as_ref().map_or_else(|| self.message.clone(), ToString::to_string)
     }
 
-    /// Returns whether the file is damaged or the database reports an unexpected error.
+    /// Returns whether the file is damaged or the database reports an unexpected error. A failure of the device is
+    /// not: what it prevented may succeed later.
     pub(crate) fn is_of_damaged_file(&self) -> bool {
-        matches!(self.kind(), ErrorKind::VaultDamaged | ErrorKind::Database | ErrorKind::Device)
+        matches!(self.kind(), ErrorKind::VaultDamaged | ErrorKind::Database)
     }
 
     /// Returns whether retrying may succeed without a change to the vault: when another process has finished, or space

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
-use crate::storage::check::Repair;
 use crate::storage::{self, Capability, StorageError, Upgrade};
 
 /// The result of upgrading a vault.
@@ -71,7 +70,7 @@ impl Vault {
         from: &[PathBuf],
         keys: &KeyRing,
         monitor: &mut dyn fsck::FsckMonitor,
-    ) -> Result<Vec<Repair>, StorageError> {
+    ) -> Result<fsck::RepairReport, StorageError> {
         self.storage.expect(Capability::Repair)?;
         fsck::repair(&*self.storage, report, from, keys, monitor)
     }

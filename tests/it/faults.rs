@@ -5,8 +5,11 @@ use std::process::Command;
 
 use faulty::{Failure, Operation};
 use runvault::Vault;
+use runvault::artifact::KeyRing;
+use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::fsck::{Finding, FsckMonitor, FsckOptions};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -37,6 +40,11 @@ fn every_write_that_fails() {
 #[test]
 fn every_sync_that_fails() {
     alone("faults::syncs");
+}
+
+#[test]
+fn writes_of_a_repair_that_fail() {
+    alone("faults::writes_of_a_repair");
 }
 
 #[test]
@@ -75,6 +83,70 @@ fn writes() {
     for failure in [Failure::Once, Failure::ForGood] {
         fail_each(Operation::Write, failure, 1);
     }
+}
+
+/// A repair during which a write fails reports that, and loses nothing that the next one needs.
+#[test]
+#[ignore = "runs in a process of its own, started by another test"]
+fn writes_of_a_repair() {
+    faulty::install();
+    let sandbox = Sandbox::new();
+    let intact = sandbox.path("intact.vault");
+    let vault = Vault::open_or_create(&intact).unwrap();
+    add(&vault, vec![Input::Path(repository("examples"))]).0.unwrap();
+    drop(vault);
+    std::fs::copy(&intact, sandbox.path("damaged.vault")).unwrap();
+    let damaged = rusqlite::Connection::open(sandbox.path("damaged.vault")).unwrap();
+    damaged
+        .execute_batch(
+            "PRAGMA foreign_keys = OFF; DELETE FROM artifact WHERE id = 1; DELETE FROM blob WHERE id = 2;
+             DELETE FROM payload WHERE blob = 3; DELETE FROM attribute; DELETE FROM tag;",
+        )
+        .unwrap();
+    damaged.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(damaged);
+    let check = |vault: &Vault| vault.fsck(&FsckOptions::default(), &mut Silent).unwrap();
+    let mut errors = 0;
+    for times in (0..).step_by(one_in(5)) {
+        let path = sandbox.path("copy.vault");
+        for ending in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(sandbox.path(&format!("copy.vault{ending}")));
+        }
+        std::fs::copy(sandbox.path("damaged.vault"), &path).unwrap();
+        let vault = Vault::open(&path).unwrap();
+        let repair = |report| vault.repair(report, &[intact.clone()], &KeyRing::default(), &mut Silent);
+        let report = check(&vault);
+        assert!(!report.is_clean());
+        let asked = faulty::asked(Operation::Write);
+        faulty::fail_after(Operation::Write, times, Failure::Once);
+        let outcome = repair(&report);
+        faulty::repair();
+        let failed = faulty::asked(Operation::Write) - asked > u64::from(times);
+        let left = check(&vault);
+        match outcome {
+            // A failed checkpoint is repeated later.
+            Ok(_) => assert!(left.is_clean(), "{times}: {:#?}", left.findings),
+            Err(error) => {
+                assert!(failed && error.is_transient(), "{times}: {error}");
+                errors += 1;
+                repair(&left).unwrap();
+                let left = check(&vault);
+                assert!(left.is_clean(), "{times}: {:#?}", left.findings);
+            }
+        }
+        if !failed {
+            break;
+        }
+    }
+    assert!(errors >= 3, "{errors}");
+}
+
+struct Silent;
+
+impl FsckMonitor for Silent {
+    fn found(&mut self, _: &Finding) {}
+
+    fn checked(&mut self, _: CoreHash, _: u64) {}
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
         }
     }
     let stride = std::env::var("RUNVAULT_LOG_STRIDE").map_or(23, |stride| stride.parse().unwrap());
+    let mut losses = 0;
     for offset in offsets.into_iter().step_by(stride) {
         killed.with_log(Some(&killed.flipped(offset)));
         // The first to look is one that only reads.
@@ -139,7 +140,11 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
         // More is written before it is repaired.
         killed.sandbox.add([document(&killed.sandbox, "later", offset)]);
         let before = killed.present().len();
-        killed.sandbox.run(["fsck", "--repair"]);
+        let repaired = killed.sandbox.run(["fsck", "--repair"]);
+        let is_lost = repaired.stdout.contains("not repaired ");
+        assert_eq!(repaired.status, i32::from(is_lost), "{offset}: {}", repaired.stdout);
+        assert!(is_lost || !repaired.stdout.contains(": lost: "), "{offset}: {}", repaired.stdout);
+        losses += usize::from(is_lost);
         assert_eq!(killed.fsck().expect(0).stdout, "", "{offset}");
         let after = killed.present().len();
         assert!(after >= before && after >= ADDED - 1, "{offset}: {before} then {after} of {ADDED}");
@@ -151,6 +156,7 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
             ["v.vault.salvaged-wal-1", "v.vault.salvaged-wal-1-shm"]
         );
     }
+    assert!(losses > 0);
 }
 
 #[test]

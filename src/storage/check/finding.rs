@@ -159,6 +159,9 @@ findings! {
     FILE_DAMAGED, "file-damaged",
         "SQLite's integrity check finds the file damaged.",
         "A disk, a copy or another program changed the file. Anything that the other checks do not report may be intact.";
+    PAGE_SHARED, "page-shared",
+        "A page of the file is used twice.",
+        "Writing to one table can overwrite rows of another, so nothing is repaired in this file.";
     LOG_DAMAGED, "log-damaged",
         "The write-ahead log did not contain all committed changes, and what remained of it was saved.",
         "The last artifacts and changes before the damage may be missing, although they were acknowledged.";
@@ -244,6 +247,9 @@ findings! {
     INDEX_UNREADABLE, "index-unreadable",
         "The index entries of an artifact cannot be read.",
         "Queries that reach the artifact fail. Its bytes may be intact.";
+    INDEX_VERSION_MISSING, "index-version-missing",
+        "The vault does not record which version of the program built its indexes.",
+        "Query results may be those of another version. The stored bytes are intact.";
     EMBEDDED_MISSING, "embedded-missing",
         "An artifact that is part of another one is not in the vault itself.",
         "It is not found by its hash or content. Its bytes are in the artifact that contains it.";

@@ -24,8 +24,8 @@ pub use facts::ArtifactFacts;
 pub use finding::{Finding, FindingInfo, Subject};
 pub use records::{
     CaptureId, CatalogCounts, CheckedArtifact, DictionaryCopy, IntegrityLevel, JournalInspection,
-    JournalRestoreResult, KindFacts, ReadCapture, ReadmittedArtifact, RecordedCapture, RecordedSignatures,
-    ReindexOutcome, Removals, Repair,
+    JournalRestoreResult, KindFacts, LogRestoreResult, ReadCapture, ReadmittedArtifact, RecordedCapture,
+    RecordedSignatures, ReindexOutcome, Removals, Repair,
 };
 
 /// A vault at one point in time, for checking.
@@ -156,6 +156,11 @@ pub trait Repairs {
         Ok(Vec::new())
     }
 
+    /// Restores the lost rows of blobs whose hashes the seals of captures and the journal prove.
+    fn repair_blob_rows(&self) -> Result<Vec<Repair>> {
+        Ok(Vec::new())
+    }
+
     /// Corrects the recorded hash of a blob if its stored bytes have another hash that the seal or the hash of a
     /// capture proves.
     fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>>;
@@ -200,6 +205,18 @@ pub trait Repairs {
         at: DateTime<Utc>,
     ) -> Result<PutResult>;
 
+    /// Deletes a damaged capture and stores `artifact`, which has it intact, as by [`Repairs::put_again`].
+    fn replace_capture(
+        &self,
+        artifact: &Prepared,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<(Vec<Repair>, PutResult)> {
+        let admitted = artifact.admitted();
+        let dropped = self.drop_capture(admitted.core(), admitted.capture())?;
+        Ok((dropped, self.put_again(artifact, recorded, at)?))
+    }
+
     /// Restores everything that the journal determines. Other rows that the journal does not know are kept. Changes
     /// nothing if the journal's chain is broken or it contains entries that this program does not understand.
     fn restore_from_journal(&self) -> Result<JournalRestoreResult>;
@@ -224,5 +241,5 @@ pub trait SalvagedLog {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    fn finish(self: Box<Self>, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<Vec<Repair>>;
+    fn finish(self: Box<Self>, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<LogRestoreResult>;
 }

@@ -33,6 +33,11 @@ pub trait Maintenance: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Finds damage because of which writing to the vault can overwrite intact data. Nothing may then be written.
+    fn check_pages(&self) -> Result<Vec<Finding>> {
+        Ok(Vec::new())
+    }
+
     /// Returns the copies of damaged logs, including those that a repair has processed.
     fn log_copies(&self) -> Result<Vec<PathBuf>> {
         Ok(Vec::new())

@@ -14,7 +14,7 @@ use super::dictionaries::{DecompressionDictionaryCache, Dictionaries};
 use super::error::is_damage;
 use super::ids::blob_id;
 use super::journal::{JournalEvent, SqliteJournalWriter};
-use super::lists::MentionListReader;
+use super::lists::{MentionListReader, MentionRow};
 use super::mention_index;
 use super::payload::PayloadReader;
 use super::signatures;
@@ -113,8 +113,7 @@ impl SqliteWriter<'_> {
         let lists =
             MentionListReader { payloads: PayloadReader { connection: self.transaction, readers: &readers } };
         for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
-            // An unreadable list has no entries worth keeping.
-            let mentions = lists.for_capture(capture.0).unwrap_or_default();
+            let mentions = readable(lists, capture.0)?;
             known.extend(mentions.iter().map(|mention| (mention_index::key(&mention.digest), capture.0)));
             self.transaction
                 .prepare_cached("DELETE FROM mention_list WHERE capture = ?1")?
@@ -195,6 +194,18 @@ pub(super) fn finish(
     transaction.commit()
 }
 
+/// Returns the mentions of a capture. A damaged list has no entries worth keeping; that of a damaged capture was already
+/// reported.
+///
+/// # Errors
+/// Returns an error if the list cannot be read for a reason other than damage: its entries would otherwise be lost.
+fn readable(lists: MentionListReader<'_>, capture: i64) -> rusqlite::Result<Vec<MentionRow>> {
+    match lists.for_capture(capture) {
+        Err(error) if is_damage(&error) => Ok(Vec::new()),
+        mentions => mentions,
+    }
+}
+
 fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     mention_index::clear(transaction)?;
     let readers = DecompressionDictionaryCache::default();
@@ -205,8 +216,7 @@ fn mentions(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut captures = captures.query([])?;
     while let Some(row) = captures.next()? {
         let capture: i64 = row.get(0)?;
-        // Unreadable lists belong to unreadable captures, which were already reported.
-        let mentions = lists.for_capture(capture).unwrap_or_default();
+        let mentions = readable(lists, capture)?;
         roles.extend(mentions.iter().map(|mention| mention.role));
         entries.extend(mentions.iter().map(|mention| (mention_index::key(&mention.digest), capture)));
         if entries.len() >= ENTRIES {

@@ -63,19 +63,7 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>> {
-        self.repair(|transaction| {
-            let Some(id) = capture_id(transaction, core, capture)? else { return Ok(Vec::new()) };
-            search::forget(transaction, id)?;
-            for sql in [
-                "DELETE FROM mention_list WHERE capture = ?1",
-                "DELETE FROM signature WHERE capture = ?1",
-                "DELETE FROM member WHERE capture = ?1",
-                "DELETE FROM capture WHERE id = ?1",
-            ] {
-                transaction.execute(sql, [id])?;
-            }
-            Ok(vec![Repair { subject: Subject::Capture(capture), did: "dropped, to be added again" }])
-        })
+        self.repair(|transaction| drop_capture(transaction, core, capture))
     }
 
     /// Assigns `capture` of `artifact` to the artifact that its seal proves: the admitted one, if that was sealed when
@@ -170,6 +158,35 @@ impl Store {
         let failed = |error| StorageError::from_sqlite(Path::new(&self.path), error);
         work(&mut connection).map_err(failed)
     }
+}
+
+/// Deletes a capture of the artifact `core`.
+pub(super) fn drop_capture(
+    connection: &Connection,
+    core: CoreHash,
+    capture: CaptureHash,
+) -> rusqlite::Result<Vec<Repair>> {
+    let Some(id) = capture_id(connection, core, capture)? else { return Ok(Vec::new()) };
+    search::forget(connection, id)?;
+    for sql in [
+        "DELETE FROM mention_list WHERE capture = ?1",
+        "DELETE FROM signature WHERE capture = ?1",
+        "DELETE FROM member WHERE capture = ?1",
+        "DELETE FROM capture WHERE id = ?1",
+    ] {
+        connection.execute(sql, [id])?;
+    }
+    Ok(vec![Repair { subject: Subject::Capture(capture), did: "dropped, to be added again" }])
+}
+
+/// Deletes payloads whose blob is lost, unless something refers to them: their hashes are not known, and a new blob
+/// could get their number.
+pub(super) fn drop_orphans(connection: &Connection) -> rusqlite::Result<()> {
+    let sql = "DELETE FROM payload WHERE blob NOT IN (SELECT id FROM blob)
+                  AND blob NOT IN (SELECT blob FROM capture WHERE blob IS NOT NULL)
+                  AND blob NOT IN (SELECT blob FROM member)
+                  AND blob NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)";
+    connection.execute(sql, []).map(drop)
 }
 
 /// Whether a capture of the artifact is sealed with the artifact's core hash.

@@ -151,6 +151,10 @@ impl Store {
         busy_timeout: Duration,
         work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
     ) -> Result<bool> {
+        // Tables that are dropped free their pages, also those that another table uses.
+        if let Some(finding) = self.check_pages()?.first() {
+            return Err(StorageError::shared_page(&finding.detail));
+        }
         let connection = self.connection()?;
         let change = || {
             // Words of passages that are removed later must not remain in the pages of an old index.

@@ -18,11 +18,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::delta::DeltaBaseFinder;
 use super::dictionaries::Dictionaries;
 use super::dictionary_training;
+use super::error::{StorageError, refused};
 use super::ids::{artifact_id, blob_id, capture_id};
-use super::journal::{Addition, SqliteJournalWriter, after, arrival};
+use super::journal::{Addition, JournalEvent, SqliteJournalWriter, after, arrival};
 use super::lists::MentionListReader;
 use super::mention_index;
 use super::payload::PayloadReader;
+use super::repair;
 use super::statements::{StatementProvider, TransactionStatements};
 use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
@@ -30,6 +32,7 @@ use super::unresolved;
 use super::write_lock;
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::check::Repair;
 use crate::storage::seal::seal;
 use crate::storage::{Actor, AdoptedEntry, Prepared, PutOutcome, PutResult, RemovedPolicy};
 use sightings::PendingSightings;
@@ -65,6 +68,33 @@ pub(super) fn put_again(
         writer.recorded = recorded.map(|signature| (key, signature));
         writer.put_unless_removed(prepared)
     })
+}
+
+/// Deletes a damaged capture of one artifact and stores the artifact, as by [`put_again`], in one transaction: if it cannot
+/// be stored, what is left of the damaged capture must remain.
+pub(super) fn replace_capture(
+    connection: &mut Connection,
+    prepared: &Prepared,
+    recorded: Option<Signature>,
+    putting: &PutContext<'_>,
+) -> rusqlite::Result<(Vec<Repair>, PutResult)> {
+    let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
+    let mut dropped = Vec::new();
+    let open = |connection: &Connection| {
+        let mut journal = SqliteJournalWriter::open(connection, putting.actor, putting.at)?;
+        dropped = repair::drop_capture(connection, core, capture)?;
+        repair::drop_orphans(connection)?;
+        for Repair { subject, did } in &dropped {
+            journal.append(connection, &JournalEvent::Repair { did, subject: &subject.to_string() })?;
+        }
+        Ok(journal)
+    };
+    let put = with_journal(connection, putting, open, |writer| {
+        writer.recorded = recorded.map(|signature| ((core, capture), signature));
+        let put = writer.put_unless_removed(prepared)?;
+        if put.outcome.is_refused() { Err(refused(StorageError::gone(core))) } else { Ok(put) }
+    })?;
+    Ok((dropped, put))
 }
 
 fn in_one_transaction<T>(

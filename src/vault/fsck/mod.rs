@@ -18,12 +18,12 @@ use std::path::PathBuf;
 use crate::artifact::{KeyRing, Kind};
 use crate::formats;
 use crate::storage::check::finding::{KIND_DIFFERS, Subject};
-use crate::storage::check::{Inspection, IntegrityLevel, Repair};
-use crate::storage::{Result, Storage};
+use crate::storage::check::{Inspection, IntegrityLevel};
+use crate::storage::{Result, Storage, StorageError};
 
 pub use crate::storage::check::finding::{self, Finding, FindingInfo};
 pub use options::{Depth, FsckOptions, Sample};
-pub use report::{FsckMonitor, FsckReport};
+pub use report::{FsckMonitor, FsckReport, RepairReport};
 pub use signatures::SignatureCounts;
 
 pub(crate) use reader::admit_stored;
@@ -58,11 +58,18 @@ pub(crate) fn check(
 /// `keys`; earlier results of signatures for which there is no key are kept. An interrupted rebuild is partial, and the
 /// vault answers correctly at any time. The report lists the artifacts that were not admitted again; they remain in the
 /// vault with their previous data.
+///
+/// # Errors
+/// Returns an error of the kind [`VaultDamaged`](crate::storage::ErrorKind::VaultDamaged), and writes nothing, if a page of the file is used
+/// twice.
 pub(crate) fn reindex(
     storage: &dyn Storage,
     keys: &KeyRing,
     monitor: &mut dyn FsckMonitor,
 ) -> Result<FsckReport> {
+    if let Some(Finding { detail, .. }) = storage.maintenance().check_pages()?.into_iter().next() {
+        return Err(StorageError::shared_page(&detail));
+    }
     let mut reporter = FsckReporter::new(monitor);
     reindex::reindex(storage, keys, &mut reporter)?;
     Ok(reporter.report())
@@ -70,17 +77,17 @@ pub(crate) fn reindex(
 
 /// Repairs the findings of `report` as far as that is unambiguous, with bytes from `from`: other vaults, and
 /// directories of files and archives. Signatures of artifacts that are added or indexed again are checked with `keys`.
-/// Returns the repairs made; run another check for what remains.
+/// Returns the repairs made; run another check for what remains. Writes nothing if a page of the file is used twice.
 ///
 /// # Errors
-/// Returns an error if the vault cannot be read or written, or a path in `from` does not exist.
+/// Returns an error if the vault cannot be read or written for a reason other than damage, or a path in `from` does not exist.
 pub(crate) fn repair(
     storage: &dyn Storage,
     report: &FsckReport,
     from: &[PathBuf],
     keys: &KeyRing,
     monitor: &mut dyn FsckMonitor,
-) -> Result<Vec<Repair>> {
+) -> Result<RepairReport> {
     repair::repair(storage, report, from, keys, &mut FsckReporter::new(monitor))
 }
 

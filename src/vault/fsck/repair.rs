@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::reader::{FsckItem, FsckReader, admit_as};
-use super::report::{FsckReport, FsckReporter};
+use super::report::{FsckReport, FsckReporter, RepairReport};
 use super::sources::{RepairSource, from_vault};
 use super::{reindex, search};
 use crate::artifact::{Admitted, KeyRing};
@@ -16,8 +16,8 @@ use crate::storage::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     ENTRY_DIFFERS, FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INDEX_UNREADABLE,
-    INSECURE_PERMISSIONS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, LOG_DAMAGED,
-    MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, PAYLOAD_SURPLUS,
+    INDEX_VERSION_MISSING, INSECURE_PERMISSIONS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
+    LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, PAYLOAD_SURPLUS,
     REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG,
     SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, UNRESOLVED_MISSING,
     UNRESOLVED_SURPLUS, WARNINGS_DIFFER,
@@ -26,13 +26,14 @@ use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, IntegrityLevel, ReadCapture, RecordedCapture, RecordedSignatures,
     Repair, Repairs,
 };
-use crate::storage::{ErrorKind, Result, SourcePath, Storage, StoredMember};
+use crate::storage::{ErrorKind, Result, SourcePath, Storage, StorageError, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
     INDEX_MISSING,
     INDEX_SURPLUS,
     INDEX_UNREADABLE,
+    INDEX_VERSION_MISSING,
     MENTION_INDEX_UNSORTED,
     MENTIONS_MISSING,
     MENTIONS_SURPLUS,
@@ -71,8 +72,12 @@ pub(super) fn repair(
     from: &[PathBuf],
     keys: &KeyRing,
     reporter: &mut FsckReporter<'_>,
-) -> Result<Vec<Repair>> {
+) -> Result<RepairReport> {
     let sources = from.iter().map(|path| RepairSource::open(path)).collect::<Result<Vec<_>>>()?;
+    // The next check finds it again.
+    if !storage.maintenance().check_pages()?.is_empty() {
+        return Ok(RepairReport::default());
+    }
     let mut repair = Repairer {
         storage,
         steps: storage.maintenance().repairs()?,
@@ -80,41 +85,33 @@ pub(super) fn repair(
         sources,
         keys,
         done: Vec::new(),
+        lost: Vec::new(),
+        failures: Vec::new(),
         is_reordered: false,
         signatures: RecordedSignatures::default(),
         source_paths: HashMap::new(),
     };
-    as_far_as_possible(repair.end())?;
-    as_far_as_possible(repair.file())?;
-    as_far_as_possible(repair.logs())?;
+    repair.step(Repairer::end)?;
+    repair.step(Repairer::file)?;
+    repair.step(Repairer::logs)?;
     let of_the_file = repair.done.len();
-    as_far_as_possible(repair.bytes())?;
-    as_far_as_possible(repair.artifacts())?;
-    as_far_as_possible(repair.captures())?;
+    repair.step(Repairer::bytes)?;
+    repair.step(Repairer::artifacts)?;
+    repair.step(Repairer::captures)?;
     let changed = repair.done.len() > of_the_file;
-    as_far_as_possible(repair.journal())?;
+    repair.step(Repairer::journal)?;
     if repair.has_any(OF_THE_INDEX) || changed || repair.is_reordered {
-        as_far_as_possible(reindex::reindex(storage, keys, reporter).map(|()| {
+        repair.step(|repair| {
+            reindex::reindex(storage, keys, reporter)?;
             let did = "rebuilt, with all indexes of artifacts";
             repair.done.push(Repair { subject: Subject::Mentions, did });
-        }))?;
-    }
-    as_far_as_possible(repair.search())?;
-    as_far_as_possible(repair.unreferenced())?;
-    Ok(repair.done)
-}
-
-/// Ignores errors caused by damage, so that the other steps run; the next check finds what remains.
-fn as_far_as_possible(outcome: Result<()>) -> Result<()> {
-    match outcome {
-        Err(error)
-            if error.is_of_damaged_file()
-                || matches!(error.kind(), ErrorKind::IndexDamaged | ErrorKind::Damaged) =>
-        {
             Ok(())
-        }
-        outcome => outcome,
+        })?;
     }
+    repair.step(Repairer::search)?;
+    repair.step(Repairer::unreferenced)?;
+    let Repairer { done, lost, failures, .. } = repair;
+    Ok(RepairReport { repaired: done, lost, failures })
 }
 
 struct Repairer<'r> {
@@ -124,6 +121,8 @@ struct Repairer<'r> {
     sources: Vec<RepairSource>,
     keys: &'r KeyRing,
     done: Vec<Repair>,
+    lost: Vec<Repair>,
+    failures: Vec<StorageError>,
     /// Whether rows were renumbered.
     is_reordered: bool,
     /// The signature states of captures that the journal recorded before anything was added again.
@@ -133,6 +132,21 @@ struct Repairer<'r> {
 }
 
 impl<'r> Repairer<'r> {
+    /// Runs a step. An error caused by damage is noted, so that the other steps run. Any other error ends the repair:
+    /// after a failure of the disk, later steps would drop what this step could restore the next time.
+    fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        match step(self) {
+            Err(error)
+                if error.is_of_damaged_file()
+                    || matches!(error.kind(), ErrorKind::IndexDamaged | ErrorKind::Damaged) =>
+            {
+                self.failures.push(error);
+                Ok(())
+            }
+            outcome => outcome,
+        }
+    }
+
     fn inspect(&self) -> Result<Box<dyn Inspection + 'r>> {
         self.storage.maintenance().inspect()
     }
@@ -186,7 +200,9 @@ impl<'r> Repairer<'r> {
                     added.insert(lost.key());
                 }
             }
-            self.done.append(&mut log.finish(&added)?);
+            let mut restored = log.finish(&added)?;
+            self.done.append(&mut restored.repaired);
+            self.lost.append(&mut restored.lost);
             Ok(())
         })
     }
@@ -203,12 +219,16 @@ impl<'r> Repairer<'r> {
             }
         }
         let damaged = self.subjects(&[BLOB_DAMAGED, BLOB_MISSING, BASE_WRONG]);
-        let blobs: BTreeSet<BlobHash> = damaged
-            .filter_map(|subject| match subject {
-                Subject::Blob(blob) => Some(*blob),
-                _ => None,
-            })
-            .collect();
+        let blob_of = |subject: &Subject| match subject {
+            Subject::Blob(blob) => Some(*blob),
+            _ => None,
+        };
+        let mut blobs: BTreeSet<BlobHash> = damaged.filter_map(blob_of).collect();
+        if self.has_any(&[CAPTURE_LOST, REFERENCE_BROKEN]) {
+            let mut restored = self.steps.repair_blob_rows()?;
+            blobs.extend(restored.iter().filter_map(|repair| blob_of(&repair.subject)));
+            self.done.append(&mut restored);
+        }
         for blob in &blobs {
             self.done.append(&mut self.steps.repair_digest(*blob)?);
         }
@@ -376,14 +396,17 @@ impl<'r> Repairer<'r> {
         if !is_damaged && self.storage.snapshot()?.capture(admitted.core(), admitted.capture())?.is_some() {
             return Ok(());
         }
-        if is_damaged {
-            self.done.append(&mut self.steps.drop_capture(admitted.core(), admitted.capture())?);
-        }
         let key = (admitted.core(), admitted.capture());
         let recorded = self.signatures.get(&key).cloned();
         let mut artifact = preparer.prepare(admitted);
         artifact.set_source_paths(&|part| self.source_paths.get(&(part.core(), part.capture())).cloned());
-        let put = self.steps.put_again(&artifact, recorded, clock::now())?;
+        let put = if is_damaged {
+            let (mut dropped, put) = self.steps.replace_capture(&artifact, recorded, clock::now())?;
+            self.done.append(&mut dropped);
+            put
+        } else {
+            self.steps.put_again(&artifact, recorded, clock::now())?
+        };
         if put.outcome.is_refused() {
             return Ok(());
         }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use super::signatures::SignatureCounts;
 use crate::digest::{CoreHash, Digest};
+use crate::storage::StorageError;
+use crate::storage::check::Repair;
 use crate::storage::check::finding::{self, Finding};
 
 /// Maximum number of findings listed in a report; the others are counted.
@@ -45,6 +47,17 @@ impl FsckReport {
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
+}
+
+/// The result of a repair. What remains to be repaired is found by another check.
+#[derive(Debug, Default)]
+pub struct RepairReport {
+    /// The repairs made.
+    pub repaired: Vec<Repair>,
+    /// Captures and changes of damaged logs that were not restored, and why. No later check finds them.
+    pub lost: Vec<Repair>,
+    /// Errors caused by damage, because of which a step was not completed.
+    pub failures: Vec<StorageError>,
 }
 
 /// A reporter that passes each finding to the monitor once.

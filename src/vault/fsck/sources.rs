@@ -171,6 +171,8 @@ pub(super) fn from_vault(
         None => {
             match storage.snapshot().and_then(|snapshot| snapshot.read_members(lost.core, lost.capture)) {
                 Ok(files) => (true, files),
+                // Bytes that cannot be read now must not be taken for lost.
+                Err(error) if error.is_transient() => return Err(error),
                 Err(_) => return Ok(None),
             }
         }

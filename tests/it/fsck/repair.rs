@@ -131,3 +131,65 @@ fn every_repair_is_in_the_journal() {
     actions.retain(|action| action != "add");
     assert_eq!(actions, ["repair restored", "reindex"]);
 }
+
+/// The number of a lost blob still has a payload, which a new blob must not get.
+#[test]
+fn captures_whose_blobs_were_lost_are_replaced_in_one_step() {
+    let other = examples();
+    let vault = other.vault();
+    for change in
+        ["DELETE FROM blob WHERE id = 1", "DELETE FROM blob WHERE id > (SELECT max(id) - 2 FROM blob)"]
+    {
+        let sandbox = examples();
+        // Without the bytes, nothing is dropped.
+        let report = repaired(&sandbox, change, &[]);
+        assert!(!report.contains("dropped"), "{report}");
+        let report = findings(&sandbox, &["--repair", "--from", vault.to_str().unwrap()]);
+        assert!(report.lines().all(|line| line.starts_with("repaired")), "{change}\n{report}");
+        assert_eq!(findings(&sandbox, &[]), "");
+        for core in ["4df877dec7f4", "5c496a37feba", "3941d389b337", "7c8de5910f63"] {
+            let get = |sandbox: &Sandbox| sandbox.run(["get", core]).expect(0).stdout;
+            assert_eq!(get(&sandbox), get(&other), "{change}");
+        }
+        let orphans = "SELECT count(*) FROM payload WHERE blob NOT IN (SELECT id FROM blob)";
+        assert_eq!(sql(&sandbox).query_row(orphans, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_lost_row_of_a_blob_is_restored_without_another_vault() {
+    let sandbox = examples();
+    let change = "DELETE FROM blob WHERE id = (SELECT min(blob) FROM capture)";
+    let report = repaired(&sandbox, change, &[]);
+    assert!(report.contains("repaired: restored to its table | blob "), "{report}");
+    assert_eq!(findings(&sandbox, &[]), "");
+}
+
+#[test]
+fn the_version_of_the_indexes_is_recorded_again_when_they_were_rebuilt() {
+    let sandbox = examples();
+    let found = "index-version-missing | table derived | its row is missing\n";
+    sql(&sandbox).execute_batch("DELETE FROM derived").unwrap();
+    assert_eq!(findings(&sandbox, &[]), found);
+    let report = findings(&sandbox, &["--repair"]);
+    assert_eq!(report, "repaired: rebuilt, with all indexes of artifacts | index mentions | \n");
+    let version = "SELECT version FROM derived";
+    let version =
+        |sandbox: &Sandbox| sql(sandbox).query_row(version, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(version(&sandbox), version(&examples()));
+}
+
+#[test]
+fn reading_an_artifact_whose_blob_was_lost_names_the_check() {
+    let sandbox = examples();
+    let core = sql(&sandbox)
+        .query_row(
+            "SELECT hex(a.core) FROM artifact a JOIN capture c ON c.artifact = a.id WHERE c.blob = 1",
+            [],
+            |row| row.get::<_, String>(0),
+        )
+        .unwrap();
+    sql(&sandbox).execute_batch("DELETE FROM blob WHERE id = 1").unwrap();
+    let ran = sandbox.run(["get", &core.to_lowercase()]).expect(2);
+    assert!(ran.stderr.contains("is damaged") && ran.stderr.contains("\"runvault fsck\""), "{}", ran.stderr);
+}

@@ -64,10 +64,10 @@ impl Repaired {
         let is_recorded = |did: &str| recorded.iter().any(|recorded| recorded == did);
         // Rebuilding is recorded by an entry of its own, and adding by that of the addition.
         let others = ["rebuilt, with all indexes of artifacts", "added again"];
-        for repair in &done {
+        for repair in &done.repaired {
             assert!(is_recorded(repair.did) || others.contains(&repair.did), "{repair:?}");
         }
-        done.into_iter().map(|repair| repair.did.to_owned()).collect()
+        done.repaired.into_iter().map(|repair| repair.did.to_owned()).collect()
     }
 
     /// Damages the vault, and expects that it is repaired completely, also by this step.

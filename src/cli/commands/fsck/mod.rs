@@ -92,13 +92,13 @@ impl Args {
         if options.depth == Depth::Full && options.kind.is_none() && options.after.is_none() {
             progress.count_artifacts(&vault);
         }
-        let mut printer = FsckPrinter { as_json: self.json, progress, resume, output_error: None };
+        let mut printer = FsckPrinter { as_json: self.json, progress, resume, output_error: None, lost: 0 };
         let report = if self.repair {
             self.repair(&vault, &options, &mut printer)?
         } else {
             vault.fsck(&options, &mut printer)?
         };
-        let FsckPrinter { output_error, resume, progress, .. } = printer;
+        let FsckPrinter { output_error, resume, progress, lost, .. } = printer;
         drop(progress);
         // A closed pipe does not affect the exit status, which is the answer.
         if let Some(error) = output_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
@@ -120,7 +120,10 @@ impl Args {
         let (artifacts, found) = (counted(artifacts, "artifact"), counted(findings, "finding"));
         stdout::note(&format!("{artifacts} checked, {found}; {size} in {seconds:.2} s"));
         report.signatures.iter().for_each(|counts| reindex::note_signatures(*counts));
-        Ok(if findings == 0 { Status::Done } else { Status::No })
+        if lost > 0 {
+            stdout::note(&format!("{} not repaired", counted(lost, "item")));
+        }
+        Ok(if findings == 0 && lost == 0 { Status::Done } else { Status::No })
     }
 
     /// Checks, repairs, and checks again: the remaining findings could not be repaired.
@@ -149,11 +152,18 @@ impl Args {
         if report.is_clean() {
             return Ok(report);
         }
-        for repaired in
-            vault.repair(&report, &self.from, &options.keys, &mut SilentMonitor(&mut printer.progress))?
-        {
-            printer.print(|as_json| print_repair(&repaired, as_json));
+        let done =
+            vault.repair(&report, &self.from, &options.keys, &mut SilentMonitor(&mut printer.progress))?;
+        for repaired in &done.repaired {
+            printer.print(|as_json| print_repair(repaired, true, as_json));
         }
+        for lost in &done.lost {
+            printer.print(|as_json| print_repair(lost, false, as_json));
+        }
+        for failure in &done.failures {
+            stdout::note(&format!("a step of the repair failed: {failure}"));
+        }
+        printer.lost = done.lost.len() as u64;
         Ok(vault.fsck(options, printer)?)
     }
 
@@ -181,7 +191,10 @@ fn percent(text: &str) -> Result<f64, String> {
 
 #[derive(Serialize)]
 struct RepairLine<'f> {
-    repaired: &'f str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repaired: Option<&'f str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_repaired: Option<&'f str>,
     about: &'f str,
     subject: String,
 }
@@ -207,6 +220,8 @@ struct FsckPrinter {
     resume: Option<FsckResumeFile>,
     /// The first output error. The check continues without output.
     output_error: Option<io::Error>,
+    /// The number of changes and captures of damaged logs that were not restored. The check does not know them.
+    lost: u64,
 }
 
 impl FsckPrinter {
@@ -241,17 +256,24 @@ impl FsckMonitor for FsckPrinter {
     }
 }
 
-fn print_repair(repaired: &Repair, as_json: bool) -> io::Result<()> {
+fn print_repair(repaired: &Repair, is_repaired: bool, as_json: bool) -> io::Result<()> {
     let Repair { subject, did } = repaired;
     if as_json {
         let mut out = stdout::raw();
         let (about, subject) = (subject.type_name(), subject.name());
-        json::line(&mut out, &RepairLine { repaired: did, about, subject })?;
+        let repaired = is_repaired.then_some(*did);
+        let not_repaired = (!is_repaired).then_some(*did);
+        json::line(&mut out, &RepairLine { repaired, not_repaired, about, subject })?;
         return out.flush();
     }
     let subject = subject.to_string();
     let mut out = stdout::text();
-    writeln!(out, "{GOOD}repaired{GOOD:#} {}: {did}", escaped(&subject))?;
+    let subject = escaped(&subject);
+    if is_repaired {
+        writeln!(out, "{GOOD}repaired{GOOD:#} {subject}: {did}")?;
+    } else {
+        writeln!(out, "{BAD}not repaired{BAD:#} {subject}: {did}")?;
+    }
     out.flush()
 }
 

@@ -13,6 +13,7 @@ mod journal;
 mod labels;
 mod logs;
 mod mention_index;
+mod pages;
 mod permissions;
 mod removed;
 mod replay;

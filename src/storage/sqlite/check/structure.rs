@@ -8,8 +8,8 @@ use super::FileInspection;
 use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::storage::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
-    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, PAYLOAD_SURPLUS, REFERENCE_BROKEN,
-    SCHEMA_DIFFERS, Subject,
+    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, INDEX_VERSION_MISSING,
+    PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SCHEMA_DIFFERS, Subject,
 };
 use crate::storage::check::{IntegrityLevel, KindFacts};
 use crate::storage::sqlite::dictionaries::DictionarySeal;
@@ -57,9 +57,16 @@ impl FileInspection<'_> {
         if lines.is_empty() && findings.is_empty() {
             lines = self.unreachable()?;
         }
+        let is_damaged = !lines.is_empty() || !findings.is_empty();
         findings.extend(lines.into_iter().map(|line| {
-            Self::of_search_index(&line).unwrap_or_else(|| Finding::new(FILE_DAMAGED, file(), line))
+            Self::of_shared_page(&line)
+                .or_else(|| Self::of_search_index(&line))
+                .unwrap_or_else(|| Finding::new(FILE_DAMAGED, file(), line))
         }));
+        // The lines above may be too few, or about single tables.
+        if is_damaged && !findings.iter().any(|finding| finding.info == PAGE_SHARED) {
+            findings.extend(self.shared_page()?);
+        }
         self.schema(&mut findings)?;
         self.references(&mut findings)?;
         self.search_index(&mut findings)?;
@@ -209,6 +216,13 @@ impl FileInspection<'_> {
             Ok(Finding::new(PAYLOAD_SURPLUS, blob(row)?, "its digests or dictionary are unused"))
         })?;
         self.dictionaries(&mut findings)?;
+        // Without the row, a program with other rules would use the indexes as if they were its own.
+        self.each(
+            "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM derived)",
+            table("derived"),
+            &mut findings,
+            |_| Ok(Finding::new(INDEX_VERSION_MISSING, table("derived"), "its row is missing")),
+        )?;
         Ok(findings)
     }
 

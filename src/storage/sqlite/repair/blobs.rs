@@ -4,7 +4,8 @@ use rusqlite::{Connection, Transaction};
 
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, Digest};
-use crate::storage::check::{DictionaryCopy, Inspection, Repair, Subject};
+use crate::storage::check::journal::JournalReader;
+use crate::storage::check::{DictionaryCopy, Inspection, RecordedCapture, Repair, Subject};
 use crate::storage::seal::seal;
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 use crate::storage::sqlite::content::as_bytes;
@@ -29,6 +30,34 @@ impl Store {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
             restore(transaction, id, bytes)?;
             Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])
+        })
+    }
+
+    /// Restores the lost rows of blobs of documents. The journal records the hash of such a blob, and the seal of the
+    /// capture that refers to it proves which one it is.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read or written.
+    pub fn repair_blob_rows(&self) -> Result<Vec<Repair>> {
+        let lost = self.inspect()?.captures_lost()?;
+        self.repair(|transaction| {
+            let mut repaired = Vec::new();
+            for RecordedCapture { core, capture, .. } in lost {
+                let blob = BlobHash(capture.0);
+                if blob_id(transaction, blob)?.is_some() {
+                    continue;
+                }
+                let inserted = transaction.execute(
+                    "INSERT INTO blob (id, digest, size)
+                     SELECT c.blob, ?3, c.size FROM capture c JOIN artifact a ON a.id = c.artifact
+                      WHERE a.core = ?1 AND c.seal = ?2 AND c.blob NOT IN (SELECT id FROM blob) LIMIT 1",
+                    (core.0.as_bytes(), seal(core, capture), capture.0.as_bytes()),
+                )?;
+                if inserted > 0 {
+                    repaired.push(Repair { subject: Subject::Blob(blob), did: "restored to its table" });
+                }
+            }
+            Ok(repaired)
         })
     }
 

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::files::StagingDir;
-use crate::storage::check::{RecordedCapture, Repair, SalvagedLog, Subject};
+use crate::storage::check::{LogRestoreResult, RecordedCapture, SalvagedLog, Subject};
 use crate::storage::entry::{EntryChange, EntryText};
 use crate::storage::interface::LogDefect;
 use crate::storage::sqlite::connection::{self, real};
@@ -64,7 +64,7 @@ impl SalvagedLog for RecoverableLogContent<'_> {
         Some(scratch)
     }
 
-    fn finish(self: Box<Self>, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<Vec<Repair>> {
+    fn finish(self: Box<Self>, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<LogRestoreResult> {
         let store = self.store;
         store.finish_salvage(*self, added)
     }
@@ -138,28 +138,32 @@ impl Store {
         &self,
         log: RecoverableLogContent<'_>,
         added: &HashSet<(CoreHash, CaptureHash)>,
-    ) -> Result<Vec<Repair>> {
+    ) -> Result<LogRestoreResult> {
         let RecoverableLogContent { captures, scratch, changes, copy, _directory, .. } = log;
         drop(scratch);
-        let mut done = Vec::new();
+        let mut result = LogRestoreResult::default();
         for (seq, text) in changes {
             let change = text.and_then(|text| EntryText::parse(&text).ok()).map(|entry| entry.change);
             let is_set = change.map_or(Ok(false), |change| self.set_again(&change))?;
-            let did = if is_set { "done again" } else { "not done again: do it again if it is still wanted" };
-            done.append(&mut self.record_repair(Subject::Entry(seq), did)?);
+            let (list, did) = if is_set {
+                (&mut result.repaired, "done again")
+            } else {
+                (&mut result.lost, "not done again: do it again if it is still wanted")
+            };
+            list.append(&mut self.record_repair(Subject::Entry(seq), did)?);
         }
         for capture in captures.iter().filter(|capture| !added.contains(&capture.key())) {
             if !self.inspect()?.has_capture(capture.core, capture.capture)? {
                 let did = "lost: the log does not have all of it";
-                done.append(&mut self.record_repair(Subject::Capture(capture.capture), did)?);
+                result.lost.append(&mut self.record_repair(Subject::Capture(capture.capture), did)?);
             }
         }
         let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let subject = Subject::File(name(&copy.path));
         copy.retire(&real(&self.path)).map_err(|source| StorageError::io(&copy.path, source))?;
         let did = "taken from it what it still had, and renamed to .salvaged-wal";
-        done.append(&mut self.record_repair(subject, did)?);
-        Ok(done)
+        result.repaired.append(&mut self.record_repair(subject, did)?);
+        Ok(result)
     }
 
     /// Restores the change of an entry if nothing else was set since.

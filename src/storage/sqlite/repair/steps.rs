@@ -18,6 +18,7 @@ impl Repairs for Store {
         fn salvage(&self, each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>) -> Result<()>;
         fn drop_surplus(&self) -> Result<Vec<Repair>>;
         fn repair_dictionaries(&self, other: Option<&dyn Inspection>) -> Result<Vec<Repair>>;
+        fn repair_blob_rows(&self) -> Result<Vec<Repair>>;
         fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>>;
         fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>>;
         fn repair_artifact(
@@ -39,6 +40,12 @@ impl Repairs for Store {
             recorded: Option<Signature>,
             at: DateTime<Utc>,
         ) -> Result<PutResult>;
+        fn replace_capture(
+            &self,
+            artifact: &Prepared,
+            recorded: Option<Signature>,
+            at: DateTime<Utc>,
+        ) -> Result<(Vec<Repair>, PutResult)>;
         fn restore_from_journal(&self) -> Result<JournalRestoreResult>;
         fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>>;
         fn drop_unreferenced(&self) -> Result<Vec<Repair>>;

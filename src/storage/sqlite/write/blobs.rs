@@ -17,6 +17,10 @@ use crate::storage::sqlite::{dictionaries, digest_stripping};
 const INSERT: &str =
     "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
+/// In a damaged vault, a payload can have a number that no blob has any more.
+const INSERT_BLOB: &str = "INSERT INTO blob (id, digest, size)
+     SELECT max(coalesce((SELECT max(id) FROM blob), 0), coalesce((SELECT max(blob) FROM payload), 0)) + 1, ?1, ?2";
+
 impl SqliteWriter<'_> {
     /// Stores the members' bytes; `known` is the existing blob of a single member, if there is one. `sibling` is the
     /// blob of an earlier capture of a document.
@@ -54,9 +58,8 @@ impl SqliteWriter<'_> {
         (kind, kind_id): (Kind, i64),
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
-        self.statements.with("INSERT INTO blob (digest, size) VALUES (?1, ?2)", |insert| {
-            insert.execute((member.blob().0.as_bytes(), member.bytes().len()))
-        })?;
+        self.statements
+            .with(INSERT_BLOB, |insert| insert.execute((member.blob().0.as_bytes(), member.bytes().len())))?;
         let id = self.transaction.last_insert_rowid();
         let mut dictionary = None;
         match prepared {
