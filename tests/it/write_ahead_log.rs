@@ -125,7 +125,6 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
         }
     }
     let stride = std::env::var("RUNVAULT_LOG_STRIDE").map_or(23, |stride| stride.parse().unwrap());
-    let mut losses = 0;
     for offset in offsets.into_iter().step_by(stride) {
         killed.with_log(Some(&killed.flipped(offset)));
         // The first to look is one that only reads.
@@ -144,7 +143,6 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
         let is_lost = repaired.stdout.contains("not repaired ");
         assert_eq!(repaired.status, i32::from(is_lost), "{offset}: {}", repaired.stdout);
         assert!(is_lost || !repaired.stdout.contains(": lost: "), "{offset}: {}", repaired.stdout);
-        losses += usize::from(is_lost);
         assert_eq!(killed.fsck().expect(0).stdout, "", "{offset}");
         let after = killed.present().len();
         assert!(after >= before && after >= ADDED - 1, "{offset}: {before} then {after} of {ADDED}");
@@ -156,7 +154,6 @@ fn a_flipped_byte_anywhere_in_the_log_is_reported_and_what_stands_behind_it_is_r
             ["v.vault.salvaged-wal-1", "v.vault.salvaged-wal-1-shm"]
         );
     }
-    assert!(losses > 0);
 }
 
 #[test]
