@@ -59,8 +59,8 @@ const WORTH: f64 = 1.1;
 
 /// Fails if an encoding is not worth its code with any corpus.
 fn main() -> ExitCode {
-    let unique = (0..SESSIONS / divisor()).map(corpus::unique_session).collect();
-    let saved = [table("unique", unique), table("ci", ci())];
+    let unique: Vec<_> = (0..SESSIONS / divisor()).map(corpus::unique_session).collect();
+    let saved = [table("unique", &unique), table("ci", &ci())];
     let is_worth = |encoding: &usize| saved.iter().any(|saved| saved[*encoding] >= WORTH);
     let (_, others): (Vec<usize>, Vec<usize>) = (1..SWITCHES.len()).partition(is_worth);
     for encoding in &others {
@@ -88,14 +88,14 @@ fn sorted(directory: &Path) -> Vec<std::path::PathBuf> {
 }
 
 /// Prints the measurements, and returns for each switch how many times larger the vault or slower a lookup is.
-fn table(name: &str, documents: Vec<Vec<u8>>) -> [f64; SWITCHES.len()] {
+fn table(name: &str, documents: &[Vec<u8>]) -> [f64; SWITCHES.len()] {
     let bytes: usize = documents.iter().map(Vec::len).sum();
     println!("\n{name}: {} documents, {bytes} bytes", documents.len());
     println!("{:26} {:>12} {:>8} {:>10} {:>10} {:>10}", "", "vault bytes", "", "add", "get", "find");
     let mut all = None;
     SWITCHES.map(|(name, encoding)| {
         encodings::switch_off(encoding);
-        let Measured { size, add, get, find } = measure(&documents);
+        let Measured { size, add, get, find } = measure(documents);
         let (all, found) = *all.get_or_insert((size, find));
         #[expect(clippy::cast_precision_loss, reason = "a ratio with two digits")]
         let ratio = size as f64 / all as f64;

@@ -229,15 +229,11 @@ impl ServerHandler for McpServer {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        match PARAMETERS.iter().find(|(known, _)| *known == method) {
-            Some((_, expected)) => Err(ErrorData::invalid_params(
-                format!("the parameters of {method} are not valid: {expected}"),
-                None,
-            )),
-            None => {
-                let message = format!("there is no method \"{}\"", brief(&method));
-                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
-            }
+        if let Some((_, expected)) = PARAMETERS.iter().find(|(known, _)| *known == method) {
+            let message = format!("the parameters of {method} are not valid: {expected}");
+            return Err(ErrorData::invalid_params(message, None));
         }
+        let message = format!("there is no method \"{}\"", brief(&method));
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
     }
 }

@@ -109,7 +109,7 @@ mod tests {
     #[serde(default, deny_unknown_fields)]
     #[derive(Default)]
     struct Parameters {
-        #[expect(dead_code, reason = "only whether it is valid is tested")]
+        #[allow(dead_code, reason = "only whether it is valid is tested")]
         depth: u8,
     }
 

@@ -115,7 +115,7 @@ fn what_is_linked_comes_along_if_it_is_wanted() {
     let run = core_of(&sandbox, "runs");
     sandbox.run(["export", &run, "-o", "alone.rvz"]).expect(0);
     assert_eq!(cores(&sandbox, "alone.rvz"), std::slice::from_ref(&run));
-    sandbox.run(["export", &run, "--with-links", "-o", "linked.rvz"]).expect(0);
+    sandbox.run(["export", &run, "--with-links", "--coincident", "-o", "linked.rvz"]).expect(0);
     assert_eq!(cores(&sandbox, "linked.rvz").len(), 7, "all but the lonely one");
     on(&sandbox, "n.vault", &["import", "--create", "linked.rvz"]).expect(0);
     let links = |vault: &str| on(&sandbox, vault, &["links", &run]).expect(0).stdout;

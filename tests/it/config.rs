@@ -310,16 +310,16 @@ fn what_people_read() {
 #[test]
 fn the_address_of_a_vault_is_kept_and_its_password_is_hidden() {
     let sandbox = Sandbox::new();
-    let address = "postgres://user:secret@127.0.0.1:1/db?schema=s";
+    let address = "postgres://user:pa55word@127.0.0.1:1/db?schema=s";
     let set = config(&sandbox, &["set", "vault", address]).expect(0);
     assert!(
-        set.stderr.starts_with("vault is set to postgres") && !set.stderr.contains("secret"),
+        set.stderr.starts_with("vault is set to postgres") && !set.stderr.contains("pa55word"),
         "{}",
         set.stderr
     );
     assert_eq!(config(&sandbox, &["get", "vault"]).expect(0).stdout, format!("{address}\n"));
     let listed = config(&sandbox, &["list"]).expect(0).stdout;
-    assert!(listed.contains("127.0.0.1") && !listed.contains("secret"), "{listed}");
+    assert!(listed.contains("127.0.0.1") && !listed.contains("pa55word"), "{listed}");
 
     sandbox.write("s.json", session("a", &[]));
     config(&sandbox, &["set", "vault", "sqlite:file.vault"]).expect(0);

@@ -239,8 +239,9 @@ fn path_unresolved_and_forks() {
     let sandbox = Sandbox::new();
     let core = examples(&sandbox);
     let (session, trace) = (core("session-small-model.json"), core("trace-partial.ndjson"));
-    let mut all = sandbox.run(["path", &session, &trace]).expect(0).stdout;
-    assert_eq!(sandbox.run(["path", &session, &trace, "--json"]).expect(0).json().len(), 2);
+    let mut all = sandbox.run(["path", &session, &trace, "--coincident"]).expect(0).stdout;
+    let steps = sandbox.run(["path", &session, &trace, "--coincident", "--json"]).expect(0).json();
+    assert_eq!(steps.len(), 2);
     assert_eq!(sandbox.run(["path", &session, &session]).expect(0).stdout.lines().count(), 1);
     let alone =
         sandbox.add([sandbox.write("alone.json", crate::sandbox::session("alone", &[("q", "a")]))]).remove(0);

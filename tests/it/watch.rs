@@ -594,10 +594,14 @@ fn a_full_disk_is_waited_for() {
 #[test]
 fn once_counts_what_it_cannot_scan_as_unreadable() {
     let sandbox = Sandbox::new();
-    // Deeper than directories are read.
-    let mut deep = sandbox.path("spool");
-    (0..600).for_each(|_| deep.push("d"));
-    fs::create_dir_all(&deep).unwrap();
+    // Its path is longer than systems accept, so that root cannot read it either.
+    fs::create_dir(sandbox.path("spool")).unwrap();
+    let script = "for i in $(seq 25); do mkdir \"$0\" && cd \"$0\" || exit 1; done";
+    let made = std::process::Command::new("sh")
+        .args(["-c", script, &"d".repeat(200)])
+        .current_dir(sandbox.path("spool"))
+        .status();
+    assert!(made.unwrap().success());
     let said = sandbox.run(["watch", "--once", "--settle", "0", "spool"]).expect(2).stderr;
     assert!(said.contains("error: cannot scan") && said.contains("1 unreadable"), "{said}");
     assert!(!said.contains("retrying"), "{said}");

@@ -153,6 +153,7 @@ fn layout(column: ArtifactColumn) -> TextColumn {
     let layout = column.to_table();
     match column {
         ArtifactColumn::Created | ArtifactColumn::Age => TextColumn::new(column.name()).whole(),
+        ArtifactColumn::Kind => TextColumn::new(column.name()),
         ArtifactColumn::Attribute(name) if DETAILS.contains(&name) => layout.minor(),
         ArtifactColumn::Short(_) => layout.minor(),
         _ => layout,

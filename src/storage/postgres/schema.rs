@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use postgres::Transaction;
-use postgres::error::SqlState;
+use postgres::error::{DbError, SqlState};
 use postgres::types::Type;
 
 use super::columns::value;
@@ -221,7 +221,7 @@ fn is_in_the_way(failure: &PostgresError) -> bool {
 
 /// Returns the error for a schema that has relations with the names of a vault's tables, but no vault.
 fn occupied(server: &PostgresServer, failure: &PostgresError) -> StorageError {
-    let reported = failure.reported().map(|reported| reported.message()).unwrap_or_default();
+    let reported = failure.reported().map(DbError::message).unwrap_or_default();
     let message = format!(
         "{}: no vault can be created in the schema \"{}\": {reported}",
         server.name(),

@@ -13,6 +13,7 @@ mod steps;
 
 use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::check::restrict_permissions;
@@ -20,13 +21,15 @@ use super::connection::secure_delete;
 use super::ids::{artifact_id, capture_id};
 use super::journal::{JournalEvent, SqliteJournalWriter};
 use super::search;
+use super::write;
 use super::write_lock;
 use super::{Result, StorageError, Store};
-use crate::artifact::Admitted;
+use crate::artifact::{Admitted, Signature};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
 use crate::storage::seal::seal;
+use crate::storage::{Prepared, PutResult};
 
 impl Store {
     /// Restricts write permission for the vault's files to the owner; `subject` is the file that others could write.
@@ -64,6 +67,35 @@ impl Store {
     /// Returns an error if the vault cannot be read or written.
     pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>> {
         self.repair(|transaction| drop_capture(transaction, core, capture))
+    }
+
+    /// Deletes a damaged capture and stores `artifact`, which has it intact, as by [`Store::put_again`]. If this fails,
+    /// nothing is changed.
+    ///
+    /// # Errors
+    /// Same as [`Storage::put`](crate::storage::Storage::put), and [`Gone`](crate::storage::ErrorKind::Gone) if the
+    /// artifact was removed in the meantime.
+    pub fn replace_capture(
+        &self,
+        artifact: &Prepared,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<(Vec<Repair>, PutResult)> {
+        let putting = self.restoring(artifact, at)?;
+        let mut connection = self.connection()?;
+        let replace = || {
+            // Deleted content is overwritten.
+            secure_delete(&connection, true)?;
+            let drop = |connection: &Connection, core, capture| {
+                let dropped = drop_capture(connection, core, capture)?;
+                drop_orphans(connection)?;
+                Ok(dropped)
+            };
+            let replaced = write::replace_capture(&mut connection, artifact, recorded, &putting, drop)?;
+            secure_delete(&connection, false)?;
+            Ok(replaced)
+        };
+        replace().map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Assigns `capture` of `artifact` to the artifact that its seal proves: the admitted one, if that was sealed when
@@ -161,7 +193,7 @@ impl Store {
 }
 
 /// Deletes a capture of the artifact `core`.
-pub(super) fn drop_capture(
+fn drop_capture(
     connection: &Connection,
     core: CoreHash,
     capture: CaptureHash,
@@ -181,7 +213,7 @@ pub(super) fn drop_capture(
 
 /// Deletes payloads whose blob is lost, unless something refers to them: their hashes are not known, and a new blob
 /// could get their number.
-pub(super) fn drop_orphans(connection: &Connection) -> rusqlite::Result<()> {
+fn drop_orphans(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "DELETE FROM payload WHERE blob NOT IN (SELECT id FROM blob)
                   AND blob NOT IN (SELECT blob FROM capture WHERE blob IS NOT NULL)
                   AND blob NOT IN (SELECT blob FROM member)

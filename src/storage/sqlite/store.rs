@@ -20,7 +20,7 @@ use crate::artifact::Signature;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
-use crate::storage::check::{ReadmittedArtifact, ReindexOutcome, Repair};
+use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::interface::LogDamage;
 use crate::storage::{Actor, ErrorKind, Prepared, PutResult, RemovedPolicy, Result, StorageError, Upgrade};
 
@@ -228,32 +228,12 @@ impl Store {
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    /// Deletes a damaged capture and stores `artifact`, which has it intact, as by [`Store::put_again`]. If this fails,
-    /// nothing is changed.
-    ///
-    /// # Errors
-    /// Same as [`Storage::put`](crate::storage::Storage::put), and [`Gone`](crate::storage::ErrorKind::Gone) if the
-    /// artifact was removed in the meantime.
-    pub fn replace_capture(
-        &self,
-        artifact: &Prepared,
-        recorded: Option<Signature>,
-        at: DateTime<Utc>,
-    ) -> Result<(Vec<Repair>, PutResult)> {
-        let putting = self.restoring(artifact, at)?;
-        let mut connection = self.connection()?;
-        let replace = || {
-            // Deleted content is overwritten.
-            connection::secure_delete(&connection, true)?;
-            let replaced = write::replace_capture(&mut connection, artifact, recorded, &putting)?;
-            connection::secure_delete(&connection, false)?;
-            Ok(replaced)
-        };
-        replace().map_err(|error| StorageError::from_sqlite(&self.path, error))
-    }
-
     /// Returns how a lost artifact is stored again.
-    fn restoring<'s>(&'s self, artifact: &'s Prepared, at: DateTime<Utc>) -> Result<PutContext<'s>> {
+    pub(super) fn restoring<'s>(
+        &'s self,
+        artifact: &'s Prepared,
+        at: DateTime<Utc>,
+    ) -> Result<PutContext<'s>> {
         let dictionaries = payload::dictionaries(artifact)?;
         self.create_now()?;
         let (actor, policy) = (self.actor.as_ref(), RemovedPolicy::default());

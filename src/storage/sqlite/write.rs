@@ -24,7 +24,6 @@ use super::journal::{Addition, JournalEvent, SqliteJournalWriter, after, arrival
 use super::lists::MentionListReader;
 use super::mention_index;
 use super::payload::PayloadReader;
-use super::repair;
 use super::statements::{StatementProvider, TransactionStatements};
 use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
@@ -70,20 +69,20 @@ pub(super) fn put_again(
     })
 }
 
-/// Deletes a damaged capture of one artifact and stores the artifact, as by [`put_again`], in one transaction: if it cannot
+/// Deletes a damaged capture of one artifact, with `drop`, and stores the artifact, as by [`put_again`], in one transaction: if it cannot
 /// be stored, what is left of the damaged capture must remain.
 pub(super) fn replace_capture(
     connection: &mut Connection,
     prepared: &Prepared,
     recorded: Option<Signature>,
     putting: &PutContext<'_>,
+    drop: impl FnOnce(&Connection, CoreHash, CaptureHash) -> rusqlite::Result<Vec<Repair>>,
 ) -> rusqlite::Result<(Vec<Repair>, PutResult)> {
     let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
     let mut dropped = Vec::new();
     let open = |connection: &Connection| {
         let mut journal = SqliteJournalWriter::open(connection, putting.actor, putting.at)?;
-        dropped = repair::drop_capture(connection, core, capture)?;
-        repair::drop_orphans(connection)?;
+        dropped = drop(connection, core, capture)?;
         for Repair { subject, did } in &dropped {
             journal.append(connection, &JournalEvent::Repair { did, subject: &subject.to_string() })?;
         }

@@ -16,13 +16,11 @@ impl Vault {
     /// # Errors
     /// Same as [`Vault::locate`] and [`Vault::read`].
     pub fn get(&self, prefix: &DigestPrefix) -> Result<Vec<u8>, LookupError> {
-        match self.get_quickly(prefix)? {
-            Some(bytes) => Ok(bytes),
-            None => {
-                let snapshot = self.snapshot()?;
-                document(&*snapshot, &locate_bytes(&*snapshot, prefix)?)
-            }
+        if let Some(bytes) = self.get_quickly(prefix)? {
+            return Ok(bytes);
         }
+        let snapshot = self.snapshot()?;
+        document(&*snapshot, &locate_bytes(&*snapshot, prefix)?)
     }
 
     /// Like [`Vault::get`], if `prefix` is the full core hash of a document whose captures have the same signature

@@ -61,7 +61,7 @@ fn a_variable_that_is_not_the_url_of_a_server_is_an_error_unless_it_is_not_used(
 
 #[test]
 fn an_unknown_option_is_not_taken_for_the_program() {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::without_vault();
     let said = sandbox.run(["exec", "--create", "--lable", "a=b", "--", "true"]).expect(3).stderr;
     assert_eq!(said, "error: unexpected argument --lable; the program follows the options and \"--\"\n");
     assert!(!sandbox.vault().exists());

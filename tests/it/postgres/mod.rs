@@ -270,7 +270,7 @@ fn another_database_or_an_address_of_a_file_is_a_source_of_repairs() {
     let Some(database) = Database::with_examples() else { return };
     let Some(other) = Database::with_examples() else { return };
     let file = other.sandbox.path("other.vault");
-    other.run(["copy", file.to_str().unwrap()]).expect(0);
+    other.run(["copy", &other.address, file.to_str().unwrap()]).expect(0);
     for source in [other.address.clone(), format!("sqlite:{}", file.display())] {
         database.schema.client().batch_execute("UPDATE blob SET bytes = 'x'").unwrap();
         database.run(["fsck", "--repair", "--from", &source]).expect(0);
